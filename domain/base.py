@@ -1,0 +1,112 @@
+"""The few shapes everything else is made of: values, events, commands, and the ways a command can fail."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+INLINE_BYTES = 16_384
+"""A text of more UTF-8 bytes than this is stored once, by its digest; whoever mentions it keeps the head."""
+
+
+class Value(BaseModel):
+    """An immutable, closed value; camelCase on the wire, snake_case in Python."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
+    )
+
+
+class Blob(Value):
+    """The whole of a text that is too long to stand in an event."""
+
+    digest: str
+    content: str
+
+
+class Text(Value):
+    """Words of any length: up to `INLINE_BYTES` whole in `head`, else cut there and found by `digest` (SHA-256, hex)."""
+
+    head: str = ""
+    length: int = Field(default=0, description="UTF-8 bytes of the whole text")
+    digest: str | None = None
+
+    @classmethod
+    def of(cls, content: str) -> tuple[Self, tuple[Blob, ...]]:
+        """The text, and what has to be stored beside the event that mentions it."""
+        encoded = content.encode()
+        if len(encoded) <= INLINE_BYTES:
+            return cls(head=content, length=len(encoded)), ()
+        digest = hashlib.sha256(encoded).hexdigest()
+        head = encoded[:INLINE_BYTES].decode(errors="ignore")
+        return cls(head=head, length=len(encoded), digest=digest), (Blob(digest=digest, content=content),)
+
+
+Count = Annotated[int, Field(ge=0, le=2**53 - 1)]
+
+
+class Usage(Value):
+    """What one turn cost, as far as the agent said: None is unknown, which is not zero. Money in millionths."""
+
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cost_micros: Count | None = None
+
+    @property
+    def tokens(self) -> int | None:
+        known = [n for n in (self.input_tokens, self.output_tokens) if n is not None]
+        return sum(known) if known else None
+
+
+class DomainEvent(BaseModel):
+    """A fact of a session, in the past tense. `TOPIC` is its name in the log and never changes.
+
+    Closed when we make one, tolerant when an old or newer log brings one: unknown fields are ignored.
+    """
+
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, validate_by_name=True, validate_by_alias=True)
+    TOPIC: ClassVar[str]
+
+
+class Command(Value):
+    """What somebody wants. Time and ids arrive with it; `blobs` are the long texts its events will mention."""
+
+    blobs: tuple[Blob, ...] = Field(default=(), exclude=True)
+
+
+class HansardError(Exception):
+    """Whatever went wrong in a way that a user can be told in one sentence."""
+
+
+class Refused(HansardError):
+    """The session does not allow this now."""
+
+    def __init__(self, sentence: str, *, allowed: tuple[str, ...] = ()) -> None:
+        super().__init__(sentence)
+        self.allowed = allowed
+
+
+class Stale(HansardError):
+    """The session has moved on from the version that the caller had seen."""
+
+    def __init__(self, *, expected: int, actual: int) -> None:
+        super().__init__(f"The session is at version {actual}, not {expected}.")
+        self.expected, self.actual = expected, actual
+
+
+class Unknown(HansardError):
+    """No such thing."""
+
+
+class Invalid(HansardError):
+    """Well-formed but not acceptable: which field (a JSON pointer) and why."""
+
+    def __init__(self, errors: Mapping[str, str]) -> None:
+        super().__init__("; ".join(f"{pointer}: {detail}" for pointer, detail in errors.items()))
+        self.errors = dict(errors)
+
+
+class Unreadable(HansardError):
+    """An agent's words that do not fit what it was asked for."""
