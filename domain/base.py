@@ -27,7 +27,7 @@ class Blob(Value):
 
 
 class Text(Value):
-    """Words of any length: up to `INLINE_BYTES` whole in `head`, else cut there and found by `digest` (SHA-256, hex)."""
+    """Words of any length: up to `INLINE_BYTES` whole in `head`, else cut there; `digest` (SHA-256, hex) finds the rest."""
 
     head: str = ""
     length: int = Field(default=0, description="UTF-8 bytes of the whole text")

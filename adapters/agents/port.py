@@ -1,0 +1,64 @@
+"""The agent port: ask a turn, get a reply. Faults are values; cancelling the task stops the agent."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from domain.base import Usage
+from domain.turns import Access, Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one turn. They belong to the port: an agent's own word on them is not trusted."""
+
+    wall_seconds: float = 1800.0
+    idle_seconds: float | None = None
+    output_bytes: int = 1_048_576
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One question to one agent."""
+
+    turn_id: str
+    session_id: str
+    attempt: int
+    agent: str
+    role: str
+    prompt: str
+    workspace: Path | None = None
+    access: Access = "none"
+    agent_session: str | None = None
+    ordinal: int = 0
+    role_ordinal: int = 0
+    limits: Limits = Limits()
+    scenario: Mapping[str, Any] | None = None
+    """The session's inline scenario (contract §1), for the scripted agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back. `files` are contents the worker has to write (relative path → text); an agent that edits the
+    workspace itself leaves it empty. With `failure` set, `text` is whatever had been said until then."""
+
+    text: str = ""
+    usage: Usage = Usage()
+    files: Mapping[str, str] = field(default_factory=dict)
+    agent_session: str | None = None
+    failure: Failure | None = None
+    seconds: float = 0.0
+    truncated: bool = False
+
+
+class Agent(Protocol):
+    """Anything that can be asked."""
+
+    async def ask(self, turn: Turn) -> Reply:
+        """The reply, within the turn's limits; a fault is a reply with `failure`. Cancelling the task stops the agent."""
+        ...
+
+    async def forget(self, handle: str) -> None:
+        """Drop what was kept to resume this conversation; no error when there is nothing."""
+        ...

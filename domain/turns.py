@@ -1,0 +1,90 @@
+"""Turns: what an agent is asked, and what came of it. Shared by every kind of session.
+
+A turn is requested by an event, leased to a worker, and settled exactly once: answered, failed or cancelled
+(at-least-once asking, exactly-once recording).
+"""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from domain.base import Command, Count, DomainEvent, Text, Usage, Value
+
+Access = Literal["none", "read", "write"]
+Work = Literal["ask", "validate", "package"]
+FailureCode = Literal["timeout", "idle", "deadline", "limit", "crash", "refused", "provider", "auth", "bad_output"]
+
+
+class Failure(Value):
+    """Why a turn has no usable answer: a value, never an exception."""
+
+    code: FailureCode
+    detail: str = ""
+
+
+class TurnRequested(DomainEvent):
+    """Somebody has to do something: `work` says whether an agent is asked or commands are run."""
+
+    TOPIC: ClassVar[str] = "turn.requested"
+    turn_id: str
+    work: Work
+    agent: str
+    role: str
+    prompt: str = Field(default="", description="name of the prompt, its version behind an @")
+    context: dict[str, Text] = Field(default_factory=dict, description="what fills the prompt's places")
+    access: Access = "none"
+    ordinal: Count = Field(default=0, description="how many turns this agent had in this session before")
+    role_ordinal: Count = Field(default=0, description="how many turns this role had in this session before")
+    agent_session: str | None = None
+    deadline: str | None = Field(default=None, description="ISO instant at which the turn is stopped")
+    phase: str | None = None
+    iteration: int | None = None
+    round: int | None = None
+
+
+class Settled(DomainEvent):
+    """The end of a turn; `attempt` fences it: only the attempt that holds the lease may say so."""
+
+    turn_id: str
+    attempt: int = Field(description="0 where no attempt ran: cancelled or expired while it waited")
+    agent: str
+    role: str
+    seconds: float = 0.0
+    usage: Usage = Usage()
+
+
+class TurnAnswered(Settled):
+    TOPIC: ClassVar[str] = "turn.answered"
+    reply: Text = Text()
+    prompt: Text = Text()
+    agent_session: str | None = None
+    files: tuple[str, ...] = ()
+    tree: str | None = Field(default=None, description="the recorded state of the workspace afterwards")
+
+
+class TurnFailed(Settled):
+    TOPIC: ClassVar[str] = "turn.failed"
+    failure: Failure
+    reply: Text = Text()
+    prompt: Text = Text()
+
+
+class TurnCancelled(Settled):
+    TOPIC: ClassVar[str] = "turn.cancelled"
+    reason: str
+
+
+class RecordReply(Command):
+    """An agent's answer, or its failure, for the attempt that holds the lease."""
+
+    turn_id: str
+    attempt: int
+    reply: Text = Text()
+    prompt: Text = Text()
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    agent_session: str | None = None
+    files: tuple[str, ...] = ()
+    patch: Text | None = None
+    tree: str | None = None
+    failure: Failure | None = None
