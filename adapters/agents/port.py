@@ -33,7 +33,7 @@ class Turn:
     agent_session: str | None = None
     ordinal: int = 0
     role_ordinal: int = 0
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     scenario: Mapping[str, Any] | None = None
     """The session's inline scenario (contract §1), for the scripted agent."""
 
@@ -44,7 +44,7 @@ class Reply:
     workspace itself leaves it empty. With `failure` set, `text` is whatever had been said until then."""
 
     text: str = ""
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     files: Mapping[str, str] = field(default_factory=dict)
     agent_session: str | None = None
     failure: Failure | None = None
@@ -56,7 +56,7 @@ class Agent(Protocol):
     """Anything that can be asked."""
 
     async def ask(self, turn: Turn) -> Reply:
-        """The reply, within the turn's limits; a fault is a reply with `failure`. Cancelling the task stops the agent."""
+        """The reply, within the turn's limits; a fault is a reply with `failure`. Cancelling the task stops it."""
         ...
 
     async def forget(self, handle: str) -> None:
