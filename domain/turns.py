@@ -32,6 +32,7 @@ class TurnRequested(DomainEvent):
     role: str
     prompt: str = Field(default="", description="name of the prompt, its version behind an @")
     context: dict[str, Text] = Field(default_factory=dict, description="what fills the prompt's places")
+    reads: str = Field(default="text", description="the kind of reply expected (`domain/replies`)")
     access: Access = "none"
     ordinal: Count = Field(default=0, description="how many turns this agent had in this session before")
     role_ordinal: Count = Field(default=0, description="how many turns this role had in this session before")

@@ -1,0 +1,127 @@
+"""What agents are told: one Markdown file per prompt, strategy and language, and the loader that fills its places.
+
+A file is `NAME[.STRATEGY].LANGUAGE.md`: a front matter block with the `version`, then the text with places like
+`{{task}}`. Words of users and of other agents stand in `<material name="…">` blocks, which their text cannot close.
+Headings are those of the designs (S1, S2; behaviour §1.7–1.9, §2.6). A changed text gets the next version number.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Final, Literal
+
+from domain.base import Invalid
+
+Language = Literal["en", "ko"]
+
+LANGUAGES: Final[tuple[Language, ...]] = ("en", "ko")
+NOTHING: Final[Mapping[Language, str]] = {"en": "(none)", "ko": "(없음)"}
+
+_NAMES: Final = (
+    *("plan", "plan_repair", "work", "verdict", "verdict_repair", "direct", "fix", "revise_plan"),
+    *("critique", "rebuttal", "review_synthesis", "challenge", "defense", "debate_synthesis"),
+    *("delivery_plan", "architecture", "design", "implementation", "review_artifact"),
+)
+
+# The first strategy is the default (S2: `review` for work, `debate` for plans).
+_STRATEGIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "critique": ("review", "red-team"),
+    "rebuttal": ("review", "red-team"),
+    "challenge": ("debate", "perspectives"),
+    "defense": ("debate", "perspectives"),
+}
+
+# Every strategy of a kind ends in the same synthesis (S2 phase 2): naming one is right, but changes nothing.
+_ALIKE: Final[Mapping[str, tuple[str, ...]]] = {
+    "review_synthesis": ("review", "red-team"),
+    "debate_synthesis": ("debate", "perspectives"),
+}
+
+_PLACE: Final = re.compile(r"\{\{([a-z_]+)\}\}")
+_FRONT: Final = re.compile(r"---\nversion: ([1-9][0-9]*)\n---\n\n")
+_INVISIBLE: Final = r"[\s\u00ad\u200b-\u200f\u2060\ufeff]*"
+_TAG: Final = re.compile(
+    "<(?=" + _INVISIBLE + "/?" + _INVISIBLE + _INVISIBLE.join("material") + ")",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One text that agents are given; `strategy` is None where the text does not depend on one."""
+
+    name: str
+    strategy: str | None
+    language: Language
+    version: int
+    text: str
+
+    @property
+    def places(self) -> frozenset[str]:
+        """The names of what has to be filled in."""
+        return frozenset(_PLACE.findall(self.text))
+
+
+def names() -> tuple[str, ...]:
+    """Every prompt there is: orchestration, review, debate, delivery."""
+    return _NAMES
+
+
+def strategies(name: str) -> tuple[str, ...]:
+    """The strategies that have a text of their own under this name, the default first; empty for a single text."""
+    return _STRATEGIES.get(name, ())
+
+
+def prompt(name: str, *, strategy: str | None = None, language: str = "en") -> Prompt:
+    """The prompt of that name; without a strategy the default one. Invalid at /name, /strategy or /language."""
+    if name not in _NAMES:
+        raise Invalid({"/name": f"no such prompt; there are {', '.join(_NAMES)}"})
+    return _load(name, _chosen(name, strategy), checked(language))
+
+
+def checked(language: str) -> Language:
+    """The language, if prompts are written in it; else Invalid at /language."""
+    for known in LANGUAGES:
+        if known == language:
+            return known
+    raise Invalid({"/language": f"prompts are written in {' and '.join(LANGUAGES)}"})
+
+
+def render(prompt: Prompt, context: Mapping[str, str]) -> str:
+    """The text with its places filled in one pass; what is absent or blank reads "(none)" or "(없음)".
+
+    No value is expanded again or can open or close a material block. ValueError: a key for which there is no place.
+    """
+    strangers = sorted(context.keys() - prompt.places)
+    if strangers:
+        raise ValueError(f"the prompt {prompt.name} has no place for {', '.join(strangers)}")
+
+    def fill(place: re.Match[str]) -> str:
+        value = context.get(place[1], "")
+        return _TAG.sub("&lt;", value) if value.strip() else NOTHING[prompt.language]
+
+    return _PLACE.sub(fill, prompt.text)
+
+
+def _chosen(name: str, strategy: str | None) -> str | None:
+    """The strategy whose text is wanted, None where the name has one text; Invalid at /strategy."""
+    own = _STRATEGIES.get(name, ())
+    allowed = own or _ALIKE.get(name, ())
+    if strategy is None:
+        return own[0] if own else None
+    if strategy not in allowed:
+        raise Invalid({"/strategy": f"one of {', '.join(allowed)}" if allowed else f"{name} knows no strategies"})
+    return strategy if own else None
+
+
+@cache
+def _load(name: str, strategy: str | None, language: Language) -> Prompt:
+    file = ".".join(part for part in (name, strategy, language, "md") if part)
+    source = files(__name__).joinpath(file).read_text(encoding="utf-8").replace("\r\n", "\n")
+    front = _FRONT.match(source)
+    if front is None:
+        raise ValueError(f"{file} does not begin with its version")
+    text = source[front.end() :]
+    return Prompt(name=name, strategy=strategy, language=language, version=int(front[1]), text=text)

@@ -1,0 +1,53 @@
+"""The two ways in which employees of one round work: at once, or one after another (§1.8). Text for the place `mode`."""
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from adapters.agents.prompts import Language, checked
+
+Mode = Literal["parallel", "sequential"]
+
+_MODES: Final[Mapping[Language, Mapping[Mode, str]]] = {
+    "en": {
+        "parallel": """\
+## Parallel Execution Mode ⚡
+
+You work at the same time as the agents listed under `peers`, in the same workspace.
+- Change only the files that are yours: those your task names. Never touch a file of another agent.
+- Never change shared configuration (dependency manifests, lock files, build, lint or CI settings). Report what you need.
+- You cannot see the others' results yet. Build on the interfaces in the plan, not on guesses about their code.""",
+        "sequential": """\
+## Sequential Execution Rules
+
+You work alone now; the agents before you in this round are finished.
+- Read their results below first and build on them. Do not redo or undo their work.
+- If a result of theirs blocks or breaks your task, say so with file and reason; mend it only where your task needs it.""",
+    },
+    "ko": {
+        "parallel": """\
+## 병렬 실행 모드 ⚡
+
+`peers`에 있는 에이전트들과 같은 작업 공간에서 동시에 작업합니다.
+- 과제에 명시된 자신의 파일만 변경하세요. 다른 에이전트의 파일은 절대 건드리지 마세요.
+- 공유 설정(의존성 목록, lock 파일, 빌드·린트·CI 설정)은 절대 변경하지 말고, 필요한 것을 보고하세요.
+- 다른 에이전트의 결과는 아직 볼 수 없습니다. 추측하지 말고 계획에 있는 인터페이스를 기준으로 작업하세요.""",
+        "sequential": """\
+## 순차 실행 규칙
+
+지금은 혼자 작업합니다. 이번 라운드의 앞선 에이전트들은 끝났습니다.
+- 아래의 결과를 먼저 읽고 그 위에서 작업하세요. 같은 일을 다시 하거나 되돌리지 마세요.
+- 앞선 결과가 과제를 막거나 깨뜨리면 파일과 이유를 적고, 과제에 필요한 범위에서만 고치세요.""",
+    },
+}
+
+_FIRST: Final[Mapping[Language, str]] = {"en": "(you are the first agent)", "ko": "(첫 번째 에이전트입니다)"}
+
+
+def work_mode(mode: Mode, language: str = "en") -> str:
+    """The heading and the rules of the mode; Invalid at /language."""
+    return _MODES[checked(language)][mode]
+
+
+def first_agent(language: str = "en") -> str:
+    """What stands for the earlier results when there are none; Invalid at /language."""
+    return _FIRST[checked(language)]

@@ -1,0 +1,15 @@
+"""The log on disk: events, long texts, receipts of commands, and the turns that are leased to workers."""
+
+from adapters.store.entries import Conflict, Entry, Fenced, Receipt, StoreError, Write
+from adapters.store.sqlite import SqliteStore
+from adapters.store.turns import Lease
+
+__all__ = ["Conflict", "Entry", "Fenced", "Lease", "Receipt", "SqliteStore", "StoreError", "Write", "open_store"]
+
+
+def open_store(url: str) -> SqliteStore:
+    """The store behind `HANSARD_DATABASE`: `sqlite:///path`. Raises StoreError with a sentence."""
+    scheme, separator, path = url.partition(":///")
+    if not separator or scheme != "sqlite" or not path:
+        raise StoreError(f"HANSARD_DATABASE must be sqlite:///path (this version has no other store), not {url!r}.")
+    return SqliteStore(path)

@@ -1,0 +1,94 @@
+"""What goes into the log and how it is written: the mapper between events and rows, and one command's whole write."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from eventsourcing.persistence import Notification, StoredEvent
+
+from domain.base import Blob, DomainEvent, HansardError
+from domain.record import Cause, Recorded
+from domain.sessions import event_class
+
+
+class StoreError(HansardError):
+    """The store cannot be opened or does not answer."""
+
+
+class Conflict(HansardError):
+    """Somebody else wrote that stream, or used that command's key, first."""
+
+
+class Fenced(HansardError):
+    """The turn is not, or no longer, held by the attempt that answers it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An event that is to be written as version `version` of its session."""
+
+    session_id: str
+    version: int
+    at: int
+    cause: Cause
+    event: DomainEvent
+
+    def recorded(self, position: int) -> Recorded:
+        return Recorded(position, self.session_id, self.version, self.at, self.cause, self.event)
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The first answer to a command, kept with its events: the same key gives the same bytes for ever."""
+
+    key: str
+    fingerprint: str
+    status: int
+    body: bytes
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """All that one command changes; it is stored whole or not at all. `receipt` is made from the last position."""
+
+    entries: Sequence[Entry] = ()
+    blobs: Sequence[Blob] = ()
+    receipt: Callable[[int], Receipt] | None = None
+
+
+def encode(entry: Entry) -> StoredEvent:
+    """The row of an event; the envelope stands beside the data in one JSON object."""
+    state = {
+        "at": entry.at,
+        "actor": entry.cause.actor,
+        "command": entry.cause.command_id,
+        "correlation": entry.cause.correlation_id,
+        "causation": entry.cause.causation_id,
+        "data": entry.event.model_dump(mode="json", by_alias=True, exclude_none=True),
+    }
+    return StoredEvent(entry.session_id, entry.version, entry.event.TOPIC, orjson.dumps(state))
+
+
+def decode(row: StoredEvent, position: int) -> Recorded:
+    """The event of a row. Raises Unknown for a topic of another version, ValidationError for data that does not fit."""
+    state: dict[str, Any] = orjson.loads(row.state)
+    cause = Cause(state["actor"], state["command"], state["correlation"], state["causation"])
+    event = event_class(row.topic).model_validate(state["data"])
+    return Recorded(position, str(row.originator_id), row.originator_version, state["at"], cause, event)
+
+
+def decode_notification(row: Notification) -> Recorded:
+    return decode(row, row.id)
+
+
+def chain(previous: bytes, row: StoredEvent) -> bytes:
+    """The hash of a row over itself and its predecessor in the stream (empty for the first)."""
+    digest = hashlib.sha256(previous)
+    for part in (str(row.originator_id), str(row.originator_version), row.topic):
+        encoded = part.encode()
+        digest.update(len(encoded).to_bytes(4, "big") + encoded)
+    digest.update(row.state)
+    return digest.digest()

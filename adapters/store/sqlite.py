@@ -1,0 +1,267 @@
+"""The store on SQLite: one writing connection, a pool of reading ones, every promise of the file asserted.
+
+WAL with `synchronous=FULL`: an answer leaves after its bytes are synced. Positions come from AUTOINCREMENT, so that a
+backup or VACUUM never renumbers them; event rows are never changed or deleted.
+"""
+
+import queue
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from eventsourcing.persistence import ApplicationRecorder, IntegrityError, Notification, StoredEvent, Subscription
+
+from adapters.store.entries import Conflict, Fenced, Receipt, StoreError, Write, chain, decode, encode
+from adapters.store.turns import Turns
+from domain.record import Recorded
+
+SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS events (
+  position INTEGER PRIMARY KEY AUTOINCREMENT,
+  stream TEXT NOT NULL,
+  version INTEGER NOT NULL CHECK (version > 0),
+  topic TEXT NOT NULL,
+  state BLOB NOT NULL,
+  hash BLOB NOT NULL,
+  UNIQUE (stream, version)
+) STRICT;
+CREATE TABLE IF NOT EXISTS texts (digest TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS receipts (
+  key TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, status INTEGER NOT NULL, body BLOB NOT NULL, at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS turns (
+  turn_id TEXT PRIMARY KEY, stream TEXT NOT NULL, version INTEGER NOT NULL, work TEXT NOT NULL, agent TEXT NOT NULL,
+  role TEXT NOT NULL, state TEXT NOT NULL, attempt INTEGER NOT NULL, worker TEXT, lease_until INTEGER,
+  deadline INTEGER, requested_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS turns_open ON turns (state, requested_at) WHERE state IN ('queued', 'running');
+"""
+READERS = 4
+PAGE = 500
+
+
+class SqliteStore(ApplicationRecorder):
+    """The log in one file. Safe for many threads, and for several processes on the same machine."""
+
+    def __init__(self, path: str, *, busy_seconds: float = 5.0) -> None:
+        self.path = Path(path)
+        self._busy = busy_seconds
+        self._lock = threading.Lock()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._writer = self._connect()
+            self._writer.executescript(SCHEMA)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"The log {self.path} cannot be opened: {error}.") from error
+        self._readers: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
+        for _ in range(READERS):
+            reader = self._connect()
+            reader.execute("PRAGMA query_only=1")
+            self._readers.put(reader)
+        self.turns = Turns(self._transaction, self._reading)
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=self._busy, isolation_level=None, check_same_thread=False)
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "fullfsync=1", "checkpoint_fullfsync=1"):
+            connection.execute(f"PRAGMA {pragma}")
+        mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+        synchronous = connection.execute("PRAGMA synchronous").fetchone()[0]
+        if (mode, synchronous) != ("wal", 2):
+            connection.close()
+            raise StoreError(f"{self.path}: SQLite gave journal_mode={mode}, synchronous={synchronous}; not durable.")
+        return connection
+
+    def close(self) -> None:
+        """Give the connections back; the store cannot be used afterwards."""
+        with self._lock:
+            self._writer.close()
+        with suppress(queue.Empty):
+            while True:
+                self._readers.get_nowait().close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                self._writer.execute("BEGIN IMMEDIATE")
+                yield self._writer
+                self._writer.execute("COMMIT")
+            except BaseException as error:
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
+                if isinstance(error, sqlite3.OperationalError):
+                    raise StoreError(f"The log {self.path} does not take writes now: {error}.") from error
+                raise
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        connection = self._readers.get()
+        try:
+            yield connection
+        finally:
+            self._readers.put(connection)
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def append(self, writes: Sequence[Write]) -> list[list[Recorded]]:
+        """Store the writes of a batch in one transaction; the recorded events of each, in order.
+
+        Raises Conflict (a version or key is taken), Fenced (a turn is not held by the attempt that settles it) or
+        StoreError; then nothing is stored.
+        """
+        try:
+            with self._transaction() as connection:
+                return [self._write(connection, write) for write in writes]
+        except sqlite3.IntegrityError as error:
+            raise Conflict(str(error)) from error
+
+    def _write(self, connection: sqlite3.Connection, write: Write) -> list[Recorded]:
+        for blob in write.blobs:
+            connection.execute("INSERT OR IGNORE INTO texts VALUES (?, ?)", (blob.digest, blob.content))
+        recorded = []
+        for entry in write.entries:
+            position = self._insert(connection, encode(entry))
+            recorded.append(entry.recorded(position))
+            self.turns.follow(connection, recorded[-1])
+        if write.receipt is not None:
+            position = recorded[-1].position if recorded else self._head(connection)
+            receipt = write.receipt(position)
+            values = (receipt.key, receipt.fingerprint, receipt.status, receipt.body, receipt.at)
+            connection.execute("INSERT INTO receipts VALUES (?, ?, ?, ?, ?)", values)
+        return recorded
+
+    @staticmethod
+    def _insert(connection: sqlite3.Connection, row: StoredEvent) -> int:
+        stream, version = str(row.originator_id), row.originator_version
+        found = connection.execute("SELECT hash FROM events WHERE stream = ? AND version = ?", (stream, version - 1))
+        previous = found.fetchone()
+        if previous is None and version > 1:
+            raise Conflict(f"{stream} has no version {version - 1}.")
+        values = (stream, version, row.topic, row.state, chain(previous[0] if previous else b"", row))
+        cursor = connection.execute(
+            "INSERT INTO events (stream, version, topic, state, hash) VALUES (?, ?, ?, ?, ?)", values
+        )
+        assert cursor.lastrowid is not None  # an INSERT into a table with a rowid has one
+        return cursor.lastrowid
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def history(self, session_id: str, *, after: int = 0, upto: int | None = None, limit: int = -1) -> list[Recorded]:
+        """The events of a session with versions `after`+1 … `upto`."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT position, stream, version, topic, state FROM events"
+                " WHERE stream = ? AND version > ? AND version <= ? ORDER BY version LIMIT ?",
+                (session_id, after, 2**62 if upto is None else upto, limit),
+            ).fetchall()
+        return [_recorded(row) for row in rows]
+
+    def log(
+        self, *, after: int = 0, limit: int = PAGE, kind: str | None = None, topic: str | None = None
+    ) -> list[Recorded]:
+        """The events of the whole log behind a position, at most `limit`, of one kind or type if given."""
+        where, values = ["position > ?"], [after, *([] if topic is None else [topic])]
+        where += [] if topic is None else ["topic = ?"]
+        if kind is not None:
+            where.append("stream >= ? AND stream < ?")
+            values += [f"{kind}-", f"{kind}."]
+        with self._reading() as connection:
+            rows = connection.execute(
+                f"SELECT position, stream, version, topic, state FROM events WHERE {' AND '.join(where)}"
+                " ORDER BY position LIMIT ?",
+                (*values, limit),
+            ).fetchall()
+        return [_recorded(row) for row in rows]
+
+    def head(self) -> int:
+        """The newest position, 0 of an empty log."""
+        with self._reading() as connection:
+            return self._head(connection)
+
+    @staticmethod
+    def _head(connection: sqlite3.Connection) -> int:
+        return int(connection.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()[0])
+
+    def version(self, session_id: str) -> int:
+        """The newest version of a session, 0 if there is none."""
+        with self._reading() as connection:
+            row = connection.execute("SELECT max(version) FROM events WHERE stream = ?", (session_id,)).fetchone()
+        return int(row[0] or 0)
+
+    def text(self, digest: str) -> str | None:
+        """A long text by its digest."""
+        with self._reading() as connection:
+            row = connection.execute("SELECT content FROM texts WHERE digest = ?", (digest,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def receipt(self, key: str) -> Receipt | None:
+        """The first answer that was given under this key."""
+        with self._reading() as connection:
+            row = connection.execute("SELECT * FROM receipts WHERE key = ?", (key,)).fetchone()
+        return None if row is None else Receipt(*row)
+
+    def sqlite_version(self) -> str:
+        return sqlite3.sqlite_version
+
+    # -- the library's recorder, so that its own tools can read the log -----------------------------------------------
+
+    def insert_events(self, stored_events: Sequence[StoredEvent], **_: Any) -> Sequence[int]:
+        """Raises the library's IntegrityError on a version that is taken."""
+        try:
+            with self._transaction() as connection:
+                return [self._insert(connection, row) for row in stored_events]
+        except (sqlite3.IntegrityError, Conflict) as error:
+            raise IntegrityError(str(error)) from error
+
+    def select_events(
+        self,
+        originator_id: Any,
+        *,
+        gt: int | None = None,
+        lte: int | None = None,
+        desc: bool = False,
+        limit: int | None = None,
+    ) -> Sequence[StoredEvent]:
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT stream, version, topic, state FROM events WHERE stream = ? AND version > ? AND version <= ?"
+                f" ORDER BY version {'DESC' if desc else 'ASC'} LIMIT ?",
+                (str(originator_id), gt or 0, 2**62 if lte is None else lte, -1 if limit is None else limit),
+            ).fetchall()
+        return [StoredEvent(*row) for row in rows]
+
+    def select_notifications(
+        self,
+        start: int | None,
+        limit: int,
+        stop: int | None = None,
+        topics: Sequence[str] = (),
+        *,
+        inclusive_of_start: bool = True,
+    ) -> Sequence[Notification]:
+        begin = 0 if start is None else start - 1 if inclusive_of_start else start
+        marks = f" AND topic IN ({','.join('?' * len(topics))})" if topics else ""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT stream, version, topic, state, position FROM events"
+                f" WHERE position > ? AND position <= ?{marks} ORDER BY position LIMIT ?",
+                (begin, 2**62 if stop is None else stop, *topics, limit),
+            ).fetchall()
+        return [Notification(*row) for row in rows]
+
+    def max_notification_id(self) -> int | None:
+        return self.head() or None
+
+    def subscribe(self, gt: int | None = None, topics: Sequence[str] = ()) -> Subscription[ApplicationRecorder]:
+        raise NotImplementedError("Follow the log with projections.follow: one way for every store.")
+
+
+def _recorded(row: tuple[int, str, int, str, bytes]) -> Recorded:
+    position, stream, version, topic, state = row
+    return decode(StoredEvent(stream, version, topic, state), position)
+
+
+__all__ = ["Fenced", "SqliteStore"]

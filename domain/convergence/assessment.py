@@ -1,0 +1,146 @@
+"""From the rounds of a discussion to what follows: converged, stalled, or go on (K-26, K-28, K-30)."""
+
+from collections.abc import Sequence
+from math import fsum
+from typing import Literal, NamedTuple
+
+from domain.base import Count, Value
+from domain.convergence.counting import Reading, Signals, overlap, read
+from domain.convergence.profiles import SEED, Profile
+
+Recommendation = Literal["converged", "stalled", "continue"]
+Ending = Literal["converged", "stalled", "limit"]
+
+_EXACT = 1e-9
+"""Shares nearer to each other than this are the same: 0.7 reached as a mean of thirds is 0.7."""
+
+
+class Round(Value):
+    """One contribution to a discussion: the how-manieth, in which role, and the words."""
+
+    round: Count
+    role: str
+    content: str
+
+
+class Metrics(Value):
+    """Where a discussion stands: three shares from 0 to 1, what they recommend, and the profile's name."""
+
+    agreement_ratio: float
+    avg_stability: float
+    overall_score: float
+    recommendation: Recommendation
+    profile: str
+
+
+class _Told(NamedTuple):
+    number: int
+    role: str
+    reading: Reading
+
+
+class _Standing(NamedTuple):
+    ratio: float
+    stability: float
+    score: float
+    paired: bool
+
+
+def assess(rounds: Sequence[Round], profile: Profile = SEED) -> Metrics:
+    """Where the discussion stands after these rounds, in the order given. No rounds: 0, 0, 0, continue."""
+    told = [_Told(number=r.round, role=r.role, reading=read(r.content, profile)) for r in rounds]
+    standing = _standing(told, profile)
+    return Metrics(
+        agreement_ratio=standing.ratio,
+        avg_stability=standing.stability,
+        overall_score=standing.score,
+        recommendation=_recommendation(told, standing, profile),
+        profile=profile.name,
+    )
+
+
+def stop_reason(rounds: Sequence[Round], profile: Profile, limit: int) -> Ending | None:
+    """Why the discussion ends after these rounds, or None: it goes on. `limit`: the most rounds there may be, at least
+    the strategy's minimum (K-28); reaching it without converging or stalling is an ending of its own."""
+    recommendation = assess(rounds, profile).recommendation
+    if recommendation != "continue":
+        return recommendation
+    return "limit" if len(rounds) >= limit else None
+
+
+def _standing(told: Sequence[_Told], profile: Profile) -> _Standing:
+    if not told:
+        return _Standing(ratio=0.0, stability=0.0, score=0.0, paired=False)
+    ratio, pairs = _ratio(told, profile), _pairs(told, profile)
+    stability = _mean(pairs) if pairs else profile.stability_without_pair
+    score = profile.agreement_weight * ratio + (1 - profile.agreement_weight) * stability
+    return _Standing(ratio=ratio, stability=stability, score=min(score, 1.0), paired=bool(pairs))
+
+
+def _ratio(told: Sequence[_Told], profile: Profile) -> float:
+    if profile.ratio_over == "all":
+        return _mean([t.reading.signals.ratio for t in told])
+    signals = [t.reading.signals for t in _last_round(told)]
+    return Signals(sum(s.agreement for s in signals), sum(s.disagreement for s in signals)).ratio
+
+
+def _pairs(told: Sequence[_Told], profile: Profile) -> list[float]:
+    """The similarity of each contribution to the one before it in the same role; of the last round alone where the
+    ratio is. An empty one makes no pair with its neighbours, and is not skipped to make one across it."""
+    earliest = 0 if profile.ratio_over == "all" else len(told) - len(_last_round(told))
+    before: dict[str, Reading] = {}
+    pairs: list[float] = []
+    for at, (_, role, reading) in enumerate(told):
+        if role in before and at >= earliest:
+            common = overlap(before[role].words, reading.words, profile)
+            pairs += [] if common is None else [common]
+        before[role] = reading
+    return pairs
+
+
+def _recommendation(told: Sequence[_Told], standing: _Standing, profile: Profile) -> Recommendation:
+    if _converged(told, standing, profile):
+        return "converged"
+    return "stalled" if _stalled(told, standing, profile) else "continue"
+
+
+def _converged(told: Sequence[_Told], standing: _Standing, profile: Profile) -> bool:
+    if not standing.paired or not _everyone_has_words(told):
+        return False
+    alone = profile.stability_alone
+    if alone is not None and _reaches(standing.stability, alone):
+        return True
+    return _reaches(standing.ratio, profile.agreement) and _reaches(standing.stability, profile.stability)
+
+
+def _stalled(told: Sequence[_Told], standing: _Standing, profile: Profile) -> bool:
+    if profile.patience is not None and len(told) >= profile.patience:
+        return True
+    if profile.stall is None or not standing.paired or _reaches(standing.stability, profile.stall):
+        return False
+    earlier = told[: len(told) - len(_last_round(told))] if profile.ratio_over == "last" else told[:-1]
+    if len({t.number for t in earlier}) < profile.stall_after:
+        return False
+    return _reaches(_standing(earlier, profile).score, standing.score)
+
+
+def _everyone_has_words(told: Sequence[_Told]) -> bool:
+    """Whether nobody's latest contribution is empty: silence is no consent."""
+    latest = {t.role: t.reading.words for t in told}
+    return all(latest.values())
+
+
+def _last_round(told: Sequence[_Told]) -> Sequence[_Told]:
+    """Those contributions at the end that carry the last round's number."""
+    start = len(told)
+    while start and told[start - 1].number == told[-1].number:
+        start -= 1
+    return told[start:]
+
+
+def _reaches(share: float, threshold: float) -> bool:
+    return share >= threshold - _EXACT
+
+
+def _mean(shares: Sequence[float]) -> float:
+    return fsum(shares) / len(shares)

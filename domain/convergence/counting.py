@@ -1,0 +1,138 @@
+"""Counting words: how far a text agrees, and how much two texts have in common. Linear in the text."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from domain.convergence.negation import negated, plain
+from domain.convergence.profiles import SEED, Profile
+from domain.convergence.stripping import talk
+from domain.convergence.words import WORD_LISTS, WordList
+
+# A line that begins with a small letter, or with a Korean negator, goes on with the sentence of the line before.
+_WRAPPED = re.compile(r"\n(?=[ \t]*(?:[a-z]|않|없|못|아니|아닙))")
+_TOKEN = re.compile(r"\d+(?:[.,]\d+)+|\w+(?:'\w+)*|[.,;:!?…()\[\]|。！？、，；：—\n]|(?<=\s)[-–](?=\s)")
+_MARKUP = str.maketrans({"’": "'", "*": None, "`": None, "~": None})
+
+
+class Signals(NamedTuple):
+    """How many words of a text speak for and against."""
+
+    agreement: int
+    disagreement: int
+
+    @property
+    def ratio(self) -> float:
+        """a / (a + d); 0.5 where no word speaks for either."""
+        total = self.agreement + self.disagreement
+        return self.agreement / total if total else 0.5
+
+
+class Reading(NamedTuple):
+    """What is left of a text for judging it."""
+
+    signals: Signals
+    words: frozenset[str]
+
+
+def agreement(text: str, profile: Profile = SEED) -> float:
+    """The share of words in the text that agree, 0 to 1; 0.5 where there are none of either kind.
+
+    A negated word counts for the other side: "I do not agree" disagrees, "no flaws" agrees.
+    """
+    return read(text, profile).signals.ratio
+
+
+def similarity(a: str, b: str, profile: Profile = SEED) -> float:
+    """How much of their words two texts share, 0 to 1; 0 where one has no words, also where both have none (K-30)."""
+    return overlap(read(a, profile).words, read(b, profile).words, profile) or 0.0
+
+
+def read(text: str, profile: Profile) -> Reading:
+    said = _without_invisible(talk(text))
+    return Reading(signals=_signals(said, WORD_LISTS[profile.words]), words=_words(said, profile))
+
+
+def overlap(a: frozenset[str], b: frozenset[str], profile: Profile) -> float | None:
+    """Shared words by all words, or by the larger set, as the profile has it; None where they make no pair."""
+    if not a or not b:
+        return None
+    whole = len(a | b) if profile.similarity == "jaccard" else max(len(a), len(b))
+    return len(a & b) / whole
+
+
+def _words(text: str, profile: Profile) -> frozenset[str]:
+    folded = text.casefold()
+    if profile.similarity == "larger":
+        return frozenset(word for word in folded.split() if len(word) > 3 and any(map(str.isalnum, word)))
+    return frozenset(word for word in _split(folded) if len(word) >= 3)
+
+
+def _split(text: str) -> list[str]:
+    """Runs of letters, digits, `_` and the marks upon letters, which `\\w` would leave out (Hindi, Thai)."""
+    between = {ord(c): " " for c in set(text) if not (c.isalnum() or c == "_" or unicodedata.category(c)[0] == "M")}
+    return text.translate(between).split()
+
+
+def _without_invisible(text: str) -> str:
+    """Without format characters such as the soft hyphen, which would cut "disagree" in two."""
+    return text.translate({ord(c): None for c in set(text) if unicodedata.category(c) == "Cf"})
+
+
+def _signals(text: str, words: WordList) -> Signals:
+    tokens = _tokens(text)
+    lexicon = _lexicon(words)
+    found_for, found_against = _find(tokens, lexicon.agreement), _find(tokens, lexicon.disagreement)
+    contrasts = len(_find(tokens, lexicon.contrast))
+    counted = found_for.keys() | found_against.keys()
+
+    def turned(found: dict[int, int], opposite: dict[int, int]) -> int:
+        return sum(negated(tokens, at, end, words=counted, opposite=opposite) for at, end in found.items())
+
+    agreeing_turned, opposing_turned = turned(found_for, found_against), turned(found_against, found_for)
+    return Signals(
+        agreement=len(found_for) - agreeing_turned + opposing_turned,
+        disagreement=len(found_against) - opposing_turned + agreeing_turned + contrasts,
+    )
+
+
+def _tokens(text: str) -> Sequence[str]:
+    joined = _WRAPPED.sub(" ", text).translate(_MARKUP).casefold()
+    return [token.strip("_") or "_" for token in _TOKEN.findall(plain(joined))]
+
+
+class _Lexicon(NamedTuple):
+    agreement: re.Pattern[str]
+    disagreement: re.Pattern[str]
+    contrast: re.Pattern[str]
+
+
+@cache
+def _lexicon(words: WordList) -> _Lexicon:
+    return _Lexicon(
+        agreement=_pattern(words.agreement, words.exceptions),
+        disagreement=_pattern(words.disagreement, words.exceptions),
+        contrast=_pattern(words.contrast, ()),
+    )
+
+
+def _pattern(entries: Iterable[str], exceptions: Iterable[str]) -> re.Pattern[str]:
+    """Matches at the start of a token, followed by a space and the next token."""
+    return re.compile(f"(?!(?:{_alternatives(exceptions)}) )(?:{_alternatives(entries)}) ")
+
+
+def _alternatives(entries: Iterable[str]) -> str:
+    written = [re.escape(entry).replace(r"\*", r"[\w']*") for entry in entries]
+    return "|".join(sorted(written, key=len, reverse=True)) or "(?!)"
+
+
+def _find(tokens: Sequence[str], pattern: re.Pattern[str]) -> dict[int, int]:
+    """Where listed words begin and end, in tokens; an entry of two words takes both."""
+    found: dict[int, int] = {}
+    for at, token in enumerate(tokens):
+        following = tokens[at + 1] if at + 1 < len(tokens) else ""
+        if match := pattern.match(f"{token} {following} "):
+            found[at] = at + (2 if match.end() > len(token) + 1 else 1)
+    return found

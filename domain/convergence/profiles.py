@@ -1,0 +1,98 @@
+"""Named, versioned ways of judging a discussion (K-26): numbers as data, so that an event can hold what was in force.
+
+`seed` is S2 (0.7 / 0.8 / stalled: not improving and stability < 0.3) over pairs of the same role. `shipped-v3` and
+`mysti` keep their own words and numbers (behaviour 2.3). What K-30 puts right holds in all of them: headings, fenced
+code and the verdict object are not counted, a negated word does not count for the wrong side, words are Unicode words,
+and without words there is no pair and no convergence.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Literal
+
+from pydantic import AliasChoices, Field, ValidationError
+
+from domain.base import Count, Invalid, Value
+
+Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
+"""A number from 0 to 1; digits in quotes and booleans are not numbers."""
+
+
+class Thresholds(Value):
+    """A caller's own numbers; what is left out is as in `seed`. The metrics' own names are understood too."""
+
+    agreement: Share = Field(default=0.7, validation_alias=AliasChoices("agreement", "agreementRatio"))
+    stability: Share = Field(default=0.8, validation_alias=AliasChoices("stability", "avgStability"))
+    stall: Share = Field(default=0.3, description="stability below which a discussion that does not improve is stalled")
+    agreement_weight: Share = Field(default=0.6, description="share of the ratio in the score; stability has the rest")
+
+
+class Profile(Value):
+    """Everything that `assess` goes by; the numbers are shares from 0 to 1."""
+
+    name: str
+    version: Count = 1
+    words: Literal["seed@1", "shipped-v3@1", "mysti@1"] = "seed@1"
+    similarity: Literal["jaccard", "larger"] = Field(
+        default="jaccard", description="shared ÷ all words of ≥ 3 characters, or ÷ the larger set, of > 3 characters"
+    )
+    ratio_over: Literal["all", "last"] = Field(default="all", description="mean of all rounds, or the last round alone")
+    agreement: Share = 0.7
+    stability: Share = 0.8
+    stability_alone: Share | None = Field(default=None, description="converges at this stability, however few agree")
+    stability_without_pair: Share = 0.0
+    agreement_weight: Share = 0.6
+    stall: Share | None = Field(default=0.3, description="None: stability does not stall a discussion")
+    stall_after: Count = Field(default=1, description="so many earlier assessments before a stall is looked for")
+    patience: Count | None = Field(default=None, description="stalled once there are so many rounds")
+
+    @property
+    def id(self) -> str:
+        """Name and version as events record them, such as `seed@1`."""
+        return f"{self.name}@{self.version}"
+
+
+SEED = Profile(name="seed")
+SHIPPED_V3 = Profile(
+    name="shipped-v3",
+    words="shipped-v3@1",
+    agreement=0.55,
+    stability=0.5,
+    stability_alone=0.8,
+    stall=None,
+    patience=3,
+)
+MYSTI = Profile(
+    name="mysti",
+    words="mysti@1",
+    similarity="larger",
+    ratio_over="last",
+    stability_without_pair=0.5,
+    stall_after=2,
+)
+PROFILES: Mapping[str, Profile] = MappingProxyType({p.name: p for p in (SEED, SHIPPED_V3, MYSTI)})
+
+
+def named(profile: str | Thresholds | Mapping[str, object] = "seed") -> Profile:
+    """The profile of that name, or `seed` with the thresholds given, then named `custom`.
+
+    Raises `Invalid` at `/profile` for a name that is not known, at `/profile/<field>` for a threshold that is none.
+    """
+    if isinstance(profile, str):
+        if profile not in PROFILES:
+            raise Invalid({"/profile": f"There is no such profile; known are {', '.join(PROFILES)}, or thresholds."})
+        return PROFILES[profile]
+    given = profile if isinstance(profile, Thresholds) else _thresholds(profile)
+    return SEED.model_copy(update={"name": "custom", **given.model_dump()})
+
+
+def _thresholds(fields: Mapping[str, object]) -> Thresholds:
+    try:
+        return Thresholds.model_validate(dict(fields))
+    except ValidationError as error:
+        found = {_pointer(problem["loc"]): problem["msg"] for problem in error.errors(include_input=False)}
+    raise Invalid(found)
+
+
+def _pointer(location: tuple[int | str, ...]) -> str:
+    return "/profile" + "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in location)

@@ -1,0 +1,75 @@
+"""What can be asked of a delivery."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from domain.base import Command, Text, Usage
+from domain.budget import Limits
+from domain.delivery.events import Step
+from domain.turns import Failure
+
+More = Annotated[int, Field(ge=1)]
+
+
+class StartDelivery(Command):
+    task: str
+    file_paths: tuple[str, ...] = ()
+    steps: tuple[Step, ...]
+    limits: Limits
+    max_attempts: int | None = None
+    title: str = ""
+    origin: str = ""
+    labels: tuple[str, ...] = ()
+    workspace: str | None = None
+    repository: bool = False
+    scenario: Text | None = None
+    crew: dict[str, str] = {}
+
+
+class RecordValidation(Command):
+    """What became of the commands: the verdict for the rules, the whole report (JSON) for the record."""
+
+    turn_id: str
+    attempt: int
+    passed: bool
+    classification: str | None = None
+    summary: str = ""
+    report: Text = Text()
+    seconds: float = 0.0
+    tree: str | None = None
+    failure: Failure | None = None
+
+
+class RecordPackage(Command):
+    """What became of handing the work over: the branch it stands on, or why there is none."""
+
+    turn_id: str
+    attempt: int
+    branch: str | None = None
+    commit: str | None = None
+    patch: Text | None = None
+    problem: str | None = None
+    seconds: float = 0.0
+    usage: Usage = Usage()
+    failure: Failure | None = None
+
+
+class ExpireTurn(Command):
+    """The deadline has passed while this turn waited or ran."""
+
+    turn_id: str
+
+
+class ExtendBudget(Command):
+    """A person gives more (K-46). At least one of the amounts."""
+
+    add_iterations: More | None = None
+    add_minutes: More | None = None
+    add_tokens: More | None = None
+    add_cost_micros: More | None = None
+    reason: str
+
+
+class CancelDelivery(Command):
+    reason: str = ""

@@ -1,0 +1,179 @@
+"""A delivery as its events made it: assigns only, decides nothing."""
+
+from domain.base import DomainEvent, Text, Value
+from domain.budget import Budget, Reason, Snapshot
+from domain.delivery.chart import PHASES, Phase, PhaseStatus, Status, status
+from domain.delivery.events import (
+    ArtifactCreated,
+    AttemptStarted,
+    BudgetExhausted,
+    BudgetExtended,
+    DeliveryEvent,
+    PhaseCompleted,
+    PhaseFailed,
+    PhaseSkipped,
+    PhaseStarted,
+    ReviewBlockingDetected,
+    SessionFinished,
+    SessionStarted,
+    Step,
+    TestsPassed,
+    Transition,
+    ValidationFailed,
+)
+from domain.session import Moment, Session, evolve_turn
+
+
+class Resume(Value):
+    """Where an exhausted delivery goes on."""
+
+    phase: Phase
+    iteration: int
+
+
+class Delivery(Session):
+    """The state of a delivery (S4 §4.1)."""
+
+    policy: str
+    task: str
+    file_paths: tuple[str, ...]
+    steps: tuple[Step, ...]
+    max_attempts: int | None
+    repository: bool
+    budget: Budget
+    phase: Phase = "planning"
+    phases: dict[Phase, PhaseStatus] = dict.fromkeys(PHASES, "pending")
+    iteration: int = 0
+    artifacts: int = 0
+    artifact_refs: dict[Phase, str] = {}
+    contents: dict[Phase, Text] = {}
+    feedback: Text = Text()
+    validation_summary: str = ""
+    goals: tuple[str, ...] = ()
+    history: tuple[str, ...] = ()
+    resume: Resume | None = None
+    stopped_at: int | None = None
+    exhausted_by: Reason | None = None
+    final_summary: str | None = None
+
+    @property
+    def status(self) -> Status:
+        return status(self.state)
+
+    def guard(self, name: str) -> bool:
+        """The chart's guards: `resumes_<phase>`."""
+        return self.resume is not None and name == f"resumes_{self.resume.phase}"
+
+    def snapshot(self, at: int) -> Snapshot:
+        """The budget now; it stands still while the delivery is stopped or once it has ended."""
+        stopped = self.stopped_at if self.stopped_at is not None else at
+        iteration = self.resume.iteration if self.resume else self.iteration
+        return self.budget.snapshot(iteration=iteration, at=stopped, reason=self.exhausted_by)
+
+
+def evolve(delivery: Delivery | None, event: DomainEvent, moment: Moment) -> Delivery:
+    """The delivery after one more event."""
+    if isinstance(event, SessionStarted):
+        return _begin(event, moment)
+    assert delivery is not None, "a delivery begins with session_started"  # a log that lies is corrupt
+    turned = evolve_turn(delivery, event, moment.at)
+    if turned is not None:
+        return turned.model_copy(update={"budget": turned.budget.model_copy(update={"spent": turned.spent})})
+    changes = _changes(delivery, event, moment.at) if isinstance(event, DeliveryEvent) else {}
+    if isinstance(event, Transition):
+        changes["state"] = event.state
+    return delivery.stamped(moment.at, **changes)
+
+
+def _begin(event: SessionStarted, moment: Moment) -> Delivery:
+    return Delivery(
+        id=moment.session_id,
+        kind="delivery",
+        state=event.state,
+        version=1,
+        created_at=moment.at,
+        updated_at=moment.at,
+        title=event.title,
+        origin=event.origin,
+        labels=event.labels,
+        scenario=event.scenario,
+        workspace=event.workspace,
+        crew=event.crew,
+        policy=event.policy,
+        task=event.task,
+        file_paths=event.file_paths,
+        steps=event.steps,
+        max_attempts=event.max_attempts,
+        repository=event.repository,
+        budget=Budget(limits=event.limits, started_at=moment.at),
+    )
+
+
+def _changes(delivery: Delivery, event: DeliveryEvent, at: int) -> dict[str, object]:
+    match event:
+        case PhaseStarted(phase=phase) if phase:
+            return {"phase": phase, "phases": delivery.phases | {phase: "running"}}
+        case PhaseCompleted():
+            return {"phases": _mark(delivery, event, "completed")}
+        case PhaseFailed():
+            return {"phases": _mark(delivery, event, "failed"), "last_error": event.error_message}
+        case PhaseSkipped():
+            return {"phases": _mark(delivery, event, "skipped")}
+        case ArtifactCreated(phase=phase) if phase:
+            return {
+                "artifacts": delivery.artifacts + 1,
+                "artifact_refs": delivery.artifact_refs | {phase: event.artifact_id},
+                "contents": delivery.contents | {phase: event.content},
+                "goals": event.goals or delivery.goals,
+            }
+        case AttemptStarted():
+            return {"iteration": event.iteration}
+        case TestsPassed():
+            return {"validation_summary": event.summary}
+        case ValidationFailed():
+            return {
+                "phases": _mark(delivery, event, "failed"),
+                "feedback": event.feedback,
+                "validation_summary": event.summary,
+                "history": (*delivery.history, f"{event.iteration}. {event.message}"),
+            }
+        case ReviewBlockingDetected():
+            return {
+                "feedback": event.feedback,
+                "history": (*delivery.history, f"{event.iteration}. {event.message}"),
+            }
+        case BudgetExhausted():
+            return {
+                "resume": Resume(phase=event.resume_phase, iteration=event.resume_iteration),
+                "stopped_at": at,
+                "exhausted_by": event.reason,
+            }
+        case BudgetExtended():
+            return _extended(delivery, event)
+        case SessionFinished():
+            return {"final_summary": event.final_summary, "stopped_at": delivery.stopped_at or at}
+        case _:
+            return {}
+
+
+def _extended(delivery: Delivery, event: BudgetExtended) -> dict[str, object]:
+    budget = delivery.budget.model_copy(update={"limits": event.limits, "paused": event.paused})
+    if delivery.resume is None:
+        return {"budget": budget}
+    waiting: dict[Phase, PhaseStatus] = {
+        phase: "pending" if mark == "skipped" else mark for phase, mark in delivery.phases.items()
+    }
+    return {
+        "budget": budget,
+        "phases": waiting,
+        "resume": None,
+        "stopped_at": None,
+        "exhausted_by": None,
+        "final_summary": None,
+    }
+
+
+def _mark(delivery: Delivery, event: DeliveryEvent, mark: PhaseStatus) -> dict[Phase, PhaseStatus]:
+    if event.phase is None:
+        return delivery.phases
+    return delivery.phases | {event.phase: mark}

@@ -1,0 +1,90 @@
+"""Agents' words, read strictly: each kind of answer as a value, or `Unreadable` with a sentence (contract §5, K-49)."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from domain.base import Invalid
+from domain.replies.artifacts import Change, PlanParts, changes, plan_parts
+from domain.replies.checklist import ChecklistStep, checklist
+from domain.replies.discussion import (
+    DebateFeedback,
+    DebateSynthesis,
+    Disagreement,
+    FoundIssue,
+    ReviewFeedback,
+    ReviewSynthesis,
+    Risk,
+    debate,
+    debate_synthesis,
+    review,
+    review_synthesis,
+)
+from domain.replies.judge import Verdict, Verdicts, phases_completed, verdicts
+from domain.replies.planner import DirectAnswer, Plan, PlannedSubtask, direct_answer, subtasks
+from domain.replies.reviewer import ReviewArtifact, ReviewIssue, review_artifact
+from domain.replies.shapes import wire
+from domain.replies.spoken import spoken
+from domain.strict import JSON
+
+__all__ = [
+    "KINDS",
+    "Change",
+    "ChecklistStep",
+    "DebateFeedback",
+    "DebateSynthesis",
+    "DirectAnswer",
+    "Disagreement",
+    "FoundIssue",
+    "Plan",
+    "PlanParts",
+    "PlannedSubtask",
+    "ReviewArtifact",
+    "ReviewFeedback",
+    "ReviewIssue",
+    "ReviewSynthesis",
+    "Risk",
+    "Verdict",
+    "Verdicts",
+    "changes",
+    "checklist",
+    "debate",
+    "debate_synthesis",
+    "direct_answer",
+    "phases_completed",
+    "plan_parts",
+    "read",
+    "review",
+    "review_artifact",
+    "review_synthesis",
+    "spoken",
+    "subtasks",
+    "verdicts",
+]
+
+
+def read(kind: str, text: str) -> JSON:
+    """What the reply says, as the contract spells it. Raises `Unreadable`, and `Invalid` for an unknown kind."""
+    reader = KINDS.get(kind)
+    if reader is None:
+        raise Invalid({"/kind": f"should be one of {', '.join(KINDS)}"})
+    return reader(text)
+
+
+def _checklist(text: str) -> JSON:
+    return [wire(step) for step in checklist(text)]
+
+
+KINDS: Mapping[str, Callable[[str], JSON]] = MappingProxyType(
+    {
+        "subtasks": lambda text: wire(subtasks(text)),
+        "direct_answer": lambda text: wire(direct_answer(text)),
+        "verdicts": lambda text: wire(verdicts(text)),
+        "review": lambda text: wire(review(text)),
+        "debate": lambda text: wire(debate(text)),
+        "review_artifact": lambda text: wire(review_artifact(text)),
+        "checklist": _checklist,
+        "review_synthesis": lambda text: wire(review_synthesis(text)),
+        "debate_synthesis": lambda text: wire(debate_synthesis(text)),
+    }
+)
+"""The readers by the name of what they read."""

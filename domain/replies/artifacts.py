@@ -1,0 +1,84 @@
+"""What a planner or a developer may add to its artifact. The artifact is text; JSON in it is read when it fits (§2)."""
+
+from typing import Annotated
+
+from pydantic import Field, StrictStr, model_validator
+
+from domain.base import Unreadable
+from domain.replies.extraction import Object, Shape, last
+from domain.replies.shapes import MOST_ENTRIES, Answer, Few, MaybeFew, SomeWords, Words, absent, fitted
+
+_PARTS = "plan"
+_CHANGES = "list of changes"
+_PART_KEYS = ("goals", "modules", "checklist")
+
+
+class PlanParts(Answer):
+    """What a reviewer is told of the plan (behaviour §3.2)."""
+
+    goals: MaybeFew[Words] = ()
+    modules: MaybeFew[Words] = ()
+    checklist: MaybeFew[Words] = ()
+
+
+class Change(Answer):
+    """What shall become of one file: the whole of it, or a patch with the whole to fall back on.
+
+    The path is the agent's word: it is resolved, or refused, where files are written.
+    """
+
+    path: Annotated[SomeWords, Field(max_length=4096)]
+    content: StrictStr | None = Field(default=None, exclude_if=absent)
+    patch: StrictStr | None = Field(default=None, exclude_if=absent)
+    fallback_content: StrictStr | None = Field(default=None, exclude_if=absent)
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "Change":
+        if self.content is None and self.patch is None and self.fallback_content is None:
+            raise ValueError("neither content nor a patch is given")
+        return self
+
+
+class Changes(Answer):
+    changes: Few[Change]
+
+
+def plan_parts(text: str) -> PlanParts:
+    """The lists of a plan that are in the text as JSON; empty where there are none, or where they are not strings."""
+    try:
+        return last(text, _PLAN)
+    except Unreadable:
+        return PlanParts()  # any text is a plan
+
+
+def changes(text: str) -> tuple[Change, ...]:
+    """The changes that are in the text as JSON; none where they do not all fit."""
+    try:
+        return last(text, _DEVELOPMENT).changes
+    except Unreadable:
+        return ()  # any text is an artifact; a developer may as well have edited the workspace itself
+
+
+def _plans(found: Object) -> bool:
+    return not found.keys().isdisjoint(_PART_KEYS)
+
+
+def _parts(found: Object) -> PlanParts:
+    """Each list by itself: a checklist of objects does not cost the goals."""
+    return fitted(PlanParts, {key: found.get(key) for key in _PART_KEYS if _strings(found.get(key))}, name=_PARTS)
+
+
+def _strings(given: object) -> bool:
+    return isinstance(given, list) and len(given) <= MOST_ENTRIES and all(isinstance(each, str) for each in given)
+
+
+def _develops(found: Object) -> bool:
+    return isinstance(found.get("changes"), list)
+
+
+def _development(found: Object) -> Changes:
+    return fitted(Changes, found, name=_CHANGES)
+
+
+_PLAN = Shape(name=_PARTS, keys=_PART_KEYS, claims=_plans, fit=_parts)
+_DEVELOPMENT = Shape(name=_CHANGES, keys=("changes",), claims=_develops, fit=_development)

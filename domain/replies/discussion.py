@@ -1,0 +1,114 @@
+"""Feedback and syntheses of reviews and debates (S2, behaviour §2.2).
+
+The lists that S2 calls extensions are None where the agent left them out, and then absent from the wire form; the
+others are empty.
+"""
+
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field
+
+from domain.replies.extraction import Object, Shape, last
+from domain.replies.shapes import Answer, Few, M, MaybeFew, MaybeWords, SomeWords, Words, absent, fitted
+
+ReviewVerdict = Literal["PASS", "NEEDS_FIX"]
+DebateVerdict = Literal["APPROVE", "CHALLENGE"]
+Severity = Literal["critical", "major", "minor"]
+Tally = Annotated[int, Field(strict=True, ge=0, le=2**53)]
+
+
+class FoundIssue(Answer):
+    severity: Severity
+    description: SomeWords
+    suggestion: MaybeWords = ""
+
+
+class Disagreement(Answer):
+    claim: SomeWords
+    explanation: MaybeWords = ""
+    alternative: MaybeWords = ""
+
+
+class Risk(Answer):
+    """`severity` in the agent's own words: S2 closes only that of issues."""
+
+    description: SomeWords
+    severity: MaybeWords = ""
+
+
+class Hazards(Answer):
+    """What a challenge is asked for beyond its verdict (K-31)."""
+
+    security_risks: Few[Risk] | None = Field(default=None, exclude_if=absent)
+    edge_cases: Few[Words] | None = Field(default=None, exclude_if=absent)
+    scalability_concerns: Few[Words] | None = Field(default=None, exclude_if=absent)
+    maintenance_burden: Few[Words] | None = Field(default=None, exclude_if=absent)
+
+
+class ReviewFeedback(Hazards):
+    verdict: ReviewVerdict
+    summary: MaybeWords = ""
+    issues: MaybeFew[FoundIssue] = ()
+    points_of_agreement: Few[Words] | None = Field(default=None, exclude_if=absent)
+    points_of_disagreement: Few[Disagreement] | None = Field(default=None, exclude_if=absent)
+    unexamined_assumptions: Few[Words] | None = Field(default=None, exclude_if=absent)
+    missing_considerations: Few[Words] | None = Field(default=None, exclude_if=absent)
+
+
+class DebateFeedback(Hazards):
+    verdict: DebateVerdict
+    concerns: MaybeFew[Words] = ()
+    suggestions: MaybeFew[Words] = ()
+
+
+class ReviewSynthesis(Answer):
+    verdict: ReviewVerdict
+    summary: MaybeWords = ""
+    resolved_count: Tally = 0
+    remaining_count: Tally = 0
+
+
+class DebateSynthesis(Answer):
+    verdict: DebateVerdict
+    summary: MaybeWords = ""
+    consensus_count: Tally = 0
+    divergence_count: Tally = 0
+
+
+def review(text: str) -> ReviewFeedback:
+    """The feedback of a critique or rebuttal. Raises `Unreadable`, also for an unknown verdict."""
+    return last(text, _REVIEW)
+
+
+def debate(text: str) -> DebateFeedback:
+    """The feedback of a challenge or defense. Raises `Unreadable`, also for an unknown verdict."""
+    return last(text, _DEBATE)
+
+
+def review_synthesis(text: str) -> ReviewSynthesis:
+    """The verdict at the end of a review's synthesis. Raises `Unreadable`."""
+    return last(text, _REVIEW_SYNTHESIS)
+
+
+def debate_synthesis(text: str) -> DebateSynthesis:
+    """The verdict at the end of a debate's synthesis. Raises `Unreadable`."""
+    return last(text, _DEBATE_SYNTHESIS)
+
+
+def _judged(model: type[M], *, name: str, verdicts: tuple[object, ...]) -> Shape[M]:
+    """Only an object with a verdict of the right kind is meant: a template's `PASS|NEEDS_FIX` is not."""
+
+    def claims(found: Object) -> bool:
+        return found.get("verdict") in verdicts
+
+    def fit(found: Object) -> M:
+        return fitted(model, found, name=name)
+
+    return Shape(name=name, keys=("verdict",), claims=claims, fit=fit)
+
+
+_OF_REVIEWS, _OF_DEBATES = get_args(ReviewVerdict), get_args(DebateVerdict)
+_REVIEW = _judged(ReviewFeedback, name="review verdict", verdicts=_OF_REVIEWS)
+_DEBATE = _judged(DebateFeedback, name="debate verdict", verdicts=_OF_DEBATES)
+_REVIEW_SYNTHESIS = _judged(ReviewSynthesis, name="verdict of a review synthesis", verdicts=_OF_REVIEWS)
+_DEBATE_SYNTHESIS = _judged(DebateSynthesis, name="verdict of a debate synthesis", verdicts=_OF_DEBATES)

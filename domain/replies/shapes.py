@@ -1,0 +1,73 @@
+"""What the agents' answers have in common: closed types, caps, and the sentence that says what does not fit."""
+
+from typing import Annotated, TypeVar
+
+from pydantic import BeforeValidator, ConfigDict, Field, StrictBool, StrictStr, ValidationError
+
+from domain.base import Unreadable, Value
+from domain.replies.extraction import Object
+from domain.strict import JSON
+
+LONGEST_STRING = 65_536
+"""Characters of one string inside an answer."""
+
+MOST_ENTRIES = 200
+"""Entries of one list inside an answer."""
+
+M = TypeVar("M", bound=Value)
+T = TypeVar("T")
+
+
+class Answer(Value):
+    """A part of an agent's answer. What it says beyond the fields is ignored; nothing is converted into them."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+def _none_is_empty(given: object) -> object:
+    return () if given is None else given
+
+
+def _none_is_blank(given: object) -> object:
+    return "" if given is None else given
+
+
+def _not_blank(given: object) -> object:
+    if isinstance(given, str) and not given.strip():
+        raise ValueError("should not be blank")
+    return given
+
+
+def absent(given: object) -> bool:
+    """Whether an optional field was left out, and so stays out of the wire form."""
+    return given is None
+
+
+Words = Annotated[StrictStr, Field(max_length=LONGEST_STRING)]
+MaybeWords = Annotated[Words, BeforeValidator(_none_is_blank)]
+"""Absent and null are the empty string."""
+SomeWords = Annotated[Words, BeforeValidator(_not_blank)]
+"""At least one character that is not white space."""
+Bool = StrictBool
+
+Few = Annotated[tuple[T, ...], Field(max_length=MOST_ENTRIES)]
+MaybeFew = Annotated[tuple[T, ...], Field(max_length=MOST_ENTRIES), BeforeValidator(_none_is_empty)]
+"""Absent and null are the empty list."""
+
+
+def fitted(model: type[M], found: Object, *, name: str) -> M:
+    """The object as a value of that model, by the wire's names alone. Raises `Unreadable` with the first misfit."""
+    try:
+        return model.model_validate(found, by_alias=True, by_name=False)
+    except ValidationError as problem:
+        first = problem.errors(include_url=False, include_input=False)[0]
+        pointer = "".join(f"/{str(part)[:60]}" for part in first["loc"])
+        detail = first["msg"].removeprefix("Value error, ")
+        place = f" at {pointer}" if pointer else ""
+        raise Unreadable(f"The {name} does not fit{place}: {detail[:1].lower()}{detail[1:]}.") from None
+
+
+def wire(value: Value) -> JSON:
+    """The value as the contract spells it."""
+    dumped: JSON = value.model_dump(mode="json", by_alias=True)
+    return dumped

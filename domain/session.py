@@ -1,0 +1,191 @@
+"""What every kind of session has in common, and how a decision grows event by event."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Generic, NamedTuple, Self, TypeVar
+
+from domain.base import Blob, Command, DomainEvent, Refused, Text, Usage, Value
+from domain.budget import Spent, add
+from domain.turns import Settled, TurnAnswered, TurnCancelled, TurnFailed, TurnRequested, Work
+
+
+class Outstanding(Value):
+    """A turn that was requested and is not settled."""
+
+    turn_id: str
+    work: Work
+    agent: str
+    role: str
+    phase: str | None = None
+    round: int | None = None
+    requested_at: int
+
+    def settled(self) -> dict[str, str]:
+        """The fields that the event of its end repeats."""
+        return {"turn_id": self.turn_id, "agent": self.agent, "role": self.role}
+
+
+class Session(Value):
+    """The state that the rules of any kind need. Instants are milliseconds; `state` is a state of the kind's chart."""
+
+    id: str
+    kind: str
+    state: str
+    version: int = 0
+    created_at: int
+    updated_at: int
+    title: str = ""
+    origin: str = ""
+    labels: tuple[str, ...] = ()
+    scenario: Text | None = None
+    workspace: str | None = None
+    crew: dict[str, str] = {}
+    parent: str | None = None
+    children: tuple[str, ...] = ()
+    forked_from: str | None = None
+    outstanding: dict[str, Outstanding] = {}
+    turns: int = 0
+    asked: dict[str, int] = {}
+    asked_roles: dict[str, int] = {}
+    agent_sessions: dict[str, str] = {}
+    tree: str | None = None
+    spent: Spent = Spent()
+    last_error: str | None = None
+
+    def turn(self, turn_id: str) -> Outstanding:
+        """The turn, while it is still waited for; Refused once it is settled (a late answer changes nothing)."""
+        found = self.outstanding.get(turn_id)
+        if found is None:
+            raise Refused(f"Turn {turn_id} is settled or was never requested; its answer changes nothing.")
+        return found
+
+    def stamped(self, at: int, **changes: object) -> Self:
+        """The session one event later."""
+        return self.model_copy(update={"version": self.version + 1, "updated_at": at, **changes})
+
+
+S = TypeVar("S", bound=Session)
+
+
+class Moment(NamedTuple):
+    """Which session, and when (milliseconds): what an event's envelope knows and its data does not repeat."""
+
+    session_id: str
+    at: int
+
+
+Evolve = Callable[[S | None, DomainEvent, Moment], S]
+
+
+@dataclass
+class Draft(Generic[S]):
+    """A decision in the making: each recorded event is folded at once, so that the next step sees it."""
+
+    evolve: Evolve[S]
+    moment: Moment
+    before: S | None
+    events: list[DomainEvent] = field(default_factory=list)
+    blobs: list[Blob] = field(default_factory=list)
+
+    @property
+    def at(self) -> int:
+        return self.moment.at
+
+    @property
+    def session(self) -> S:
+        if self.before is None:
+            raise Refused("There is no such session.")
+        return self.before
+
+    def record(self, *events: DomainEvent) -> None:
+        for event in events:
+            self.events.append(event)
+            self.before = self.evolve(self.before, event, self.moment)
+
+    def text(self, words: str) -> Text:
+        """Words for an event; what is too long for it is kept to be stored beside."""
+        text, blobs = Text.of(words)
+        self.blobs.extend(blobs)
+        return text
+
+
+def content(command: Command, text: Text) -> str:
+    """The whole of a text that came with a command."""
+    if text.digest is None:
+        return text.head
+    return next(blob.content for blob in command.blobs if blob.digest == text.digest)
+
+
+def evolve_turn(session: S, event: DomainEvent, at: int) -> S | None:
+    """What the turns' own events change, for any kind; None for other events."""
+    match event:
+        case TurnRequested():
+            return session.stamped(
+                at,
+                turns=session.turns + 1,
+                asked=_count(session.asked, event.agent),
+                asked_roles=_count(session.asked_roles, event.role),
+                outstanding=session.outstanding | {event.turn_id: _outstanding(event, at)},
+            )
+        case TurnAnswered():
+            handles = {event.agent: event.agent_session} if event.agent_session else {}
+            return session.stamped(
+                at,
+                outstanding=_without(session.outstanding, event.turn_id),
+                agent_sessions=session.agent_sessions | handles,
+                tree=event.tree or session.tree,
+                spent=spend(session.spent, event.usage, asked=bool(event.prompt.length)),
+            )
+        case TurnFailed():
+            return session.stamped(
+                at,
+                outstanding=_without(session.outstanding, event.turn_id),
+                last_error=f"{event.agent}: {event.failure.code}: {event.failure.detail}".rstrip(": "),
+                spent=spend(session.spent, event.usage, asked=bool(event.prompt.length)),
+            )
+        case TurnCancelled():
+            return session.stamped(at, outstanding=_without(session.outstanding, event.turn_id))
+        case _:
+            return None
+
+
+def spend(spent: Spent, usage: Usage, *, asked: bool) -> Spent:
+    """The sum after one more turn; commands that were run (nobody was asked) cost no tokens."""
+    if not asked:
+        return spent
+    unknown = int(usage.tokens is None and usage.cost_micros is None)
+    return Spent(
+        tokens=add(spent.tokens, usage.tokens),
+        cost_micros=add(spent.cost_micros, usage.cost_micros),
+        unknown=spent.unknown + unknown,
+    )
+
+
+def cancel_turns(draft: Draft[S], reason: str) -> None:
+    """Every turn that is still waited for is called off; whoever works on it is stopped, its answer refused."""
+    for turn in tuple(draft.session.outstanding.values()):
+        draft.record(cancelled(turn, reason))
+
+
+def cancelled(turn: Outstanding, reason: str) -> Settled:
+    return TurnCancelled(attempt=0, reason=reason, **turn.settled())
+
+
+def _outstanding(event: TurnRequested, at: int) -> Outstanding:
+    return Outstanding(
+        turn_id=event.turn_id,
+        work=event.work,
+        agent=event.agent,
+        role=event.role,
+        phase=event.phase,
+        round=event.round,
+        requested_at=at,
+    )
+
+
+def _count(counts: dict[str, int], key: str) -> dict[str, int]:
+    return counts | {key: counts.get(key, 0) + 1}
+
+
+def _without(turns: dict[str, Outstanding], turn_id: str) -> dict[str, Outstanding]:
+    return {key: turn for key, turn in turns.items() if key != turn_id}
