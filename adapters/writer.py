@@ -8,10 +8,11 @@ import asyncio
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from queue import Empty, Full, Queue
+from typing import Any
 
 import orjson
 
@@ -58,6 +59,7 @@ class Answer:
 
     status: int
     body: bytes
+    session_id: str = ""
     version: int = 0
     position: int = 0
     replayed: bool = False
@@ -292,7 +294,9 @@ class Writer:
         while len(self._cache) > CACHED:
             self._cache.popitem(last=False)
         position = recorded[-1].position
-        work.future.set_result(Answer(_status(work.order), _body(session, position), session.version, position))
+        work.future.set_result(
+            Answer(_status(work.order), _body(session, position), session.id, session.version, position)
+        )
 
 
 def _answer(work: _Work) -> None:
@@ -345,14 +349,22 @@ def _from_receipt(receipt: Receipt) -> Answer:
     """The first answer; raises the first refusal."""
     words = orjson.loads(receipt.body)
     if receipt.status != REFUSED:
-        return Answer(receipt.status, receipt.body, words["version"], words["position"], replayed=True)
+        return Answer(
+            receipt.status, receipt.body, words["sessionId"], words["version"], words["position"], replayed=True
+        )
+    error = _first_refusal(words)
+    error.replayed = True
+    raise error
+
+
+def _first_refusal(words: Mapping[str, Any]) -> HansardError:
     match words["error"]:
         case "Stale":
-            raise Stale(expected=words["expected"], actual=words["actual"])
+            return Stale(expected=words["expected"], actual=words["actual"])
         case "Unknown":
-            raise Unknown(words["sentence"])
+            return Unknown(words["sentence"])
         case _:
-            raise Refused(words["sentence"], allowed=tuple(words.get("allowed", ())))
+            return Refused(words["sentence"], allowed=tuple(words.get("allowed", ())))
 
 
 def fingerprint(*parts: bytes) -> str:

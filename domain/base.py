@@ -77,7 +77,9 @@ class Command(Value):
 
 
 class HansardError(Exception):
-    """Whatever went wrong in a way that a user can be told in one sentence."""
+    """Whatever went wrong in a way that a user can be told in one sentence. `replayed`: the same answer as before."""
+
+    replayed: bool = False
 
 
 class Refused(HansardError):

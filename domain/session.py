@@ -49,8 +49,14 @@ class Session(Value):
     asked_roles: dict[str, int] = {}
     agent_sessions: dict[str, str] = {}
     tree: str | None = None
+    slot: int = 0
     spent: Spent = Spent()
     last_error: str | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more happens unless a person says so."""
+        raise NotImplementedError
 
     def turn(self, turn_id: str) -> Outstanding:
         """The turn, while it is still waited for; Refused once it is settled (a late answer changes nothing)."""
@@ -134,6 +140,7 @@ def evolve_turn(session: S, event: DomainEvent, at: int) -> S | None:
                 outstanding=_without(session.outstanding, event.turn_id),
                 agent_sessions=session.agent_sessions | handles,
                 tree=event.tree or session.tree,
+                slot=event.slot,
                 spent=spend(session.spent, event.usage, asked=bool(event.prompt.length)),
             )
         case TurnFailed():

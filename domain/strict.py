@@ -42,8 +42,9 @@ def decode(raw: bytes | str, *, max_depth: int = MAX_DEPTH) -> JSON:
             parse_int=_exact,
         )
     except json.JSONDecodeError as problem:
+        reason = problem.msg[:1].lower() + problem.msg[1:].removesuffix(" at")
         place = f"line {problem.lineno}, column {problem.colno}"
-        raise Malformed(f"This is not JSON: {problem.msg[:1].lower()}{problem.msg[1:]} at {place}.") from None
+        raise Malformed(f"This is not JSON: {reason} at {place}.") from None
     if "\\u" in text:
         _check_strings(value, "")
     return value

@@ -61,6 +61,7 @@ class TurnAnswered(Settled):
     agent_session: str | None = None
     files: tuple[str, ...] = ()
     tree: str | None = Field(default=None, description="the recorded state of the workspace afterwards")
+    slot: int = Field(default=0, description="which of the session's folders was worked in")
 
 
 class TurnFailed(Settled):
@@ -88,4 +89,5 @@ class RecordReply(Command):
     files: tuple[str, ...] = ()
     patch: Text | None = None
     tree: str | None = None
+    slot: int = 0
     failure: Failure | None = None

@@ -36,6 +36,10 @@ class Turn:
     limits: Limits = field(default_factory=Limits)
     scenario: Mapping[str, Any] | None = None
     """The session's inline scenario (contract §1), for the scripted agent."""
+    reads: str = ""
+    """The kind of reply that is expected: subtasks, verdicts, review, debate, review_artifact (contract §5), text."""
+    expects: tuple[str, ...] = ()
+    """The agents whom the answer has to judge."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,11 +160,21 @@ class SqliteStore(ApplicationRecorder):
         return [_recorded(row) for row in rows]
 
     def log(
-        self, *, after: int = 0, limit: int = PAGE, kind: str | None = None, topic: str | None = None
+        self,
+        *,
+        after: int = 0,
+        limit: int = PAGE,
+        kind: str | None = None,
+        topic: str | None = None,
+        session_id: str | None = None,
     ) -> list[Recorded]:
-        """The events of the whole log behind a position, at most `limit`, of one kind or type if given."""
-        where, values = ["position > ?"], [after, *([] if topic is None else [topic])]
-        where += [] if topic is None else ["topic = ?"]
+        """The events behind a position, at most `limit`: of the whole log, or of one kind, type or session."""
+        where: list[str] = ["position > ?"]
+        values: list[Any] = [after]
+        for column, value in (("topic", topic), ("stream", session_id)):
+            if value is not None:
+                where.append(f"{column} = ?")
+                values.append(value)
         if kind is not None:
             where.append("stream >= ? AND stream < ?")
             values += [f"{kind}-", f"{kind}."]

@@ -83,7 +83,7 @@ class Turns:
     def claim(
         self, worker: str, *, now: int, lease_ms: int, agents: Sequence[str] = (), roles: Sequence[str] = ()
     ) -> Lease | None:
-        """The oldest waiting turn (of these agents or roles, if given) or one whose lease ran out; None if there is none."""
+        """The oldest turn that waits or whose lease ran out, of these agents or roles if given; None if there is none."""
         wanted, values = self._wanted(agents, roles)
         with self._transaction() as connection:
             row = connection.execute(
@@ -156,3 +156,11 @@ class Turns:
                 (turn_id,),
             ).fetchone()
         return None if row is None else Lease(*row)
+
+    def count(self) -> dict[str, int]:
+        """How many turns wait and run."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT state, count(*) FROM turns WHERE state IN ('queued', 'running') GROUP BY state"
+            ).fetchall()
+        return {"queued": 0, "running": 0} | dict(rows)

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from domain.convergence.negation import negated, plain
@@ -42,16 +43,17 @@ def agreement(text: str, profile: Profile = SEED) -> float:
 
     A negated word counts for the other side: "I do not agree" disagrees, "no flaws" agrees.
     """
-    return read(text, profile).signals.ratio
+    return _signals(_said(text), WORD_LISTS[profile.words]).ratio
 
 
 def similarity(a: str, b: str, profile: Profile = SEED) -> float:
     """How much of their words two texts share, 0 to 1; 0 where one has no words, also where both have none (K-30)."""
-    return overlap(read(a, profile).words, read(b, profile).words, profile) or 0.0
+    return overlap(_words(_said(a), profile), _words(_said(b), profile), profile) or 0.0
 
 
 def read(text: str, profile: Profile) -> Reading:
-    said = _without_invisible(talk(text))
+    """The signals and the words of a text: one look at it serves both."""
+    said = _said(text)
     return Reading(signals=_signals(said, WORD_LISTS[profile.words]), words=_words(said, profile))
 
 
@@ -76,16 +78,18 @@ def _split(text: str) -> list[str]:
     return text.translate(between).split()
 
 
-def _without_invisible(text: str) -> str:
-    """Without format characters such as the soft hyphen, which would cut "disagree" in two."""
-    return text.translate({ord(c): None for c in set(text) if unicodedata.category(c) == "Cf"})
+def _said(text: str) -> str:
+    """The talk in it, without format characters such as the soft hyphen, which would cut "disagree" in two."""
+    said = talk(text)
+    return said.translate({ord(c): None for c in set(said) if unicodedata.category(c) == "Cf"})
 
 
 def _signals(text: str, words: WordList) -> Signals:
     tokens = _tokens(text)
     lexicon = _lexicon(words)
-    found_for, found_against = _find(tokens, lexicon.agreement), _find(tokens, lexicon.disagreement)
-    contrasts = len(_find(tokens, lexicon.contrast))
+    found_for = _find(tokens, lexicon.agreement, lexicon.exceptions)
+    found_against = _find(tokens, lexicon.disagreement, lexicon.exceptions)
+    contrasts = len(_find(tokens, lexicon.contrast, lexicon.exceptions))
     counted = found_for.keys() | found_against.keys()
 
     def turned(found: dict[int, int], opposite: dict[int, int]) -> int:
@@ -107,32 +111,26 @@ class _Lexicon(NamedTuple):
     agreement: re.Pattern[str]
     disagreement: re.Pattern[str]
     contrast: re.Pattern[str]
+    exceptions: re.Pattern[str]
 
 
 @cache
 def _lexicon(words: WordList) -> _Lexicon:
-    return _Lexicon(
-        agreement=_pattern(words.agreement, words.exceptions),
-        disagreement=_pattern(words.disagreement, words.exceptions),
-        contrast=_pattern(words.contrast, ()),
-    )
+    return _Lexicon(*map(_pattern, (words.agreement, words.disagreement, words.contrast, words.exceptions)))
 
 
-def _pattern(entries: Iterable[str], exceptions: Iterable[str]) -> re.Pattern[str]:
-    """Matches at the start of a token, followed by a space and the next token."""
-    return re.compile(f"(?!(?:{_alternatives(exceptions)}) )(?:{_alternatives(entries)}) ")
+def _pattern(entries: Iterable[str]) -> re.Pattern[str]:
+    """Matches at the start of a token that is followed by a space, the next token and a space."""
+    written = [re.escape(entry).replace(r"\*", r"[\w']*").replace(r"\ ", " ") for entry in entries]
+    return re.compile(f"(?:{'|'.join(sorted(written, key=len, reverse=True)) or '(?!)'}) ")
 
 
-def _alternatives(entries: Iterable[str]) -> str:
-    written = [re.escape(entry).replace(r"\*", r"[\w']*") for entry in entries]
-    return "|".join(sorted(written, key=len, reverse=True)) or "(?!)"
-
-
-def _find(tokens: Sequence[str], pattern: re.Pattern[str]) -> dict[int, int]:
+def _find(tokens: Sequence[str], pattern: re.Pattern[str], exceptions: re.Pattern[str]) -> dict[int, int]:
     """Where listed words begin and end, in tokens; an entry of two words takes both."""
     found: dict[int, int] = {}
-    for at, token in enumerate(tokens):
-        following = tokens[at + 1] if at + 1 < len(tokens) else ""
-        if match := pattern.match(f"{token} {following} "):
+    for at, (token, following) in enumerate(pairwise((*tokens, ""))):
+        both = f"{token} {following} "
+        match = pattern.match(both)
+        if match and not exceptions.match(both):
             found[at] = at + (2 if match.end() > len(token) + 1 else 1)
     return found

@@ -36,13 +36,15 @@ _AFFIRMING = re.compile(
 
 _NONE = frozenset(["none", "nil", "zero", "0", "nothing", "없음", "없습니다", "해당없음"])
 _BEFORE_NONE = frozenset(
-    ["found", "remain", "remains", "remaining", "identified", "detected", "left", "are", "is", "were", "was"]
-    + [":", "：", "|", "-", "–", "—", LINE]
+    [
+        *("found", "remain", "remains", "remaining", "identified", "detected", "left", "are", "is", "were", "was"),
+        *(":", "：", "|", "-", "–", "—", LINE),
+    ]
 )
 _BEFORE_NONE_REACH = 5
 
 _KOREAN = re.compile(r"[가-힣]")
-_KOREAN_INSIDE = re.compile(r"지[는도]?[않못]|없|불가(?!피)|밖에")
+_KOREAN_INSIDE = re.compile(r"지[는도]?[않못]|(?<!문제)(?<!이상)없|불가(?!피)|밖에")
 _KOREAN_BEHIND = re.compile(
     r"(?:않(?!을까|나)|없|못|아니|아닙|아닌(?!가)|아님|불가(?!피)|어렵|어려|힘들|곤란|\w*밖에|말(?:아야|아라|고|자|라|지))"
 )
@@ -86,7 +88,7 @@ def _negates(token: str) -> bool:
 
 
 def _parenthesis_behind_negator(tokens: Sequence[str], closing: int) -> bool:
-    """ "I do not, however, agree": few words between two pauses, right behind a negator (not "No, really, I agree")."""
+    """As in "I do not, however, agree": words between pauses, right behind a negator; not "No, really, I agree"."""
     for opening in range(closing - 1, max(closing - 5, 0), -1):
         if tokens[opening] in _STOPS:
             return False
@@ -97,7 +99,7 @@ def _parenthesis_behind_negator(tokens: Sequence[str], closing: int) -> bool:
 
 
 def _none_behind(tokens: Sequence[str], end: int) -> bool:
-    """ "Flaws: none", "flaws found: 0", "| flaws | none |", "결함: 없음"."""
+    """As in "Flaws: none", "flaws found: 0", "| flaws | none |", "결함: 없음"."""
     for at in range(end, min(end + _BEFORE_NONE_REACH, len(tokens))):
         if tokens[at] in _NONE:
             following = tokens[at + 1] if at + 1 < len(tokens) else LINE
@@ -121,5 +123,5 @@ def _negated_korean(tokens: Sequence[str], start: int, end: int, words: Collecti
 
 
 def _short_negation(tokens: Sequence[str], at: int) -> bool:
-    """ "동의 안 합니다"; 안 alone also means a proposal."""
+    """As in "동의 안 합니다"; 안 alone also means a proposal."""
     return tokens[at] == "안" and at + 1 < len(tokens) and bool(_KOREAN_VERB.match(tokens[at + 1]))

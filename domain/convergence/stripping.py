@@ -35,17 +35,21 @@ def _without_thoughts(text: str) -> str:
 
 
 def _talking_lines(text: str) -> list[str]:
-    kept: list[str] = []
+    """The lines outside of fences that are no headings; what is left out or blank becomes one empty line."""
+    kept = [""]
     fence = ""
     for line in text.split("\n"):
         mark = _FENCE.match(line)
+        talking = False
         if fence:
             if mark and mark[1].startswith(fence) and not mark[2].strip():
                 fence = ""
         elif mark and not (mark[1][0] == "`" and "`" in mark[2]):
             fence = mark[1]
-        elif not _HEADING.match(line):
-            kept.append(line)
+        else:
+            talking = bool(line.strip()) and not _HEADING.match(line)
+        if talking or kept[-1]:
+            kept.append(line if talking else "")
     return kept
 
 

@@ -24,21 +24,8 @@ _LOOKALIKES_1 = (
 )
 
 _KOREAN_AGREEMENT_1 = (
-    *(
-        "동의*",
-        "찬성*",
-        "공감*",
-        "합의*",
-        "인정*",
-        "수긍*",
-        "납득*",
-        "수용*",
-        "받아들*",
-        "타당*",
-        "공정*",
-        "옳*",
-        "올바*",
-    ),
+    *("동의*", "찬성*", "공감*", "합의*", "인정*", "수긍*", "납득*", "수용*", "받아들*"),
+    *("타당*", "공정*", "옳*", "올바*"),
     *("맞습*", "맞다*", "맞아*", "맞는*", "맞음", "맞고", "맞네*", "맞죠", "맞지*"),
     *("정확하*", "정확한*", "정확합*", "정확했*", "문제없*", "문제 없*", "문제가 없*", "문제는 없*", "문제도 없*"),
     *("이상없*", "이상 없*", "이상이 없*"),
@@ -52,14 +39,7 @@ _KOREAN_CONTRAST_1 = ("그러나", "다만", "*지만", "*니다만")
 
 SEED_1 = WordList(
     agreement=(
-        "agree*",
-        "conced*",
-        "concession*",
-        "valid point*",
-        "correct*",
-        "accept*",
-        "fair*",
-        "acknowledg*",
+        *("agree*", "conced*", "concession*", "valid point*", "correct*", "accept*", "fair*", "acknowledg*"),
         *_KOREAN_AGREEMENT_1,
     ),
     disagreement=("disagree*", "incorrect*", "challeng*", "oppos*", "flaw*", *_KOREAN_DISAGREEMENT_1),

@@ -4,10 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from domain.base import Command, Text, Usage
+from domain.base import Command, Text
 from domain.budget import Limits
-from domain.delivery.events import Step
 from domain.turns import Failure
+from domain.validation import Step
 
 More = Annotated[int, Field(ge=1)]
 
@@ -37,7 +37,7 @@ class RecordValidation(Command):
     summary: str = ""
     report: Text = Text()
     seconds: float = 0.0
-    tree: str | None = None
+    slot: int = 0
     failure: Failure | None = None
 
 
@@ -51,7 +51,7 @@ class RecordPackage(Command):
     patch: Text | None = None
     problem: str | None = None
     seconds: float = 0.0
-    usage: Usage = Usage()
+    slot: int = 0
     failure: Failure | None = None
 
 

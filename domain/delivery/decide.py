@@ -185,7 +185,9 @@ def _record_reply(draft: DeliveryDraft, command: RecordReply) -> None:
         draft.record(TurnFailed(failure=command.failure, **common))
         return _fail(draft, phase, command.failure)
     draft.record(
-        TurnAnswered(agent_session=command.agent_session, files=command.files, tree=command.tree, **common),
+        TurnAnswered(
+            agent_session=command.agent_session, files=command.files, tree=command.tree, slot=command.slot, **common
+        )
     )
     if phase == "review":
         return _record_review(draft, content(command, command.reply))
@@ -234,7 +236,7 @@ def _record_validation(draft: DeliveryDraft, command: RecordValidation) -> None:
     if command.failure is not None:
         draft.record(TurnFailed(failure=command.failure, seconds=command.seconds, **common))
         return _fail(draft, "validation", command.failure)
-    draft.record(TurnAnswered(seconds=command.seconds, tree=command.tree, **common))
+    draft.record(TurnAnswered(seconds=command.seconds, slot=command.slot, **common))
     _artifact(draft, "validation", "application/json", command.report)
     if command.passed:
         draft.record(
@@ -262,7 +264,7 @@ def _record_package(draft: DeliveryDraft, command: RecordPackage) -> None:
     if command.failure is not None:
         draft.record(TurnFailed(failure=command.failure, seconds=command.seconds, **common))
         return _fail(draft, "packaging", command.failure)
-    draft.record(TurnAnswered(seconds=command.seconds, **common))
+    draft.record(TurnAnswered(seconds=command.seconds, slot=command.slot, **common))
     if command.patch is not None:
         _artifact(draft, "packaging", "text/x-diff", command.patch)
     if command.branch is not None and command.commit is not None:

@@ -7,14 +7,7 @@ from pydantic import Field
 from domain.base import DomainEvent, Text, Value
 from domain.budget import Limits, Reason
 from domain.delivery.chart import Phase
-
-
-class Step(Value):
-    """One validation command: its stage, its words as given, and the argument list that is run (never a shell)."""
-
-    stage: str
-    command: str
-    argv: tuple[str, ...]
+from domain.validation import Step
 
 
 class Issue(Value):

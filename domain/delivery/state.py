@@ -16,12 +16,12 @@ from domain.delivery.events import (
     ReviewBlockingDetected,
     SessionFinished,
     SessionStarted,
-    Step,
     TestsPassed,
     Transition,
     ValidationFailed,
 )
 from domain.session import Moment, Session, evolve_turn
+from domain.validation import Step
 
 
 class Resume(Value):
@@ -59,6 +59,10 @@ class Delivery(Session):
     @property
     def status(self) -> Status:
         return status(self.state)
+
+    @property
+    def ended(self) -> bool:
+        return self.status != "running"
 
     def guard(self, name: str) -> bool:
         """The chart's guards: `resumes_<phase>`."""

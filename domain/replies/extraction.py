@@ -30,9 +30,9 @@ _STRING_OR_BRACE = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1
 class Shape(Generic[T]):
     """What is looked for: its name in sentences, the keys that mark it, and how an object becomes it.
 
-    `claims` tells an object that is meant as the answer from one that merely stands in the text. One that claims and
-    does not fit makes the whole reply unreadable: falling back on an earlier object could turn a misspelt refusal
-    into an approval (K-36).
+    `claims` tells an object that is given as an answer from one that merely stands in the text; the last that claims
+    decides. If it does not fit, or is no JSON, the whole reply is unreadable: falling back on an earlier object could
+    make an approval of a refusal with a malformed issue (K-36).
     """
 
     name: str
@@ -61,7 +61,7 @@ def last(text: str, shape: Shape[T]) -> T:
 
 def _read(source: str, *, closed: bool, shape: Shape[T]) -> Object | None:
     """The object, or None for code and other braces; what bears a key of the answer has to be JSON."""
-    problem = "it is cut off"
+    problem = "it is cut off or holds a raw line break."
     if closed:
         try:
             value = decode(source)

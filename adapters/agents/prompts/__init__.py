@@ -41,7 +41,7 @@ _ALIKE: Final[Mapping[str, tuple[str, ...]]] = {
 
 _PLACE: Final = re.compile(r"\{\{([a-z_]+)\}\}")
 _FRONT: Final = re.compile(r"---\nversion: ([1-9][0-9]*)\n---\n\n")
-_INVISIBLE: Final = r"[\s\u00ad\u200b-\u200f\u2060\ufeff]*"
+_INVISIBLE: Final = r"[\s\u00ad\u200b-\u200f\u2060\ufeff]*+"
 _TAG: Final = re.compile(
     "<(?=" + _INVISIBLE + "/?" + _INVISIBLE + _INVISIBLE.join("material") + ")",
     re.IGNORECASE,

@@ -1,4 +1,4 @@
-"""The two ways in which employees of one round work: at once, or one after another (§1.8). Text for the place `mode`."""
+"""What fills the place `mode`: employees of one round work at once, or one after another (§1.8)."""
 
 from collections.abc import Mapping
 from typing import Final, Literal
@@ -14,14 +14,14 @@ _MODES: Final[Mapping[Language, Mapping[Mode, str]]] = {
 
 You work at the same time as the agents listed under `peers`, in the same workspace.
 - Change only the files that are yours: those your task names. Never touch a file of another agent.
-- Never change shared configuration (dependency manifests, lock files, build, lint or CI settings). Report what you need.
+- Never change shared configuration (dependencies, lock files, build, lint or CI settings). Report what you need.
 - You cannot see the others' results yet. Build on the interfaces in the plan, not on guesses about their code.""",
         "sequential": """\
 ## Sequential Execution Rules
 
 You work alone now; the agents before you in this round are finished.
 - Read their results below first and build on them. Do not redo or undo their work.
-- If a result of theirs blocks or breaks your task, say so with file and reason; mend it only where your task needs it.""",
+- If a result of theirs blocks or breaks your task, say so with file and reason; mend only what your task needs.""",
     },
     "ko": {
         "parallel": """\

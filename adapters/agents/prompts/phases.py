@@ -1,10 +1,11 @@
-"""What each of the five phases asks of an employee, and by what a judge measures it: three mandatory items each (§1.8)."""
+"""What each phase asks of an employee, and by what a judge measures it: three mandatory items each (§1.8)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from adapters.agents.prompts import Language, checked
 from domain.base import Invalid
+from domain.phases import phase_name
 
 
 class _Item(NamedTuple):
@@ -14,14 +15,12 @@ class _Item(NamedTuple):
 
 
 class _Phase(NamedTuple):
-    name: str
     aim: str
     items: tuple[_Item, _Item, _Item]
 
 
 _ENGLISH: Final = (
     _Phase(
-        "planning",
         "Plan only; write no code.",
         (
             _Item(
@@ -42,7 +41,6 @@ _ENGLISH: Final = (
         ),
     ),
     _Phase(
-        "plan review",
         "Test the plan against the repository; write no product code.",
         (
             _Item(
@@ -63,7 +61,6 @@ _ENGLISH: Final = (
         ),
     ),
     _Phase(
-        "development",
         "Implement the task in the workspace.",
         (
             _Item(
@@ -84,7 +81,6 @@ _ENGLISH: Final = (
         ),
     ),
     _Phase(
-        "debugging",
         "Run it, break it, mend it.",
         (
             _Item(
@@ -105,7 +101,6 @@ _ENGLISH: Final = (
         ),
     ),
     _Phase(
-        "integration",
         "Make the parts work as one.",
         (
             _Item(
@@ -129,7 +124,6 @@ _ENGLISH: Final = (
 
 _KOREAN: Final = (
     _Phase(
-        "기획",
         "계획만 세웁니다. 코드는 작성하지 않습니다.",
         (
             _Item(
@@ -150,7 +144,6 @@ _KOREAN: Final = (
         ),
     ),
     _Phase(
-        "기획검증",
         "계획을 실제 저장소와 대조합니다. 제품 코드는 작성하지 않습니다.",
         (
             _Item(
@@ -171,7 +164,6 @@ _KOREAN: Final = (
         ),
     ),
     _Phase(
-        "개발",
         "작업 공간에 과제를 구현합니다.",
         (
             _Item(
@@ -192,7 +184,6 @@ _KOREAN: Final = (
         ),
     ),
     _Phase(
-        "디버깅",
         "실행하고, 깨뜨려 보고, 고칩니다.",
         (
             _Item(
@@ -213,7 +204,6 @@ _KOREAN: Final = (
         ),
     ),
     _Phase(
-        "통합검증",
         "각 부분이 하나로 동작하게 합니다.",
         (
             _Item(
@@ -242,27 +232,23 @@ _GATE: Final[Mapping[Language, str]] = {
 }
 
 
-def phase_name(number: int, language: str = "en") -> str:
-    """`development`, `개발`. Invalid at /phase or /language, as for everything here."""
-    return _phase(number, language).name
-
-
 def phase_instruction(number: int, language: str = "en") -> str:
-    """What an employee has to do in this phase: the aim, three numbered items, the gate."""
+    """What an employee has to do: the aim, three numbered items, the gate. Invalid at /phase or /language."""
     phase = _phase(number, language)
     items = (f"{place}. **{item.title}**: {item.do}" for place, item in enumerate(phase.items, start=1))
     return "\n".join((phase.aim, *items, _GATE[checked(language)]))
 
 
 def rubric(number: int, language: str = "en") -> str:
-    """What a judge has to find in the report of this phase: a line with the phase and three items."""
-    phase = _phase(number, language)
-    return "\n".join((f"Phase {number} ({phase.name})", *(f"- **{item.title}**: {item.gate}" for item in phase.items)))
+    """What a judge has to find in the report: a line with the phase, three items. Invalid at /phase or /language."""
+    items = (f"- **{item.title}**: {item.gate}" for item in _phase(number, language).items)
+    return "\n".join((f"Phase {number} ({phase_name(number, checked(language))})", *items))
 
 
 def remaining_phases(numbers: Iterable[int], language: str = "en") -> str:
-    """`3(개발)→4(디버깅)`; empty when nothing remains."""
-    return "→".join(f"{number}({phase_name(number, language)})" for number in numbers)
+    """`3(개발)→4(디버깅)`; empty when nothing remains. Invalid at /language; the numbers are those of a profile."""
+    spoken = checked(language)
+    return "→".join(f"{number}({phase_name(number, spoken)})" for number in numbers)
 
 
 def _phase(number: int, language: str) -> _Phase:

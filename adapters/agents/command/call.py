@@ -1,0 +1,102 @@
+"""One run of a program, made ready: argument list, folder, environment, input."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from adapters.agents.command.settings import PLACE, REFERENCES, Settings, Template, fill, places
+from adapters.agents.port import Turn
+from adapters.processes import clean_environment, resolve_secrets
+from domain.base import HansardError
+
+_SHORTEST_SECRET = 4
+
+
+class Misreadable(HansardError):
+    """A value that the program could take for something else than it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What is run. `secrets` are the values that must not come back out."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    environment: Mapping[str, str]
+    stdin: bytes | None
+    secrets: tuple[str, ...]
+
+    def scrub(self, text: str) -> str:
+        """The text without secrets, and without NUL, which not every store can hold."""
+        for secret in self.secrets:
+            text = text.replace(secret, "***")
+        return text.replace("\0", "\ufffd")
+
+
+def prepare(
+    settings: Settings, turn: Turn, *, template: Template, agent_session: str, home: Path, scratch: Path
+) -> Call:
+    """Everything in its place. Raises OSError, `Misreadable`, and ValueError for a secret that is not there."""
+    given = resolve_secrets(settings.env)
+    _furnish(home, settings.home_files)
+    cwd = turn.workspace or _folder(scratch / "workspace")
+    prompt_file = scratch / "prompt.md"
+    values = {
+        "prompt": turn.prompt,
+        "prompt_file": str(prompt_file),
+        "workspace": str(cwd),
+        "home": str(home),
+        "session": turn.session_id,
+        "agent": turn.agent,
+        "role": turn.role,
+        "turn": turn.turn_id,
+        "agent_session": agent_session,
+    }
+    argv = _arguments(template, values)
+    prompt = turn.prompt.encode(errors="replace")
+    if "prompt_file" in places(template):
+        prompt_file.touch(mode=0o600)
+        prompt_file.write_bytes(prompt)
+    secret = {name for name, value in settings.env.items() if value.startswith(REFERENCES)}
+    own = {name: value if name in secret else fill(value, values) for name, value in given.items()}
+    return Call(
+        argv=argv,
+        cwd=cwd,
+        environment=clean_environment({"TMPDIR": str(_folder(scratch / "tmp")), **own}, home=home),
+        stdin=prompt if settings.prompt_on_stdin(template) else None,
+        secrets=_longest_first(given[name] for name in secret),
+    )
+
+
+def _arguments(template: Template, values: Mapping[str, str]) -> tuple[str, ...]:
+    """The argument list; refuses a value that stands alone before any `--` and looks like an option."""
+    for item in template[: template.index("--")] if "--" in template else template:
+        place = PLACE.fullmatch(item)
+        if place and values[place[1]].startswith("-"):
+            raise Misreadable(f"The {place[1]} begins with '-': the program could take it for an option.")
+    argv = tuple(fill(item, values) for item in template)
+    if any("\0" in item for item in argv):
+        raise Misreadable("An argument would contain NUL.")
+    return argv
+
+
+def _furnish(home: Path, files: Mapping[str, str]) -> None:
+    """The home, with the files that it holds at first; one that exists stays as the program left it."""
+    if home.is_dir():
+        return
+    _folder(home)
+    for name, content in files.items():
+        path = home / name
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        path.write_text(content, encoding="utf-8", newline="")
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def _longest_first(secrets: Iterable[str]) -> tuple[str, ...]:
+    """Those that are long enough to be told from ordinary words; a secret may be part of another."""
+    return tuple(sorted({s for s in secrets if len(s) >= _SHORTEST_SECRET}, key=len, reverse=True))

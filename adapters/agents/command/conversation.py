@@ -1,0 +1,68 @@
+"""What is kept so that a conversation with a program can be resumed, and the handle under which the log knows it."""
+
+import hashlib
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from adapters.agents.port import Turn
+
+USER = "user"
+_HANDLE = re.compile(r"command:(user|[0-9a-f]{32}):([A-Za-z0-9][A-Za-z0-9._:/@+=~-]{0,255})?")
+_PROGRAM_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+=~-]{0,255}")
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """`home` names a folder of ours (or the user's own home), never a path; `id` is what the program calls it."""
+
+    home: str
+    id: str = ""
+
+    @property
+    def handle(self) -> str:
+        return f"command:{self.home}:{self.id}"
+
+
+def begun(turn: Turn) -> Conversation:
+    """A new one, with a home that no other attempt shares: half names the owner, half the attempt."""
+    return Conversation(_owner(turn) + _digest(turn.turn_id, str(turn.attempt)))
+
+
+def read_handle(handle: str | None) -> Conversation | None:
+    """The conversation; None for what is no handle of ours."""
+    found = _HANDLE.fullmatch(handle or "")
+    return Conversation(found[1], found[2] or "") if found else None
+
+
+def owns(turn: Turn, conversation: Conversation) -> bool:
+    """Whether it is this agent's in this session: a fork does not write into its source's home."""
+    return conversation.home == USER or conversation.home.startswith(_owner(turn))
+
+
+def program_id(told: str | None) -> str:
+    """The program's own session id; empty when it is none that could safely stand in an argument list."""
+    return told if told and _PROGRAM_ID.fullmatch(told) else ""
+
+
+def remove(folder: Path) -> None:
+    """The folder and all in it, also what was made read-only; nothing when it is gone. Raises OSError."""
+    if folder.is_symlink() or not folder.is_dir():
+        folder.unlink(missing_ok=True)
+        return
+    folder.chmod(0o700)
+    for inside, names, _ in os.walk(folder):
+        for child in (Path(inside, name) for name in names):
+            if not child.is_symlink():
+                child.chmod(0o700)
+    shutil.rmtree(folder)
+
+
+def _owner(turn: Turn) -> str:
+    return _digest(turn.session_id, turn.agent)
+
+
+def _digest(*names: str) -> str:
+    return hashlib.sha256("\0".join(names).encode(errors="replace")).hexdigest()[:16]

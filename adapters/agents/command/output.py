@@ -1,0 +1,125 @@
+"""What a program wrote, read strictly: hostile words out of which text, session id, cost and error are picked."""
+
+import math
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import orjson
+
+from adapters.agents.command.settings import Pick, UsagePaths
+from domain.base import Usage
+
+MESSAGES = 100_000
+"""Of more JSON messages than this only the last are read."""
+
+Message = dict[str, Any]  # JSON of a program we do not know
+
+
+def messages(stdout: str) -> Sequence[Message]:
+    """The JSON objects of an output: all of it, or one a line among other lines, or one that closes it."""
+    whole = _decoded(stdout)
+    if whole is not None:
+        return _objects(whole)
+    lines = deque(_lines(stdout), maxlen=MESSAGES)
+    if lines:
+        return lines
+    start = 0 if stdout.startswith("{") else stdout.rfind("\n{") + 1
+    return _objects(_decoded(stdout[start:]))
+
+
+def text_of(found: Iterable[Message], pick: Pick) -> str | None:
+    """The words there; an object or a list (structured output) as JSON; None when there are none."""
+    values = [_words(value) for value in _values(found, pick) if isinstance(value, (str, dict, list))]
+    if not values:
+        return None
+    return "".join(values) if pick.every else values[-1]
+
+
+def error_of(found: Iterable[Message], pick: Pick | None) -> str | None:
+    """What the program says went wrong; null, false and nothing are no error."""
+    if pick is None:
+        return None
+    errors = [value for value in _values(found, pick) if value]
+    return _words(errors[-1]) if errors else None
+
+
+def usage_of(found: Sequence[Message], paths: UsagePaths | None) -> Usage:
+    """The cost as far as it was told; what is no plausible number is unknown."""
+    if paths is None:
+        return Usage()
+    cost = _number(found, paths.cost_micros)
+    dollars = _number(found, paths.cost_usd)
+    return Usage(
+        input_tokens=_count(_number(found, paths.input_tokens)),
+        output_tokens=_count(_number(found, paths.output_tokens)),
+        cost_micros=_count(cost if dollars is None else dollars * 1_000_000),
+    )
+
+
+def has_final(found: Iterable[Message], final: str | None) -> bool:
+    """Whether the message came without which an answer is none."""
+    return final is None or any(message.get("type") == final for message in found)
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except (orjson.JSONDecodeError, UnicodeEncodeError):
+        return None
+
+
+def _objects(value: object) -> Sequence[Message]:
+    values = value[-MESSAGES:] if isinstance(value, list) else [value]
+    return [item for item in values if isinstance(item, dict)]
+
+
+def _lines(stdout: str) -> Iterable[Message]:
+    for line in stdout.split("\n"):  # JSON strings may hold what else Python takes for the end of a line
+        value = _decoded(line) if line.startswith("{") else None
+        if isinstance(value, dict):
+            yield value
+
+
+def _values(found: Iterable[Message], pick: Pick) -> Iterable[Any]:
+    for message in found:
+        if any(not _same(_at(message, path), wanted) for path, wanted in pick.where.items()):
+            continue
+        value = _at(message, pick.path)
+        if value is not None:
+            yield value
+
+
+def _words(value: object) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _same(value: object, wanted: object) -> bool:
+    """Equal and of one type: 1 is not true."""
+    return type(value) is type(wanted) and value == wanted
+
+
+def _at(value: Any, path: str) -> Any:
+    for part in path.split("."):
+        if isinstance(value, dict):
+            value = value.get(part)
+        elif isinstance(value, list) and part.isascii() and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return None
+    return value
+
+
+def _number(found: Sequence[Message], pick: Pick | None) -> float | None:
+    if pick is None:
+        return None
+    values = [float(value) for value in _values(found, pick) if type(value) in (int, float)]
+    if not values:
+        return None
+    return sum(values) if pick.every else values[-1]
+
+
+def _count(number: float | None) -> int | None:
+    if number is None or not math.isfinite(number) or not 0 <= number <= 2**53 - 1:
+        return None
+    return round(number)

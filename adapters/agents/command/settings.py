@@ -1,0 +1,148 @@
+"""How a program is called: the settings of the `command` adapter, checked when the team file is read."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from domain.base import Value
+
+PLACE = re.compile(r"\{([a-z_]+)\}")
+PLACES = frozenset({"prompt", "prompt_file", "workspace", "home", "session", "agent", "role", "turn"})
+REFERENCES = ("env:", "file:")
+"""How a secret is named: by the variable or the file that holds it."""
+
+_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SECRET_NAME = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$", re.IGNORECASE)
+_JSON_ONLY = ("text_path", "session_path", "error_path", "usage_paths", "require_final")
+
+
+class Pick(Value):
+    """Where something stands in the program's JSON: a dotted path (`message.content.0.text`) into the last message that
+    has it. `where` (path → value) narrows the messages; `every` joins the texts, or adds the numbers, of them all."""
+
+    path: str = Field(min_length=1, max_length=200)
+    where: dict[str, str | bool | int] = Field(default_factory=dict)
+    every: bool = False
+
+
+def _picked(value: object) -> object:
+    return {"path": value} if isinstance(value, str) else value
+
+
+Where = Annotated[Pick, BeforeValidator(_picked)]
+Template = Annotated[tuple[str, ...], Field(max_length=256)]
+Seconds = Annotated[float, Field(gt=0, le=604_800)]
+
+
+class UsagePaths(Value):
+    """Where the program says what the turn cost; money in millionths or in dollars."""
+
+    input_tokens: Where | None = None
+    output_tokens: Where | None = None
+    cost_micros: Where | None = None
+    cost_usd: Where | None = None
+
+    @model_validator(mode="after")
+    def _one_currency(self) -> Self:
+        if self.cost_micros and self.cost_usd:
+            raise ValueError("cost_micros and cost_usd exclude each other")
+        return self
+
+
+class Settings(Value):
+    """`argv` starts a conversation, `resume_argv` (with the place `{agent_session}`) goes on with one.
+
+    Places are filled literally, once. The prompt goes to stdin where the template asks for neither `{prompt}` nor
+    `{prompt_file}`. `home`: `private` is a HOME of its own for each conversation, holding `home_files` at first;
+    `user` is the home of whoever runs the worker. Exit codes prove nothing: `require_final` is the `type` of the JSON
+    message without which an answer is none.
+    """
+
+    argv: Template
+    resume_argv: Template | None = None
+    stdin: Literal["prompt", "none"] | None = None
+    output: Literal["text", "json"] = "text"
+    text_path: Where | None = None
+    session_path: Where | None = None
+    error_path: Where | None = None
+    usage_paths: UsagePaths | None = None
+    require_final: str | None = None
+    env: dict[str, str] = Field(default_factory=dict, max_length=200)
+    home: Literal["private", "user"] = "private"
+    home_files: dict[str, str] = Field(default_factory=dict, max_length=100)
+    timeout_seconds: Seconds | None = None
+    idle_seconds: Seconds | None = None
+    output_bytes: Annotated[int, Field(gt=0, le=1_073_741_824)] | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        self._check_template("argv", self.argv, PLACES)
+        if self.resume_argv is not None:
+            self._check_template("resume_argv", self.resume_argv, PLACES | {"agent_session"})
+        self._check_output()
+        _check_environment(self.env)
+        self._check_home()
+        return self
+
+    @property
+    def resumes_by_id(self) -> bool:
+        return "agent_session" in places(self.resume_argv or ())
+
+    def prompt_on_stdin(self, template: Template) -> bool:
+        return self.stdin == "prompt" or (self.stdin is None and not places(template) & {"prompt", "prompt_file"})
+
+    def _check_template(self, name: str, template: Template, known: frozenset[str]) -> None:
+        unknown = places(template) - known
+        if unknown:
+            raise ValueError(f"{name}: no such place: {{{min(unknown)}}}; there are {_listed(known)}")
+        if (
+            not template
+            or not template[0]
+            or places(template[:1])
+            or ("/" in template[0] and not template[0].startswith("/"))
+        ):
+            raise ValueError(f"{name}: the program must be a bare name or an absolute path")
+        if self.stdin == "none" and not places(template) & {"prompt", "prompt_file"}:
+            raise ValueError(f'{name}: with stdin = "none" it needs {{prompt}} or {{prompt_file}}')
+
+    def _check_output(self) -> None:
+        if self.output == "json" and self.text_path is None:
+            raise ValueError('output = "json" needs text_path')
+        useless = [name for name in _JSON_ONLY if getattr(self, name) is not None]
+        if self.output == "text" and useless:
+            raise ValueError(f'{useless[0]} needs output = "json"')
+        if self.resumes_by_id and self.session_path is None:
+            raise ValueError("resume_argv: {agent_session} needs session_path, where the program tells its session id")
+
+    def _check_home(self) -> None:
+        if self.home_files and self.home == "user":
+            raise ValueError('home_files needs home = "private"')
+        for name in self.home_files:
+            if name.startswith("/") or "\0" in name or {"", ".", ".."} & set(name.split("/")):
+                raise ValueError(f"home_files: {name!r} must be a relative path inside the home")
+
+
+def places(template: tuple[str, ...]) -> frozenset[str]:
+    """The names between braces."""
+    return frozenset(name for item in template for name in PLACE.findall(item))
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """The text with its places filled: once, so that braces in a value stay as they are."""
+    return PLACE.sub(lambda place: values.get(place[1], place[0]), text)
+
+
+def _check_environment(env: Mapping[str, str]) -> None:
+    for name, value in env.items():
+        if not _ENV_NAME.fullmatch(name):
+            raise ValueError(f"env: {name!r} is no name of an environment variable")
+        if "\0" in value:
+            raise ValueError(f"env: {name} must not contain NUL")
+        if _SECRET_NAME.search(name) and not value.startswith(REFERENCES):
+            raise ValueError(f"env: {name} looks like a secret: say env:NAME or file:/path, not the value")
+
+
+def _listed(names: frozenset[str]) -> str:
+    return ", ".join(f"{{{name}}}" for name in sorted(names))

@@ -1,0 +1,179 @@
+"""The scripted agent: says what a scenario says (contract §1), the same at every run.
+
+It keeps no memory: which entry comes next follows from how often the agent, or the role, was asked before, so a turn
+that is asked again after a crash gets the same answer.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+import orjson
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+
+from adapters.agents.port import Limits, Reply, Turn
+from domain.base import Invalid, Usage, Value
+from domain.turns import Failure
+
+DAY_MS = 86_400_000
+
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("must not contain NUL")
+    return text
+
+
+def _not_empty(entries: tuple["Entry", ...]) -> tuple["Entry", ...]:
+    if not entries:
+        raise ValueError("must hold at least one entry")
+    return entries
+
+
+def _spelled_out(entry: object) -> object:
+    return {"text": entry} if isinstance(entry, str) else entry
+
+
+Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_without_nul)]
+Words = Annotated[str, Field(max_length=4_194_304), AfterValidator(_without_nul)]
+FilePath = Annotated[str, Field(min_length=1, max_length=1_024), AfterValidator(_without_nul)]
+DelayMs = Annotated[int, Field(ge=0, le=DAY_MS)]
+
+
+class Entry(Value):
+    """One answer. `error` answers at once: no real time passes."""
+
+    text: Words = ""
+    files: dict[FilePath, Words] = Field(default_factory=dict, max_length=1_000)
+    error: Literal["timeout", "crash", "refused"] | None = None
+    delay_ms: DelayMs | None = None
+    usage: Usage = Usage()
+
+
+Entries = Annotated[
+    tuple[Annotated[Entry, BeforeValidator(_spelled_out)], ...], Field(max_length=1_000), AfterValidator(_not_empty)
+]
+
+
+class Scenario(Value):
+    """Who says what: by agent name or, failing that, by role. Lists are used in order, the last entry repeats."""
+
+    replies: dict[Name, Entries] = Field(default_factory=dict, max_length=200)
+    delay_ms: DelayMs = 0
+
+    @classmethod
+    def parse(cls, found: Mapping[str, Any], *, at: str = "") -> "Scenario":
+        """The scenario in decoded JSON, taken literally: no "3" for 3. Raises `Invalid`, pointers below `at`."""
+        try:
+            return cls.model_validate_json(orjson.dumps(found), strict=True)
+        except ValidationError as error:
+            problems = error.errors(include_url=False, include_input=False)[:20]
+            raise Invalid({_pointer(at, p["loc"]): p["msg"].removeprefix("Value error, ") for p in problems}) from None
+        except orjson.JSONEncodeError as error:
+            raise Invalid({at: f"is not JSON: {error}"}) from None
+
+    def delay(self, entry: Entry) -> float:
+        """Seconds of silence before the answer."""
+        return (self.delay_ms if entry.delay_ms is None else entry.delay_ms) / 1_000
+
+    def entry(self, turn: Turn) -> Entry | None:
+        """What is said in this turn; None where the scenario leaves the agent and its role out.
+
+        Exact spelling goes before any: an agent "Reviewer" may hold the roles reviewer and critic.
+        """
+        folded = {key.casefold(): entries for key, entries in self.replies.items()}
+        for entries, ordinal in (
+            (self.replies.get(turn.agent), turn.ordinal),
+            (self.replies.get(turn.role), turn.role_ordinal),
+            (folded.get(turn.agent.casefold()), turn.ordinal),
+            (folded.get(turn.role.casefold()), turn.role_ordinal),
+        ):
+            if entries:
+                return entries[min(ordinal, len(entries) - 1)]
+        return None
+
+
+class Scripted:
+    """Answers out of the turn's inline scenario, or else out of its own."""
+
+    def __init__(self, scenario: Scenario | None = None) -> None:
+        self._scenario = scenario or Scenario()
+
+    async def ask(self, turn: Turn) -> Reply:
+        started = time.monotonic()
+        try:
+            scenario = self._scenario if turn.scenario is None else Scenario.parse(turn.scenario, at="/scenario")
+        except Invalid as error:
+            return Reply(agent_session=turn.agent_session, failure=Failure(code="refused", detail=str(error)))
+        entry = scenario.entry(turn) or Entry(text=harmless(turn))
+        failure = _scripted_failure(entry, turn) or await _wait(scenario.delay(entry), turn.limits)
+        reply = _unsaid(entry, turn, failure) if failure else _said(entry, turn)
+        return replace(reply, seconds=time.monotonic() - started)
+
+    async def forget(self, handle: str) -> None:
+        """Nothing is kept, so nothing is dropped."""
+
+
+def harmless(turn: Turn) -> str:
+    """What a role says that the scenario leaves out: it ends the session well and blocks nothing (contract §1)."""
+    match turn.role, turn.reads:
+        case _, "text":
+            return "ok"
+        case _, "subtasks" | "direct_answer":
+            return _json({"direct_answer": "ok", "subtasks": []})
+        case (_, "verdicts") | ("judge", _):
+            verdicts = [{"agent": name, "pass": True, "feedback": "ok"} for name in turn.expects]
+            return _json({"verdicts": verdicts, "allDone": False})
+        case "reviewer" | "critic", "review":
+            return _json({"verdict": "PASS", "summary": "ok", "issues": []})
+        case ("reviewer", "debate") | ("critic", _):
+            return _json({"verdict": "APPROVE", "concerns": [], "suggestions": []})
+        case "reviewer", _:
+            return _json({"blockingIssues": [], "nonBlockingIssues": [], "score": 100, "fixPlan": []})
+        case _:
+            return "ok"
+
+
+def _scripted_failure(entry: Entry, turn: Turn) -> Failure | None:
+    if entry.error is None:
+        return None
+    return Failure(code=entry.error, detail=f"The scenario answers {turn.agent} with {entry.error}.")
+
+
+def _unsaid(entry: Entry, turn: Turn, failure: Failure) -> Reply:
+    """A failure as the script wants it may have said something before; one that came too late has not."""
+    said = entry if entry.error else Entry()
+    return Reply(text=said.text, usage=said.usage, agent_session=turn.agent_session, failure=failure)
+
+
+def _said(entry: Entry, turn: Turn) -> Reply:
+    encoded = entry.text.encode()
+    limit = turn.limits.output_bytes
+    if len(encoded) > limit:
+        failure = Failure(code="limit", detail=f"The answer is longer than {limit} bytes.")
+        head = encoded[:limit].decode(errors="ignore")
+        return Reply(head, usage=entry.usage, agent_session=turn.agent_session, failure=failure, truncated=True)
+    handle = turn.agent_session or f"scripted:{turn.agent}"
+    return Reply(entry.text, usage=entry.usage, files=entry.files, agent_session=handle)
+
+
+async def _wait(seconds: float, limits: Limits) -> Failure | None:
+    """Silence for so long; the failure if a bound of the turn comes first."""
+    idle = float("inf") if limits.idle_seconds is None else limits.idle_seconds
+    bound = min(limits.wall_seconds, idle)
+    await asyncio.sleep(max(0.0, min(seconds, bound)))
+    if seconds <= bound:
+        return None
+    if idle < limits.wall_seconds:
+        return Failure(code="idle", detail=f"No word for {idle:g} s.")
+    return Failure(code="timeout", detail=f"No answer within {limits.wall_seconds:g} s.")
+
+
+def _json(value: object) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _pointer(at: str, loc: tuple[int | str, ...]) -> str:
+    return at + "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in loc)

@@ -1,0 +1,254 @@
+"""Who the agents are: `team.toml`, or the scripted example team where there is none (contract §1)."""
+
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn, TypeVar, get_args
+
+import orjson
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+
+from adapters.agents.command import Command
+from adapters.agents.command import Settings as CommandSettings
+from adapters.agents.port import Agent, Limits
+from adapters.agents.scripted import Scenario, Scripted
+from domain.base import HansardError, Invalid, Value
+
+EmployeeRole = Literal["frontend", "backend", "data", "docs", "custom"]
+DeliveryRole = Literal["planner", "architect", "designer", "dev", "reviewer"]
+TalkRole = Literal["judge", "assistant", "coder", "critic", "synthesizer"]
+Role = Literal[DeliveryRole, TalkRole, EmployeeRole]
+LATER = ("acp", "model", "external")
+LARGEST_FILE = 8_388_608
+
+AnyValue = TypeVar("AnyValue", bound=Value)
+Loc = tuple[int | str, ...]
+
+
+class BadTeam(HansardError):
+    """The team file cannot be used: which file, which agent, which field, and why."""
+
+
+class TeamLimits(Value):
+    """Bounds of every turn, where the session sets none of its own."""
+
+    turn_seconds: float = Field(default=1_800.0, gt=0, le=604_800)
+    idle_seconds: float | None = Field(default=None, gt=0, le=604_800)
+    output_bytes: int = Field(default=1_048_576, gt=0, le=1_073_741_824)
+
+    def of_a_turn(self) -> Limits:
+        return Limits(wall_seconds=self.turn_seconds, idle_seconds=self.idle_seconds, output_bytes=self.output_bytes)
+
+
+class Strategies(Value):
+    """Which way of review and debate is the default (S2)."""
+
+    agent_strategy: Literal["review", "red-team"] = "review"
+    plan_strategy: Literal["debate", "perspectives"] = "debate"
+
+
+class Member(Value):
+    """One agent: how it is called, what it may be asked to be, and how it is asked. Secrets stand here by name only."""
+
+    name: str
+    roles: tuple[Role, ...]
+    adapter: Literal["scripted", "command"]
+    settings: Scenario | CommandSettings
+
+
+class Team(Value):
+    """All agents in the order of the file. `example` says that nobody configured them."""
+
+    agents: tuple[Member, ...]
+    limits: TeamLimits = TeamLimits()
+    settings: Strategies = Strategies()
+    language: Literal["en", "ko"] | None = None
+    example: bool = False
+
+    def agent_for(self, role: str) -> Member | None:
+        """Who is meant by a name (in any case) or, failing that, who has the role; the first listed wins."""
+        wanted = role.casefold()
+        named = (member for member in self.agents if member.name.casefold() == wanted)
+        fitting = (member for member in self.agents if wanted in member.roles)
+        return next(named, None) or next(fitting, None)
+
+    def employees(self) -> tuple[tuple[str, str], ...]:
+        """Name and role of everybody who takes subtasks, by the first such role (behaviour §1.1)."""
+        posts = get_args(EmployeeRole)
+        found = ((member.name, next((r for r in member.roles if r in posts), None)) for member in self.agents)
+        return tuple((name, role) for name, role in found if role)
+
+
+def load(path: Path | None) -> Team:
+    """The team in the file; without a file the example. Raises `BadTeam`."""
+    if path is None:
+        return example()
+    try:
+        found = tomllib.loads(_text(path))
+    except ValueError as error:
+        raise BadTeam(f"{path}: this is not TOML: {error}") from None
+    except RecursionError:
+        raise BadTeam(f"{path}: it is nested too deeply") from None
+    written = _parsed(_Written, found, lambda loc: _place(path, found, loc))
+    members = tuple(_member(path, listed) for listed in written.agents)
+    _refuse_twins(path, members)
+    return Team(agents=members, limits=written.limits, settings=written.settings, language=written.language)
+
+
+def example() -> Team:
+    """Scripted agents for every post; they answer harmlessly, or as the session's own scenario says."""
+    posts: tuple[Role, ...] = (*get_args(DeliveryRole), *get_args(TalkRole))
+    employees: tuple[tuple[str, Role], ...] = (
+        ("Frontend", "frontend"),
+        ("Backend", "backend"),
+        ("Data", "data"),
+        ("Docs", "docs"),
+    )
+    everybody = (*((post, post) for post in posts), *employees)
+    members = (Member(name=n, roles=(r,), adapter="scripted", settings=Scenario()) for n, r in everybody)
+    return Team(agents=tuple(members), example=True)
+
+
+def build(member: Member, data_dir: Path) -> Agent:
+    """The agent behind the port; what it keeps is kept below `data_dir`."""
+    match member.settings:
+        case Scenario() as scenario:
+            return Scripted(scenario)
+        case CommandSettings() as settings:
+            return Command(settings, data_dir)
+
+
+def _many(roles: object) -> object:
+    if isinstance(roles, str):
+        return (roles,)
+    return tuple(roles) if isinstance(roles, list) else roles
+
+
+def _some(listed: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not listed:
+        raise ValueError("must list at least one")
+    return listed
+
+
+class _Listed(Value):
+    """An agent as the file has it."""
+
+    name: str = Field(min_length=1, max_length=100, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")
+    roles: Annotated[tuple[Role, ...], BeforeValidator(_many), AfterValidator(_some)]
+    adapter: str
+    settings: dict[str, Any] = Field(default_factory=dict)  # parsed by the adapter that it names
+
+
+class _Written(Value):
+    """The file."""
+
+    agents: Annotated[tuple[_Listed, ...], Field(max_length=100), AfterValidator(_some)]
+    limits: TeamLimits = TeamLimits()
+    settings: Strategies = Strategies()
+    language: Literal["en", "ko"] | None = None
+
+
+class _ScriptedSettings(Value):
+    """`scenario`: a file of JSON, looked for beside the team file, or the scenario itself as a table."""
+
+    scenario: str | dict[str, Any] | None = None
+
+
+def _member(path: Path, listed: _Listed) -> Member:
+    where = f"{path}: agent {listed.name!r}"
+    match listed.adapter:
+        case "scripted":
+            settings: Scenario | CommandSettings = _scenario(path, where, listed.settings)
+            return Member(name=listed.name, roles=listed.roles, adapter="scripted", settings=settings)
+        case "command":
+            settings = _parsed(CommandSettings, listed.settings, lambda loc: f"{where}: {_dotted(('settings', *loc))}")
+            return Member(name=listed.name, roles=listed.roles, adapter="command", settings=settings)
+        case adapter if adapter in LATER:
+            raise BadTeam(f"{where}: adapter: adapter {adapter!r} is not available in this version")
+        case adapter:
+            raise BadTeam(f"{where}: adapter: there is no adapter {adapter!r}; there are 'scripted' and 'command'")
+
+
+def _scenario(path: Path, where: str, settings: Mapping[str, Any]) -> Scenario:
+    given = _parsed(_ScriptedSettings, settings, lambda loc: f"{where}: {_dotted(('settings', *loc))}").scenario
+    if given is None:
+        return Scenario()
+    where = f"{where}: settings.scenario"
+    if isinstance(given, str):
+        where = f"{where}: {given}"
+    try:
+        return Scenario.parse(_json(_text(path.parent / given)) if isinstance(given, str) else given)
+    except Invalid as error:
+        places = ((f"{where}: {pointer}" if pointer else where, detail) for pointer, detail in error.errors.items())
+        sentences = (f"{place}: {detail}" for place, detail in places)
+        raise BadTeam("; ".join(sentences)) from None
+    except (BadTeam, ValueError) as error:
+        raise BadTeam(f"{where}: {error}") from None
+    except RecursionError:
+        raise BadTeam(f"{where}: it is nested too deeply") from None
+
+
+def _refuse_twins(path: Path, members: tuple[Member, ...]) -> None:
+    seen: set[str] = set()
+    for member in members:
+        if member.name.casefold() in seen:
+            raise BadTeam(f"{path}: agent {member.name!r}: name: another agent has this name already")
+        seen.add(member.name.casefold())
+
+
+def _text(path: Path) -> str:
+    """The whole of a small UTF-8 file."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
+            raise BadTeam(f"{path}: the file is larger than {LARGEST_FILE} bytes")
+        return content.decode()
+    except OSError as error:
+        raise BadTeam(f"{path}: the file cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadTeam(f"{path}: the file is not UTF-8") from None
+
+
+def _json(text: str) -> Any:
+    """JSON as people mean it: a key that stands twice would lose what it said first."""
+    return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
+        raise ValueError(f"the key {twice!r} stands twice")
+    return found
+
+
+def _no_number(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _parsed(kind: type[AnyValue], found: Mapping[str, Any], place: Callable[[Loc], str]) -> AnyValue:
+    """The value, taken literally; else one sentence for each of the first problems."""
+    try:
+        return kind.model_validate_json(orjson.dumps(found), strict=True)
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_input=False)[:5]
+        sentences = (f"{place(p['loc'])}: {p['msg'].removeprefix('Value error, ')}" for p in problems)
+        raise BadTeam("; ".join(sentences)) from None
+    except orjson.JSONEncodeError as error:
+        raise BadTeam(f"{place(())}: {error}") from None
+
+
+def _place(path: Path, found: Mapping[str, Any], loc: Loc) -> str:
+    """File, agent by its name where it has one, and field."""
+    if len(loc) < 2 or loc[0] != "agents" or not isinstance(loc[1], int):
+        return f"{path}: {_dotted(loc)}" if loc else str(path)
+    listed = found["agents"][loc[1]]
+    name = listed.get("name") if isinstance(listed, dict) else None
+    agent = f"{path}: agent {name!r}" if isinstance(name, str) else f"{path}: agent {loc[1] + 1}"
+    return f"{agent}: {_dotted(loc[2:])}" if loc[2:] else agent
+
+
+def _dotted(loc: Loc) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc).removeprefix(".")

@@ -1,0 +1,237 @@
+"""The turn worker: takes waiting turns, has them done, records what came of it.
+
+A turn is leased, its answer fenced by the attempt that holds the lease: a crashed or frozen worker loses its turn to
+the next one and cannot answer it any more. Everything a person or a deadline decides meanwhile stops the work at once.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from adapters.alive import Presence
+from adapters.store import Fenced, Lease, SqliteStore, StoreError
+from adapters.team import Team
+from adapters.work import Bench, Job
+from adapters.workspace import Workspaces
+from adapters.writer import Busy, Order, Writer
+from domain.base import Command, HansardError, Refused, Unknown
+from domain.delivery.commands import ExpireTurn
+from domain.record import Recorded
+from domain.turns import Settled, TurnRequested
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS = 1.0
+RETRY_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """Times in seconds. `slots` turns are worked on at once."""
+
+    slots: int = 8
+    lease: float = 60.0
+    heartbeat: float = 15.0
+    validation_timeout: float = 600.0
+    output_bytes: int = 1_048_576
+
+
+class Worker:
+    """Works on turns until it is stopped. All its methods but `wake` and `seen` belong to one event loop."""
+
+    def __init__(
+        self,
+        *,
+        store: SqliteStore,
+        writer: Writer,
+        clock: Callable[[], int],
+        team: Team,
+        data_dir: Path,
+        settings: WorkerSettings,
+    ) -> None:
+        self._store, self._writer, self._clock, self._settings = store, writer, clock, settings
+        self._presence = Presence(data_dir / "workers")
+        self.bench = Bench(
+            store=store,
+            team=team,
+            workspaces=Workspaces(data_dir / "workspaces"),
+            data_dir=data_dir,
+            settings=settings,
+        )
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._woken = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping = False
+
+    @property
+    def name(self) -> str:
+        return self._presence.name
+
+    # -- the loop --------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Until `stop`: take up what a dead worker left, then whatever waits."""
+        self._loop = asyncio.get_running_loop()
+        while not self._stopping:
+            self._woken.clear()
+            try:
+                await self._round()
+            except (HansardError, OSError):
+                log.exception("the worker could not take turns; trying again")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), timeout=POLL_SECONDS)
+
+    async def stop(self) -> None:
+        """Stop the agents, give the turns back, leave."""
+        self._stopping = True
+        self._woken.set()
+        tasks = list(self._running.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with contextlib.suppress(StoreError):
+            await asyncio.to_thread(self._store.turns.release, self.name)
+        self._presence.leave()
+
+    def wake(self) -> None:
+        """There may be something to do. From any thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._woken.set)
+
+    def seen(self, page: Sequence[Recorded]) -> None:
+        """What the log brought: new turns to take, settled ones to let go of. From any thread."""
+        if self._loop is None or self._loop.is_closed():
+            return
+        settled = [recorded.event.turn_id for recorded in page if isinstance(recorded.event, Settled)]
+        if settled:
+            self._loop.call_soon_threadsafe(self._let_go, settled)
+        if any(isinstance(recorded.event, TurnRequested) for recorded in page):
+            self._loop.call_soon_threadsafe(self._woken.set)
+
+    def _let_go(self, turn_ids: Sequence[str]) -> None:
+        for turn_id in turn_ids:
+            task = self._running.get(turn_id)
+            if task is not None:
+                task.cancel()
+
+    async def _round(self) -> None:
+        await asyncio.to_thread(self._bury)
+        await self._expire()
+        while len(self._running) < self._settings.slots and not self._stopping:
+            lease = await asyncio.to_thread(self._claim)
+            if lease is None:
+                return
+            task = asyncio.create_task(self._work(lease), name=lease.turn_id)
+            self._running[lease.turn_id] = task
+            task.add_done_callback(self._done)
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        self._running.pop(task.get_name(), None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("turn %s was left to its lease", task.get_name(), exc_info=error)
+        self._woken.set()
+
+    def _claim(self) -> Lease | None:
+        now = self._clock()
+        if not self._store.turns.waiting(now):
+            return None
+        return self._store.turns.claim(self.name, now=now, lease_ms=round(self._settings.lease * 1000))
+
+    def _bury(self) -> None:
+        """Take at once what a worker held that is no longer alive on this machine (its own earlier life, say)."""
+        for worker in self._store.turns.workers():
+            if worker != self.name and self._presence.gone(worker):
+                self._store.turns.release(worker)
+
+    async def _expire(self) -> None:
+        """Deadlines hold whether the turn waits, runs, or the service was down when they passed."""
+        for session_id, turn_id in await asyncio.to_thread(self._store.turns.overdue, self._clock()):
+            if await self._expired(session_id, turn_id):
+                self._let_go([turn_id])
+
+    async def _expired(self, session_id: str, turn_id: str) -> bool:
+        """Whether the turn is over because of its deadline; False when that was extended meanwhile."""
+        order = Order(session_id, ExpireTurn(turn_id=turn_id), actor="clock", command_id=f"{turn_id}!deadline")
+        with contextlib.suppress(Refused, Unknown, Busy):
+            await self._writer.do(order)
+            return True
+        return False
+
+    # -- one turn --------------------------------------------------------------------------------------------------
+
+    async def _work(self, lease: Lease) -> None:
+        beat = asyncio.create_task(self._hold(lease, asyncio.current_task()))
+        try:
+            command = await self._bounded(lease)
+            if command is not None:
+                await self._record(lease, command)
+        finally:
+            beat.cancel()
+
+    async def _bounded(self, lease: Lease) -> Command | None:
+        """The job's outcome; None when the deadline ended it, which is then recorded instead."""
+        job = await asyncio.to_thread(self._job, lease)
+        doing = asyncio.create_task(self.bench.do(job))
+        deadline = lease.deadline
+        try:
+            while True:
+                done, _ = await asyncio.wait({doing}, timeout=self._until(deadline))
+                if done:
+                    return doing.result()
+                if await self._expired(lease.session_id, lease.turn_id):
+                    return None
+                deadline = (await asyncio.to_thread(self._job, lease)).deadline
+        finally:
+            doing.cancel()
+            await asyncio.gather(doing, return_exceptions=True)
+
+    def _until(self, deadline: int | None) -> float | None:
+        """Seconds until the deadline has passed: at the deadline itself work is still allowed."""
+        return None if deadline is None else max(0.001, (deadline + 1 - self._clock()) / 1000)
+
+    def _job(self, lease: Lease) -> Job:
+        session = self._writer.load(lease.session_id)
+        [request] = self._store.history(lease.session_id, after=lease.version - 1, upto=lease.version)
+        assert session is not None and isinstance(request.event, TurnRequested), "a lease stands for a request"
+        return Job(lease=lease, request=request.event, session=session)
+
+    async def _hold(self, lease: Lease, task: "asyncio.Task[None] | None") -> None:
+        """Renew the lease while the work goes on; drop the work when the lease is lost."""
+        while True:
+            await asyncio.sleep(self._settings.heartbeat)
+            until = self._clock() + round(self._settings.lease * 1000)
+            try:
+                held = await asyncio.to_thread(self._store.turns.heartbeat, lease, until=until)
+            except StoreError:
+                log.exception("no heartbeat for %s", lease.turn_id)
+                continue
+            if not held and task is not None:
+                task.cancel()
+                return
+
+    async def _record(self, lease: Lease, command: Command) -> None:
+        """Record the outcome, once; what comes too late is dropped, a store that does not answer is asked again."""
+        order = Order(
+            lease.session_id,
+            command,
+            actor=f"agent:{lease.agent}" if lease.work == "ask" else f"worker:{self.name}",
+            command_id=f"{lease.turn_id}#{lease.attempt}",
+            causation_id=f"{lease.session_id}:{lease.version}",
+        )
+        started = time.monotonic()
+        while True:
+            try:
+                await asyncio.shield(self._writer.do(order))
+                return
+            except (Refused, Fenced, Unknown) as late:
+                log.info("the answer of %s came too late: %s", lease.turn_id, late)
+                return
+            except (StoreError, Busy) as error:
+                log.warning("the answer of %s is not recorded yet: %s", lease.turn_id, error)
+                if time.monotonic() - started > self._settings.lease:
+                    return
+                await asyncio.sleep(RETRY_SECONDS)

@@ -1,0 +1,84 @@
+"""The application: routes, lifespan, and errors as problems. `create_app(settings)` is all there is to start."""
+
+import contextlib
+from collections.abc import AsyncIterator
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from api import commands, health, views
+from api.guards import Guard
+from api.hub import Hub
+from api.problems import on_error, on_http_exception
+from api.settings import Settings
+from api.system import System
+from domain.base import HansardError
+
+COMMANDS = (
+    ("/api/sessions", commands.start_session),
+    ("/api/sessions/{id}/cancel", commands.cancel_session),
+    ("/api/sessions/{id}/budget", commands.extend_budget),
+)
+VIEWS = (
+    ("/api/sessions", views.list_sessions),
+    ("/api/sessions/{id}", views.show_session),
+    ("/api/sessions/{id}/events", views.list_events),
+    ("/api/sessions/{id}/worklog", views.show_worklog),
+    ("/api/sessions/{id}/budget", views.show_budget),
+    ("/api/sessions/{id}/artifacts", views.list_artifacts),
+    ("/api/sessions/{id}/artifacts/{artifact}", views.show_artifact),
+    ("/api/events", views.list_log),
+    ("/healthz", health.alive),
+    ("/readyz", health.ready),
+    ("/metrics", health.metrics),
+)
+
+
+class Doors:
+    """One path, one handler a method: Starlette's own routes answer 405 for the first path that fits."""
+
+    def __init__(self, get: views.Handler | None, post: views.Handler | None) -> None:
+        self._get, self._post = get, post
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        handler = self._post if scope["method"] == "POST" else self._get
+        assert handler is not None, "the route names the methods"
+        request = Request(scope, receive, send)
+        response: Response = await handler(request)
+        await response(scope, receive, send)
+
+
+def routes() -> list[Route]:
+    posts, gets = dict(COMMANDS), dict(VIEWS)
+    found = []
+    for path in dict.fromkeys((*gets, *posts)):
+        doors = Doors(gets.get(path), posts.get(path))
+        methods = [*(["GET"] if path in gets else []), *(["POST"] if path in posts else [])]
+        found.append(Route(path, doors, methods=methods))
+    return found
+
+
+def create_app(settings: Settings, *, work: bool = True) -> Starlette:
+    """The ASGI application. With `work`, turns are worked on in this process. Raises HansardError: it cannot start."""
+    inside = System(settings)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        inside.hub = Hub(inside.follower.position)
+        inside.follower.listeners.append(inside.hub.seen)
+        async with inside.running(work=work):
+            yield
+
+    app = Starlette(
+        routes=routes(),
+        lifespan=lifespan,
+        middleware=[Middleware(Guard, settings=settings)],
+        exception_handlers={HTTPException: on_http_exception, HansardError: on_error, Exception: on_error},
+    )
+    app.state.system = inside
+    return app

@@ -1,0 +1,69 @@
+"""The bodies that the doors take: closed models, wire names in camelCase (contract §2)."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt
+from pydantic.alias_generators import to_camel
+
+Words = Annotated[str, Field(min_length=1, max_length=65_536, pattern=r"\S")]
+Short = Annotated[str, Field(max_length=200)]
+Reason = Annotated[str, Field(max_length=2_000)]
+
+
+def _once(labels: list[str]) -> list[str]:
+    return list(dict.fromkeys(labels))
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, validate_by_alias=True, frozen=True)
+
+
+class Start(Body):
+    """What every kind of session can be started with."""
+
+    origin: Short = ""
+    title: Short = ""
+    labels: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=64)]], Field(max_length=32), AfterValidator(_once)
+    ] = []
+    scenario: dict[str, Any] | None = Field(
+        default=None, description="scripted agents for this session: {replies: {name or role: […]}, delayMs}"
+    )
+    workspace: Annotated[str, Field(min_length=1, max_length=4_096)] | None = Field(
+        default=None, description="absolute path of an existing folder; of a git repository a worktree is used"
+    )
+
+
+FilePath = Annotated[str, Field(min_length=1, max_length=1_024)]
+CommandWords = Words | Annotated[list[str], Field(min_length=1, max_length=1_000)]
+
+
+class DeliveryStart(Start):
+    """Start a delivery (S4 §4.2)."""
+
+    kind: Literal["delivery"] = "delivery"
+    task: Words
+    file_paths: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=1_024)]], Field(min_length=1, max_length=500)
+    ]
+    test_command: CommandWords | None = None
+    validation_commands: Annotated[list[CommandWords], Field(max_length=100)] | None = None
+    max_iterations: Annotated[StrictInt, Field(ge=1, le=20)] | None = None
+    max_minutes: Annotated[StrictInt, Field(ge=1, le=180)] | None = None
+    max_attempts: Annotated[StrictInt, Field(ge=1, le=20)] | None = Field(default=None, deprecated=True)
+    max_tokens: Annotated[StrictInt, Field(ge=1, le=2**53)] | None = None
+    max_cost_micros: Annotated[StrictInt, Field(ge=1, le=2**53)] | None = None
+
+
+class Cancel(Body):
+    reason: Reason = ""
+
+
+class Extend(Body):
+    """More budget; at least one amount, and why."""
+
+    add_iterations: Annotated[StrictInt, Field(ge=1, le=20)] | None = None
+    add_minutes: Annotated[StrictInt, Field(ge=1, le=180)] | None = None
+    add_tokens: Annotated[StrictInt, Field(ge=1, le=2**53)] | None = None
+    add_cost_micros: Annotated[StrictInt, Field(ge=1, le=2**53)] | None = None
+    reason: Annotated[Reason, Field(min_length=1, pattern=r"\S")]

@@ -1,0 +1,148 @@
+"""The program: which commands there are, and how whatever goes wrong becomes a sentence and an exit code.
+
+A command is a function in a file of its own and a line in `COMMANDS`; its file is only imported when it is called.
+"""
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Final, NamedTuple
+
+from cyclopts import App, CycloptsError, Group
+
+from api.cli import exits
+from api.cli.terminal import paint, say
+from domain.base import HansardError, Invalid
+
+WORK: Final = Group("Work", sort_key=1)
+READ: Final = Group("Read", sort_key=2)
+CARE: Final = Group("Serve and take care", sort_key=3)
+
+HELP: Final = """The official record of what a team of coding agents does.
+
+Start with `hansard example`, or in your repository:
+
+    hansard run -t "Add a --version flag" -f src/cli.py --test "pytest -q"
+
+Commands work on the log directly; no server is needed. With --server URL (or HANSARD_SERVER) they ask that server."""
+
+EPILOGUE: Final = """Data goes to stdout, talk to stderr. NO_COLOR is honoured.
+
+Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 refused or stale, 5 not allowed, 6 waits for a decision,
+7 budget exhausted, 130 interrupted."""
+
+
+class Listed(NamedTuple):
+    """A command by name: where it is, and its line in `hansard --help`."""
+
+    name: str
+    place: str
+    group: Group
+    help: str
+
+
+COMMANDS: Final = (
+    Listed("run", "run:run", WORK, "Let the team deliver a task, and watch it to the end."),
+    Listed("example", "example:example", WORK, "Run the example delivery, to see what happens."),
+    Listed("extend", "commanding:extend", WORK, "Give a session more budget."),
+    Listed("cancel", "commanding:cancel", WORK, "Cancel a session."),
+    Listed("list", "reading:list_sessions", READ, "List sessions, newest first."),
+    Listed("show", "reading:show", READ, "Show a session, now or as it stood."),
+    Listed("events", "reading:events", READ, "List a session's events, or follow them."),
+    Listed("worklog", "reading:worklog", READ, "Print a session's worklog."),
+    Listed("serve", "serve:serve", CARE, "Serve the page and the API, and work on turns."),
+    Listed("doctor", "doctor:doctor", CARE, "Check that everything Hansard needs is there."),
+    Listed("key", "key:make_key", CARE, "Make an API key."),
+    Listed("rebuild", "rebuild:rebuild", CARE, "Make the views anew from the log."),
+)
+
+
+def program() -> App:
+    """The command line, with nothing imported that it may not need."""
+    app = App(
+        name="hansard",
+        help=HELP,
+        help_epilogue=EPILOGUE,
+        help_format="markdown",
+        version=lambda: version("hansard"),
+        suppress_keyboard_interrupt=False,
+    )
+    for listed in COMMANDS:
+        app.command(f"api.cli.{listed.place}", name=listed.name, group=listed.group, help=listed.help)
+    app.register_install_completion_command(
+        name="--install-completion", help="Install shell completion for bash, zsh or fish."
+    )
+    return app
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Carry out a command line (default: this process's); the exit code."""
+    _prepare()
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _call(words)
+    except CycloptsError as error:
+        return _complain(str(error), f"`hansard {_named(words)}--help` shows how it is used.", code=exits.USAGE)
+    except KeyboardInterrupt:
+        return exits.INTERRUPTED
+    except BrokenPipeError:
+        return _reader_left()
+    except Invalid as error:
+        return _complain(*(f"{pointer}: {detail}" for pointer, detail in error.errors.items()), code=exits.USAGE)
+    except HansardError as error:
+        return _complain(*str(error).splitlines(), code=exits.of_error(error))
+    except Exception as error:  # the outermost: the person gets a sentence, whoever debugs the traceback
+        if os.environ.get("HANSARD_DEBUG"):
+            raise
+        sentence = f"Unexpected {type(error).__name__}: {error}"
+        return _complain(sentence, "HANSARD_DEBUG=1 shows where it happened.", code=exits.FAILURE)
+
+
+def _call(words: list[str]) -> int:
+    if any("\ud800" <= character <= "\udfff" for word in words for character in word):
+        return _complain("The arguments are not valid UTF-8.", code=exits.USAGE)
+    answer = program()(words, exit_on_error=False, print_error=False, result_action="return_value")
+    return answer if isinstance(answer, int) else exits.OK
+
+
+def _prepare() -> None:
+    """Ends like Ctrl-C when told to end; UTF-8 whatever the locale; the log's own warnings on one line each."""
+    for name in ("SIGTERM", "SIGHUP"):
+        signal.signal(getattr(signal, name), lambda *_: signal.raise_signal(signal.SIGINT))
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    handler = logging.StreamHandler()
+    if not os.environ.get("HANSARD_DEBUG"):
+        handler.setFormatter(_OneLine("hansard: %(levelname)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+
+
+class _OneLine(logging.Formatter):
+    """Tracebacks are for HANSARD_DEBUG; of an exception its name and words are told."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        error = record.exc_info[1] if record.exc_info else None
+        words = f"{record.levelname.lower()}: {record.getMessage()}"
+        return f"{words}: {type(error).__name__}: {error}" if error else words
+
+
+def _named(words: Sequence[str]) -> str:
+    """The command that was meant, and a space; nothing if it is none of ours."""
+    first = next(iter(words), "")
+    return f"{first} " if first in {listed.name for listed in COMMANDS} else ""
+
+
+def _complain(*sentences: str, code: int) -> int:
+    for number, sentence in enumerate(sentences):
+        say(f"{paint('hansard:', 'red', sys.stderr)} {sentence}" if number == 0 else f"  {sentence.strip()}")
+    return code
+
+
+def _reader_left() -> int:
+    """Whoever read our output has seen enough; nothing more may be flushed into the closed pipe."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return exits.BROKEN_PIPE

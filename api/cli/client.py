@@ -1,0 +1,200 @@
+"""The API as the commands use it: the same requests to a server, or to the application inside this process."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+from urllib.parse import quote, urlsplit
+
+from cyclopts import Group, Parameter
+
+from api.cli import exits
+from api.cli.exits import Failed
+
+if TYPE_CHECKING:  # they take a fifth of a second that `--help` does not have
+    from httpx2 import AsyncClient, Response
+
+    from api.settings import Settings
+    from api.system import System
+
+Json = dict[str, Any]
+"""An object of the wire; which fields it has is said in the contract, §2."""
+
+_DIRECT_POLL: Final = 0.12
+_SERVER_POLL: Final = 0.25
+_SECONDS: Final = 30.0
+_LARGEST_PAGE: Final = 200
+
+WHERE: Final = Group("Which log", sort_key=90)
+
+
+@Parameter(name="*", group=WHERE)
+@dataclass(frozen=True, kw_only=True)
+class Where:
+    """Which log a command is about."""
+
+    server: str | None = None
+    """Ask the server at this address instead of opening the log here. HANSARD_SERVER; its key: HANSARD_API_KEY."""
+    database: str | None = None
+    """The log: a file, or sqlite:///path. HANSARD_DATABASE; else a file in your data directory."""
+    team: Path | None = None
+    """The team file. HANSARD_TEAM; without one the scripted example team answers."""
+
+    def address(self) -> str | None:
+        """The server to ask, None for working on the log directly. A flag beats the environment."""
+        if self.server and self.database:
+            raise Failed("Give --server or --database, not both.", code=exits.USAGE)
+        if self.database:
+            return None
+        address = self.server or os.environ.get("HANSARD_SERVER") or None
+        if address and (urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).hostname):
+            raise Failed(f"{address!r} is no server address: http://host:port was expected.", code=exits.USAGE)
+        return address
+
+    def settings(self, **more: object) -> "Settings":
+        """The environment's settings with these flags over them."""
+        from pydantic import ValidationError
+
+        from api.settings import Settings
+
+        database = None if self.database is None else _url(self.database)
+        flags = {"database": database, "team": self.team, **more}
+        try:
+            return Settings(**{name: value for name, value in flags.items() if value is not None})
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_input=False, include_context=False)
+            words = (f"{'.'.join(map(str, e['loc']))}: {e['msg'].removeprefix('Value error, ')}" for e in found)
+            raise Failed(*(f"Setting {sentence}." for sentence in words), code=exits.USAGE) from None
+
+
+HERE: Final = Where()
+
+
+class Api:
+    """The requests of the contract. Answers that are problems become `Failed`."""
+
+    def __init__(self, http: "AsyncClient", *, poll: float, system: "System | None" = None) -> None:
+        self._http = http
+        self.poll, self.system = poll, system
+
+    async def get(self, path: str, **params: object) -> Json:
+        answer: Json = (await self._ask("GET", path, params=_said(params))).json()
+        return answer
+
+    async def text(self, path: str, **params: object) -> str:
+        return (await self._ask("GET", path, params=_said(params))).text
+
+    async def post(self, path: str, body: Json, *, key: str | None = None, version: int | None = None) -> Json:
+        """A command; `key` makes it safe to repeat, `version` binds it to what the caller has seen."""
+        if key is not None and not key.isascii():
+            raise Failed("An idempotency key has 1 to 255 visible ASCII characters.", code=exits.USAGE)
+        headers = {"Idempotency-Key": key, "If-Match": None if version is None else f'"{version}"'}
+        sent = {name: value for name, value in headers.items() if value is not None}
+        answer: Json = (await self._ask("POST", path, json=_said(body), headers=sent)).json()
+        return answer
+
+    async def session(self, session_id: str, *, at: int | None = None) -> Json:
+        """`{"session", "availableCommands", …}`"""
+        return await self.get(path_of(session_id), version=at)
+
+    async def events(self, session_id: str, *, after: int, limit: int = _LARGEST_PAGE) -> list[Json]:
+        """The next page of a session's events behind version `after`."""
+        page = await self.get(f"{path_of(session_id)}/events", after=after, limit=min(limit, _LARGEST_PAGE))
+        items: list[Json] = page["items"]
+        return items
+
+    async def pages(self, path: str, *, limit: int, **filters: object) -> tuple[list[Json], str | None]:
+        """Up to `limit` items over as many pages as that takes, and the cursor behind them."""
+        found: list[Json] = []
+        cursor: str | None = None
+        while len(found) < limit:
+            size = min(limit - len(found), _LARGEST_PAGE)
+            page = await self.get(path, limit=size, cursor=cursor, **filters)
+            found += page["items"]
+            cursor = page.get("nextCursor")
+            if cursor is None:
+                break
+        return found, cursor
+
+    async def _ask(self, method: str, path: str, **request: Any) -> "Response":
+        from httpx2 import HTTPError, InvalidURL
+
+        try:
+            answer = await self._http.request(method, path, **request)
+        except (HTTPError, InvalidURL) as error:
+            why = str(error) or type(error).__name__
+            raise Failed(f"{self._http.base_url} does not answer: {why}. Does `hansard serve` run there?") from error
+        if answer.is_success:
+            return answer
+        raise _problem(answer)
+
+
+def path_of(session_id: str) -> str:
+    return f"/api/sessions/{quote(session_id, safe='')}"
+
+
+@asynccontextmanager
+async def connected(where: Where, *, work: bool = False) -> AsyncIterator[Api]:
+    """The API behind `where`. Opened directly, `work` lets this process take the turns that wait in the log."""
+    from httpx2 import ASGITransport, AsyncClient, Timeout
+
+    address = where.address()
+    if address is not None:
+        key = os.environ.get("HANSARD_API_KEY")
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        async with AsyncClient(base_url=address, headers=headers, timeout=Timeout(_SECONDS)) as http:
+            yield Api(http, poll=_SERVER_POLL)
+        return
+    from api.app import create_app
+
+    # Whoever may write the file needs no key to it.
+    app = create_app(where.settings().model_copy(update={"api_keys_file": None}), work=work)
+    async with app.router.lifespan_context(app), AsyncClient(
+        transport=ASGITransport(app=app), base_url="http://127.0.0.1"
+    ) as http:
+        yield Api(http, poll=_DIRECT_POLL, system=app.state.system)
+
+
+async def resolve(api: Api, name: str) -> str:
+    """The one session that `name` means: an id, a unique beginning of one (with or without its kind), or `latest`."""
+    if name == "latest":
+        newest = (await api.get("/api/sessions", limit=1))["items"]
+        if not newest:
+            raise Failed("There is no session yet.", code=exits.NOT_FOUND)
+        return str(newest[0]["id"])
+    with suppress(_Unknown):
+        return str((await api.session(name))["session"]["id"])
+    ids = [str(item["id"]) for item in (await api.pages("/api/sessions", limit=_SEARCHED))[0]]
+    found = [known for known in ids if name and (known.startswith(name) or known.partition("-")[2].startswith(name))]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        few = ", ".join(found[:5]) + (" …" if len(found) > 5 else "")
+        raise Failed(f"{name!r} is the beginning of {len(found)} sessions: {few}", code=exits.USAGE)
+    raise Failed(f"There is no session {name!r}. `hansard list` shows which there are.", code=exits.NOT_FOUND)
+
+
+def _said(values: Json) -> Json:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _url(database: str) -> str:
+    return database if "://" in database else f"sqlite:///{Path(database).expanduser().absolute()}"
+
+
+def _problem(answer: "Response") -> Failed:
+    """The problem document in sentences (RFC 9457); an answer that is none is named by its status."""
+    code = exits.of_http(answer.status_code)
+    try:
+        found = answer.json()
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not isinstance(found.get("detail"), str):
+        return Failed(f"The server answered {answer.status_code} {answer.reason_phrase}.", code=code)
+    errors = [e for e in found.get("errors") or () if isinstance(e, dict) and e.get("pointer")]
+    if errors:
+        return Failed(str(found.get("title")) + ":", *(f"  {e['pointer']}: {e.get('detail')}" for e in errors), code=code)
+    wait = answer.headers.get("Retry-After")
+    return Failed(found["detail"], *([f"Try again in {wait} s."] if wait else []), code=code)

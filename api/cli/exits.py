@@ -1,0 +1,82 @@
+"""How a command ends: exit codes (contract §6), and the failure that carries one."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from domain.base import HansardError, Invalid, Refused, Stale, Unknown
+
+OK: Final = 0
+FAILURE: Final = 1
+USAGE: Final = 2
+NOT_FOUND: Final = 3
+REFUSED: Final = 4
+NOT_ALLOWED: Final = 5
+WAITS: Final = 6
+EXHAUSTED: Final = 7
+INTERRUPTED: Final = 130
+BROKEN_PIPE: Final = 141
+
+_BY_HTTP_STATUS: Final = {
+    400: USAGE,
+    401: NOT_ALLOWED,
+    403: NOT_ALLOWED,
+    404: NOT_FOUND,
+    409: REFUSED,
+    412: REFUSED,
+    413: USAGE,
+    415: USAGE,
+    421: NOT_ALLOWED,
+    422: USAGE,
+}
+_BY_STATUS: Final = {
+    "success": OK,
+    "done": OK,
+    "decided": OK,
+    "failed": FAILURE,
+    "cancelled": FAILURE,
+    "reset": FAILURE,
+    "partial": EXHAUSTED,
+    "checkpoint": WAITS,
+    "waiting_for_decision": WAITS,
+}
+"""Every status in which a session rests, and what a command says that has waited for it (views of contract §2)."""
+
+
+class Failed(HansardError):
+    """A command that ends here: sentences for the person, an exit code for the script."""
+
+    def __init__(self, *sentences: str, code: int = FAILURE) -> None:
+        super().__init__("\n".join(sentences))
+        self.sentences, self.code = sentences, code
+
+
+def of_http(status: int) -> int:
+    """The exit code for a problem of the API."""
+    return _BY_HTTP_STATUS.get(status, FAILURE)
+
+
+def of_error(error: HansardError) -> int:
+    """The exit code for an error of the inner rooms."""
+    match error:
+        case Failed():
+            return error.code
+        case Unknown():
+            return NOT_FOUND
+        case Refused() | Stale():
+            return REFUSED
+        case Invalid():
+            return USAGE
+        case _:
+            return FAILURE
+
+
+def rests(session: Mapping[str, Any]) -> bool:
+    """Whether nothing more happens in the session until somebody says so."""
+    return session.get("status") in _BY_STATUS
+
+
+def of_outcome(session: Mapping[str, Any]) -> int:
+    """The exit code for how a session rests: a failed one may have run out of budget (behaviour §3.3, K-44)."""
+    if session.get("finalSummary") == "failed_budget_exhausted":
+        return EXHAUSTED
+    return _BY_STATUS.get(str(session.get("status")), FAILURE)

@@ -1,0 +1,169 @@
+"""`list`, `show`, `events`, `worklog`: what the record says."""
+
+from typing import Annotated, Any, Final
+
+from cyclopts import Parameter
+
+from api.cli import exits
+from api.cli.client import HERE, Api, Json, Where, connected, path_of, resolve
+from api.cli.progress import MARKS, follow, line_of, standing
+from api.cli.terminal import local_time, put, put_document, put_json, put_json_line, put_pairs, put_table, say, visible
+
+AsJson = Annotated[bool, Parameter(negative="", help="Print what the API answers, as JSON.")]
+Id = Annotated[str, Parameter(help="The session: its id, a unique beginning of it, or `latest`.")]
+At = Annotated[int | None, Parameter(help="As it stood after its N-th event.")]
+
+_ALL: Final = 1_000_000
+
+
+async def list_sessions(
+    *,
+    kind: str | None = None,
+    status: str | None = None,
+    q: Annotated[str | None, Parameter(alias="-q")] = None,
+    label: str | None = None,
+    limit: int = 20,
+    json: AsJson = False,
+    where: Where = HERE,
+) -> int:
+    """List sessions, newest first.
+
+    Parameters
+    ----------
+    kind
+        Only this kind, as in delivery.
+    status
+        Only this status, as in running, success, failed.
+    q
+        Only those with these words.
+    label
+        Only those with this label.
+    limit
+        At most so many.
+    """
+    async with connected(where) as api:
+        items, cursor = await api.pages("/api/sessions", limit=limit, kind=kind, status=status, q=q, label=label)
+    if json:
+        put_json({"items": items, "nextCursor": cursor})
+        return exits.OK
+    if not items:
+        say("No session fits." if any((kind, status, q, label)) else "No session yet. `hansard example` runs one.")
+        return exits.OK
+    rows = [[str(i["id"]), str(i["status"]), local_time(i["updatedAt"]), str(i["title"])] for i in items]
+    put_table(("SESSION", "STATUS", "UPDATED", "TITLE"), rows)
+    if cursor:
+        say(f"These are the newest {len(items)}; --limit shows more.")
+    return exits.OK
+
+
+async def show(session: Id, /, *, at: At = None, json: AsJson = False, where: Where = HERE) -> int:
+    """Show a session: status, phases, budget, result, and what can be done with it now."""
+    async with connected(where) as api:
+        found = await api.session(await resolve(api, session), at=at)
+    if json:
+        put_json(found)
+    else:
+        put_pairs(_shown(found["session"], found.get("availableCommands") or []))
+    return exits.OK
+
+
+async def events(
+    session: Id,
+    /,
+    *,
+    after: int = 0,
+    limit: int | None = None,
+    follow: Annotated[bool, Parameter(alias="-f", negative="")] = False,
+    json: Annotated[bool, Parameter(negative="")] = False,
+    where: Where = HERE,
+) -> int:
+    """List a session's events: version, time, type, words.
+
+    Parameters
+    ----------
+    after
+        Only those behind this version.
+    limit
+        At most so many.
+    follow
+        Go on as events come, until the session rests. Directly on the log this only watches, it works on nothing.
+    json
+        Print each event as a line of JSON.
+    """
+    async with connected(where) as api:
+        session_id = await resolve(api, session)
+        if follow:
+            await _follow(api, session_id, after=after, json=json)
+        else:
+            await _print(api, session_id, after=after, limit=limit, json=json)
+    return exits.OK
+
+
+async def worklog(session: Id, /, *, at: At = None, where: Where = HERE) -> int:
+    """Print a session's worklog as Markdown."""
+    async with connected(where) as api:
+        text = await api.text(f"{path_of(await resolve(api, session))}/worklog", version=at)
+    put_document(text)
+    return exits.OK
+
+
+class _Printed:
+    """A screen on stdout: the events are the data."""
+
+    def __init__(self, *, json: bool) -> None:
+        self._json = json
+
+    def happened(self, events: list[Json] | Any) -> None:
+        for event in events:
+            if self._json:
+                put_json_line(event)
+            else:
+                put(visible(line_of(event)))
+
+    def stands(self, session: Json) -> None:
+        """`hansard show` is for that."""
+
+
+async def _follow(api: Api, session_id: str, *, after: int, json: bool) -> None:
+    await follow(api, session_id, _Printed(json=json), after=after)
+
+
+async def _print(api: Api, session_id: str, *, after: int, limit: int | None, json: bool) -> None:
+    """Page by page, so that a long history starts to show at once."""
+    printed, left = _Printed(json=json), _ALL if limit is None else limit
+    while left > 0:
+        page = await api.events(session_id, after=after, limit=left)
+        if not page:
+            return
+        printed.happened(page)
+        after, left = int(page[-1]["version"]), left - len(page)
+
+
+def _shown(session: Json, commands: list[str]) -> list[tuple[str, str]]:
+    phases = session.get("phaseStatuses") or {}
+    turns = [f"{t['agent']} ({t['phase'] or t['work']})" for t in session.get("outstandingTurns") or ()]
+    return [
+        ("session", session["id"]),
+        ("kind", session["kind"]),
+        ("status", session["status"]),
+        ("title", session.get("title") or ""),
+        ("task", session.get("task") or ""),
+        ("files", ", ".join(session.get("filePaths") or ())),
+        ("validation", "\n".join(_command(step) for step in session.get("validationCommands") or ())),
+        ("workspace", session.get("workspace") or ""),
+        ("phases", "  ".join(f"{MARKS.get(mark, '?')} {phase}" for phase, mark in phases.items())),
+        ("budget", ", ".join(standing(session))),
+        ("at work", ", ".join(turns)),
+        ("summary", session.get("finalSummary") or ""),
+        ("last error", session.get("lastError") or ""),
+        ("labels", ", ".join(session.get("labels") or ())),
+        ("created", local_time(session["createdAt"])),
+        ("updated", local_time(session["updatedAt"])),
+        ("version", str(session["version"])),
+        ("can now", ", ".join(commands)),
+    ]
+
+
+def _command(step: Json) -> str:
+    command = step["command"]
+    return f"{command if isinstance(command, str) else ' '.join(command)}  ({step['stage']})"

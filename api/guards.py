@@ -1,0 +1,125 @@
+"""Who may come in: pure ASGI, so that streams cost nothing. Host, key, origin, and what every answer carries."""
+
+import hashlib
+import hmac
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.problems import Problem, problem
+from api.settings import Settings
+
+OPEN: Final = frozenset({"/healthz"})
+SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+        "trusted-types hansard"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class Keys:
+    """The API keys of a file: a line each, `name:sha256-of-the-key`; read anew whenever the file changes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._read_at = path, -1
+        self._keys: dict[str, str] = {}
+
+    def name_of(self, key: str) -> str | None:
+        """Whose key it is, compared in constant time; None if nobody's. A file that cannot be read admits nobody."""
+        self._refresh()
+        digest = hashlib.sha256(key.encode()).hexdigest()
+        found = None
+        for name, known in self._keys.items():
+            if hmac.compare_digest(known, digest):
+                found = name
+        return found
+
+    def _refresh(self) -> None:
+        try:
+            changed = self._path.stat().st_mtime_ns
+            if changed != self._read_at:
+                lines = (line.strip() for line in self._path.read_text().splitlines())
+                pairs = (line.split(":", 1) for line in lines if ":" in line and not line.startswith("#"))
+                self._keys = {name.strip(): digest.strip().lower() for name, digest in pairs}
+                self._read_at = changed
+        except OSError:
+            self._keys = {}
+
+
+class Guard:
+    """The door: 421 for a Host that is not ours, 401 without a key where keys are kept, 403 across origins."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        more = {name.strip().lower() for name in settings.allowed_hosts.split(",") if name.strip()}
+        self._hosts = {"127.0.0.1", "localhost", "[::1]", settings.host.lower()} | more
+        self._keys = Keys(settings.api_keys_file) if settings.api_keys_file else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        try:
+            self._admit(scope)
+        except Problem as error:
+            return await problem(error)(scope, receive, _with_headers(send))
+        await self._app(scope, receive, _with_headers(send))
+
+    def _admit(self, scope: Scope) -> None:
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        if _name(host) not in self._hosts:
+            raise Problem(421, "This host name is not served here.")
+        scope.setdefault("state", {})["actor"] = self._actor(scope, headers)
+        if scope["method"] not in SAFE:
+            _check_origin(headers, scope["scheme"], host)
+
+    def _actor(self, scope: Scope, headers: Headers) -> str:
+        if self._keys is None or scope["path"] in OPEN:
+            return "local"
+        scheme, _, key = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not key:
+            raise Problem(401, "An API key is needed: Authorization: Bearer …", headers={"WWW-Authenticate": "Bearer"})
+        name = self._keys.name_of(key.strip())
+        if name is None:
+            raise Problem(401, "This API key is not known.", headers={"WWW-Authenticate": "Bearer"})
+        return f"key:{name}"
+
+
+def _name(host: str) -> str:
+    """`localhost:8000` → `localhost`, `[::1]:8000` → `[::1]`."""
+    if host.startswith("["):
+        return host.partition("]")[0].lower() + "]"
+    return host.partition(":")[0].lower()
+
+
+def _check_origin(headers: Headers, scheme: str, host: str) -> None:
+    """No page of another origin may command us, whatever it can make a browser send."""
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        if site not in ("same-origin", "none"):
+            raise Problem(403, "Commands from pages of other origins are not taken.")
+        return
+    origin = headers.get("origin")
+    if origin is not None and urlsplit(origin)[:2] != (scheme, host):
+        raise Problem(403, "Commands from pages of other origins are not taken.")
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return sending

@@ -1,0 +1,70 @@
+"""How the service is: alive, ready, and in figures."""
+
+from typing import Any
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
+from starlette.requests import Request
+from starlette.responses import Response
+
+from api.intake import system
+from api.system import System
+from api.views import answer
+from domain.base import HansardError
+
+
+async def alive(_: Request) -> Response:
+    """GET /healthz: the process lives"""
+    return answer({"status": "ok"})
+
+
+async def ready(request: Request) -> Response:
+    """GET /readyz: 200 only when the store answers and every view is within its lag limit"""
+    found = _figures(system(request))
+    response = answer(found)
+    if found["status"] != "ready":
+        response.status_code = 503
+        response.headers["Retry-After"] = "1"
+    return response
+
+
+def _figures(inside: System) -> dict[str, Any]:
+    try:
+        head = inside.store.head()
+    except HansardError as error:
+        return {"status": "not ready", "problems": [f"the store does not answer: {error}"]}
+    position = inside.follower.position
+    problems = [f"{found.subject} at position {found.position}: {found.error}" for found in inside.follower.problems()]
+    if head - position > inside.settings.lag_events:
+        problems.append(f"the views are {head - position} events behind (limit {inside.settings.lag_events})")
+    return {
+        "status": "not ready" if problems else "ready",
+        "head": head,
+        "position": position,
+        "lag": max(0, head - position),
+        "lagLimit": inside.settings.lag_events,
+        "waitingCommands": inside.writer.waiting(),
+        "exampleTeam": inside.team.example,
+        "problems": problems,
+    }
+
+
+async def metrics(request: Request) -> Response:
+    """GET /metrics: Prometheus"""
+    inside = system(request)
+    registry = CollectorRegistry()
+    gauges: dict[str, tuple[str, float]] = {
+        "hansard_log_head_position": ("newest position of the log", inside.store.head()),
+        "hansard_views_position": ("position that the views have reached", inside.follower.position),
+        "hansard_views_lag_events": ("events that the views are behind", inside.follower.lag()),
+        "hansard_commands_waiting": ("commands in the writer's queue", inside.writer.waiting()),
+        "hansard_commands_total": ("commands carried out since the start", inside.writer.commands),
+        "hansard_batches_total": ("transactions since the start", inside.writer.batches),
+        "hansard_conflicts_total": ("batches that met a conflict since the start", inside.writer.conflicts),
+        "hansard_stream_clients": ("open event streams", inside.hub.clients),
+    }
+    for name, (description, value) in gauges.items():
+        Gauge(name, description, registry=registry).set(value)
+    turns = Gauge("hansard_turns", "turns that are not settled", ["state"], registry=registry)
+    for state, count in inside.store.turns.count().items():
+        turns.labels(state=state).set(count)
+    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)

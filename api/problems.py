@@ -1,0 +1,130 @@
+"""Errors as RFC 9457 problems: the one place where what went wrong becomes an HTTP status (contract §3)."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from adapters.store import Conflict, Fenced, StoreError
+from adapters.writer import Busy, KeyReused
+from domain.base import HansardError, Invalid, Refused, Stale, Unknown
+from domain.strict import Malformed
+
+log = logging.getLogger(__name__)
+
+TITLES = {
+    400: "Malformed request",
+    401: "Key needed",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Method not allowed",
+    406: "Not acceptable",
+    409: "Refused now",
+    412: "The session has moved on",
+    413: "Too large",
+    415: "Not JSON",
+    421: "Not our host",
+    422: "Invalid request",
+    429: "Too many requests",
+    500: "Internal error",
+    503: "Not available now",
+}
+RETRY_AFTER = {"Retry-After": "1"}
+
+
+class Problem(HansardError):
+    """An error of the HTTP layer itself."""
+
+    def __init__(self, status: int, detail: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> None:
+        super().__init__(detail)
+        self.status, self.headers, self.more = status, dict(headers or {}), more
+
+
+def problem(error: Problem) -> Response:
+    """The answer for a problem."""
+    body = {
+        "type": f"/docs#problem-{error.status}",
+        "title": TITLES.get(error.status, "Error"),
+        "status": error.status,
+        "detail": str(error),
+        **error.more,
+    }
+    if getattr(error, "replayed", False):
+        error.headers["Idempotency-Replayed"] = "true"
+    return Response(
+        orjson.dumps(body), status_code=error.status, headers=error.headers, media_type="application/problem+json"
+    )
+
+
+def of(error: Exception) -> Problem:
+    """The problem that an error of the inner rooms is."""
+    found = _of(error)
+    found.replayed = getattr(error, "replayed", False)
+    return found
+
+
+def _of(error: Exception) -> Problem:
+    match error:
+        case Problem():
+            return error
+        case Malformed():
+            return Problem(400, str(error))
+        case Invalid():
+            errors = [{"pointer": pointer, "detail": detail} for pointer, detail in error.errors.items()]
+            return Problem(422, str(error), errors=errors)
+        case ValidationError():
+            return invalid(error)
+        case Refused():
+            return Problem(409, _with_allowed(error), allowed=list(error.allowed))
+        case Stale():
+            return Problem(412, str(error), currentVersion=error.actual)
+        case Unknown():
+            return Problem(404, str(error))
+        case KeyReused():
+            return Problem(422, str(error), errors=[{"pointer": "", "detail": str(error)}])
+        case Conflict() | Fenced():
+            return Problem(409, str(error), allowed=[])
+        case StoreError() | Busy():
+            return Problem(503, str(error), headers=RETRY_AFTER)
+        case _:
+            return Problem(500, "Something broke that should not have; the server's log knows more.")
+
+
+def _with_allowed(error: Refused) -> str:
+    if not error.allowed:
+        return str(error)
+    return f"{error} Allowed now: {', '.join(error.allowed)}."
+
+
+def invalid(error: ValidationError, *, at: str = "") -> Problem:
+    """What a model found wrong, each with its JSON pointer; what was sent is not echoed."""
+    errors = [
+        {"pointer": at + "".join(f"/{part}" for part in found["loc"]), "detail": _sentence(found["msg"])}
+        for found in error.errors(include_url=False, include_input=False, include_context=False)
+    ]
+    detail = "; ".join(f"{found['pointer'] or '/'}: {found['detail']}" for found in errors[:5])
+    return Problem(422, detail, errors=errors)
+
+
+def _sentence(message: str) -> str:
+    return message.removeprefix("Value error, ").replace("Extra inputs are not permitted", "unknown field")
+
+
+async def on_error(request: Request, error: Exception) -> Response:
+    """Starlette's exception handler for everything but its own HTTPException."""
+    found = of(error)
+    if found.status == 500:
+        log.exception("%s %s broke", request.method, request.url.path, exc_info=error)
+    return problem(found)
+
+
+async def on_http_exception(_: Request, error: Exception) -> Response:
+    """404 and 405 of the router, as problems too."""
+    assert isinstance(error, HTTPException)
+    detail = {404: "There is no such page or door.", 405: "This door does not take that method."}
+    return problem(Problem(error.status_code, detail.get(error.status_code, error.detail), headers=error.headers))

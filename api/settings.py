@@ -1,0 +1,79 @@
+"""Settings: from flags, else from `HANSARD_…` in the environment, else defaults that fit one person on one machine."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from adapters.worker import WorkerSettings
+
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
+
+
+def data_home() -> Path:
+    """The user's data directory (XDG), ours below it."""
+    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(base) / "hansard"
+
+
+class Settings(BaseSettings):
+    """Every limit, time-out and lease is one, so that a test takes seconds. Unknown `HANSARD_` names are not ours."""
+
+    model_config = SettingsConfigDict(env_prefix="HANSARD_", frozen=True, extra="forbid")
+
+    database: str = Field(default_factory=lambda: f"sqlite:///{data_home() / 'hansard.db'}")
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65_535)] = 8000
+    team: Path | None = None
+    api_keys_file: Path | None = None
+    allowed_hosts: str = Field(default="", description="further Host names to answer to, with commas")
+    budget_minute: Seconds = Field(default=60.0, description="seconds in a budget minute")
+    max_body_bytes: Annotated[int, Field(ge=1_024)] = 1_048_576
+    max_waiting: Annotated[int, Field(ge=1)] = 10_000
+    worker_slots: Annotated[int, Field(ge=1, le=256)] = 8
+    lease_seconds: Seconds = 60.0
+    heartbeat_seconds: Seconds = 15.0
+    validation_seconds: Seconds = 600.0
+    output_bytes: Annotated[int, Field(ge=1_024)] = 1_048_576
+    poll_seconds: Annotated[float, Field(gt=0, le=1)] = 0.5
+    read_after_seconds: Seconds = 5.0
+    sse_heartbeat_seconds: Annotated[float, Field(gt=0, le=15)] = 15.0
+    lag_events: Annotated[int, Field(ge=1)] = Field(default=1_000, description="events behind at which /readyz says no")
+    start_limit_seconds: Seconds = 10.0
+
+    @field_validator("database")
+    @classmethod
+    def _known_store(cls, url: str) -> str:
+        if url.startswith(("postgres://", "postgresql://")):
+            raise ValueError("PostgreSQL is not available in this version; use sqlite:///path")
+        if not url.startswith("sqlite:///") or url == "sqlite:///":
+            raise ValueError("should be sqlite:///path")
+        return url
+
+    @property
+    def database_path(self) -> Path:
+        return Path(self.database.removeprefix("sqlite:///"))
+
+    @property
+    def data_dir(self) -> Path:
+        """Workspaces, agents' homes and locks stand beside the log."""
+        return self.database_path.with_name(self.database_path.name + ".d")
+
+    @property
+    def views_path(self) -> Path:
+        return self.database_path.with_name(self.database_path.name + ".views")
+
+    @property
+    def loopback(self) -> bool:
+        return self.host in ("127.0.0.1", "localhost", "::1")
+
+    def worker(self) -> WorkerSettings:
+        return WorkerSettings(
+            slots=self.worker_slots,
+            lease=self.lease_seconds,
+            heartbeat=min(self.heartbeat_seconds, self.lease_seconds / 3),
+            validation_timeout=self.validation_seconds,
+            output_bytes=self.output_bytes,
+        )

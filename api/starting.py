@@ -1,0 +1,100 @@
+"""From a start request to the command that starts a session: paths, commands and scenario are checked at the door."""
+
+import secrets
+from pathlib import Path
+
+import orjson
+
+from adapters.agents.scripted import Scenario
+from adapters.team import Team
+from adapters.workspace import WorkspaceError, confine
+from api.bodies import DeliveryStart, Start
+from api.settings import Settings
+from domain.base import Blob, Invalid, Text
+from domain.budget import DEFAULT_MINUTES, Limits, effective_iterations
+from domain.delivery.commands import StartDelivery
+from domain.delivery.decide import ROLES
+from domain.validation import DEFAULT_COMMANDS, Step, commands
+
+_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def new_id(kind: str) -> str:
+    """`delivery-7f3k2m9qx4`: the kind, then 50 random bits."""
+    return f"{kind}-{''.join(secrets.choice(_LETTERS) for _ in range(10))}"
+
+
+def delivery(body: DeliveryStart, team: Team, settings: Settings) -> StartDelivery:
+    """Raises Invalid with a pointer for each field that does not hold."""
+    workspace = _workspace(body)
+    scenario, blobs = _scenario(body)
+    limits = Limits(
+        max_iterations=effective_iterations(body.max_iterations, body.max_attempts),
+        max_minutes=body.max_minutes if body.max_minutes is not None else DEFAULT_MINUTES,
+        max_tokens=body.max_tokens,
+        max_cost_micros=body.max_cost_micros,
+        minute=round(settings.budget_minute * 1000),
+    )
+    return StartDelivery(
+        task=body.task,
+        file_paths=_file_paths(body.file_paths),
+        steps=_steps(body, workspace),
+        limits=limits,
+        max_attempts=body.max_attempts,
+        title=body.title,
+        origin=body.origin,
+        labels=tuple(body.labels),
+        workspace=str(workspace) if workspace else None,
+        repository=workspace is not None and _in_repository(workspace),
+        scenario=scenario,
+        crew={} if scenario else _crew(team),
+        blobs=blobs,
+    )
+
+
+def _crew(team: Team) -> dict[str, str]:
+    """Who takes which role: the team's own names, recorded with the session."""
+    members = {role: team.agent_for(role) for role in ROLES.values()}
+    return {role: member.name for role, member in members.items() if member is not None}
+
+
+def _steps(body: DeliveryStart, workspace: Path | None) -> tuple[Step, ...]:
+    """The validation commands. pnpm's own two belong to projects of pnpm: without a package.json they are left out."""
+    steps = commands(body.test_command, body.validation_commands)
+    if body.validation_commands or (workspace is not None and (workspace / "package.json").is_file()):
+        return steps
+    return tuple(step for step in steps if step.command not in DEFAULT_COMMANDS)
+
+
+def _file_paths(paths: list[str]) -> tuple[str, ...]:
+    errors, confined = {}, []
+    for index, path in enumerate(paths):
+        try:
+            confined.append(confine(path))
+        except WorkspaceError as error:
+            errors[f"/filePaths/{index}"] = str(error)
+    if errors:
+        raise Invalid(errors)
+    return tuple(confined)
+
+
+def _workspace(body: Start) -> Path | None:
+    if body.workspace is None:
+        return None
+    path = Path(body.workspace)
+    if "\0" in body.workspace or not path.is_absolute():
+        raise Invalid({"/workspace": "should be an absolute path"})
+    if not path.is_dir():
+        raise Invalid({"/workspace": "should be an existing folder"})
+    return path
+
+
+def _in_repository(folder: Path) -> bool:
+    return any((place / ".git").exists() for place in (folder, *folder.parents))
+
+
+def _scenario(body: Start) -> tuple[Text | None, tuple[Blob, ...]]:
+    if body.scenario is None:
+        return None, ()
+    Scenario.parse(body.scenario, at="/scenario")
+    return Text.of(orjson.dumps(body.scenario).decode())

@@ -1,0 +1,172 @@
+"""GET: what the log has become. Every door waits for `Read-After`, and refuses what it does not know."""
+
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+
+from api.intake import MOST, answer_headers, limit, number, only, read_after, system
+from api.problems import Problem
+from api.stream import stream_log, stream_session, wants_stream
+from domain.base import Text, Unknown
+from domain.session import Session
+from domain.sessions import KINDS, TOPICS, available
+from projections import artifacts, budget, overview, worklog
+from projections.session import view
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def answer(found: object, **headers: str) -> Response:
+    """JSON, never cached unless said otherwise."""
+    return Response(orjson.dumps(found), headers=answer_headers(**headers), media_type="application/json")
+
+
+def door(*names: str) -> Callable[[Handler], Handler]:
+    """A GET door that knows these query parameters."""
+
+    def decorate(handler: Handler) -> Handler:
+        @wraps(handler)
+        async def opened(request: Request) -> Response:
+            only(request, *names)
+            await read_after(request)
+            return await handler(request)
+
+        opened.parameters = names  # type: ignore[attr-defined]  # the OpenAPI document reads it
+        return opened
+
+    return decorate
+
+
+@door("kind", "status", "q", "label", "limit", "cursor")
+async def list_sessions(request: Request) -> Response:
+    """GET /api/sessions"""
+    query = request.query_params
+    if "kind" in query and query["kind"] not in KINDS:
+        detail = f"should be one of {', '.join(KINDS)}"
+        raise Problem(422, f"kind: {detail}", errors=[{"pointer": "/kind", "detail": detail}])
+    with system(request).views.reading() as db:
+        page = overview.page(
+            db,
+            kind=query.get("kind"),
+            status=query.get("status"),
+            q=query.get("q"),
+            label=query.get("label"),
+            limit=limit(request),
+            cursor=query.get("cursor"),
+        )
+    return answer(page)
+
+
+@door("version", "include")
+async def show_session(request: Request) -> Response:
+    """GET /api/sessions/{id}"""
+    session = _session(request)
+    tag = f'"{session.version}"'
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=answer_headers(ETag=tag))
+    found: dict[str, Any] = {"session": view(session), "availableCommands": list(available(session))}
+    if request.query_params.get("include") == "events":
+        history = system(request).store.history(session.id, upto=session.version, limit=MOST)
+        found["events"] = [recorded.wire() for recorded in history]
+    return answer(found, ETag=tag)
+
+
+@door("after", "cursor", "limit")
+async def list_events(request: Request) -> Response:
+    """GET /api/sessions/{id}/events: a page, or with Accept: text/event-stream history, then live"""
+    if wants_stream(request):
+        return stream_session(request, _session(request))
+    after = number(request, "after", default=number(request, "cursor", default=0))
+    most = limit(request, default=MOST, most=500)
+    session = _session(request)
+    history = system(request).store.history(session.id, after=after or 0, limit=most)
+    full = len(history) == most and history[-1].version < session.version
+    return answer(
+        {"items": [recorded.wire() for recorded in history], "nextCursor": str(history[-1].version) if full else None}
+    )
+
+
+@door("after", "cursor", "limit", "kind", "type")
+async def list_log(request: Request) -> Response:
+    """GET /api/events: the whole log by position"""
+    query = request.query_params
+    kind, topic = query.get("kind"), query.get("type")
+    for name, value, known in (("kind", kind, KINDS), ("type", topic, TOPICS)):
+        if value is not None and value not in known:
+            detail = f"unknown {name}"
+            raise Problem(422, f"{name}: {detail}", errors=[{"pointer": f"/{name}", "detail": detail}])
+    if wants_stream(request):
+        return stream_log(request, kind=kind, topic=topic)
+    after = number(request, "after", default=number(request, "cursor", default=0))
+    most = limit(request, default=MOST, most=500)
+    page = system(request).store.log(after=after or 0, limit=most, kind=kind, topic=topic)
+    return answer(
+        {
+            "items": [recorded.wire() for recorded in page],
+            "nextCursor": str(page[-1].position) if len(page) == most else None,
+        }
+    )
+
+
+@door("version")
+async def show_worklog(request: Request) -> Response:
+    """GET /api/sessions/{id}/worklog: Markdown"""
+    session = _session(request)
+    with system(request).views.reading() as db:
+        text = worklog.render(db, session.id, session.version)
+    headers = answer_headers(ETag=f'"{session.version}"')
+    return Response(text or "", headers=headers, media_type="text/markdown; charset=utf-8")
+
+
+@door("version")
+async def show_budget(request: Request) -> Response:
+    """GET /api/sessions/{id}/budget: snapshots over time"""
+    session = _session(request)
+    with system(request).views.reading() as db:
+        return answer({"items": budget.snapshots(db, session.id, session.version), "nextCursor": None})
+
+
+@door()
+async def list_artifacts(request: Request) -> Response:
+    """GET /api/sessions/{id}/artifacts"""
+    session = _session(request)
+    with system(request).views.reading() as db:
+        return answer({"items": artifacts.artifacts(db, session.id), "nextCursor": None})
+
+
+@door()
+async def show_artifact(request: Request) -> Response:
+    """GET /api/sessions/{id}/artifacts/{artifactId}: the whole text, and the patch where there is one"""
+    session = _session(request)
+    artifact_id = request.path_params["artifact"]
+    with system(request).views.reading() as db:
+        found = artifacts.artifact(db, session.id, artifact_id)
+    if found is None:
+        raise Unknown(f"Session {session.id} has no artifact {artifact_id!r}.")
+    body = dict(found.entry)
+    body["content"] = _whole(request, found.content)
+    body["patch"] = _whole(request, found.patch) if found.patch else None
+    return answer(body)
+
+
+def _whole(request: Request, text: Text) -> str:
+    if text.digest is None:
+        return text.head
+    return system(request).store.text(text.digest) or text.head
+
+
+def _session(request: Request) -> Session:
+    """The session of the path, as it is or as it stood after its event `?version=`."""
+    session_id = request.path_params["id"]
+    version = number(request, "version", least=1)
+    found = system(request).sessions.get(session_id, version)
+    if found is None:
+        newest = system(request).sessions.get(session_id)
+        if newest is None:
+            raise Unknown(f"There is no session {session_id!r}.")
+        raise Unknown(f"Session {session_id} has no version {version}; it is at {newest.version}.")
+    return found

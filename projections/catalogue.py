@@ -1,0 +1,12 @@
+"""Every view there is."""
+
+from projections import artifacts, budget, overview, timeline, worklog
+from projections.ports import Projection
+
+PROJECTIONS: tuple[Projection, ...] = (
+    overview.OVERVIEW,
+    budget.BUDGET,
+    timeline.TIMELINE,
+    worklog.WORKLOG,
+    artifacts.ARTIFACTS,
+)

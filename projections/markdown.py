@@ -1,0 +1,64 @@
+"""Other people's words inside our Markdown: shown as they are, but unable to make headings, tables, fences or HTML.
+
+What agents say is hostile input (behaviour §1.12: a `## ` or a `|` of theirs corrupted sections and rows).
+"""
+
+import re
+
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b]*+(?:\x07|\x1b\\)?|[@-Z\\^_])")
+_BREAKS = re.compile(r"\r\n?|[\v\f\x85\u2028\u2029]")
+_UNSEEN = re.compile(
+    r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+"""Control characters but tab and line feed; marks that turn the direction of writing; invisible tags."""
+
+_LEADING = re.compile(r"(?m)^([ \t]*+)(?=#|`{3}|~{3}|[-=*_](?:[ \t]*+[-=*_])*+[ \t]*+$|\||\[[^\]\n]*\]:)")
+_INSIDE = re.compile(r"<(?=[A-Za-z/!?])|(?<=!)\[")
+
+
+def plain(words: str) -> str:
+    """The words without terminal control, invisible or direction-turning characters; lines end in a line feed."""
+    return _UNSEEN.sub("", _BREAKS.sub("\n", _ANSI.sub("", words)))
+
+
+def one_line(words: str, limit: int) -> str:
+    """At most `limit` characters on a single line, cut without a mark."""
+    return re.sub(r"[\n\t]", " ", plain(words).strip())[:limit].rstrip()
+
+
+def shortened(words: str, limit: int) -> str:
+    """At most `limit` characters and a mark where there was more."""
+    return words if len(words) <= limit else f"{words[:limit]}…"
+
+
+def neutral(words: str) -> str:
+    """Plain words of any number of lines that open no block of Markdown but paragraphs, lists and quotes."""
+    return _INSIDE.sub(r"\\\g<0>", _LEADING.sub(r"\1\\", plain(words)))
+
+
+def cell(words: str) -> str:
+    """A cell of a table."""
+    return neutral(one_line(words, 200)).replace("\\|", "|").replace("|", "\\|")
+
+
+def code(words: str) -> str:
+    """A code span of one line, whatever backticks it holds."""
+    line = one_line(words, 500)
+    longest = max((len(run) for run in re.findall(r"`+", line)), default=0)
+    ticks = "`" * (longest + 1)
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{ticks}{pad}{line}{pad}{ticks}"
+
+
+def quote(words: str, *, indent: str = "") -> str:
+    """A block quote, each line behind `indent`."""
+    lines = neutral(words).strip("\n").split("\n")
+    return "\n".join(f"{indent}> {line}".rstrip() for line in lines)
+
+
+def item(label: str, words: str, *, limit: int) -> str:
+    """A list item: short words behind the label, several lines as a quote below it."""
+    cut = shortened(plain(words).strip(), limit)
+    if "\n" not in cut:
+        return f"- {label}: {neutral(cut)}"
+    return f"- {label}:\n\n{quote(cut, indent='  ')}\n"

@@ -1,0 +1,58 @@
+"""What views are made of and stand on: a database, the log, and the shape that every projection has."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from domain.record import Recorded
+
+
+class Cursor(Protocol):
+    """The rows of a statement."""
+
+    def fetchone(self) -> Any: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+
+class Database(Protocol):
+    """A connection inside a transaction. Statements keep to what SQLite and PostgreSQL share, places are `?`."""
+
+    def execute(self, sql: str, params: Sequence[Any] = ...) -> Cursor:
+        """Raises OSError when the database does not answer, anything else when the statement is wrong."""
+        ...
+
+
+class Views(Protocol):
+    """The database of views. Any number of readers, one writer at a time among all processes."""
+
+    def transaction(self) -> AbstractContextManager[Database]: ...
+
+    def reading(self) -> AbstractContextManager[Database]: ...
+
+
+class Log(Protocol):
+    """The log, as far as views need it."""
+
+    def log(self, *, after: int = 0, limit: int = ...) -> Sequence[Recorded]: ...
+
+    def head(self) -> int: ...
+
+
+class Histories(Protocol):
+    """The log, session by session."""
+
+    def history(self, session_id: str, *, after: int = 0, upto: int | None = None) -> Sequence[Recorded]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """A view: its tables, and what each event changes in them. `apply` is a pure fold: it uses nothing but the rows it
+    wrote itself and the event. A change of `apply` counts `version` up; the view is then folded anew."""
+
+    name: str
+    tables: tuple[str, ...]
+    schema: tuple[str, ...]
+    apply: Callable[[Database, Recorded], None]
+    version: int = 1

@@ -1,0 +1,167 @@
+"""A session as the outside sees it (contract §2, Views), now or as it stood at any version."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Any
+
+from domain.delivery.chart import PHASES
+from domain.delivery.state import Delivery
+from domain.instant import iso
+from domain.record import Recorded, kind_of
+from domain.session import Outstanding, Session
+from domain.sessions import fold
+from projections.markdown import one_line
+from projections.ports import Histories
+
+TITLE = 80
+"""Characters of a title."""
+STRIDE = 64
+"""Every so many versions a state is kept, so that a step through the history folds fewer events than that."""
+KEPT = 500
+"""Sessions whose states are kept."""
+
+
+def title_of(title: str, task: str) -> str:
+    """The title given, else the first line of the task, 80 characters."""
+    words = title.strip() or next((line for line in task.splitlines() if line.strip()), "")
+    return one_line(words, TITLE)
+
+
+def view(session: Session) -> dict[str, Any]:
+    """A pure function of the session at its version: `elapsedMs` is as of its last event, never of the clock."""
+    match session:
+        case Delivery():
+            return _common(session, session.status, session.task) | _delivery(session)
+        case _:
+            return _common(session, session.state, "")
+
+
+def _common(session: Session, status: str, task: str) -> dict[str, Any]:
+    return {
+        "id": session.id,
+        "kind": session.kind,
+        "status": status,
+        "title": title_of(session.title, task),
+        "version": session.version,
+        "createdAt": iso(session.created_at),
+        "updatedAt": iso(session.updated_at),
+        "origin": session.origin,
+        "labels": list(session.labels),
+        "parent": session.parent,
+        "children": list(session.children),
+        "forkedFrom": session.forked_from,
+        "outstandingTurns": [turn_view(turn) for turn in session.outstanding.values()],
+        "lastError": session.last_error,
+        "workspace": session.workspace,
+    }
+
+
+def turn_view(turn: Outstanding) -> dict[str, Any]:
+    """A turn that is waited for."""
+    return {
+        "turnId": turn.turn_id,
+        "work": turn.work,
+        "agent": turn.agent,
+        "role": turn.role,
+        "phase": turn.phase,
+        "round": turn.round,
+        "requestedAt": iso(turn.requested_at),
+    }
+
+
+def _delivery(delivery: Delivery) -> dict[str, Any]:
+    return {
+        "task": delivery.task,
+        "filePaths": list(delivery.file_paths),
+        "validationCommands": [{"stage": step.stage, "command": step.command} for step in delivery.steps],
+        "maxAttempts": delivery.max_attempts,
+        "currentPhase": delivery.phase,
+        "phaseStatuses": {phase: delivery.phases[phase] for phase in PHASES},
+        "iteration": delivery.iteration,
+        "attempt": delivery.iteration,
+        "budget": _budget(delivery),
+        "artifactRefs": {phase: delivery.artifact_refs[phase] for phase in PHASES if phase in delivery.artifact_refs},
+        "feedback": delivery.feedback.head or None,
+        "finalSummary": delivery.final_summary,
+    }
+
+
+def _budget(delivery: Delivery) -> dict[str, Any]:
+    """The snapshot of S4 §4.2; what has no limit or was never reported is left out."""
+    snapshot = delivery.snapshot(delivery.updated_at)
+    limits = delivery.budget.limits
+    known = {
+        "tokens": snapshot.tokens,
+        "costMicros": snapshot.cost_micros,
+        "maxTokens": limits.max_tokens,
+        "maxCostMicros": limits.max_cost_micros,
+        "unknownTurns": delivery.spent.unknown or None,
+    }
+    return {
+        "maxIterations": snapshot.max_iterations,
+        "maxMinutes": snapshot.max_minutes,
+        "startedAt": iso(snapshot.started_at),
+        "deadlineAt": iso(snapshot.deadline_at),
+        "elapsedMs": snapshot.elapsed_ms,
+        "remainingIterations": snapshot.remaining_iterations,
+        "reason": snapshot.reason,
+        **{name: value for name, value in known.items() if value is not None},
+    }
+
+
+class Sessions:
+    """Folded sessions by id and version. Remembers states and folds on from the nearest; safe for many threads."""
+
+    def __init__(self, log: Histories, *, kept: int = KEPT) -> None:
+        self._log, self._size = log, kept
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, dict[int, Session]] = OrderedDict()
+
+    def get(self, session_id: str, version: int | None = None) -> Session | None:
+        """The session now, or as it stood after its event `version`; None if there is no such session or event.
+
+        Raises what the log raises for an event that it cannot read.
+        """
+        if version is not None and version < 1:
+            return None
+        session = self._nearest(session_id, version)
+        if session is not None and session.version == version:
+            return session
+        after = session.version if session else 0
+        seen: list[Session] = []
+        for recorded in self._log.history(session_id, after=after, upto=version):
+            session = _next(session, recorded)
+            if session.version % STRIDE == 0:
+                seen.append(session)
+        if session is None or (version is not None and session.version != version):
+            return None
+        self._keep(session_id, [*seen, session])
+        return session
+
+    def _nearest(self, session_id: str, version: int | None) -> Session | None:
+        with self._lock:
+            states = self._kept.get(session_id)
+            if states is None:
+                return None
+            self._kept.move_to_end(session_id)
+            known = max((number for number in states if version is None or number <= version), default=None)
+            return None if known is None else states[known]
+
+    def _keep(self, session_id: str, states: Iterable[Session]) -> None:
+        """States at every stride, and the newest one seen."""
+        with self._lock:
+            known = self._kept.setdefault(session_id, {})
+            known |= {state.version: state for state in states}
+            newest = max(known)
+            for number in [number for number in known if number % STRIDE and number != newest]:
+                del known[number]
+            self._kept.move_to_end(session_id)
+            while len(self._kept) > self._size:
+                self._kept.popitem(last=False)
+
+
+def _next(session: Session | None, recorded: Recorded) -> Session:
+    folded = fold(kind_of(recorded.session_id), [(recorded.event, recorded.moment)], session)
+    assert folded is not None, "a session that had an event exists"
+    return folded

@@ -1,0 +1,131 @@
+"""What happened, event by event, in words."""
+
+from typing import Any
+
+from domain.base import DomainEvent
+from domain.delivery.events import DeliveryEvent
+from domain.instant import iso
+from domain.record import Recorded
+from domain.turns import Settled, TurnAnswered, TurnCancelled, TurnFailed, TurnRequested
+from projections.markdown import plain, shortened
+from projections.ports import Database, Projection
+
+SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS timeline (session_id TEXT NOT NULL, version BIGINT NOT NULL, position BIGINT NOT NULL,"
+    " at BIGINT NOT NULL, type TEXT NOT NULL, actor TEXT NOT NULL, role TEXT NOT NULL, phase TEXT, iteration BIGINT,"
+    " turn_id TEXT, message TEXT NOT NULL, highlight INTEGER NOT NULL, PRIMARY KEY (session_id, version))",
+    "CREATE INDEX IF NOT EXISTS timeline_turns ON timeline (session_id, turn_id)",
+)
+LONGEST_MESSAGE = 2_000
+DEFAULT_LIMIT, MOST = 500, 1_000
+
+HIGHLIGHTED = frozenset(
+    {
+        "review_blocking_detected",
+        "review_approved",
+        "budget_exhausted",
+        "budget_extended",
+        "phase_failed",
+        "decided",
+        "session_finished",
+    }
+)
+"""The last parts of the topics that a reader should not miss (S4 §8, behaviour §3.5)."""
+
+_REQUESTED = {
+    "ask": "{agent} is asked ({role}{phase}).",
+    "validate": "The validation commands are to be run.",
+    "package": "The work is to be handed over.",
+}
+
+
+def apply(db: Database, recorded: Recorded) -> None:
+    event = recorded.event
+    role, phase, iteration, turn_id = _place(db, recorded)
+    db.execute(
+        "INSERT INTO timeline VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            recorded.session_id,
+            recorded.version,
+            recorded.position,
+            recorded.at,
+            event.TOPIC,
+            recorded.cause.actor,
+            role,
+            phase,
+            iteration,
+            turn_id,
+            shortened(plain(message(event)), LONGEST_MESSAGE),
+            int(event.TOPIC.rpartition(".")[2] in HIGHLIGHTED),
+        ),
+    )
+
+
+def _place(db: Database, recorded: Recorded) -> tuple[str, str | None, int | None, str | None]:
+    """Role, phase, iteration and turn; the end of a turn belongs where the turn was requested."""
+    match recorded.event:
+        case DeliveryEvent() as event:
+            return event.role, event.phase, event.iteration or None, None
+        case TurnRequested() as event:
+            return event.role, event.phase, event.iteration or event.round, event.turn_id
+        case Settled() as event:
+            row = db.execute(
+                "SELECT phase, iteration FROM timeline WHERE session_id = ? AND turn_id = ? ORDER BY version LIMIT 1",
+                (recorded.session_id, event.turn_id),
+            ).fetchone()
+            phase, iteration = row or (None, None)
+            return event.role, phase, iteration, event.turn_id
+        case _:
+            return "supervisor", None, None, None
+
+
+def message(event: DomainEvent) -> str:
+    """The event as a sentence."""
+    match event:
+        case TurnRequested():
+            phase = f", {event.phase}" if event.phase else ""
+            return _REQUESTED[event.work].format(agent=event.agent, role=event.role, phase=phase)
+        case TurnAnswered():
+            return f"{event.agent} {'answered' if event.prompt.length else 'finished'} after {event.seconds:.1f} s."
+        case TurnFailed():
+            detail = f": {event.failure.detail}" if event.failure.detail else "."
+            return f"{event.agent} failed after {event.seconds:.1f} s ({event.failure.code}){detail}"
+        case TurnCancelled():
+            return f"The turn of {event.agent} was called off ({event.reason})."
+        case DeliveryEvent(message=words) if words:
+            return words
+        case _:
+            words = event.TOPIC.rpartition(".")[2].replace("_", " ")
+            return f"{words.capitalize()}."
+
+
+TIMELINE = Projection(name="timeline", tables=("timeline",), schema=SCHEMA, apply=apply)
+
+
+def page(db: Database, session_id: str, *, after: int = 0, limit: int = DEFAULT_LIMIT) -> dict[str, Any]:
+    """`{"items", "nextCursor"}` in order; the cursor is the version to give as `after`."""
+    size = max(1, min(limit, MOST))
+    rows = db.execute(
+        "SELECT version, position, at, type, actor, role, phase, iteration, turn_id, message, highlight FROM timeline"
+        " WHERE session_id = ? AND version > ? ORDER BY version LIMIT ?",
+        (session_id, after, size + 1),
+    ).fetchall()
+    items = [_item(row) for row in rows[:size]]
+    return {"items": items, "nextCursor": str(items[-1]["version"]) if len(rows) > size else None}
+
+
+def _item(row: Any) -> dict[str, Any]:
+    version, position, at, type_, actor, role, phase, iteration, turn_id, words, highlight = row
+    return {
+        "version": version,
+        "position": position,
+        "at": iso(at),
+        "type": type_,
+        "actor": actor,
+        "role": role,
+        "phase": phase,
+        "iteration": iteration,
+        "turnId": turn_id,
+        "message": words,
+        "highlight": bool(highlight),
+    }

@@ -1,0 +1,141 @@
+"""What the tests of agents share: a turn, a program that does as ordered, and the adapters under the contract."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from adapters.agents.command import Command, Settings
+from adapters.agents.port import Agent, Reply, Turn
+from adapters.agents.scripted import DAY_MS, Scenario, Scripted
+
+TURN = Turn(turn_id="t-1", session_id="s-1", attempt=1, agent="Backend", role="backend", prompt="Write the API.")
+
+PROGRAM = """
+import json, os, pathlib, subprocess, sys, time
+orders = json.loads(pathlib.Path(sys.argv[1]).read_text())
+if "env" in orders:
+    print(json.dumps(dict(os.environ)))
+if "report" in orders:
+    told = {"argv": sys.argv[2:], "stdin": sys.stdin.read(), "cwd": os.getcwd(), "files": sorted(os.listdir())}
+    told["home"] = sorted(os.listdir(os.environ["HOME"]))
+    if "prompt_file" in orders:
+        path = pathlib.Path(sys.argv[2])
+        told["prompt"], told["mode"] = path.read_text(), path.stat().st_mode & 0o777
+    pathlib.Path(os.environ["HOME"], "remembered").touch()
+    print(json.dumps({"type": "result", "text": json.dumps(told), "session": orders["report"]}))
+if "child" in orders:
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    pathlib.Path(orders["child"]).write_text(f"{os.getpid()} {child.pid}\\n")
+sys.stdout.buffer.write(pathlib.Path(orders["say"]).read_bytes() if "say" in orders else b"")
+sys.stdout.flush()
+sys.stderr.write(os.path.expandvars(orders.get("complain", "")))
+sys.stderr.flush()
+time.sleep(orders.get("hang", 0))
+sys.exit(orders.get("exit", 0))
+"""
+
+
+def ask(agent: Agent, turn: Turn = TURN) -> Reply:
+    return asyncio.run(agent.ask(turn))
+
+
+def code(reply: Reply) -> str | None:
+    """Of the failure, if it is one."""
+    return reply.failure.code if reply.failure else None
+
+
+class Subject(Protocol):
+    """An adapter under the contract: agents that behave in a known way."""
+
+    def says(self, text: str) -> Agent: ...
+    def fails(self) -> Agent: ...
+    def hangs(self) -> Agent: ...
+    async def asked(self) -> None: ...
+    def left_behind(self) -> list[int]: ...
+
+
+class ScriptedSubject:
+    def __init__(self, folder: Path) -> None: ...
+
+    def says(self, text: str) -> Agent:
+        return Scripted(Scenario.parse({"replies": {"Backend": [text]}}))
+
+    def fails(self) -> Agent:
+        return Scripted(Scenario.parse({"replies": {"Backend": [{"error": "crash"}]}}))
+
+    def hangs(self) -> Agent:
+        return Scripted(Scenario.parse({"replies": {"Backend": ["late"]}, "delayMs": DAY_MS}))
+
+    async def asked(self) -> None:
+        await asyncio.sleep(0)
+
+    def left_behind(self) -> list[int]:
+        return []
+
+
+class CommandSubject:
+    """The program answers in plain text, or in a message of JSON."""
+
+    def __init__(self, folder: Path, *, output: str = "text") -> None:
+        self.folder, self.output = folder, output
+        self.program = folder / "agent.py"
+        self.program.write_text(PROGRAM)
+        self.pipe = folder / "pids"
+        os.mkfifo(self.pipe)
+        self.pids: list[int] = []
+
+    def ordered(self, *argv: str, orders: dict[str, Any], **settings: Any) -> Command:
+        (self.folder / "orders.json").write_text(json.dumps(orders))
+        base = (sys.executable, str(self.program), str(self.folder / "orders.json"))
+        reading: dict[str, Any] = {"output": "json", "text_path": "text"} if self.output == "json" else {}
+        if "resume" in settings:
+            settings["resume_argv"] = (*base, *settings.pop("resume"))
+        return Command(Settings(argv=(*base, *argv), **{**reading, **settings}), self.folder / "data")
+
+    def says(self, text: str) -> Command:
+        said = text if self.output == "text" else json.dumps({"text": text})
+        (self.folder / "said").write_text(said, encoding="utf-8")
+        return self.ordered(orders={"say": str(self.folder / "said")}, resume=())
+
+    def fails(self) -> Command:
+        return self.ordered(orders={"exit": 3})
+
+    def hangs(self) -> Command:
+        return self.ordered(orders={"hang": 600, "child": str(self.pipe)})
+
+    async def asked(self) -> None:
+        """Until the program has told its process ids through the pipe."""
+        reader = asyncio.StreamReader()
+        pipe = os.fdopen(os.open(self.pipe, os.O_RDWR | os.O_NONBLOCK), "rb", buffering=0)
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), pipe
+        )
+        self.pids = [int(pid) for pid in (await asyncio.wait_for(reader.readline(), 30)).split()]
+        transport.close()
+
+    def left_behind(self) -> list[int]:
+        assert len(self.pids) == 2
+        return [pid for pid in self.pids if running(pid)]
+
+    def homes(self) -> list[Path]:
+        folder = self.folder / "data" / "homes"
+        return list(folder.iterdir()) if folder.exists() else []
+
+
+def running(pid: int) -> bool:
+    """Whether the process lives; one that is dead and only not yet collected does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+SUBJECTS: dict[str, Callable[[Path], Subject]] = {
+    "scripted": ScriptedSubject,
+    "command": CommandSubject,
+    "command, JSON": lambda folder: CommandSubject(folder, output="json"),
+}

@@ -1,0 +1,302 @@
+"""The command agent: what goes into the program, what comes back, what is kept to resume."""
+
+import asyncio
+import stat
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from adapters.agents.command import Command, Settings
+from adapters.agents.port import Reply
+from tests.adapters.agents_under_test import TURN, CommandSubject, ask, code
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> CommandSubject:
+    return CommandSubject(tmp_path)
+
+
+@pytest.fixture
+def json_command(tmp_path: Path) -> CommandSubject:
+    return CommandSubject(tmp_path, output="json")
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where turns keep what must be gone afterwards."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+# --- command: what goes in -------------------------------------------------------------------------------------------
+
+
+def told(reply: Reply) -> dict[str, Any]:
+    assert reply.failure is None, reply.failure
+    found: dict[str, Any] = orjson.loads(reply.text)
+    return found
+
+
+def test_the_prompt_goes_to_stdin_and_not_into_the_arguments(json_command: CommandSubject) -> None:
+    heard = told(ask(json_command.ordered("--role={role}", "{agent}", orders={"report": "x"})))
+    assert heard["stdin"] == "Write the API."
+    assert heard["argv"] == ["--role=backend", "Backend"]
+
+
+def test_places_are_filled_once_and_literally(json_command: CommandSubject) -> None:
+    prompt = "{agent} %s {0} {{x}} ${HOME} 한글"
+    agent = json_command.ordered("--", "{prompt}", '{"a": 1}', "{session}/{turn}", orders={"report": "x"})
+    heard = told(ask(agent, replace(TURN, prompt=prompt)))
+    assert heard["argv"] == ["--", prompt, '{"a": 1}', "s-1/t-1"]
+    assert heard["stdin"] == ""
+
+
+@pytest.mark.parametrize(
+    ("template", "refused"), [(["{prompt}"], True), (["-p={prompt}"], False), (["--", "{prompt}"], False)]
+)
+def test_a_prompt_is_never_taken_for_an_option(
+    json_command: CommandSubject, template: list[str], refused: bool
+) -> None:
+    agent = json_command.ordered(*template, orders={"report": "x"})
+    assert code(ask(agent, replace(TURN, prompt="--yolo"))) == ("refused" if refused else None)
+
+
+def test_the_prompt_file_is_private_and_gone_afterwards(
+    json_command: CommandSubject, scratch: Path, tmp_path: Path
+) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    agent = json_command.ordered("{prompt_file}", orders={"report": "x", "prompt_file": True})
+    heard = told(ask(agent, replace(TURN, prompt="한글 {agent}\r\n", workspace=workspace)))
+    assert (heard["prompt"], heard["mode"], heard["stdin"]) == ("한글 {agent}\n", 0o600, "")
+    assert not Path(heard["argv"][0]).is_relative_to(workspace)
+    assert list(scratch.iterdir()) == []
+
+
+def test_the_program_works_in_the_workspace(json_command: CommandSubject, tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    agent = json_command.ordered("{workspace}", orders={"report": "x"})
+    heard = told(ask(agent, replace(TURN, workspace=tmp_path / "workspace")))
+    assert heard["cwd"] == heard["argv"][0] == str(tmp_path / "workspace")
+
+
+def test_without_a_workspace_it_works_in_an_empty_folder_of_its_own(
+    json_command: CommandSubject, scratch: Path
+) -> None:
+    heard = told(ask(json_command.ordered(orders={"report": "x"})))
+    assert heard["files"] == []
+    assert Path(heard["cwd"]).is_relative_to(scratch)
+    assert list(scratch.iterdir()) == []
+
+
+def test_the_environment_is_the_settings_and_not_ours(
+    command: CommandSubject, monkeypatch: pytest.MonkeyPatch, scratch: Path
+) -> None:
+    monkeypatch.setenv("AMBIENT", "ours")
+    env = {"CONFIG": "{home}/config", "OPTIONS": '{"a":{"b":1}}'}
+    seen = told(ask(command.ordered(orders={"env": True}, env=env)))
+    assert "AMBIENT" not in seen
+    assert seen["CONFIG"] == f"{seen['HOME']}/config"
+    assert seen["OPTIONS"] == '{"a":{"b":1}}'
+    assert Path(seen["HOME"]).parent == command.folder / "data" / "homes"
+    assert Path(seen["TMPDIR"]).is_relative_to(scratch)
+
+
+def test_a_secret_reaches_the_program_and_nothing_else(
+    command: CommandSubject, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OUR_KEY", "sk-sesame-{home}")
+    (tmp_path / "token").write_text("tk-simsim\n")
+    env = {"API_KEY": "env:OUR_KEY", "API_TOKEN": f"file:{tmp_path / 'token'}"}
+    seen = told(ask(command.ordered(orders={"env": True}, env=env)))
+    assert (seen["API_KEY"], seen["API_TOKEN"]) == ("***", "***")
+    failure = ask(command.ordered(orders={"complain": "bad key $API_KEY $API_TOKEN", "exit": 1}, env=env)).failure
+    assert failure is not None
+    assert failure.detail == "The program ended with exit code 1: bad key *** ***"
+
+
+def test_a_secret_that_is_not_there_fails_the_turn(command: CommandSubject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NOT_SET_ANYWHERE", raising=False)
+    reply = ask(command.ordered(orders={}, env={"API_KEY": "env:NOT_SET_ANYWHERE"}))
+    assert code(reply) == "auth"
+    assert "NOT_SET_ANYWHERE" in reply.failure.detail
+    assert command.homes() == []
+
+
+# --- command: what comes back ----------------------------------------------------------------------------------------
+
+
+def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
+    failure = ask(Command(Settings(argv=("no-such-agent-anywhere",)), tmp_path)).failure
+    assert failure is not None
+    assert failure.code == "refused"
+    assert "no-such-agent-anywhere" in failure.detail
+
+
+def test_a_crash_brings_the_end_of_what_the_program_complained(command: CommandSubject) -> None:
+    failure = ask(command.ordered(orders={"complain": "x" * 5_000 + " the end", "exit": 7})).failure
+    assert failure is not None
+    assert failure.detail.startswith("The program ended with exit code 7: xxx")
+    assert failure.detail.endswith("x the end")
+    assert len(failure.detail) <= 2_100
+
+
+def test_the_settings_may_be_stricter_than_the_turn(command: CommandSubject) -> None:
+    codes = []
+    for bound in ({"timeout_seconds": 0.3}, {"idle_seconds": 0.3}, {"output_bytes": 10}):
+        (command.folder / "said").write_text("x" * 1_000)
+        orders = {"say": str(command.folder / "said"), "hang": 0 if "output_bytes" in bound else 600}
+        codes.append(code(ask(command.ordered(orders=orders, **bound))))
+    assert codes == ["timeout", "idle", "limit"]
+
+
+@pytest.mark.parametrize(
+    ("said", "more", "wanted", "detail"),
+    [
+        ('{"type": "result", "text": "done"}', {"require_final": "result"}, None, ""),
+        ('{"type": "start", "text": "hm"}', {"require_final": "result"}, "bad_output", "without its message 'result'"),
+        (
+            '{"type": "result", "error": {"message": "no quota"}}',
+            {"error_path": "error.message"},
+            "provider",
+            "no quota",
+        ),
+        ('{"text": "fine", "error": null}', {"error_path": "error"}, None, ""),
+        ('{"text": "fine", "is_error": false}', {"error_path": "is_error"}, None, ""),
+        ("Not logged in.", {}, "bad_output", "no JSON object"),
+        ('{"type": "result"}', {}, "bad_output", "without an answer"),
+        ('{"text": "  \\n"}', {}, "bad_output", "without an answer"),
+    ],
+)
+def test_an_exit_code_of_0_proves_nothing(
+    json_command: CommandSubject, said: str, more: dict[str, Any], wanted: str | None, detail: str
+) -> None:
+    (json_command.folder / "said").write_text(said)
+    reply = ask(json_command.ordered(orders={"say": str(json_command.folder / "said")}, **more))
+    assert code(reply) == wanted
+    assert detail in (reply.failure.detail if reply.failure else "")
+
+
+def test_nul_does_not_reach_the_log(command: CommandSubject) -> None:
+    assert ask(command.says("a\0b")).text == "a\ufffdb"
+
+
+# --- command: conversations ------------------------------------------------------------------------------------------
+
+
+def talker(command: CommandSubject, session: str = "id-7", **settings: Any) -> Command:
+    reading = {"output": "json", "text_path": "text", "session_path": "session"}
+    return command.ordered(
+        "start", orders={"report": session}, resume=("resume", "{agent_session}"), **reading, **settings
+    )
+
+
+def test_a_resumed_turn_gets_its_session_id_and_its_home(command: CommandSubject) -> None:
+    agent = talker(command, home_files={".agent/settings.json": "{}"})
+    first = ask(agent)
+    second = ask(agent, replace(TURN, turn_id="t-2", agent_session=first.agent_session))
+    assert (told(first)["argv"], told(first)["home"]) == (["start"], [".agent"])
+    assert (told(second)["argv"], told(second)["home"]) == (["resume", "id-7"], [".agent", "remembered"])
+    assert second.agent_session == first.agent_session
+
+
+def test_forgetting_deletes_the_home_and_begins_anew(command: CommandSubject) -> None:
+    agent = talker(command)
+    handle = ask(agent).agent_session
+    assert handle is not None
+    [home] = command.homes()
+    (home / "sealed").mkdir()
+    (home / "sealed" / "file").touch()
+    (home / "sealed").chmod(stat.S_IRUSR | stat.S_IXUSR)
+    asyncio.run(agent.forget(handle))
+    assert command.homes() == []
+    assert told(ask(agent, replace(TURN, turn_id="t-2", agent_session=handle)))["argv"] == ["start"]
+
+
+def test_forgetting_follows_no_link_out_of_the_home(command: CommandSubject, tmp_path: Path) -> None:
+    (tmp_path / "precious").mkdir(mode=0o500)
+    agent = talker(command)
+    handle = ask(agent).agent_session
+    [home] = command.homes()
+    (home / "link").symlink_to(tmp_path / "precious")
+    asyncio.run(agent.forget(handle or ""))
+    assert command.homes() == []
+    assert (tmp_path / "precious").stat().st_mode & 0o777 == 0o500
+
+
+@pytest.mark.parametrize(
+    "handle",
+    [
+        "command:../../precious:",
+        "command:/precious:x",
+        "command::x",
+        "scripted:Backend",
+        "command:user:--yolo",
+        "command:user:a\n",
+    ],
+)
+def test_a_handle_from_outside_reaches_nothing(command: CommandSubject, handle: str) -> None:
+    precious = command.folder / "precious"
+    precious.mkdir()
+    agent = talker(command)
+    asyncio.run(agent.forget(handle))
+    assert precious.exists()
+    assert told(ask(agent, replace(TURN, agent_session=handle)))["argv"] == ["start"]
+
+
+def test_a_fork_does_not_write_into_the_home_of_its_source(command: CommandSubject) -> None:
+    agent = talker(command)
+    handle = ask(agent).agent_session
+    forked = ask(agent, replace(TURN, session_id="s-2", agent_session=handle))
+    assert told(forked)["argv"] == ["start"]
+    assert forked.agent_session != handle
+
+
+@pytest.mark.parametrize("session", ["--dangerously-skip", "", "a b", "x" * 300, "a\nb"])
+def test_a_session_id_that_could_be_something_else_is_not_kept(command: CommandSubject, session: str) -> None:
+    reply = ask(talker(command, session))
+    assert (reply.failure, reply.agent_session) == (None, None)
+    assert command.homes() == []
+
+
+def test_a_failed_turn_keeps_the_conversation_that_there_was_and_begins_none(command: CommandSubject) -> None:
+    handle = ask(talker(command)).agent_session
+    kept = command.homes()
+    failing = command.ordered(orders={"exit": 1}, resume=())
+    again = ask(failing, replace(TURN, turn_id="t-2", agent_session=handle))
+    anew = ask(failing, replace(TURN, turn_id="t-3"))
+    assert (again.failure is not None, again.agent_session) == (True, handle)
+    assert (anew.failure is not None, anew.agent_session) == (True, None)
+    assert command.homes() == kept
+
+
+def test_a_program_that_cannot_resume_leaves_no_home(json_command: CommandSubject) -> None:
+    reply = ask(json_command.ordered(orders={"report": "x"}))
+    assert (reply.failure, reply.agent_session) == (None, None)
+    assert json_command.homes() == []
+
+
+def test_the_users_own_home_is_used_where_asked_and_never_deleted(
+    command: CommandSubject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = command.folder / "own"
+    own.mkdir()
+    monkeypatch.setenv("HOME", str(own))
+    agent = talker(command, home="user")
+    reply = ask(agent)
+    assert reply.agent_session == "command:user:id-7"
+    asyncio.run(agent.forget("command:user:id-7"))
+    assert (own / "remembered").exists()
+    assert command.homes() == []
+
+
+def test_the_data_folder_is_private(command: CommandSubject) -> None:
+    ask(talker(command))
+    [home] = command.homes()
+    assert home.stat().st_mode & 0o777 == 0o700

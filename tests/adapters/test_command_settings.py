@@ -1,0 +1,219 @@
+"""How programs are described: their command lines, and how what they write is read."""
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from pydantic import ValidationError
+
+from adapters.agents.command import Settings
+from adapters.agents.command.output import messages, text_of, usage_of
+from adapters.agents.command.settings import Pick
+from domain.base import Usage
+from tests.adapters.agents_under_test import CommandSubject, ask
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> CommandSubject:
+    return CommandSubject(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("stdout", "found"),
+    [
+        ('{"a": 1}', [{"a": 1}]),
+        ('{\n  "a": [\n    {"b": 1}\n  ]\n}\n', [{"a": [{"b": 1}]}]),
+        ('[{"a": 1}, 2, {"b": 2}]', [{"a": 1}, {"b": 2}]),
+        ('starting\n{"a": 1}\nnoise {"c": 3}\n{"b": 2}\r\n', [{"a": 1}, {"b": 2}]),
+        ('starting\n{\n  "a": [\n    {"b": 1}\n  ]\n}\n', [{"a": [{"b": 1}]}]),
+        ('{"a": "one\u2028line"}\n{"a": 2}', [{"a": "one\u2028line"}, {"a": 2}]),
+        ('{"a": 1', []),
+        ('{"a": NaN}', []),
+        ("[" * 100_000, []),
+        ('{"a":\n' * 20_000, []),
+        ("", []),
+    ],
+)
+def test_objects_are_found_among_what_a_program_writes(stdout: str, found: list[dict[str, Any]]) -> None:
+    assert list(messages(stdout)) == found
+
+
+@pytest.mark.parametrize(
+    ("pick", "text"),
+    [
+        (Pick(path="a"), "last"),
+        (Pick(path="a", every=True), "firstlast"),
+        (Pick(path="a", where={"type": "x"}), "first"),
+        (Pick(path="a", where={"ok": True}), "last"),
+        (Pick(path="a", where={"ok": 1}), None),
+        (Pick(path="list.1.b"), "deep"),
+        (Pick(path="list.7.b"), None),
+        (Pick(path="a.b"), None),
+        (Pick(path="list.0"), '{"b":"c"}'),
+    ],
+)
+def test_a_text_is_picked_by_its_path(pick: Pick, text: str | None) -> None:
+    found = [{"type": "x", "a": "first"}, {"ok": True, "a": "last"}, {"list": [{"b": "c"}, {"b": "deep"}]}]
+    assert text_of(found, pick) == text
+
+
+# Streams as the programs write them, shortened to what is read.
+CLAUDE = (
+    {
+        "text_path": {"path": "result", "where": {"type": "result"}},
+        "session_path": "session_id",
+        "error_path": {"path": "result", "where": {"type": "result", "is_error": True}},
+        "require_final": "result",
+        "usage_paths": {
+            "input_tokens": {"path": "usage.input_tokens", "where": {"type": "result"}},
+            "output_tokens": {"path": "usage.output_tokens", "where": {"type": "result"}},
+            "cost_usd": "total_cost_usd",
+        },
+    },
+    '{"type":"system","subtype":"init","session_id":"5f-1"}\n{"type":"assistant","message":{"usage":{"input_tokens":1}}}\n'
+    '{"type":"result","is_error":false,"result":"Done.","session_id":"5f-1","total_cost_usd":0.0123,'
+    '"usage":{"input_tokens":10,"output_tokens":5}}',
+    ("Done.", "5f-1", Usage(input_tokens=10, output_tokens=5, cost_micros=12_300)),
+)
+CODEX = (
+    {
+        "text_path": {"path": "item.text", "where": {"item.type": "agent_message"}},
+        "session_path": "thread_id",
+        "require_final": "turn.completed",
+        "usage_paths": {"input_tokens": "usage.input_tokens", "output_tokens": "usage.output_tokens"},
+    },
+    '{"type":"thread.started","thread_id":"th_9"}\n{"type":"item.completed","item":{"type":"agent_message","text":"Done."}}\n'
+    '{"type":"item.completed","item":{"type":"reasoning","text":"Hm."}}\n'
+    '{"type":"turn.completed","usage":{"input_tokens":7,"output_tokens":2}}',
+    ("Done.", "th_9", Usage(input_tokens=7, output_tokens=2)),
+)
+GEMINI = (
+    {
+        "text_path": {"path": "content", "where": {"type": "message", "role": "assistant"}, "every": True},
+        "session_path": {"path": "session_id", "where": {"type": "init"}},
+        "require_final": "result",
+    },
+    'Loaded.\n{"type":"init","session_id":"g1"}\n{"type":"message","role":"user","content":"Go"}\n'
+    '{"type":"message","role":"assistant","content":"Do"}\n{"type":"message","role":"assistant","content":"ne."}\n'
+    '{"type":"result","status":"success"}',
+    ("Done.", "g1", Usage()),
+)
+OPENCODE = (
+    {
+        "text_path": {"path": "part.text", "where": {"type": "text"}, "every": True},
+        "session_path": "sessionID",
+        "require_final": "step_finish",
+        "usage_paths": {
+            "input_tokens": {"path": "part.tokens.input", "every": True},
+            "cost_usd": {"path": "part.cost", "every": True},
+        },
+    },
+    '{"type":"text","sessionID":"ses_1","part":{"text":"Done."}}\n'
+    '{"type":"step_finish","sessionID":"ses_1","part":{"tokens":{"input":3},"cost":0.001}}\n'
+    '{"type":"step_finish","sessionID":"ses_1","part":{"tokens":{"input":4},"cost":0.002}}',
+    ("Done.", "ses_1", Usage(input_tokens=7, cost_micros=3_000)),
+)
+
+
+@pytest.mark.parametrize(
+    ("reading", "stdout", "read"), [CLAUDE, CODEX, GEMINI, OPENCODE], ids=["claude", "codex", "gemini", "opencode"]
+)
+def test_the_streams_of_known_programs_can_be_read(
+    command: CommandSubject, reading: dict[str, Any], stdout: str, read: tuple[str, str, Usage]
+) -> None:
+    (command.folder / "said").write_text(stdout)
+    orders = {"say": str(command.folder / "said")}
+    reply = ask(command.ordered(orders=orders, output="json", resume=("--resume", "{agent_session}"), **reading))
+    assert (reply.failure, reply.text, reply.usage) == (None, read[0], read[2])
+    assert (reply.agent_session or "").rsplit(":", 1)[1] == read[1]
+
+
+@pytest.mark.parametrize("tokens", [-1, 1.5e300, True, "12", None, []])
+def test_an_implausible_cost_is_unknown(tokens: object) -> None:
+    settings = Settings.model_validate(
+        {"argv": ["x"], "output": "json", "text_path": "t", "usage_paths": {"input_tokens": "n"}}
+    )
+    assert usage_of([{"n": tokens}], settings.usage_paths) == Usage(input_tokens=None)
+
+
+# --- command: settings -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"argv": []}, "bare name or an absolute path"),
+        ({"argv": [""]}, "bare name or an absolute path"),
+        ({"argv": ["./agent"]}, "bare name or an absolute path"),
+        ({"argv": ["{agent}"]}, "bare name or an absolute path"),
+        ({"argv": ["x", "{promt}"]}, "argv: no such place: {promt}"),
+        ({"argv": ["x", "{agent_session}"]}, "argv: no such place: {agent_session}"),
+        ({"argv": ["x"], "stdin": "none"}, "needs {prompt} or {prompt_file}"),
+        ({"argv": ["x"], "resume_argv": ["x", "{agent_session}"]}, "needs session_path"),
+        ({"argv": ["x"], "output": "json"}, "needs text_path"),
+        ({"argv": ["x"], "require_final": "result"}, 'require_final needs output = "json"'),
+        ({"argv": ["x"], "env": {"A=B": "x"}}, "is no name"),
+        ({"argv": ["x"], "env": {"OPENAI_API_KEY": "sk-written-here"}}, "OPENAI_API_KEY looks like a secret"),
+        ({"argv": ["x"], "home_files": {"../x": ""}}, "inside the home"),
+        ({"argv": ["x"], "home_files": {"/x": ""}}, "inside the home"),
+        ({"argv": ["x"], "home_files": {"x": ""}, "home": "user"}, 'needs home = "private"'),
+        ({"argv": ["x"], "timeout_seconds": 0}, "greater than 0"),
+        ({"argv": ["x"], "usage_paths": {"cost_usd": "a", "cost_micros": "b"}}, "exclude each other"),
+        ({"argv": ["x"], "shell": True}, "not permitted"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(settings: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        Settings.model_validate(settings)
+    assert problem in str(refused.value)
+    assert "sk-written-here" not in refused.value.errors()[0]["msg"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {
+            "argv": ["codex", "exec", "--json", "--skip-git-repo-check", "-s", "workspace-write", "{prompt}"],
+            "resume_argv": ["codex", "exec", "resume", "--json", "{agent_session}", "{prompt}"],
+            "env": {"OPENAI_API_KEY": "env:OPENAI_API_KEY", "CODEX_HOME": "{home}/.codex"},
+            "home_files": {".codex/config.toml": 'model = "gpt-5-codex"\n'},
+            "output": "json",
+            **CODEX[0],
+        },
+        {
+            "argv": ["claude", "-p", "--output-format", "stream-json", "--verbose", "--permission-mode", "acceptEdits"],
+            "resume_argv": [
+                "claude",
+                "-p",
+                "--output-format",
+                "stream-json",
+                "--verbose",
+                "--resume",
+                "{agent_session}",
+            ],
+            "env": {"ANTHROPIC_API_KEY": "env:ANTHROPIC_API_KEY", "DISABLE_AUTOUPDATER": "1"},
+            "output": "json",
+            **CLAUDE[0],
+        },
+        {
+            "argv": ["copilot", "--allow-all-tools", "--output-format", "json", "-p", "{prompt}"],
+            "resume_argv": ["copilot", "--output-format", "json", "--resume={agent_session}", "-p", "{prompt}"],
+            "output": "json",
+            "text_path": "data.content",
+            "session_path": "sessionId",
+        },
+        {
+            "argv": ["opencode", "run", "--format", "json", "{prompt}"],
+            "resume_argv": ["opencode", "run", "--format", "json", "-s", "{agent_session}", "{prompt}"],
+            "env": {"OPENCODE_CONFIG_CONTENT": '{"model":"stub/stub-model","permission":"allow"}'},
+            "output": "json",
+            **OPENCODE[0],
+        },
+    ],
+    ids=["codex", "claude", "copilot", "opencode"],
+)
+def test_the_command_lines_of_known_programs_can_be_said(settings: dict[str, Any]) -> None:
+    read = Settings.model_validate_json(orjson.dumps(settings), strict=True)
+    assert read.resumes_by_id
+    assert read.prompt_on_stdin(read.argv) is (settings["argv"][0] == "claude")

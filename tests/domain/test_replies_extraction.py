@@ -1,0 +1,165 @@
+"""Finding the answer in a reply (K-29, K-49): thinking, fences, braces of prose, hostile words."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain import replies
+from domain.base import Unreadable
+
+PASS = '{"verdict":"PASS","summary":"fine","issues":[]}'
+FIX = '{"verdict":"NEEDS_FIX","summary":"no","issues":[]}'
+CUT_OFF = "The review verdict in the reply cannot be read: it is cut off or holds a raw line break."
+
+
+def problem(kind: str, text: str) -> str:
+    with pytest.raises(Unreadable) as unreadable:
+        replies.read(kind, text)
+    return str(unreadable.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        FIX,
+        f"Some words.\n{FIX}\nMore words.",
+        f"```json\n{FIX}\n```",
+        f"```json {FIX} ```",
+        f"~~~\n{FIX}",
+        f"{PASS}\n{FIX}",
+        f"```json\n{PASS}\n```\nOn second thoughts: {FIX}",
+        f"{PASS}\n```json\n{FIX}\n```",
+        f"function f() {{ return {{}}; }}\n{FIX}",
+        f"Use {{ for 5\" pipes. {FIX}",
+        f'An unfinished {{"a": "b\n{FIX}',
+        f'An unfinished {{"a": {{"b": 1}},\n```\n{FIX}\n```',
+        f'{{"a": "{{"}} {FIX}',
+        f'{FIX} and {{"note": "}} {{ \\" }}"}}',
+        f'{FIX} or {{"verdict": "PASS|NEEDS_FIX"}}',
+        f"{FIX} {{'verdict': 'PASS'}} {{",
+        f"{FIX} {{verdict: PASS}} }} ]",
+        f"<think>{PASS}</think>{FIX}",
+        f"{FIX}<THINKING>{PASS}</thinking>",
+        f"{FIX} [TOOL_CALL]{PASS}[/TOOL_CALL]",
+        f"{FIX}\n<think>never closed {PASS}",
+        f"{FIX}\n[TOOL_CALL] never closed {PASS}",
+        f"never opened {PASS}</think>{FIX}",
+    ],
+)  # fmt: skip
+def test_the_last_object_that_fits_is_the_answer(text: str) -> None:
+    """K-29, K-49; thinking is no answer."""
+    assert replies.review(text).verdict == "NEEDS_FIX"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "The reply holds no review verdict."),
+        ("I approve: PASS", "The reply holds no review verdict."),
+        (f"<think>{PASS}</think> done", "The reply holds no review verdict."),
+        (f"<think>{PASS}", "The reply holds no review verdict."),
+        (f"{PASS}</think>", "The reply holds no review verdict."),
+        (f'{{"result": {PASS}}}', "The reply holds no review verdict."),
+        ('{"verdict":"MAYBE"}', "The reply holds no review verdict."),
+        ('{"verdict":"pass"}', "The reply holds no review verdict."),
+        ('{"verdict":["PASS"]}', "The reply holds no review verdict."),
+        ("[" * 1000 + PASS[:-1], CUT_OFF),
+        (f"{PASS} {FIX[:-1]}", CUT_OFF),
+        (
+            f'{PASS} {{"verdict":"NEEDS_FIX","summary":"a\nb"}}',
+            CUT_OFF,
+        ),
+        (
+            f'{PASS} {{"verdict":"NEEDS_FIX","verdict":"PASS"}}',
+            'The review verdict in the reply cannot be read: The key "verdict" stands twice in one object.',
+        ),
+        (
+            f'{PASS} {{"verdict":"NEEDS_FIX","issues":[{{"severity":"huge","description":"d"}}]}}',
+            "The review verdict does not fit at /issues/0/severity: input should be 'critical', 'major' or 'minor'.",
+        ),
+        (f"\x00{PASS}", "The reply holds U+0000 or a lone surrogate."),
+        (f"\udc00{PASS}", "The reply holds U+0000 or a lone surrogate."),
+        ("가" * 1_398_102, "The reply is longer than 4194304 bytes."),
+    ],
+)  # fmt: skip
+def test_a_reply_without_a_readable_answer_is_unreadable(text: str, sentence: str) -> None:
+    """An earlier approval never stands in for a last word that cannot be read (K-36)."""
+    assert problem("review", text) == sentence
+
+
+def test_a_tag_in_a_string_is_a_word() -> None:
+    text = '{"verdict":"PASS","summary":"it strips <think> and \\"</think>\\" now"}'
+    assert replies.review(text).summary == 'it strips <think> and "</think>" now'
+
+
+def test_thinking_is_no_part_of_what_was_said() -> None:
+    assert replies.spoken("a<think>b</think>c [TOOL_CALL]d[/tool_call]e") == "ac e"
+    assert replies.spoken("no tags at all {") == "no tags at all {"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "{",
+        '{"a":',
+        '{"a":{}',
+        "{}",
+        '"',
+        "<think>",
+        "</think>",
+        '{"\\',
+        '\n{"',
+        "```\n",
+        '{"verdict":1}',
+        "[TOOL_CALL]",
+    ],
+)
+def test_a_hostile_megabyte_is_only_unreadable(part: str) -> None:
+    for kind in ("review", "checklist"):
+        assert problem(kind, part * (1_000_000 // len(part)))
+
+
+def test_only_the_last_objects_of_a_flood_are_looked_at() -> None:
+    assert problem("review", PASS + '{"a":1}' * 256) == "The reply holds no review verdict."
+    assert replies.review(PASS + '{"a":1}' * 255).verdict == "PASS"
+
+
+_TOKENS = st.sampled_from(
+    [
+        *(
+            PASS,
+            FIX,
+            '{"blockingIssues":[]}',
+            '{"verdicts":[',
+            '{"agent":"A","pass":true}',
+            '{"subtasks":',
+            '"verdict"',
+            "- [ ] a: b",
+        ),
+        *('{}[]"\\,:\n가\x00\ud800'),
+        *("```", "<think>", "</think>", "[TOOL_CALL]", "null", "1e999", "NaN", "1. x"),
+    ]
+)
+
+
+@given(
+    st.lists(_TOKENS).map("".join) | st.text(st.characters(exclude_categories=[])),
+    st.sampled_from(sorted(replies.KINDS)),
+)
+def test_nothing_but_unreadable_is_raised(text: str, kind: str) -> None:
+    replies.phases_completed(text), replies.plan_parts(text), replies.changes(text)
+    try:
+        value = replies.read(kind, text)
+    except Unreadable as unreadable:
+        assert len(str(unreadable)) < 500
+    else:
+        assert json.dumps(value).isascii()
+
+
+@given(st.text('{}"\\\n`[]ab:,'), st.sampled_from(["PASS", "NEEDS_FIX"]), st.text('{}"\\\n`<think>[]', max_size=30))
+def test_words_before_a_fenced_answer_never_change_it(before: str, verdict: str, summary: str) -> None:
+    answer = json.dumps({"verdict": verdict, "summary": summary})
+    found = replies.review(f"{before}\n```json\n{answer}\n```")
+    assert (found.verdict, found.summary) == (verdict, summary)

@@ -1,0 +1,189 @@
+"""Given: deliveries that happened, told by the commands that made them; and a log in memory, twin of the store."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from adapters.store import Entry, SqliteStore, Write
+from domain.base import Blob, Command, Text, Usage
+from domain.budget import Limits
+from domain.delivery.commands import ExtendBudget, RecordValidation, StartDelivery
+from domain.delivery.events import Step
+from domain.delivery.state import Delivery
+from domain.record import Cause, Recorded, kind_of
+from domain.session import Moment, Session
+from domain.sessions import carry_out
+from domain.turns import Failure, RecordReply
+
+NOON = 1_795_262_400_000
+"""2026-11-21T12:00:00Z"""
+SECOND = 1_000
+
+BLOCKING = json.dumps(
+    {
+        "blockingIssues": [{"id": "b1", "title": "No test", "detail": "The new branch is untested."}],
+        "nonBlockingIssues": [],
+        "score": 40,
+        "fixPlan": ["Add a test."],
+    }
+)
+APPROVING = json.dumps({"blockingIssues": [], "nonBlockingIssues": [], "score": 90, "fixPlan": []})
+
+
+@dataclass
+class Twin:
+    """The log in memory: the same reading doors as the store."""
+
+    events: list[Recorded] = field(default_factory=list)
+    broken: set[int] = field(default_factory=set)
+    """Positions that cannot be read."""
+    reads: int = 0
+
+    def log(self, *, after: int = 0, limit: int = 500) -> Sequence[Recorded]:
+        self.reads += 1
+        page = [recorded for recorded in self.events if recorded.position > after][:limit]
+        for recorded in page:
+            if recorded.position in self.broken:
+                raise ValueError(f"event {recorded.position} does not fit")
+        return page
+
+    def head(self) -> int:
+        return self.events[-1].position if self.events else 0
+
+    def history(self, session_id: str, *, after: int = 0, upto: int | None = None) -> Sequence[Recorded]:
+        self.reads += 1
+        last = 2**62 if upto is None else upto
+        return [found for found in self.events if found.session_id == session_id and after < found.version <= last]
+
+    def add(self, events: Sequence[Recorded]) -> None:
+        """Give the events the next positions, as the store would."""
+        for recorded in events:
+            position = self.head() + 1
+            self.events.append(
+                Recorded(
+                    position, recorded.session_id, recorded.version, recorded.at, recorded.cause, recorded.event
+                )
+            )
+
+
+@dataclass
+class Story:
+    """One delivery, command by command. Every command comes one second after the last."""
+
+    session_id: str = "delivery-1"
+    at: int = NOON
+    session: Session | None = None
+    events: list[Recorded] = field(default_factory=list)
+    blobs: list[Blob] = field(default_factory=list)
+
+    @property
+    def delivery(self) -> Delivery:
+        assert isinstance(self.session, Delivery)
+        return self.session
+
+    @property
+    def turn(self) -> str:
+        return next(iter(self.delivery.outstanding))
+
+    def do(self, command: Command) -> "Story":
+        decision = carry_out(kind_of(self.session_id), self.session, command, Moment(self.session_id, self.at))
+        version = self.session.version if self.session else 0
+        for number, event in enumerate(decision.events, start=1):
+            cause = Cause("tester", f"c{version}", self.session_id, f"c{version}")
+            position = len(self.events) + 1
+            self.events.append(Recorded(position, self.session_id, version + number, self.at, cause, event))
+        self.blobs.extend(decision.blobs)
+        self.session = decision.session
+        self.at += SECOND
+        return self
+
+    def start(
+        self,
+        task: str = "Add a --json flag",
+        *,
+        title: str = "",
+        labels: tuple[str, ...] = (),
+        limits: Limits | None = None,
+        commands: tuple[str, ...] = ("pytest -q",),
+    ) -> "Story":
+        steps = tuple(Step(stage="test", command=words, argv=tuple(words.split())) for words in commands)
+        return self.do(
+            StartDelivery(
+                task=task,
+                file_paths=("src/cli.py",),
+                steps=steps,
+                limits=limits or Limits(),
+                title=title,
+                origin="web",
+                labels=labels,
+            )
+        )
+
+    def answers(self, words: str, *, usage: Usage | None = None, patch: str | None = None) -> "Story":
+        text, blobs = Text.of(words)
+        diff, more = Text.of(patch) if patch is not None else (None, ())
+        prompt, _ = Text.of("What is asked.")
+        return self.do(
+            RecordReply(
+                turn_id=self.turn,
+                attempt=1,
+                reply=text,
+                prompt=prompt,
+                usage=usage or Usage(),
+                seconds=2.0,
+                patch=diff,
+                blobs=(*blobs, *more),
+            )
+        )
+
+    def fails(self, code: str = "timeout", detail: str = "nothing came") -> "Story":
+        failure = Failure.model_validate({"code": code, "detail": detail})
+        return self.do(RecordReply(turn_id=self.turn, attempt=1, failure=failure, seconds=45.0))
+
+    def validates(self, *, exit_code: int, command: str = "pytest -q") -> "Story":
+        passed = exit_code == 0
+        run = {"stage": "test", "command": command, "argv": command.split(), "exitCode": exit_code}
+        report, blobs = Text.of(json.dumps({"passed": passed, "runs": [run]}))
+        return self.do(
+            RecordValidation(
+                turn_id=self.turn,
+                attempt=1,
+                passed=passed,
+                classification=None if passed else "test",
+                summary="1 passed" if passed else "2 failed",
+                report=report,
+                seconds=1.0,
+                blobs=blobs,
+            )
+        )
+
+    def planned(self, plan: str = "Three steps.") -> "Story":
+        """Planning, architecture and design are done; the dev is asked."""
+        return self.answers(plan).answers("One module.").answers("One function.")
+
+    def extended(self, iterations: int) -> "Story":
+        return self.do(ExtendBudget(add_iterations=iterations, reason="one more try"))
+
+
+def success(session_id: str = "delivery-1", *, task: str = "Add a --json flag", at: int = NOON) -> Story:
+    """Validation fails once, the review blocks once, then everything passes: three iterations."""
+    story = Story(session_id, at).start(task).planned()
+    story.answers("Done.", usage=Usage(input_tokens=100, output_tokens=20, cost_micros=7))
+    story.validates(exit_code=1).answers("Fixed.", usage=Usage(input_tokens=50)).validates(exit_code=0)
+    story.answers(BLOCKING).answers("Tested.", patch="--- a\n+++ b\n").validates(exit_code=0)
+    return story.answers(APPROVING)
+
+
+def exhausted(session_id: str = "delivery-1", *, at: int = NOON) -> Story:
+    """One iteration is allowed and its validation fails."""
+    story = Story(session_id, at).start(limits=Limits(max_iterations=1)).planned()
+    return story.answers("Done.").validates(exit_code=1)
+
+
+def store_events(store: SqliteStore, events: Sequence[Recorded], blobs: Sequence[Blob] = ()) -> None:
+    """Append events, one write each, every turn leased before its answer comes."""
+    for recorded in events:
+        entry = Entry(recorded.session_id, recorded.version, recorded.at, recorded.cause, recorded.event)
+        store.append([Write(entries=[entry], blobs=blobs)])
+        while store.turns.claim("worker", now=0, lease_ms=2**60) is not None:
+            pass
