@@ -4,6 +4,7 @@ Each returns the command that records the outcome. Faults of agents, commands an
 """
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,23 +17,27 @@ import orjson
 from adapters import processes
 from adapters.agents import prompts
 from adapters.agents.port import Agent, Reply, Turn
+from adapters.agents.prompts import modes, phases
 from adapters.agents.scripted import Scenario, Scripted
 from adapters.store import Lease, SqliteStore
-from adapters.team import Team, build
+from adapters.team import Member, Team, build
 from adapters.workspace import Workspace, Workspaces
 from domain.base import Blob, Command, HansardError, Text
 from domain.delivery.commands import RecordPackage, RecordValidation
 from domain.delivery.state import Delivery
 from domain.instant import milliseconds
+from domain.phases import phase_name
 from domain.replies.artifacts import changes
 from domain.session import Session
-from domain.turns import Failure, RecordReply, TurnRequested
+from domain.turns import AgentSessionsCleared, Failure, RecordReply, TurnRequested
 from domain.validation import CommandRun, Ended, Outcome, Step, outcome
 
 log = logging.getLogger(__name__)
 
 _ENDS: Mapping[str, Ended] = {"exit": "exited", "output": "limit", "timeout": "timeout", "idle": "idle"}
 _TAIL = 4_000
+LANE = 1_000
+"""More folders than a lane ever leaves behind."""
 
 
 class BenchSettings(Protocol):
@@ -63,8 +68,13 @@ class Job:
 
     @property
     def slot(self) -> int:
-        """Which folder: a new one for each repeated attempt, where a frozen earlier one may still be writing."""
+        """How often a folder was left behind: a frozen earlier attempt may still be writing there."""
         return self.session.slot + self.lease.attempt - 1
+
+    @property
+    def folder(self) -> int:
+        """The number of the folder: every lane has its own, so that agents can work at once."""
+        return self.request.lane * LANE + self.slot
 
 
 class Bench:
@@ -101,7 +111,7 @@ class Bench:
         workspace = self._workspaces.open(job.session.id, _source(job.session))
         folder = None
         if not isinstance(agent, Scripted):
-            folder = await asyncio.to_thread(workspace.checkout, tree=job.session.tree, slot=job.slot)
+            folder = await asyncio.to_thread(workspace.checkout, tree=job.session.tree, slot=job.folder)
         reply = await agent.ask(self._turn(job, prompt, folder))
         return await asyncio.to_thread(self._keep, job, prompt, reply, workspace, folder)
 
@@ -112,14 +122,19 @@ class Bench:
         member = self._team.agent_for(name) or self._team.agent_for(job.request.role)
         if member is None:
             raise HansardError(f"Nobody in the team is called {name!r} or has the role {job.request.role!r}.")
+        return self._built(member)
+
+    def _built(self, member: Member) -> Agent:
         if member.name not in self._agents:
             self._agents[member.name] = build(member, self._data_dir / "agents")
         return self._agents[member.name]
 
     def _prompt(self, job: Job) -> str:
         name, _, _ = job.request.prompt.partition("@")
-        chosen = prompts.prompt(name, language=self._team.language or "en")
-        return prompts.render(chosen, {place: self._whole(text) for place, text in job.request.context.items()})
+        language = self._team.language or "en"
+        chosen = prompts.prompt(name, language=language)
+        words = {place: self._whole(text) for place, text in job.request.context.items()}
+        return prompts.render(chosen, {**words, **_spelled_out(words, language)})
 
     def _whole(self, text: Text) -> str:
         if text.digest is None:
@@ -144,6 +159,7 @@ class Bench:
             limits=self._team.limits.of_a_turn(),
             scenario=orjson.loads(self._whole(scenario)) if scenario is not None else None,
             reads=request.reads,
+            expects=request.expects,
         )
 
     def _keep(self, job: Job, prompt: str, reply: Reply, workspace: Workspace, folder: Path | None) -> Command:
@@ -154,7 +170,7 @@ class Bench:
         if job.request.access == "write" and reply.failure is None:
             contents = {**_contents(job, reply.text), **reply.files}
             if contents and folder is None:
-                folder = workspace.checkout(tree=job.session.tree, slot=job.slot)
+                folder = workspace.checkout(tree=job.session.tree, slot=job.folder)
             if folder is not None:
                 workspace.write_files(folder, contents)
                 before = job.session.tree or workspace.base()
@@ -171,11 +187,32 @@ class Bench:
             agent_session=reply.agent_session,
             files=files,
             patch=patch,
+            base=job.session.tree,
             tree=tree,
             slot=job.slot,
             failure=reply.failure,
             blobs=tuple(blobs),
         )
+
+    def merge(self, job: Job, command: RecordReply, session: Session) -> RecordReply:
+        """The answer on top of what others have recorded meanwhile; a failure where both changed the same lines."""
+        workspace = self._workspaces.open(job.session.id, _source(job.session))
+        theirs = session.tree or workspace.base()
+        assert command.tree is not None, "only changes can be overtaken"
+        try:
+            merged = workspace.merge(ours=theirs, theirs=command.tree, message=f"merge {command.turn_id}")
+        except HansardError as error:
+            failure = Failure(code="crash", detail=str(error))
+            return command.model_copy(update={"failure": failure, "tree": None, "patch": None, "files": ()})
+        return command.model_copy(update={"tree": merged, "base": session.tree})
+
+    async def forget(self, event: AgentSessionsCleared) -> None:
+        """Drop what agents keep to resume conversations that are over."""
+        for name, handle in event.agent_sessions.items():
+            member = self._team.agent_for(name)
+            if member is not None:
+                with contextlib.suppress(HansardError, OSError):
+                    await self._built(member).forget(handle)
 
     # -- validating ------------------------------------------------------------------------------------------------
 
@@ -183,7 +220,7 @@ class Bench:
         assert isinstance(job.session, Delivery), "only deliveries validate"
         started = time.monotonic()
         workspace = self._workspaces.open(job.session.id, _source(job.session))
-        folder = await asyncio.to_thread(workspace.checkout, tree=job.session.tree, slot=job.slot)
+        folder = await asyncio.to_thread(workspace.checkout, tree=job.session.tree, slot=job.folder)
         runs: list[CommandRun] = []
         outputs: list[processes.Finished] = []
         for step in job.session.steps:
@@ -243,6 +280,25 @@ class Bench:
             slot=job.slot,
             blobs=tuple(blobs),
         )
+
+
+def _spelled_out(words: Mapping[str, str], language: str) -> dict[str, str]:
+    """What the request names by number or word, in the language of the prompt."""
+    spelled = {}
+    if number := words.get("phase_number"):
+        spelled["phase_name"] = phase_name(int(number), "ko" if language == "ko" else "en")
+        spelled["phase_instruction"] = phases.phase_instruction(int(number), language)
+        spelled["remaining_phases"] = phases.remaining_phases(_numbers(words["remaining_phases"]), language)
+        spelled["mode"] = modes.work_mode("parallel" if words["mode"] == "parallel" else "sequential", language)
+        if not words["previous_results"] and words["mode"] != "parallel":
+            spelled["previous_results"] = modes.first_agent(language)
+    if rubric := words.get("rubric"):
+        spelled["rubric"] = "\n\n".join(phases.rubric(number, language) for number in _numbers(rubric))
+    return spelled
+
+
+def _numbers(words: str) -> list[int]:
+    return [int(part) for part in words.split(",") if part]
 
 
 def _source(session: Session) -> Path | None:

@@ -21,7 +21,8 @@ from adapters.writer import Busy, Order, Writer
 from domain.base import Command, HansardError, Refused, Unknown
 from domain.delivery.commands import ExpireTurn
 from domain.record import Recorded
-from domain.turns import Settled, TurnRequested
+from domain.session import Moved
+from domain.turns import AgentSessionsCleared, RecordReply, Settled, TurnRequested
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +67,7 @@ class Worker:
         self._woken = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = False
+        self._forgetting: set[asyncio.Task[None]] = set()
 
     @property
     def name(self) -> str:
@@ -106,11 +108,19 @@ class Worker:
         """What the log brought: new turns to take, settled ones to let go of. From any thread."""
         if self._loop is None or self._loop.is_closed():
             return
+        for recorded in page:
+            if isinstance(recorded.event, AgentSessionsCleared) and recorded.event.agent_sessions:
+                self._loop.call_soon_threadsafe(self._forget, recorded.event)
         settled = [recorded.event.turn_id for recorded in page if isinstance(recorded.event, Settled)]
         if settled:
             self._loop.call_soon_threadsafe(self._let_go, settled)
         if any(isinstance(recorded.event, TurnRequested) for recorded in page):
             self._loop.call_soon_threadsafe(self._woken.set)
+
+    def _forget(self, event: AgentSessionsCleared) -> None:
+        task = asyncio.create_task(self.bench.forget(event))
+        self._forgetting.add(task)
+        task.add_done_callback(self._forgetting.discard)
 
     def _let_go(self, turn_ids: Sequence[str]) -> None:
         for turn_id in turn_ids:
@@ -166,17 +176,18 @@ class Worker:
     async def _work(self, lease: Lease) -> None:
         beat = asyncio.create_task(self._hold(lease, asyncio.current_task()))
         try:
-            command = await self._bounded(lease)
+            job = await asyncio.to_thread(self._job, lease)
+            command = await self._bounded(job)
             if command is not None:
-                await self._record(lease, command)
+                await self._record(job, command)
         finally:
             beat.cancel()
 
-    async def _bounded(self, lease: Lease) -> Command | None:
+    async def _bounded(self, job: Job) -> Command | None:
         """The job's outcome; None when the deadline ended it, which is then recorded instead."""
-        job = await asyncio.to_thread(self._job, lease)
+        lease = job.lease
         doing = asyncio.create_task(self.bench.do(job))
-        deadline = lease.deadline
+        deadline = job.deadline
         try:
             while True:
                 done, _ = await asyncio.wait({doing}, timeout=self._until(deadline))
@@ -213,25 +224,33 @@ class Worker:
                 task.cancel()
                 return
 
-    async def _record(self, lease: Lease, command: Command) -> None:
+    async def _record(self, job: Job, command: Command) -> None:
         """Record the outcome, once; what comes too late is dropped, a store that does not answer is asked again."""
-        order = Order(
-            lease.session_id,
-            command,
-            actor=f"agent:{lease.agent}" if lease.work == "ask" else f"worker:{self.name}",
-            command_id=f"{lease.turn_id}#{lease.attempt}",
-            causation_id=f"{lease.session_id}:{lease.version}",
-        )
+        lease = job.lease
         started = time.monotonic()
-        while True:
+        while time.monotonic() - started < self._settings.lease:
             try:
-                await asyncio.shield(self._writer.do(order))
+                await asyncio.shield(self._writer.do(_order(job, command, self.name)))
                 return
+            except Moved:
+                assert isinstance(command, RecordReply), "only answers bring changes"
+                session = await asyncio.to_thread(self._writer.load, lease.session_id)
+                assert session is not None, "a session does not vanish"
+                command = await asyncio.to_thread(self.bench.merge, job, command, session)
             except (Refused, Fenced, Unknown) as late:
                 log.info("the answer of %s came too late: %s", lease.turn_id, late)
                 return
             except (StoreError, Busy) as error:
                 log.warning("the answer of %s is not recorded yet: %s", lease.turn_id, error)
-                if time.monotonic() - started > self._settings.lease:
-                    return
                 await asyncio.sleep(RETRY_SECONDS)
+
+
+def _order(job: Job, command: Command, worker: str) -> Order:
+    lease = job.lease
+    return Order(
+        lease.session_id,
+        command,
+        actor=f"agent:{lease.agent}" if lease.work == "ask" else f"worker:{worker}",
+        command_id=f"{lease.turn_id}#{lease.attempt}",
+        causation_id=f"{lease.session_id}:{lease.version}",
+    )

@@ -63,12 +63,22 @@ class WorkspaceError(HansardError):
     """A folder, a path or git does not allow it; the sentence says which."""
 
 
+@contextmanager
+def _in_a_sentence() -> Iterator[None]:
+    """What the system refuses, as a refusal of ours."""
+    try:
+        yield
+    except OSError as error:
+        raise WorkspaceError(f"{error.strerror or type(error).__name__}: {error.filename}") from error
+
+
 class Workspaces:
     """The workspaces of all sessions, each in a folder of its own below `root`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
 
+    @_in_a_sentence()
     def open(self, session_id: str, source: Path | None) -> "Workspace":
         """The session's workspace, founded on first use; its start state is the source as it was then."""
         if not _SESSION.fullmatch(session_id):
@@ -102,6 +112,7 @@ class Workspace:
         """The state everything began with."""
         return self.start
 
+    @_in_a_sentence()
     def checkout(self, *, tree: str | None, slot: int) -> Path:
         """The folder of this slot, brought to that state (None: the start); what the project ignores stays in it.
         A folder without git is worked in as it is, whatever the state and the slot."""
@@ -117,11 +128,12 @@ class Workspace:
         with _opened(folder, self.prefix):
             return folder / self.prefix
 
+    @_in_a_sentence()
     def snapshot(self, folder: Path, *, message: str, parent: str | None) -> str:
         """Record what the folder holds, as a commit on `parent`; `parent` itself when nothing is different."""
         tree = self._tree_of(folder)
         if self.in_place is None:
-            _unlock(tree)
+            _tame(tree)
         with self._git.index(tree.name if self.in_place is None else "source") as index:
             index.record(tree)
             return self._git.record(index.written(), message=message, parent=parent)
@@ -136,6 +148,7 @@ class Workspace:
         names = self._git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", *states)
         return tuple(name.decode(errors="replace") for name in names.split(b"\0") if name)
 
+    @_in_a_sentence()
     def write_files(self, folder: Path, files: Mapping[str, str]) -> tuple[str, ...]:
         """Write these contents, all or, when one path is not allowed, none; the normalised paths."""
         tree = self._tree_of(folder)
@@ -167,6 +180,7 @@ class Workspace:
         _in_theirs(["fetch", *quiet, "--no-recurse-submodules", "--", *origin], Path(self.repository))
         return True
 
+    @_in_a_sentence()
     def remove(self) -> None:
         """Delete everything that was kept for the session; its source stays."""
         _delete(self.home)
@@ -184,7 +198,7 @@ class Workspace:
         if not _is_real_folder(folder):
             _delete(folder)
             folder.mkdir(parents=True)
-        _unlock(folder)
+        _tame(folder)
         _delete(folder / ".git")
         with self._git.index(folder.name) as index:
             index.restore(folder, commit)
@@ -451,23 +465,26 @@ def _existing_folder(path: Path) -> Path:
     return path.resolve()
 
 
-def _unlock(folder: Path) -> None:
-    """Give ourselves back the right to enter, read and change what is in there; agents may have taken it."""
+def _tame(folder: Path) -> None:
+    """Give ourselves back the right to enter and read what is in there, which agents may have taken, and remove pipes
+    and sockets: no state records them, and whoever opens one may wait for ever."""
     folder.chmod(stat.S_IMODE(_mode(folder)) | stat.S_IRWXU)
     for parent, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            path = Path(parent, name)
+        for path in (Path(parent, name) for name in (*folders, *files)):
             mode = _mode(path)
-            needed = stat.S_IRWXU if stat.S_ISDIR(mode) else stat.S_IRUSR if stat.S_ISREG(mode) else 0
-            if mode & needed != needed:
-                path.chmod(stat.S_IMODE(mode) | needed)
+            if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
+                path.chmod(stat.S_IMODE(mode) | stat.S_IRWXU)
+            elif stat.S_ISREG(mode) and not mode & stat.S_IRUSR:
+                path.chmod(stat.S_IMODE(mode) | stat.S_IRUSR)
+            elif stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+                path.unlink()
 
 
 def _delete(path: Path) -> None:
     if not _is_real_folder(path):
         path.unlink(missing_ok=True)
         return
-    _unlock(path)
+    _tame(path)
     shutil.rmtree(path)
 
 

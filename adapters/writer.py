@@ -10,17 +10,18 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from queue import Empty, Full, Queue
 from typing import Any
 
 import orjson
 
-from adapters.store import Conflict, Entry, Fenced, Receipt, SqliteStore, Write
-from domain.base import Command, HansardError, Refused, Stale, Unknown
-from domain.record import Cause, Recorded, kind_of
-from domain.session import Moment, Session
-from domain.sessions import carry_out, fold
+from adapters.scene import Order, Scene
+from adapters.store import Conflict, Fenced, Receipt, SqliteStore, Write
+from domain.base import HansardError, Refused, Stale, Unknown
+from domain.record import Recorded, kind_of
+from domain.session import Session
+from domain.sessions import fold
 
 BATCH = 256
 CACHED = 5_000
@@ -38,22 +39,6 @@ class KeyReused(HansardError):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """A command on its way: on which session, from whom, under which key, seen at which version."""
-
-    session_id: str
-    command: Command
-    actor: str
-    command_id: str
-    starts: bool = False
-    causation_id: str | None = None
-    correlation_id: str | None = None
-    expected: int | None = None
-    key: str | None = None
-    fingerprint: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """What became of a command: its status and body for the outside; `replayed` when it was answered before."""
 
@@ -66,20 +51,11 @@ class Answer:
 
 
 @dataclass(slots=True)
-class _Slot:
-    """A session as the batch sees it."""
-
-    session: Session | None
-    fresh: bool = False
-    changed: bool = False
-
-
-@dataclass(slots=True)
 class _Work:
     order: Order
     future: "Future[Answer]"
     write: Write | None = None
-    session: Session | None = None
+    sessions: dict[str, Session] = field(default_factory=dict)
     twin: "_Work | None" = None
     error: Exception | None = None
     tries: int = 0
@@ -176,9 +152,9 @@ class Writer:
 
     def _attempt(self, batch: Sequence[_Work]) -> None:
         """Decide and store a batch. When somebody else wrote first: each command alone, on what the log says now."""
-        slots: dict[str, _Slot] = {}
+        scene = Scene(self._cache, self.load, self._clock)
         for work in batch:
-            self._prepare(work, slots, batch)
+            self._prepare(work, scene, batch)
         writes = [(work, work.write) for work in batch if work.write is not None]
         try:
             recorded = self.store.append([write for _, write in writes])
@@ -194,25 +170,27 @@ class Writer:
     def _apart(self, batch: Sequence[_Work], error: HansardError) -> None:
         self.conflicts += 1
         for work in batch:
-            self._cache.pop(work.order.session_id, None)
+            for session_id in (work.order.session_id, *work.sessions):
+                self._cache.pop(session_id, None)
         alone = len(batch) == 1
         for work in batch:
             if alone and (work.tries == TRIES or isinstance(error, Fenced)):
                 work.future.set_exception(error)
             elif not work.future.done():
-                work.write = work.session = work.twin = work.error = None
+                work.write = work.twin = work.error = None
+                work.sessions = {}
                 work.tries += int(alone)
                 self._attempt([work])
 
     # -- one command -----------------------------------------------------------------------------------------------
 
-    def _prepare(self, work: _Work, slots: dict[str, _Slot], batch: Sequence[_Work]) -> None:
+    def _prepare(self, work: _Work, scene: Scene, batch: Sequence[_Work]) -> None:
         try:
             if not self._answered_before(work, batch):
-                self._decide(work, slots)
+                self._decide(work, scene)
         except (Refused, Stale, Unknown) as error:
             work.error = error
-            if work.order.key is not None:
+            if work.order.key is not None and not error.replayed:
                 work.write = Write(receipt=_refusal(work.order, error, self._clock()))
         except Exception as error:  # told to the caller
             work.error = error
@@ -235,24 +213,13 @@ class Writer:
         work.future.set_result(_from_receipt(receipt))
         return True
 
-    def _decide(self, work: _Work, slots: dict[str, _Slot]) -> None:
-        order = work.order
-        slot = slots.get(order.session_id) or self._slot(order, slots)
-        try:
-            self._decide_on(work, slot)
-        except (Refused, Stale, Unknown):
-            if slot.fresh or slot.changed:
-                raise
-            # Another process may have moved the session on: a refusal is only given on what the log says now.
-            self._cache.pop(order.session_id, None)
-            slots.pop(order.session_id)
-            self._decide_on(work, self._slot(order, slots))
-
-    def _slot(self, order: Order, slots: dict[str, _Slot]) -> _Slot:
-        cached = self._cache.get(order.session_id)
-        slot = _Slot(cached) if cached is not None else _Slot(self.load(order.session_id), fresh=True)
-        slots[order.session_id] = slot
-        return slot
+    @staticmethod
+    def _decide(work: _Work, scene: Scene) -> None:
+        order, outcome = work.order, scene.play(work.order)
+        session = outcome.sessions[order.session_id]
+        work.sessions = outcome.sessions
+        receipt = _receipt(order, session, session.updated_at) if order.key else None
+        work.write = Write(outcome.entries, tuple(outcome.blobs.values()), receipt)
 
     def load(self, session_id: str, *, upto: int | None = None) -> Session | None:
         """A session as the log has it (as it stood after its event `upto`, if given)."""
@@ -261,52 +228,38 @@ class Writer:
             return None
         return fold(kind_of(session_id), ((recorded.event, recorded.moment) for recorded in history))
 
-    def _decide_on(self, work: _Work, slot: _Slot) -> None:
-        order, before = work.order, slot.session
-        if before is None and not order.starts:
-            raise Unknown(f"There is no session {order.session_id!r}.")
-        version = before.version if before else 0
-        if order.expected is not None and order.expected != version:
-            raise Stale(expected=order.expected, actual=version)
-        at = max(self._clock(), before.updated_at if before else 0)
-        decision = carry_out(kind_of(order.session_id), before, order.command, Moment(order.session_id, at))
-        cause = Cause(
-            order.actor,
-            order.command_id,
-            order.correlation_id or order.session_id,
-            order.causation_id or order.command_id,
-        )
-        entries = [
-            Entry(order.session_id, version + number, at, cause, event)
-            for number, event in enumerate(decision.events, start=1)
-        ]
-        final = decision.session
-        work.session = final
-        work.write = Write(entries, decision.blobs, _receipt(order, final, at) if order.key else None)
-        slot.session, slot.changed = final, True
-
     def _accept(self, work: _Work, recorded: Sequence[Recorded]) -> None:
-        session = work.session
-        if session is None:
+        if not work.sessions:
             return
-        self._cache[session.id] = session
-        self._cache.move_to_end(session.id)
+        for session_id, session in work.sessions.items():
+            self._cache[session_id] = session
+            self._cache.move_to_end(session_id)
         while len(self._cache) > CACHED:
             self._cache.popitem(last=False)
+        session = work.sessions[work.order.session_id]
         position = recorded[-1].position
-        work.future.set_result(
-            Answer(_status(work.order), _body(session, position), session.id, session.version, position)
-        )
+        body = _body(session, position)
+        work.future.set_result(Answer(work.order.status, body, session.id, session.version, position))
 
 
 def _answer(work: _Work) -> None:
     if work.future.done():
         return
-    error = work.error or (work.twin.future.exception() if work.twin else None)
-    if error is not None:
-        work.future.set_exception(error)
+    if work.error is not None:
+        work.future.set_exception(work.error)
     elif work.twin is not None:
-        work.future.set_result(replace(work.twin.future.result(), replayed=True))
+        _answer_again(work.future, work.twin.future)
+
+
+def _answer_again(future: "Future[Answer]", first: "Future[Answer]") -> None:
+    """The answer of the same request that came a moment before."""
+    match first.exception():
+        case None:
+            future.set_result(replace(first.result(), replayed=True))
+        case Refused() | Stale() | Unknown() as error:
+            future.set_exception(_first_refusal(_words(error)))
+        case error:
+            future.set_exception(error)
 
 
 def _same(first: str, second: str) -> None:
@@ -314,57 +267,56 @@ def _same(first: str, second: str) -> None:
         raise KeyReused("This Idempotency-Key came with another request before.")
 
 
-def _status(order: Order) -> int:
-    return 202 if order.starts else 200
-
-
 def _body(session: Session, position: int) -> bytes:
     """The answer to every command (contract §2)."""
-    return orjson.dumps(
-        {"sessionId": session.id, "kind": session.kind, "version": session.version, "position": position}
-    )
+    answer = {"sessionId": session.id, "kind": session.kind, "version": session.version, "position": position}
+    return orjson.dumps({name: value for name, value in (answer | session.receipt()).items() if value is not None})
 
 
 def _receipt(order: Order, session: Session, at: int) -> Callable[[int], Receipt]:
     key = order.key
     assert key is not None, "only a command with a key leaves a receipt"
-    return lambda position: Receipt(key, order.fingerprint, _status(order), _body(session, position), at)
+    return lambda position: Receipt(key, order.fingerprint, order.status, _body(session, position), at)
 
 
 def _refusal(order: Order, error: HansardError, at: int) -> Callable[[int], Receipt]:
     """A refusal is an answer too: the same key is refused in the same words, whatever has happened since."""
     key = order.key
     assert key is not None, "only a command with a key leaves a receipt"
-    words: dict[str, object] = {"error": type(error).__name__, "sentence": str(error)}
+    body = orjson.dumps(_words(error))
+    return lambda _: Receipt(key, order.fingerprint, REFUSED, body, at)
+
+
+def _words(error: HansardError) -> dict[str, Any]:
+    words: dict[str, Any] = {"error": type(error).__name__, "sentence": str(error)}
     match error:
         case Refused():
             words["allowed"] = error.allowed
         case Stale():
             words |= {"expected": error.expected, "actual": error.actual}
-    body = orjson.dumps(words)
-    return lambda _: Receipt(key, order.fingerprint, REFUSED, body, at)
+    return words
 
 
 def _from_receipt(receipt: Receipt) -> Answer:
     """The first answer; raises the first refusal."""
     words = orjson.loads(receipt.body)
     if receipt.status != REFUSED:
-        return Answer(
-            receipt.status, receipt.body, words["sessionId"], words["version"], words["position"], replayed=True
-        )
-    error = _first_refusal(words)
-    error.replayed = True
-    raise error
+        session_id, version = words.get("sessionId", ""), words.get("version", 0)
+        return Answer(receipt.status, receipt.body, session_id, version, words["position"], replayed=True)
+    raise _first_refusal(words)
 
 
 def _first_refusal(words: Mapping[str, Any]) -> HansardError:
+    error: HansardError
     match words["error"]:
         case "Stale":
-            return Stale(expected=words["expected"], actual=words["actual"])
+            error = Stale(expected=words["expected"], actual=words["actual"])
         case "Unknown":
-            return Unknown(words["sentence"])
+            error = Unknown(words["sentence"])
         case _:
-            return Refused(words["sentence"], allowed=tuple(words.get("allowed", ())))
+            error = Refused(words["sentence"], allowed=tuple(words.get("allowed", ())))
+    error.replayed = True
+    return error
 
 
 def fingerprint(*parts: bytes) -> str:
@@ -373,3 +325,6 @@ def fingerprint(*parts: bytes) -> str:
     for part in parts:
         digest.update(len(part).to_bytes(8, "big") + part)
     return digest.hexdigest()
+
+
+__all__ = ["Answer", "Busy", "KeyReused", "Order", "Writer", "fingerprint"]

@@ -11,18 +11,25 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from api import commands, health, views
+from api import commands, health, openapi, policies, reference, views
 from api.guards import Guard
 from api.hub import Hub
-from api.problems import on_error, on_http_exception
 from api.settings import Settings
 from api.system import System
+from api.web import pages
+from api.web.errors import on_error, on_http_exception
 from domain.base import HansardError
 
 COMMANDS = (
     ("/api/sessions", commands.start_session),
     ("/api/sessions/{id}/cancel", commands.cancel_session),
     ("/api/sessions/{id}/budget", commands.extend_budget),
+    ("/api/sessions/{id}/continue", commands.continue_session),
+    ("/api/sessions/{id}/reset", commands.reset_session),
+    ("/api/message", commands.receive_message),
+    ("/api/orchestrate/continue", commands.continue_latest),
+    ("/api/orchestrate/reset", commands.reset_latest),
+    *policies.DOORS,
 )
 VIEWS = (
     ("/api/sessions", views.list_sessions),
@@ -36,6 +43,13 @@ VIEWS = (
     ("/healthz", health.alive),
     ("/readyz", health.ready),
     ("/metrics", health.metrics),
+    ("/openapi.json", openapi.show_openapi),
+    ("/docs", reference.show_reference),
+    ("/assets/{name}", reference.show_asset),
+)
+PAGES = (
+    ("/", pages.home),
+    ("/sessions/{id}", pages.session),
 )
 
 
@@ -54,7 +68,7 @@ class Doors:
 
 
 def routes() -> list[Route]:
-    posts, gets = dict(COMMANDS), dict(VIEWS)
+    posts, gets = dict(COMMANDS), dict((*VIEWS, *PAGES))
     found = []
     for path in dict.fromkeys((*gets, *posts)):
         doors = Doors(gets.get(path), posts.get(path))
@@ -81,4 +95,5 @@ def create_app(settings: Settings, *, work: bool = True) -> Starlette:
         exception_handlers={HTTPException: on_http_exception, HansardError: on_error, Exception: on_error},
     )
     app.state.system = inside
+    app.state.document = openapi.Document(COMMANDS, VIEWS)
     return app

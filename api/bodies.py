@@ -50,9 +50,48 @@ class DeliveryStart(Start):
     validation_commands: Annotated[list[CommandWords], Field(max_length=100)] | None = None
     max_iterations: Annotated[StrictInt, Field(ge=1, le=20)] | None = None
     max_minutes: Annotated[StrictInt, Field(ge=1, le=180)] | None = None
-    max_attempts: Annotated[StrictInt, Field(ge=1, le=20)] | None = Field(default=None, deprecated=True)
+    max_attempts: Annotated[StrictInt, Field(ge=1, le=20)] | None = Field(
+        default=None, json_schema_extra={"deprecated": True}
+    )
     max_tokens: Annotated[StrictInt, Field(ge=1, le=2**53)] | None = None
     max_cost_micros: Annotated[StrictInt, Field(ge=1, le=2**53)] | None = None
+
+
+class EmployeeBody(Body):
+    name: Annotated[str, Field(min_length=1, max_length=100, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")]
+    role: Annotated[str, Field(min_length=1, max_length=100, pattern=r"\S")] = "custom"
+
+
+class Conversation(Start):
+    """What an orchestration is started with, through either door (S1, S3)."""
+
+    prompt: Annotated[str, Field(max_length=65_536)]
+    employees: Annotated[list[EmployeeBody], Field(max_length=100)] | None = Field(
+        default=None, description="who takes subtasks; the team's own when absent"
+    )
+    max_rounds: Annotated[StrictInt, Field(ge=1, le=50)] = 3
+    triage: Literal["auto", "direct", "orchestrate"] = "auto"
+
+
+class OrchestrationStart(Conversation):
+    """Start an orchestration."""
+
+    kind: Literal["orchestration"] = "orchestration"
+
+
+class Message(Conversation):
+    """A message to the team: a new request, or a word to continue or reset."""
+
+
+class Origin(Body):
+    """The latest orchestration of this origin is meant."""
+
+    origin: Short = ""
+    reason: Reason = ""
+
+
+class Empty(Body):
+    """Nothing has to be said."""
 
 
 class Cancel(Body):
@@ -66,4 +105,5 @@ class Extend(Body):
     add_minutes: Annotated[StrictInt, Field(ge=1, le=180)] | None = None
     add_tokens: Annotated[StrictInt, Field(ge=1, le=2**53)] | None = None
     add_cost_micros: Annotated[StrictInt, Field(ge=1, le=2**53)] | None = None
+    add_rounds: Annotated[StrictInt, Field(ge=1, le=50)] | None = None
     reason: Annotated[Reason, Field(min_length=1, pattern=r"\S")]

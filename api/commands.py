@@ -2,17 +2,27 @@
 
 import uuid
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import replace
 
+import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
 from adapters.writer import Answer, Order, fingerprint
 from api import starting
-from api.bodies import Cancel, DeliveryStart, Extend
+from api.bodies import Cancel, DeliveryStart, Empty, Extend, Message, OrchestrationStart, Origin
 from api.intake import answer_headers, idempotency_key, if_match, raw_body, read, read_object, system
-from domain.base import Command, Invalid
+from api.problems import Problem
+from domain.base import Command, Invalid, Refused, Unknown
+from domain.channel import Channel, ReceiveMessage, channel_id
 from domain.delivery.commands import ExtendBudget
+from domain.orchestration.commands import (
+    AddRounds,
+    ContinueOrchestration,
+    ResetOrchestration,
+    StartOrchestration,
+)
+from domain.orchestration.decide import NOTHING_TO_CONTINUE
 from domain.record import kind_of
 from domain.sessions import KINDS
 from domain.strict import JSON
@@ -25,7 +35,12 @@ def _start_delivery(found: Mapping[str, JSON], request: Request) -> Command:
     return starting.delivery(read(DeliveryStart, found), inside.team, inside.settings)
 
 
-STARTERS: dict[str, Starter] = {"delivery": _start_delivery}
+def _start_orchestration(found: Mapping[str, JSON], request: Request) -> Command:
+    opening, blobs = starting.orchestration(read(OrchestrationStart, found), system(request).team)
+    return StartOrchestration(opening=opening, blobs=blobs)
+
+
+STARTERS: dict[str, Starter] = {"delivery": _start_delivery, "orchestration": _start_orchestration}
 
 
 async def start_session(request: Request) -> Response:
@@ -37,7 +52,7 @@ async def start_session(request: Request) -> Response:
     if starter is None:
         raise Invalid({"/kind": f"should be one of {', '.join(STARTERS)}"})
     command = starter(found, request)
-    answer = await carry_out(request, raw, starting.new_id(str(kind)), command, starts=True)
+    answer = await carry_out(request, raw, starting.new_id(str(kind)), command, starts=True, status=202)
     return respond(answer)
 
 
@@ -46,22 +61,77 @@ async def cancel_session(request: Request) -> Response:
     raw = await raw_body(request)
     body = read(Cancel, read_object(raw))
     session_id = request.path_params["id"]
-    kind = KINDS.get(kind_of(session_id), KINDS["delivery"])
-    return respond(await carry_out(request, raw, session_id, kind.cancel(reason=body.reason)))  # type: ignore[call-arg]
+    kind = KINDS.get(kind_of(session_id))
+    if kind is None:
+        raise Unknown(f"There is no session {session_id!r}.")
+    return respond(await carry_out(request, raw, session_id, kind.cancel(body.reason)))
 
 
 async def extend_budget(request: Request) -> Response:
     """POST /api/sessions/{id}/budget"""
     raw = await raw_body(request)
     body = read(Extend, read_object(raw))
+    session_id = request.path_params["id"]
+    rounds = kind_of(session_id) == "orchestration"
     amounts = body.model_dump(exclude={"reason"}, exclude_none=True)
-    if not amounts:
-        raise Invalid({"": "give at least one of addIterations, addMinutes, addTokens, addCostMicros"})
-    command = ExtendBudget(reason=body.reason, **amounts)
-    return respond(await carry_out(request, raw, request.path_params["id"], command))
+    fitting = {name: amount for name, amount in amounts.items() if (name == "add_rounds") == rounds}
+    if not fitting or fitting != amounts:
+        fit = "addRounds" if rounds else "addIterations, addMinutes, addTokens, addCostMicros"
+        raise Invalid({"": f"give at least one of {fit}, and nothing else, for this kind of session"})
+    extend = AddRounds if rounds else ExtendBudget
+    return respond(await carry_out(request, raw, session_id, extend(reason=body.reason, **fitting)))
 
 
-async def carry_out(request: Request, raw: bytes, session_id: str, command: Command, *, starts: bool = False) -> Answer:
+async def continue_session(request: Request) -> Response:
+    """POST /api/sessions/{id}/continue"""
+    raw = await raw_body(request)
+    read(Empty, read_object(raw))
+    return respond(await carry_out(request, raw, request.path_params["id"], ContinueOrchestration()))
+
+
+async def reset_session(request: Request) -> Response:
+    """POST /api/sessions/{id}/reset"""
+    raw = await raw_body(request)
+    body = read(Cancel, read_object(raw))
+    return respond(await carry_out(request, raw, request.path_params["id"], ResetOrchestration(reason=body.reason)))
+
+
+async def receive_message(request: Request) -> Response:
+    """POST /api/message: started, queued or rejected, and why"""
+    raw = await raw_body(request)
+    body = read(Message, read_object(raw))
+    if not body.prompt.strip():
+        raise Problem(400, "The message is empty.", action="rejected", reason="empty")
+    opening, blobs = starting.orchestration(body, system(request).team)
+    command = ReceiveMessage(session_id=starting.new_id("orchestration"), opening=opening, blobs=blobs)
+    return respond(await carry_out(request, raw, channel_id(body.origin), command, starts=True), tagged=False)
+
+
+async def continue_latest(request: Request) -> Response:
+    """POST /api/orchestrate/continue: the latest orchestration of the origin goes on"""
+    return await _on_latest(request, lambda _: ContinueOrchestration(), NOTHING_TO_CONTINUE)
+
+
+async def reset_latest(request: Request) -> Response:
+    """POST /api/orchestrate/reset: the latest orchestration of the origin is ended"""
+    sentence = "리셋할 worklog가 없습니다. (There is nothing to reset.)"
+    return await _on_latest(request, lambda reason: ResetOrchestration(reason=reason), sentence)
+
+
+async def _on_latest(request: Request, command: Callable[[str], Command], nothing: str) -> Response:
+    raw = await raw_body(request)
+    body = read(Origin, read_object(raw))
+    channel = system(request).sessions.get(channel_id(body.origin))
+    if not isinstance(channel, Channel) or channel.latest is None:
+        raise Refused(nothing)
+    answer = await carry_out(request, raw, channel.latest, command(body.reason))
+    found = replace(answer, body=orjson.dumps({"ok": True, **orjson.loads(answer.body)}))
+    return respond(found)
+
+
+async def carry_out(
+    request: Request, raw: bytes, session_id: str, command: Command, *, starts: bool = False, status: int = 200
+) -> Answer:
     """Hand a command to the writer, under the request's key and bound to the version it names."""
     key = idempotency_key(request)
     actor: str = request.state.actor
@@ -71,6 +141,7 @@ async def carry_out(request: Request, raw: bytes, session_id: str, command: Comm
         actor=actor,
         command_id=key or str(uuid.uuid4()),
         starts=starts,
+        status=status,
         expected=if_match(request),
         key=None if key is None else f"{actor} {key}",
         fingerprint=fingerprint(request.method.encode(), request.url.path.encode(), raw),
@@ -78,9 +149,9 @@ async def carry_out(request: Request, raw: bytes, session_id: str, command: Comm
     return await system(request).writer.do(order)
 
 
-def respond(answer: Answer, **more: Any) -> Response:
+def respond(answer: Answer, *, tagged: bool = True) -> Response:
     """202 with Location for a new session, 200 for other commands; the body is the receipt, byte for byte."""
-    headers = answer_headers(ETag=f'"{answer.version}"')
+    headers = answer_headers(ETag=f'"{answer.version}"') if tagged else answer_headers()
     if answer.status == 202:
         headers["Location"] = f"/api/sessions/{answer.session_id}"
     if answer.replayed:

@@ -37,10 +37,10 @@ class Keys:
     def name_of(self, key: str) -> str | None:
         """Whose key it is, compared in constant time; None if nobody's. A file that cannot be read admits nobody."""
         self._refresh()
-        digest = hashlib.sha256(key.encode()).hexdigest()
+        digest = hashlib.sha256(key.encode()).hexdigest().encode()
         found = None
         for name, known in self._keys.items():
-            if hmac.compare_digest(known, digest):
+            if hmac.compare_digest(known.encode(), digest):
                 found = name
         return found
 
@@ -48,11 +48,11 @@ class Keys:
         try:
             changed = self._path.stat().st_mtime_ns
             if changed != self._read_at:
-                lines = (line.strip() for line in self._path.read_text().splitlines())
+                lines = (line.strip() for line in self._path.read_text(encoding="utf-8").splitlines())
                 pairs = (line.split(":", 1) for line in lines if ":" in line and not line.startswith("#"))
                 self._keys = {name.strip(): digest.strip().lower() for name, digest in pairs}
                 self._read_at = changed
-        except OSError:
+        except (OSError, UnicodeDecodeError):
             self._keys = {}
 
 

@@ -52,7 +52,7 @@ def read(model: type[M], found: Mapping[str, JSON]) -> M:
     try:
         return model.model_validate(found, by_name=False)
     except ValidationError as error:
-        raise invalid(error) from None
+        raise invalid(error, found) from None
 
 
 def idempotency_key(request: Request) -> str | None:

@@ -1,7 +1,7 @@
 """Errors as RFC 9457 problems: the one place where what went wrong becomes an HTTP status (contract §3)."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -101,14 +101,38 @@ def _with_allowed(error: Refused) -> str:
     return f"{error} Allowed now: {', '.join(error.allowed)}."
 
 
-def invalid(error: ValidationError, *, at: str = "") -> Problem:
-    """What a model found wrong, each with its JSON pointer; what was sent is not echoed."""
-    errors = [
-        {"pointer": at + "".join(f"/{part}" for part in found["loc"]), "detail": _sentence(found["msg"])}
-        for found in error.errors(include_url=False, include_input=False, include_context=False)
-    ]
+def invalid(error: ValidationError, sent: object = None) -> Problem:
+    """What a model found wrong, each place once with its JSON pointer; what was sent is not echoed."""
+    places: dict[str, list[str]] = {}
+    for found in error.errors(include_url=False, include_input=False, include_context=False):
+        place = places.setdefault(_pointer(found["loc"], sent), [])
+        place.append(_sentence(found["msg"]))
+    errors = [{"pointer": pointer, "detail": "; or ".join(details)} for pointer, details in places.items()]
     detail = "; ".join(f"{found['pointer'] or '/'}: {found['detail']}" for found in errors[:5])
     return Problem(422, detail, errors=errors)
+
+
+def _pointer(loc: Sequence[str | int], sent: object) -> str:
+    """The way to the value. Behind a value that has no insides, pydantic names the alternatives that it tried."""
+    pointer = ""
+    for part in loc:
+        if not isinstance(sent, dict | list | None):
+            break
+        if isinstance(sent, list) and not isinstance(part, int):
+            continue
+        pointer += "/" + str(part).replace("~", "~0").replace("/", "~1")
+        sent = _inside(sent, part)
+    return pointer
+
+
+def _inside(sent: object, part: str | int) -> object:
+    match sent, part:
+        case dict(), str():
+            return sent.get(part)
+        case list(), int() if part < len(sent):
+            return sent[part]
+        case _:
+            return None
 
 
 def _sentence(message: str) -> str:

@@ -1,6 +1,7 @@
 """From a start request to the command that starts a session: paths, commands and scenario are checked at the door."""
 
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 
 import orjson
@@ -8,12 +9,13 @@ import orjson
 from adapters.agents.scripted import Scenario
 from adapters.team import Team
 from adapters.workspace import WorkspaceError, confine
-from api.bodies import DeliveryStart, Start
+from api.bodies import Conversation, DeliveryStart, Start
 from api.settings import Settings
 from domain.base import Blob, Invalid, Text
 from domain.budget import DEFAULT_MINUTES, Limits, effective_iterations
 from domain.delivery.commands import StartDelivery
 from domain.delivery.decide import ROLES
+from domain.orchestration.events import Employee, Opening
 from domain.validation import DEFAULT_COMMANDS, Step, commands
 
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -47,14 +49,50 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings) -> StartDelive
         workspace=str(workspace) if workspace else None,
         repository=workspace is not None and _in_repository(workspace),
         scenario=scenario,
-        crew={} if scenario else _crew(team),
+        crew={} if scenario else _crew(team, ROLES.values()),
         blobs=blobs,
     )
 
 
-def _crew(team: Team) -> dict[str, str]:
+def orchestration(body: Conversation, team: Team) -> tuple[Opening, tuple[Blob, ...]]:
+    """What the orchestration is opened with. Raises Invalid with a pointer for each field that does not hold."""
+    if not body.prompt.strip():
+        raise Invalid({"/prompt": "should not be empty"})
+    workspace = _workspace(body)
+    scenario, blobs = _scenario(body)
+    opening = Opening(
+        prompt=body.prompt.strip(),
+        employees=_employees(body, team),
+        max_rounds=body.max_rounds,
+        triage=body.triage,
+        title=body.title,
+        origin=body.origin,
+        labels=tuple(body.labels),
+        workspace=str(workspace) if workspace else None,
+        repository=workspace is not None and _in_repository(workspace),
+        scenario=scenario,
+        crew={} if scenario else _crew(team, ("planner", "judge", "assistant")),
+    )
+    return opening, blobs
+
+
+def _employees(body: Conversation, team: Team) -> tuple[Employee, ...]:
+    if body.employees is None:
+        return tuple(Employee(name=name, role=role) for name, role in team.employees())
+    names = [employee.name.casefold() for employee in body.employees]
+    twins = {
+        f"/employees/{place}/name": "another employee has this name"
+        for place, name in enumerate(names)
+        if name in names[:place]
+    }
+    if twins:
+        raise Invalid(twins)
+    return tuple(Employee(name=employee.name, role=employee.role.strip().lower()) for employee in body.employees)
+
+
+def _crew(team: Team, roles: Iterable[str]) -> dict[str, str]:
     """Who takes which role: the team's own names, recorded with the session."""
-    members = {role: team.agent_for(role) for role in ROLES.values()}
+    members = {role: team.agent_for(role) for role in roles}
     return {role: member.name for role, member in members.items() if member is not None}
 
 

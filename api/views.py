@@ -12,6 +12,7 @@ from api.intake import MOST, answer_headers, limit, number, only, read_after, sy
 from api.problems import Problem
 from api.stream import stream_log, stream_session, wants_stream
 from domain.base import Text, Unknown
+from domain.record import kind_of
 from domain.session import Session
 from domain.sessions import KINDS, TOPICS, available
 from projections import artifacts, budget, overview, worklog
@@ -66,7 +67,7 @@ async def show_session(request: Request) -> Response:
     """GET /api/sessions/{id}"""
     session = _session(request)
     tag = f'"{session.version}"'
-    if request.headers.get("if-none-match") == tag:
+    if has_it_already(request, tag):
         return Response(status_code=304, headers=answer_headers(ETag=tag))
     found: dict[str, Any] = {"session": view(session), "availableCommands": list(available(session))}
     if request.query_params.get("include") == "events":
@@ -162,6 +163,8 @@ def _whole(request: Request, text: Text) -> str:
 def _session(request: Request) -> Session:
     """The session of the path, as it is or as it stood after its event `?version=`."""
     session_id = request.path_params["id"]
+    if kind_of(session_id) not in KINDS:
+        raise Unknown(f"There is no session {session_id!r}.")
     version = number(request, "version", least=1)
     found = system(request).sessions.get(session_id, version)
     if found is None:

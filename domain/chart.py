@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from statemachine import StateChart
+from statemachine.callbacks import CallbackSpec
 from statemachine.state import State
 
 from domain.base import Refused
@@ -49,9 +50,9 @@ class Table:
         if state.states or state.parallel:
             raise TypeError(f"{self.chart.__name__}.{state.id}: only flat charts can be read")
         for transition in state.transitions:
-            guards = [spec for spec in transition.cond if isinstance(spec.func, str)]
+            guards = [spec for spec in transition.cond if _names(spec)]
             if len(guards) != len(list(transition.cond)) or len(guards) > 1 or not transition.event:
-                raise TypeError(f"{self.chart.__name__}.{state.id}: one guard, given by its name, and one event")
+                raise TypeError(f"{self.chart.__name__}.{state.id}: at most one guard, given by its name, and an event")
             edge = Edge(transition.target.id, str(guards[0].func) if guards else None)
             for event in transition.event.split():
                 self._edges[state.id, event] = (*self._edges.get((state.id, event), ()), edge)
@@ -76,3 +77,8 @@ class Table:
         if target is None:
             raise Refused(sentence, allowed=self.allowed(state, guard))
         return target
+
+
+def _names(guard: CallbackSpec) -> bool:
+    """Whether it is a plain name that has to hold: no function, no expression, not negated (`unless`)."""
+    return isinstance(guard.func, str) and guard.func.isidentifier() and guard.expected_value is True

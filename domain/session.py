@@ -6,7 +6,20 @@ from typing import Generic, NamedTuple, Self, TypeVar
 
 from domain.base import Blob, Command, DomainEvent, Refused, Text, Usage, Value
 from domain.budget import Spent, add
-from domain.turns import Settled, TurnAnswered, TurnCancelled, TurnFailed, TurnRequested, Work
+from domain.turns import (
+    AgentSessionsCleared,
+    RecordReply,
+    Settled,
+    TurnAnswered,
+    TurnCancelled,
+    TurnFailed,
+    TurnRequested,
+    Work,
+)
+
+
+class Moved(Refused):
+    """The workspace has moved on while this turn ran; its changes have to be merged first, then recorded."""
 
 
 class Outstanding(Value):
@@ -18,6 +31,7 @@ class Outstanding(Value):
     role: str
     phase: str | None = None
     round: int | None = None
+    lane: int = 0
     requested_at: int
 
     def settled(self) -> dict[str, str]:
@@ -58,12 +72,22 @@ class Session(Value):
         """Whether nothing more happens unless a person says so."""
         raise NotImplementedError
 
-    def turn(self, turn_id: str) -> Outstanding:
+    def receipt(self) -> dict[str, object]:
+        """What the answer to a command says beyond id, kind, version and position."""
+        return {}
+
+    def turn(self, turn_id: str, *, allowed: tuple[str, ...] = ()) -> Outstanding:
         """The turn, while it is still waited for; Refused once it is settled (a late answer changes nothing)."""
         found = self.outstanding.get(turn_id)
         if found is None:
-            raise Refused(f"Turn {turn_id} is settled or was never requested; its answer changes nothing.")
+            sentence = f"Turn {turn_id} is settled or was never requested; its answer changes nothing."
+            raise Refused(sentence, allowed=allowed)
         return found
+
+    def accept_tree(self, command: RecordReply) -> None:
+        """Raises Moved where the changes were made from a state of the workspace that is no longer the recorded one."""
+        if command.tree is not None and command.base != self.tree:
+            raise Moved("Another turn has changed the workspace meanwhile.")
 
     def stamped(self, at: int, **changes: object) -> Self:
         """The session one event later."""
@@ -152,15 +176,15 @@ def evolve_turn(session: S, event: DomainEvent, at: int) -> S | None:
             )
         case TurnCancelled():
             return session.stamped(at, outstanding=_without(session.outstanding, event.turn_id))
+        case AgentSessionsCleared():
+            return session.stamped(at, agent_sessions={})
         case _:
             return None
 
 
 def spend(spent: Spent, usage: Usage, *, asked: bool) -> Spent:
-    """The sum after one more turn; commands that were run (nobody was asked) cost no tokens."""
-    if not asked:
-        return spent
-    unknown = int(usage.tokens is None and usage.cost_micros is None)
+    """The sum after one more turn; of commands that were run (nobody was asked) no report is missed."""
+    unknown = int(asked and usage.tokens is None and usage.cost_micros is None)
     return Spent(
         tokens=add(spent.tokens, usage.tokens),
         cost_micros=add(spent.cost_micros, usage.cost_micros),
@@ -172,6 +196,11 @@ def cancel_turns(draft: Draft[S], reason: str) -> None:
     """Every turn that is still waited for is called off; whoever works on it is stopped, its answer refused."""
     for turn in tuple(draft.session.outstanding.values()):
         draft.record(cancelled(turn, reason))
+
+
+def clear_agents(draft: Draft[S], reason: str) -> None:
+    """The decision to end the agents' conversations is an event, made in this one place (K-10)."""
+    draft.record(AgentSessionsCleared(agent_sessions=draft.session.agent_sessions, reason=reason))
 
 
 def cancelled(turn: Outstanding, reason: str) -> Settled:
@@ -186,6 +215,7 @@ def _outstanding(event: TurnRequested, at: int) -> Outstanding:
         role=event.role,
         phase=event.phase,
         round=event.round,
+        lane=event.lane,
         requested_at=at,
     )
 

@@ -4,12 +4,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from domain import turns
+from domain import channel, turns
 from domain.base import Blob, Command, DomainEvent, Unknown
 from domain.delivery import decide as delivery_decide
 from domain.delivery import events as delivery_events
 from domain.delivery import state as delivery_state
-from domain.delivery.commands import CancelDelivery, StartDelivery
+from domain.delivery.commands import CancelDelivery
+from domain.orchestration import decide as orchestration_decide
+from domain.orchestration import events as orchestration_events
+from domain.orchestration import state as orchestration_state
+from domain.orchestration.commands import ResetOrchestration
 from domain.session import Draft, Moment, Session
 
 
@@ -21,8 +25,8 @@ class Kind:
     decide: Callable[[Any, Command], None]
     evolve: Callable[[Any, DomainEvent, Moment], Any]
     available: Callable[[Any], tuple[str, ...]]
-    start: type[Command]
-    cancel: type[Command]
+    cancel: Callable[[str], Command]
+    """The command that ends a session of this kind at once, for a reason."""
 
 
 KINDS: dict[str, Kind] = {
@@ -33,23 +37,50 @@ KINDS: dict[str, Kind] = {
             decide=delivery_decide.decide,
             evolve=delivery_state.evolve,
             available=delivery_decide.available,
-            start=StartDelivery,
-            cancel=CancelDelivery,
+            cancel=lambda reason: CancelDelivery(reason=reason),
+        ),
+        Kind(
+            name="orchestration",
+            decide=orchestration_decide.decide,
+            evolve=orchestration_state.evolve,
+            available=orchestration_decide.available,
+            cancel=lambda reason: ResetOrchestration(reason=reason or "cancelled"),
         ),
     )
 }
 
-TOPICS: dict[str, type[DomainEvent]] = {
-    event.TOPIC: event
-    for event in (
-        turns.TurnRequested,
-        turns.TurnAnswered,
-        turns.TurnFailed,
-        turns.TurnCancelled,
-        *delivery_events.EVENTS,
-    )
-}
+CHANNEL = Kind(
+    name="channel",
+    decide=channel.decide,
+    evolve=channel.evolve,
+    available=channel.available,
+    cancel=lambda _: channel_refuses(),
+)
+"""Not a session that anybody starts or sees, but a stream like theirs."""
+
+_ALL = KINDS | {CHANNEL.name: CHANNEL}
+
+
+def channel_refuses() -> Command:
+    raise Unknown("A channel cannot be cancelled.")
+
+
+EVENTS: tuple[type[DomainEvent], ...] = (
+    *turns.EVENTS,
+    *delivery_events.EVENTS,
+    *orchestration_events.EVENTS,
+    *channel.EVENTS,
+)
+
+TOPICS: dict[str, type[DomainEvent]] = {event.TOPIC: event for event in EVENTS}
 """Every event there is, by the name it has in the log. A name is never reused and never resolved in another way."""
+
+
+def _all(kind: str) -> Kind:
+    found = _ALL.get(kind)
+    if found is None:
+        raise Unknown(f"There is no kind of session called {kind!r}.")
+    return found
 
 
 def event_class(topic: str) -> type[DomainEvent]:
@@ -71,15 +102,15 @@ class Decision:
 
 def carry_out(kind: str, session: Session | None, command: Command, moment: Moment) -> Decision:
     """Decide a command on a session (None: it does not exist yet). Raises Refused; changes nothing itself."""
-    draft: Draft[Session] = Draft(evolve=KINDS[kind].evolve, moment=moment, before=session)
-    KINDS[kind].decide(draft, command)
+    draft: Draft[Session] = Draft(evolve=_all(kind).evolve, moment=moment, before=session)
+    _all(kind).decide(draft, command)
     blobs = {blob.digest: blob for blob in (*command.blobs, *draft.blobs)}
     return Decision(events=tuple(draft.events), blobs=tuple(blobs.values()), session=draft.session)
 
 
 def fold(kind: str, history: Iterable[tuple[DomainEvent, Moment]], session: Session | None = None) -> Session | None:
     """The session that a history makes, going on from `session` if given."""
-    evolve = KINDS[kind].evolve
+    evolve = _all(kind).evolve
     for event, moment in history:
         session = evolve(session, event, moment)
     return session
@@ -87,4 +118,4 @@ def fold(kind: str, history: Iterable[tuple[DomainEvent, Moment]], session: Sess
 
 def available(session: Session) -> tuple[str, ...]:
     """The doors that are open to a person now."""
-    return KINDS[session.kind].available(session)
+    return _all(session.kind).available(session)

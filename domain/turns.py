@@ -33,6 +33,10 @@ class TurnRequested(DomainEvent):
     prompt: str = Field(default="", description="name of the prompt, its version behind an @")
     context: dict[str, Text] = Field(default_factory=dict, description="what fills the prompt's places")
     reads: str = Field(default="text", description="the kind of reply expected (`domain/replies`)")
+    expects: tuple[str, ...] = Field(default=(), description="the agents whom a judge has to judge")
+    lane: Count = Field(
+        default=0, description="which folder: agents that work at once have their own"
+    )
     access: Access = "none"
     ordinal: Count = Field(default=0, description="how many turns this agent had in this session before")
     role_ordinal: Count = Field(default=0, description="how many turns this role had in this session before")
@@ -76,6 +80,23 @@ class TurnCancelled(Settled):
     reason: str
 
 
+class AgentSessionsCleared(DomainEvent):
+    """The conversations that agents kept to be resumed are over; who keeps something for one may drop it (S1 §1.2)."""
+
+    TOPIC: ClassVar[str] = "session.agent_sessions_cleared"
+    agent_sessions: dict[str, str] = Field(default_factory=dict, description="the handles, by agent")
+    reason: str
+
+
+EVENTS: tuple[type[DomainEvent], ...] = (
+    TurnRequested,
+    TurnAnswered,
+    TurnFailed,
+    TurnCancelled,
+    AgentSessionsCleared,
+)
+
+
 class RecordReply(Command):
     """An agent's answer, or its failure, for the attempt that holds the lease."""
 
@@ -88,6 +109,7 @@ class RecordReply(Command):
     agent_session: str | None = None
     files: tuple[str, ...] = ()
     patch: Text | None = None
+    base: str | None = Field(default=None, description="the state of the workspace that `tree` was made from")
     tree: str | None = None
     slot: int = 0
     failure: Failure | None = None

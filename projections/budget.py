@@ -52,11 +52,13 @@ def _limit(db: Database, session_id: str, limits: Limits) -> None:
 
 
 def _snapshot(db: Database, recorded: Recorded, event: DeliveryEvent) -> None:
-    """What has been used so far and what the limits are comes from the events before."""
+    """What is used and allowed comes from the events before; of a session whose start is unreadable there is none."""
     state = db.execute(
         "SELECT max_iterations, max_minutes, tokens, cost_micros, unknown_turns FROM budget_state WHERE session_id = ?",
         (recorded.session_id,),
     ).fetchone()
+    if state is None:
+        return
     db.execute(
         "INSERT INTO budget VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (

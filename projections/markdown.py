@@ -5,19 +5,27 @@ What agents say is hostile input (behaviour §1.12: a `## ` or a `|` of theirs c
 
 import re
 
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b]*+(?:\x07|\x1b\\)?|[@-Z\\^_])")
+_ANSI = re.compile(r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]|\x1b(?:\][^\x07\x1b]*+(?:\x07|\x1b\\)?|[@-Z\\^_])")
 _BREAKS = re.compile(r"\r\n?|[\v\f\x85\u2028\u2029]")
 _UNSEEN = re.compile(
     r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
 )
 """Control characters but tab and line feed; marks that turn the direction of writing; invisible tags."""
 
-_LEADING = re.compile(r"(?m)^([ \t]*+)(?=#|`{3}|~{3}|[-=*_](?:[ \t]*+[-=*_])*+[ \t]*+$|\||\[[^\]\n]*\]:)")
+_LEADING = re.compile(
+    r"""^((?:[ \t]*+(?:> | [-+*](?=[ \t]) | \d{1,9}[.)](?=[ \t])))*+ [ \t]*+)  # inside whatever lists and quotes
+        (?=\# | `{3} | ~{3} | \| | \[[^]\n]*]: | [-=*_:|](?:[ \t]*+[-=*_:|])*+ [ \t]*+$)""",
+    re.MULTILINE | re.VERBOSE,
+)
+"""Where a line would begin a heading, fence, table, definition, or a rule (which makes a heading of the line above)."""
+
 _INSIDE = re.compile(r"<(?=[A-Za-z/!?])|(?<=!)\[")
 
 
 def plain(words: str) -> str:
     """The words without terminal control, invisible or direction-turning characters; lines end in a line feed."""
+    if words.isascii() and words.isprintable():
+        return words
     return _UNSEEN.sub("", _BREAKS.sub("\n", _ANSI.sub("", words)))
 
 
@@ -32,13 +40,18 @@ def shortened(words: str, limit: int) -> str:
 
 
 def neutral(words: str) -> str:
-    """Plain words of any number of lines that open no block of Markdown but paragraphs, lists and quotes."""
+    """Plain words of any number of lines that open no block but paragraphs, lists, quotes and indented code."""
     return _INSIDE.sub(r"\\\g<0>", _LEADING.sub(r"\1\\", plain(words)))
+
+
+def inline(words: str, limit: int) -> str:
+    """At most `limit` characters for the inside of a line of ours."""
+    return _INSIDE.sub(r"\\\g<0>", one_line(words, limit))
 
 
 def cell(words: str) -> str:
     """A cell of a table."""
-    return neutral(one_line(words, 200)).replace("\\|", "|").replace("|", "\\|")
+    return inline(words, 200).replace("|", "\\|")
 
 
 def code(words: str) -> str:

@@ -33,7 +33,7 @@ SCHEMA = (
     "CREATE INDEX IF NOT EXISTS overview_kind ON overview (kind, created)",
     "CREATE INDEX IF NOT EXISTS overview_status ON overview (status, created)",
     "CREATE INDEX IF NOT EXISTS overview_both ON overview (kind, status, created)",
-    "CREATE INDEX IF NOT EXISTS overview_waiting ON overview (waiting, created)",
+    "CREATE INDEX IF NOT EXISTS overview_waiting ON overview (created) WHERE waiting IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS overview_parent ON overview (parent, created)",
     "CREATE TABLE IF NOT EXISTS overview_labels (label TEXT NOT NULL, created BIGINT NOT NULL,"
     " PRIMARY KEY (label, created))",
@@ -115,7 +115,7 @@ def _follow_turns(db: Database, recorded: Recorded) -> None:
 def _changes(event: DomainEvent) -> dict[str, Any]:
     """The columns that an event changes, beside those that every event does."""
     changes: dict[str, Any] = {}
-    if isinstance(event, Transition):
+    if isinstance(event, Transition) and not isinstance(event, PhaseStarted):  # a phase starts in what runs already
         changes = {"status": status(event.state), "waiting": "budget" if event.state == "exhausted" else None}
     match event:
         case PhaseStarted(phase=phase) if phase:

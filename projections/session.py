@@ -8,6 +8,8 @@ from typing import Any
 from domain.delivery.chart import PHASES
 from domain.delivery.state import Delivery
 from domain.instant import iso
+from domain.orchestration.state import Orchestration
+from domain.phases import phase_name
 from domain.record import Recorded, kind_of
 from domain.session import Outstanding, Session
 from domain.sessions import fold
@@ -33,6 +35,8 @@ def view(session: Session) -> dict[str, Any]:
     match session:
         case Delivery():
             return _common(session, session.status, session.task) | _delivery(session)
+        case Orchestration():
+            return _common(session, session.status, session.prompt) | _orchestration(session)
         case _:
             return _common(session, session.state, "")
 
@@ -84,6 +88,37 @@ def _delivery(delivery: Delivery) -> dict[str, Any]:
         "artifactRefs": {phase: delivery.artifact_refs[phase] for phase in PHASES if phase in delivery.artifact_refs},
         "feedback": delivery.feedback.head or None,
         "finalSummary": delivery.final_summary,
+    }
+
+
+def _orchestration(session: Orchestration) -> dict[str, Any]:
+    return {
+        "prompt": session.prompt,
+        "mode": session.mode,
+        "triage": {"orchestrate": session.triage.orchestrate, "signals": list(session.triage.signals)},
+        "employees": [{"name": employee.name, "role": employee.role} for employee in session.employees],
+        "plan": session.plan.head if session.plan else None,
+        "planVersion": session.plan_version,
+        "round": session.round,
+        "maxRounds": session.max_rounds,
+        "lastRound": session.last_round,
+        "agents": [_agent(session, index) for index in range(len(session.agents))],
+        "summary": session.summary.head if session.summary else None,
+        "reason": session.partial_reason,
+        "warnings": list(session.warnings),
+    }
+
+
+def _agent(session: Orchestration, index: int) -> dict[str, Any]:
+    """One row of the seeds' Agent Status Matrix (§1.12); completed wins over paused."""
+    agent = session.agents[index]
+    paused = session.status == "checkpoint" and agent.checkpointed and not agent.completed
+    status = "completed" if agent.completed else "paused" if paused else "active"
+    return agent.model_dump(mode="json", by_alias=True) | {
+        "status": status,
+        "gate": {"completed": "✅ 완료", "paused": "⏸ checkpoint", "active": "⏳ 진행 중"}[status],
+        "phaseName": phase_name(agent.current_phase),
+        "agentSession": session.agent_sessions.get(agent.agent),
     }
 
 

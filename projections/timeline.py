@@ -14,7 +14,7 @@ SCHEMA = (
     "CREATE TABLE IF NOT EXISTS timeline (session_id TEXT NOT NULL, version BIGINT NOT NULL, position BIGINT NOT NULL,"
     " at BIGINT NOT NULL, type TEXT NOT NULL, actor TEXT NOT NULL, role TEXT NOT NULL, phase TEXT, iteration BIGINT,"
     " turn_id TEXT, message TEXT NOT NULL, highlight INTEGER NOT NULL, PRIMARY KEY (session_id, version))",
-    "CREATE INDEX IF NOT EXISTS timeline_turns ON timeline (session_id, turn_id)",
+    "CREATE INDEX IF NOT EXISTS timeline_turns ON timeline (session_id, turn_id) WHERE turn_id IS NOT NULL",
 )
 LONGEST_MESSAGE = 2_000
 DEFAULT_LIMIT, MOST = 500, 1_000

@@ -6,7 +6,6 @@ made of the rows up to N.
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from domain.base import DomainEvent, Text
 from domain.delivery.chart import PHASES, status
@@ -32,7 +31,7 @@ from domain.delivery.events import (
 from domain.instant import iso
 from domain.record import Recorded
 from domain.turns import Settled, TurnAnswered, TurnCancelled, TurnFailed, TurnRequested
-from projections.markdown import cell, code, item, neutral, one_line, plain, quote, shortened
+from projections.markdown import cell, code, inline, item, neutral, plain, quote, shortened
 from projections.ports import Database, Projection
 
 SCHEMA = (
@@ -78,7 +77,7 @@ def _rows(db: Database, recorded: Recorded) -> Iterator[Row]:
 
 
 def _started(recorded: Recorded, event: SessionStarted) -> Iterator[Row]:
-    yield "task", one_line(event.task, TITLE)
+    yield "task", inline(event.task, TITLE)
     yield "created", iso(recorded.at)
     yield "iterations", f"0/{event.limits.max_iterations}"
     yield "criteria", "\n".join(f"- {cell(step.stage)}: {code(step.command)}" for step in event.steps)
@@ -155,11 +154,15 @@ def _extended(db: Database, recorded: Recorded, event: BudgetExtended) -> Iterat
     yield "log", f"### Budget extended by {words}\n\n{item('Reason', event.why, limit=RESULT)}"
     yield "iterations", f"{event.iteration}/{event.limits.max_iterations}"
     yield "summary", ""
-    latest = _latest(_read(db, recorded.session_id, recorded.version))
-    for phase in PHASES:
-        word, iteration = json.loads(latest[f"phase:{phase}"])
+    marks = db.execute(
+        f"SELECT section, body FROM worklog WHERE session_id = ? AND section IN ({', '.join('?' * len(PHASES))})"
+        " ORDER BY version, ordinal",
+        (recorded.session_id, *(f"phase:{phase}" for phase in PHASES)),
+    ).fetchall()
+    for section, body in dict(marks).items():
+        word, iteration = json.loads(body)
         if word == "skipped":
-            yield _mark(phase, "pending", iteration)
+            yield section, json.dumps(["pending", iteration])
 
 
 def _commands(report: Text) -> Iterator[str]:
@@ -207,12 +210,11 @@ WORKLOG = Projection(name="worklog", tables=("worklog", "worklog_turns"), schema
 
 
 def render(db: Database, session_id: str, upto_version: int | None = None) -> str | None:
-    """The worklog as it stood after event `upto_version` (now, if not given); None if there is no such session."""
+    """The worklog as it stood after event `upto_version` (now, if not given); None if no session began there."""
     rows = _read(db, session_id, 2**62 if upto_version is None else upto_version)
-    if not rows:
+    latest = dict(rows)
+    if "task" not in latest:
         return None
-    latest = _latest(rows)
-    summary = latest.get("summary", "")
     parts = [
         f"# Work Log: {latest['task']}\n- Created: {latest['created']}\n- Status: {latest['status']}\n"
         f"- Iterations: {latest['iterations']}",
@@ -220,7 +222,7 @@ def render(db: Database, session_id: str, upto_version: int | None = None) -> st
         f"## Verification Criteria\n\n{latest.get('criteria') or WAITING}",
         f"## Phase Status Matrix\n\n{_matrix(latest)}",
         "\n\n".join(["## Execution Log", *_log(rows)]),
-        f"## Final Summary\n\n{_summary(summary)}",
+        f"## Final Summary\n\n{_summary(latest.get('summary', ''))}",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -233,20 +235,12 @@ def _read(db: Database, session_id: str, upto: int) -> list[Row]:
     return [(section, body) for section, body in rows]
 
 
-def _latest(rows: Iterable[Row]) -> dict[str, str]:
-    return dict(rows)
-
-
 def _matrix(latest: dict[str, str]) -> str:
     lines = ["| Phase | Status | Iteration |", "|---|---|---|"]
     for phase in PHASES:
-        word, iteration = _marked(latest, phase)
+        word, iteration = json.loads(latest[f"phase:{phase}"])
         lines.append(f"| {phase} | {word} | {iteration or '-'} |")
     return "\n".join(lines)
-
-
-def _marked(latest: dict[str, str], phase: str) -> Any:
-    return json.loads(latest[f"phase:{phase}"])
 
 
 def _log(rows: Iterable[Row]) -> list[str]:

@@ -11,15 +11,16 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Final, NamedTuple
 
-from cyclopts import App, CycloptsError, Group
+from cyclopts import App, CycloptsError, Group, Parameter
 
 from api.cli import exits
-from api.cli.terminal import paint, say
+from api.cli.terminal import paint, say, visible
 from domain.base import HansardError, Invalid
 
 WORK: Final = Group("Work", sort_key=1)
 READ: Final = Group("Read", sort_key=2)
 CARE: Final = Group("Serve and take care", sort_key=3)
+OTHER: Final = Group("Options", sort_key=4)
 
 HELP: Final = """The official record of what a team of coding agents does.
 
@@ -60,8 +61,8 @@ COMMANDS: Final = (
 )
 
 
-def program() -> App:
-    """The command line, with nothing imported that it may not need."""
+def program(called: str = "") -> App:
+    """The command line, with nothing imported that it may not need; the command that is `called` tells more itself."""
     app = App(
         name="hansard",
         help=HELP,
@@ -69,19 +70,27 @@ def program() -> App:
         help_format="markdown",
         version=lambda: version("hansard"),
         suppress_keyboard_interrupt=False,
+        default_parameter=Parameter(negative=(), show_default=False),
     )
-    for listed in COMMANDS:
-        app.command(f"api.cli.{listed.place}", name=listed.name, group=listed.group, help=listed.help)
-    app.register_install_completion_command(
-        name="--install-completion", help="Install shell completion for bash, zsh or fish."
-    )
+    for place, listed in enumerate(COMMANDS):
+        line = None if listed.name == called else listed.help
+        app.command(f"api.cli.{listed.place}", name=listed.name, group=listed.group, help=line, sort_key=place)
+    completion = "Install shell completion for bash, zsh or fish."
+    app.register_install_completion_command(name="--install-completion", help=completion, group=OTHER)
+    for flag in ("--help", "--version"):
+        app[flag].group = OTHER
     return app
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Carry out a command line (default: this process's); the exit code."""
     _prepare()
-    words = list(sys.argv[1:] if argv is None else argv)
+    return carry_out(sys.argv[1:] if argv is None else argv)
+
+
+def carry_out(argv: Sequence[str]) -> int:
+    """The same inside a process that has its own signals, streams and log."""
+    words = list(argv)
     try:
         return _call(words)
     except CycloptsError as error:
@@ -104,20 +113,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _call(words: list[str]) -> int:
     if any("\ud800" <= character <= "\udfff" for word in words for character in word):
         return _complain("The arguments are not valid UTF-8.", code=exits.USAGE)
-    answer = program()(words, exit_on_error=False, print_error=False, result_action="return_value")
+    answer = program(next(iter(words), ""))(words, exit_on_error=False, print_error=False, result_action="return_value")
     return answer if isinstance(answer, int) else exits.OK
 
 
 def _prepare() -> None:
     """Ends like Ctrl-C when told to end; UTF-8 whatever the locale; the log's own warnings on one line each."""
-    for name in ("SIGTERM", "SIGHUP"):
-        signal.signal(getattr(signal, name), lambda *_: signal.raise_signal(signal.SIGINT))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # under nohup it is not
+            signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     handler = logging.StreamHandler()
     if not os.environ.get("HANSARD_DEBUG"):
-        handler.setFormatter(_OneLine("hansard: %(levelname)s: %(message)s"))
+        handler.setFormatter(_OneLine())
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
 
 
@@ -126,8 +136,8 @@ class _OneLine(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         error = record.exc_info[1] if record.exc_info else None
-        words = f"{record.levelname.lower()}: {record.getMessage()}"
-        return f"{words}: {type(error).__name__}: {error}" if error else words
+        words = f"hansard: {record.levelname.lower()}: {record.getMessage()}"
+        return visible(f"{words}: {type(error).__name__}: {error}" if error else words)
 
 
 def _named(words: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from urllib.parse import quote, urlsplit
 
 from cyclopts import Group, Parameter
@@ -26,8 +26,15 @@ _DIRECT_POLL: Final = 0.12
 _SERVER_POLL: Final = 0.25
 _SECONDS: Final = 30.0
 _LARGEST_PAGE: Final = 200
+_SEARCHED: Final = 10_000
+"""Sessions among which a beginning of an id is looked for, the newest ones."""
+
+Use = Literal["read", "start", "work"]
+"""What a log is opened for: reading and telling sessions; starting one, which takes a team; working on turns too."""
 
 WHERE: Final = Group("Which log", sort_key=90)
+TEAM: Final = "The team file. HANSARD_TEAM; without one the scripted example team answers."
+TeamFile = Annotated[Path | None, Parameter(group=WHERE, help=TEAM)]
 
 
 @Parameter(name="*", group=WHERE)
@@ -39,8 +46,6 @@ class Where:
     """Ask the server at this address instead of opening the log here. HANSARD_SERVER; its key: HANSARD_API_KEY."""
     database: str | None = None
     """The log: a file, or sqlite:///path. HANSARD_DATABASE; else a file in your data directory."""
-    team: Path | None = None
-    """The team file. HANSARD_TEAM; without one the scripted example team answers."""
 
     def address(self) -> str | None:
         """The server to ask, None for working on the log directly. A flag beats the environment."""
@@ -53,20 +58,20 @@ class Where:
             raise Failed(f"{address!r} is no server address: http://host:port was expected.", code=exits.USAGE)
         return address
 
-    def settings(self, **more: object) -> "Settings":
+    def settings(self, **more: Any) -> "Settings":
         """The environment's settings with these flags over them."""
         from pydantic import ValidationError
 
         from api.settings import Settings
 
         database = None if self.database is None else _url(self.database)
-        flags = {"database": database, "team": self.team, **more}
+        given: dict[str, Any] = {"database": database, **more}
+        flags = {name: value for name, value in given.items() if value is not None}
         try:
-            return Settings(**{name: value for name, value in flags.items() if value is not None})
+            return Settings(**flags)
         except ValidationError as error:
             found = error.errors(include_url=False, include_input=False, include_context=False)
-            words = (f"{'.'.join(map(str, e['loc']))}: {e['msg'].removeprefix('Value error, ')}" for e in found)
-            raise Failed(*(f"Setting {sentence}." for sentence in words), code=exits.USAGE) from None
+            raise Failed(*(_setting(flags, e["loc"], e["msg"]) for e in found), code=exits.USAGE) from None
 
 
 HERE: Final = Where()
@@ -80,8 +85,7 @@ class Api:
         self.poll, self.system = poll, system
 
     async def get(self, path: str, **params: object) -> Json:
-        answer: Json = (await self._ask("GET", path, params=_said(params))).json()
-        return answer
+        return _object(await self._ask("GET", path, params=_said(params)))
 
     async def text(self, path: str, **params: object) -> str:
         return (await self._ask("GET", path, params=_said(params))).text
@@ -92,8 +96,7 @@ class Api:
             raise Failed("An idempotency key has 1 to 255 visible ASCII characters.", code=exits.USAGE)
         headers = {"Idempotency-Key": key, "If-Match": None if version is None else f'"{version}"'}
         sent = {name: value for name, value in headers.items() if value is not None}
-        answer: Json = (await self._ask("POST", path, json=_said(body), headers=sent)).json()
-        return answer
+        return _object(await self._ask("POST", path, json=_said(body), headers=sent))
 
     async def session(self, session_id: str, *, at: int | None = None) -> Json:
         """`{"session", "availableCommands", …}`"""
@@ -105,10 +108,11 @@ class Api:
         items: list[Json] = page["items"]
         return items
 
-    async def pages(self, path: str, *, limit: int, **filters: object) -> tuple[list[Json], str | None]:
+    async def pages(
+        self, path: str, *, limit: int, cursor: str | None = None, **filters: object
+    ) -> tuple[list[Json], str | None]:
         """Up to `limit` items over as many pages as that takes, and the cursor behind them."""
         found: list[Json] = []
-        cursor: str | None = None
         while len(found) < limit:
             size = min(limit - len(found), _LARGEST_PAGE)
             page = await self.get(path, limit=size, cursor=cursor, **filters)
@@ -136,24 +140,29 @@ def path_of(session_id: str) -> str:
 
 
 @asynccontextmanager
-async def connected(where: Where, *, work: bool = False) -> AsyncIterator[Api]:
-    """The API behind `where`. Opened directly, `work` lets this process take the turns that wait in the log."""
+async def connected(where: Where, use: Use = "read", *, team: Path | None = None) -> AsyncIterator[Api]:
+    """The API behind `where`; a server has its own team and workers, whatever the `use`."""
     from httpx2 import ASGITransport, AsyncClient, Timeout
 
     address = where.address()
     if address is not None:
-        key = os.environ.get("HANSARD_API_KEY")
+        key = os.environ.get("HANSARD_API_KEY", "").strip()
+        if not key.isascii():
+            raise Failed("HANSARD_API_KEY holds no key that `hansard key` made.", code=exits.NOT_ALLOWED)
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         async with AsyncClient(base_url=address, headers=headers, timeout=Timeout(_SECONDS)) as http:
             yield Api(http, poll=_SERVER_POLL)
         return
     from api.app import create_app
 
-    # Whoever may write the file needs no key to it.
-    app = create_app(where.settings().model_copy(update={"api_keys_file": None}), work=work)
-    async with app.router.lifespan_context(app), AsyncClient(
-        transport=ASGITransport(app=app), base_url="http://127.0.0.1"
-    ) as http:
+    settings = where.settings() if team is None else where.settings(team=team)
+    # Whoever may write the file needs no key to it; whoever only reads needs no team, and no word about a broken one.
+    spared = {"api_keys_file": None, **({"team": None} if use == "read" else {})}
+    app = create_app(settings.model_copy(update=spared), work=use == "work")
+    async with (
+        app.router.lifespan_context(app),
+        AsyncClient(transport=ASGITransport(app=app), base_url="http://127.0.0.1") as http,
+    ):
         yield Api(http, poll=_DIRECT_POLL, system=app.state.system)
 
 
@@ -164,8 +173,8 @@ async def resolve(api: Api, name: str) -> str:
         if not newest:
             raise Failed("There is no session yet.", code=exits.NOT_FOUND)
         return str(newest[0]["id"])
-    with suppress(_Unknown):
-        return str((await api.session(name))["session"]["id"])
+    if name and await _is_an_id(api, name):
+        return name
     ids = [str(item["id"]) for item in (await api.pages("/api/sessions", limit=_SEARCHED))[0]]
     found = [known for known in ids if name and (known.startswith(name) or known.partition("-")[2].startswith(name))]
     if len(found) == 1:
@@ -176,12 +185,39 @@ async def resolve(api: Api, name: str) -> str:
     raise Failed(f"There is no session {name!r}. `hansard list` shows which there are.", code=exits.NOT_FOUND)
 
 
+async def _is_an_id(api: Api, name: str) -> bool:
+    try:
+        await api.session(name)
+    except Failed as error:
+        if error.code != exits.NOT_FOUND:
+            raise
+        return False
+    return True
+
+
 def _said(values: Json) -> Json:
     return {name: value for name, value in values.items() if value is not None}
 
 
+def _setting(flags: Json, place: tuple[int | str, ...], message: str) -> str:
+    """What is wrong with a setting, by the name under which it was given."""
+    name = str(place[0]) if place else "settings"
+    spelt = f"--{name.replace('_', '-')}" if name in flags else f"HANSARD_{name.upper()}"
+    return f"{spelt}: {message.removeprefix('Value error, ')}."
+
+
 def _url(database: str) -> str:
     return database if "://" in database else f"sqlite:///{Path(database).expanduser().absolute()}"
+
+
+def _object(answer: "Response") -> Json:
+    try:
+        found = answer.json()
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise Failed(f"{answer.url} answers, but not as Hansard does.")
+    return found
 
 
 def _problem(answer: "Response") -> Failed:
@@ -195,6 +231,7 @@ def _problem(answer: "Response") -> Failed:
         return Failed(f"The server answered {answer.status_code} {answer.reason_phrase}.", code=code)
     errors = [e for e in found.get("errors") or () if isinstance(e, dict) and e.get("pointer")]
     if errors:
-        return Failed(str(found.get("title")) + ":", *(f"  {e['pointer']}: {e.get('detail')}" for e in errors), code=code)
+        sentences = (f"{e['pointer']}: {e.get('detail')}" for e in errors)
+        return Failed(f"{found.get('title')}:", *sentences, code=code)
     wait = answer.headers.get("Retry-After")
     return Failed(found["detail"], *([f"Try again in {wait} s."] if wait else []), code=code)

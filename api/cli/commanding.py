@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from api.cli import exits
-from api.cli.client import HERE, Json, Where, connected, path_of, resolve
+from api.cli.client import HERE, Json, TeamFile, Where, connected, path_of, resolve
 from api.cli.exits import Failed
 from api.cli.outcome import see_through
 from api.cli.reading import AsJson, Id
@@ -21,7 +21,7 @@ async def cancel(
     session: Id,
     /,
     *,
-    reason: str = _REASON,
+    reason: Annotated[str, Parameter(allow_leading_hyphen=True)] = _REASON,
     idempotency_key: Key = None,
     if_version: Version = None,
     json: AsJson = False,
@@ -45,16 +45,17 @@ async def extend(
     session: Id,
     /,
     *,
-    reason: str,
+    reason: Annotated[str, Parameter(allow_leading_hyphen=True)],
     iterations: int | None = None,
     minutes: int | None = None,
     tokens: int | None = None,
     cost_micros: int | None = None,
-    wait: Annotated[bool, Parameter(negative="")] = False,
+    wait: bool = False,
     idempotency_key: Key = None,
     if_version: Version = None,
     json: AsJson = False,
     where: Where = HERE,
+    team: TeamFile = None,
 ) -> int:
     """Give a session more budget; one that had run out goes on.
 
@@ -81,7 +82,7 @@ async def extend(
     }
     if all(amount is None for amount in amounts.values()):
         raise Failed("Say how much more: --iterations, --minutes, --tokens or --cost-micros.", code=exits.USAGE)
-    async with connected(where, work=wait) as api:
+    async with connected(where, "work" if wait else "read", team=team) as api:
         session_id = await resolve(api, session)
         path = f"{path_of(session_id)}/budget"
         before = int((await api.session(session_id))["session"]["version"])

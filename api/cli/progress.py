@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 MARKS: Final = {"completed": "✓", "running": "▶", "failed": "✗", "skipped": "–", "pending": "·"}
-_MARK_STYLES: Final = {"completed": "green", "running": "bold blue", "failed": "red", "skipped": "dim", "pending": "dim"}
+_MARK_STYLES: Final = {"completed": "green", "running": "bold blue", "failed": "red"}
 _REFRESH_SECONDS: Final = 1.0
 _QUIET: Final = frozenset({"delivery.phase_skipped", "delivery.artifact_created"})
 """Events that a live display already shows by other means."""
@@ -33,7 +34,7 @@ class Screen(Protocol):
 
 async def follow(api: Api, session_id: str, screen: Screen, *, after: int = 0) -> Json:
     """Show events behind version `after` as they come, until the session rests; the session as it is then."""
-    seen, session, asked = after, {}, 0.0
+    seen, session, asked = after, {}, -inf
     while True:
         events = await api.events(session_id, after=seen)
         if events:
@@ -101,7 +102,11 @@ class Live:
         self._session: Json | None = None
         self._at = monotonic()
         self._live = RichLive(
-            console=self._console, get_renderable=self._render, refresh_per_second=4, transient=True, redirect_stdout=False
+            console=self._console,
+            get_renderable=self._render,
+            refresh_per_second=4,
+            transient=True,
+            redirect_stdout=False,
         )
 
     def __enter__(self) -> "Live":
@@ -122,7 +127,9 @@ class Live:
             self._console.print(Text(f"{time}  ", style="dim") + words, overflow="ellipsis", no_wrap=True)
 
     def stands(self, session: Json) -> None:
-        self._session, self._at = session, monotonic()
+        if self._session is None or session["version"] != self._session["version"]:
+            self._at = monotonic()  # `elapsedMs` is as of the last event, so the clock runs on from there
+        self._session = session
 
     def _render(self) -> "RenderableType":
         if self._session is None:
@@ -135,11 +142,11 @@ def summary(session: Json, *, waited_ms: int = 0) -> "Text":
     """How a session stands: phases, iteration, what is left of the budget, who is at work."""
     from rich.text import Text
 
-    text = Text(no_wrap=True, overflow="ellipsis")
-    text.append(one_line(str(session.get("title") or session["id"])), style="bold")
+    text = Text()
+    text.append(one_line(str(session.get("title") or session["id"]))[:60], style="bold")
     text.append(f"  {session['status']}\n", style="dim")
     for phase, mark in (session.get("phaseStatuses") or {}).items():
-        text.append(f"{MARKS.get(mark, '?')} {phase}  ", style=_MARK_STYLES.get(mark, ""))
+        text.append(f"{MARKS.get(mark, '?')}{phase} ", style=_MARK_STYLES.get(mark, "dim"))
     text.append("\n" + "  ·  ".join([*standing(session, waited_ms=waited_ms), *_at_work(session)]))
     return text
 

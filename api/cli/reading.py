@@ -1,15 +1,17 @@
 """`list`, `show`, `events`, `worklog`: what the record says."""
 
-from typing import Annotated, Any, Final
+from collections.abc import Sequence
+from typing import Annotated, Final
 
 from cyclopts import Parameter
+from cyclopts.types import NonNegativeInt, PositiveInt
 
 from api.cli import exits
 from api.cli.client import HERE, Api, Json, Where, connected, path_of, resolve
 from api.cli.progress import MARKS, follow, line_of, standing
 from api.cli.terminal import local_time, put, put_document, put_json, put_json_line, put_pairs, put_table, say, visible
 
-AsJson = Annotated[bool, Parameter(negative="", help="Print what the API answers, as JSON.")]
+AsJson = Annotated[bool, Parameter(help="Print what the API answers, as JSON.")]
 Id = Annotated[str, Parameter(help="The session: its id, a unique beginning of it, or `latest`.")]
 At = Annotated[int | None, Parameter(help="As it stood after its N-th event.")]
 
@@ -22,7 +24,8 @@ async def list_sessions(
     status: str | None = None,
     q: Annotated[str | None, Parameter(alias="-q")] = None,
     label: str | None = None,
-    limit: int = 20,
+    limit: PositiveInt = 20,
+    cursor: str | None = None,
     json: AsJson = False,
     where: Where = HERE,
 ) -> int:
@@ -39,19 +42,22 @@ async def list_sessions(
     label
         Only those with this label.
     limit
-        At most so many.
+        At most so many (20).
+    cursor
+        Go on behind a list's `nextCursor`.
     """
     async with connected(where) as api:
-        items, cursor = await api.pages("/api/sessions", limit=limit, kind=kind, status=status, q=q, label=label)
+        filters = {"kind": kind, "status": status, "q": q, "label": label}
+        items, more = await api.pages("/api/sessions", limit=limit, cursor=cursor, **filters)
     if json:
-        put_json({"items": items, "nextCursor": cursor})
+        put_json({"items": items, "nextCursor": more})
         return exits.OK
     if not items:
-        say("No session fits." if any((kind, status, q, label)) else "No session yet. `hansard example` runs one.")
+        say("No session fits." if any(filters.values()) else "No session yet. `hansard example` runs one.")
         return exits.OK
     rows = [[str(i["id"]), str(i["status"]), local_time(i["updatedAt"]), str(i["title"])] for i in items]
     put_table(("SESSION", "STATUS", "UPDATED", "TITLE"), rows)
-    if cursor:
+    if more:
         say(f"These are the newest {len(items)}; --limit shows more.")
     return exits.OK
 
@@ -71,10 +77,10 @@ async def events(
     session: Id,
     /,
     *,
-    after: int = 0,
-    limit: int | None = None,
-    follow: Annotated[bool, Parameter(alias="-f", negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    after: NonNegativeInt = 0,
+    limit: PositiveInt | None = None,
+    follow: Annotated[bool, Parameter(alias="-f")] = False,
+    json: bool = False,
     where: Where = HERE,
 ) -> int:
     """List a session's events: version, time, type, words.
@@ -113,7 +119,7 @@ class _Printed:
     def __init__(self, *, json: bool) -> None:
         self._json = json
 
-    def happened(self, events: list[Json] | Any) -> None:
+    def happened(self, events: Sequence[Json]) -> None:
         for event in events:
             if self._json:
                 put_json_line(event)

@@ -1,7 +1,7 @@
 """`hansard run`: start a delivery and see it through."""
 
-import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -10,7 +10,7 @@ from cyclopts import Group, Parameter
 from cyclopts.types import ExistingDirectory
 
 from api.cli import exits
-from api.cli.client import HERE, Api, Json, Where, connected
+from api.cli.client import HERE, Api, Json, TeamFile, Where, connected
 from api.cli.exits import Failed
 from api.cli.listed import split
 from api.cli.outcome import see_through
@@ -22,7 +22,7 @@ PLACE = Group("Where the agents work", sort_key=20)
 
 async def run(
     *,
-    task: Annotated[str, Parameter(alias="-t")],
+    task: Annotated[str, Parameter(alias="-t", allow_leading_hyphen=True)],
     files: Annotated[list[str], Parameter(alias="-f")],
     test: str | None = None,
     validation_commands: Annotated[list[str] | None, Parameter(alias="--validate")] = None,
@@ -32,14 +32,15 @@ async def run(
     max_tokens: Annotated[int | None, Parameter(group=LIMITS)] = None,
     max_cost_micros: Annotated[int | None, Parameter(group=LIMITS)] = None,
     workspace: Annotated[ExistingDirectory | None, Parameter(group=PLACE)] = None,
-    fresh: Annotated[bool, Parameter(group=PLACE, negative="")] = False,
-    scenario: str | None = None,
+    fresh: Annotated[bool, Parameter(group=PLACE)] = False,
+    scenario: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     title: str | None = None,
     label: list[str] | None = None,
-    detach: Annotated[bool, Parameter(negative="")] = False,
+    detach: bool = False,
     idempotency_key: str | None = None,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: bool = False,
     where: Where = HERE,
+    team: TeamFile = None,
 ) -> int:
     """Let the team deliver a task: plan, design, implement, validate, review, until it holds or the budget is used up.
 
@@ -86,6 +87,7 @@ async def run(
     json
         Print the session as JSON at the end.
     """
+    folder = _workspace(workspace, fresh=fresh, server=where.address())
     body: Json = {
         "task": task,
         "filePaths": split(files),
@@ -100,15 +102,16 @@ async def run(
         "title": title,
         "labels": label,
         "origin": "cli",
-        "workspace": _workspace(workspace, fresh=fresh, server=where.address()),
+        "workspace": folder,
     }
-    async with connected(where, work=not detach) as api:
-        if scenario is None:
-            _introduce_team(api)
+    async with connected(where, "start" if detach else "work", team=team) as api:
         answer = await api.post("/api/sessions", body, key=idempotency_key)
+        say(f"Session {answer['sessionId']}")
+        say(f"Workspace: {_described(folder, asked=workspace is not None)}.")
+        if scenario is None and await _is_example(api):
+            say("No team file: the scripted example team answers and changes nothing. HANSARD_TEAM names yours.")
         if detach:
             return _started(api, answer, json=json)
-        say(f"Session {answer['sessionId']}")
         return await see_through(api, answer["sessionId"], json=json)
 
 
@@ -122,25 +125,37 @@ def _started(api: Api, answer: Json, *, json: bool) -> int:
     return exits.OK
 
 
-def _introduce_team(api: Api) -> None:
-    if api.system is not None and api.system.team.example:
-        say("No team file: the scripted example team answers and changes nothing. HANSARD_TEAM or --team names yours.")
+async def _is_example(api: Api) -> bool:
+    if api.system is not None:
+        return api.system.team.example
+    with suppress(Failed):  # a server that is not ready still starts sessions
+        return bool((await api.get("/readyz")).get("exampleTeam"))
+    return False
 
 
 def _workspace(asked: Path | None, *, fresh: bool, server: str | None) -> str | None:
-    """The folder named, else the repository we stand in, where whoever works can reach it; said on stderr."""
-    from adapters.workspace import is_repository
-
+    """The folder named, else the repository we stand in, where whoever works can reach it."""
     if asked is not None and fresh:
         raise Failed("Give --workspace or --fresh, not both.", code=exits.USAGE)
     if asked is not None:
         return str(asked.resolve())
     here = Path.cwd()
-    if fresh or (server is not None and not _same_machine(server)) or not is_repository(here):
-        say("Workspace: a fresh, empty folder.")
+    if fresh or (server is not None and not _same_machine(server)) or not _in_repository(here):
         return None
-    say(f"Workspace: a worktree of the repository at {here} (--fresh for an empty folder).")
     return str(here)
+
+
+def _described(folder: str | None, *, asked: bool) -> str:
+    if folder is None:
+        return "a fresh, empty folder"
+    if not _in_repository(Path(folder)):
+        return f"{folder}, worked in as it is"
+    hint = "" if asked else "; --fresh takes an empty folder instead"
+    return f"a worktree of the repository at {folder}{hint}"
+
+
+def _in_repository(folder: Path) -> bool:
+    return any((place / ".git").exists() for place in (folder, *folder.parents))
 
 
 def _same_machine(server: str) -> bool:
@@ -157,7 +172,7 @@ def _scenario(named: str | None) -> Json | None:
         raw = sys.stdin.buffer.read() if named == "-" else Path(named).expanduser().read_bytes()
         found = decode(raw)
     except OSError as error:
-        raise Failed(f"--scenario {named}: {error.strerror or os.strerror(error.errno or 0)}.", code=exits.USAGE) from None
+        raise Failed(f"--scenario {named}: {error.strerror}.", code=exits.USAGE) from None
     except Malformed as error:
         raise Failed(f"--scenario {named}: {error}", code=exits.USAGE) from None
     if not isinstance(found, dict):

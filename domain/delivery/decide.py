@@ -36,7 +36,7 @@ from domain.delivery.state import Delivery, evolve
 from domain.instant import iso
 from domain.replies.artifacts import PlanParts, plan_parts
 from domain.replies.reviewer import ReviewArtifact, review_artifact
-from domain.session import Draft, cancel_turns, cancelled, content
+from domain.session import Draft, Outstanding, cancel_turns, cancelled, clear_agents, content
 from domain.turns import Access, Failure, RecordReply, TurnAnswered, TurnFailed, TurnRequested, Work
 
 BUDGET_EXHAUSTED = "failed_budget_exhausted"
@@ -80,7 +80,8 @@ def decide(draft: DeliveryDraft, command: Command) -> None:
         case CancelDelivery():
             _cancel(draft, command)
         case _:
-            raise Refused(f"A delivery does not know the command {type(command).__name__}.")
+            allowed = available(draft.before) if draft.before else ()
+            raise Refused(f"A delivery does not know the command {type(command).__name__}.", allowed=allowed)
 
 
 def available(delivery: Delivery) -> tuple[str, ...]:
@@ -117,6 +118,9 @@ def _extend(draft: DeliveryDraft, command: ExtendBudget) -> None:
     delivery = draft.session
     sentence = f"The budget of a delivery that is {delivery.state} cannot be extended."
     target = _next(draft, "extend", sentence=sentence)
+    if not any((command.add_iterations, command.add_minutes, command.add_tokens, command.add_cost_micros)):
+        sentence = "An extension adds at least one of iterations, minutes, tokens or cost."
+        raise Refused(sentence, allowed=available(delivery))
     limits = delivery.budget.limits
     wider = limits.model_copy(
         update={
@@ -157,10 +161,10 @@ def _go_on(draft: DeliveryDraft, phase: Phase, iteration: int) -> None:
 
 
 def _stood_still(delivery: Delivery, at: int) -> int:
-    """The clock stands still while an exhausted delivery waits for a person, from its deadline at the latest."""
+    """The clock stands still while an exhausted delivery waits for a person, at the latest once its deadline passed."""
     if delivery.stopped_at is None:
         return 0
-    return at - min(delivery.stopped_at, delivery.budget.deadline_at)
+    return at - min(delivery.stopped_at, delivery.budget.deadline_at + 1)
 
 
 def _more(limit: int | None, extra: int | None) -> int | None:
@@ -171,7 +175,7 @@ def _more(limit: int | None, extra: int | None) -> int | None:
 
 
 def _record_reply(draft: DeliveryDraft, command: RecordReply) -> None:
-    turn = draft.session.turn(command.turn_id)
+    turn = _turn(draft, command.turn_id, "ask")
     phase = draft.session.phase
     common: dict[str, Any] = {
         **turn.settled(),
@@ -231,7 +235,7 @@ def _record_review(draft: DeliveryDraft, words: str) -> None:
 
 
 def _record_validation(draft: DeliveryDraft, command: RecordValidation) -> None:
-    turn = draft.session.turn(command.turn_id)
+    turn = _turn(draft, command.turn_id, "validate")
     common: dict[str, Any] = {**turn.settled(), "attempt": command.attempt}
     if command.failure is not None:
         draft.record(TurnFailed(failure=command.failure, seconds=command.seconds, **common))
@@ -259,7 +263,7 @@ def _record_validation(draft: DeliveryDraft, command: RecordValidation) -> None:
 
 
 def _record_package(draft: DeliveryDraft, command: RecordPackage) -> None:
-    turn = draft.session.turn(command.turn_id)
+    turn = _turn(draft, command.turn_id, "package")
     common: dict[str, Any] = {**turn.settled(), "attempt": command.attempt}
     if command.failure is not None:
         draft.record(TurnFailed(failure=command.failure, seconds=command.seconds, **common))
@@ -282,10 +286,12 @@ def _record_package(draft: DeliveryDraft, command: RecordPackage) -> None:
 
 def _expire(draft: DeliveryDraft, command: ExpireTurn) -> None:
     """The deadline holds inside a running turn too: the turn is stopped, its phase has failed."""
-    turn = draft.session.turn(command.turn_id)
+    turn = draft.session.turn(command.turn_id, allowed=available(draft.session))
+    phase = draft.session.phase
+    if phase == "packaging":
+        raise Refused("Handing over finished work has no deadline.", allowed=available(draft.session))
     if draft.at <= draft.session.budget.deadline_at:
         raise Refused("The deadline has not passed.", allowed=available(draft.session))
-    phase = draft.session.phase
     draft.record(cancelled(turn, "deadline"))
     draft.record(
         PhaseFailed(
@@ -464,6 +470,8 @@ def _skip_pending(draft: DeliveryDraft) -> None:
 
 def _finish(draft: DeliveryDraft, target: str, *, summary: str) -> None:
     outcome = {"success": "success", "cancelled": "cancelled"}.get(target, "failed")
+    if target != "exhausted" and draft.session.agent_sessions:
+        clear_agents(draft, outcome)
     draft.record(
         SessionFinished(
             message=summary,
@@ -476,6 +484,15 @@ def _finish(draft: DeliveryDraft, target: str, *, summary: str) -> None:
 
 
 # -- parts ---------------------------------------------------------------------------------------------------------
+
+
+def _turn(draft: DeliveryDraft, turn_id: str, work: Work) -> Outstanding:
+    """The turn that ends; only the outcome of its own kind of work ends it (a reply is no validation)."""
+    turn = draft.session.turn(turn_id, allowed=available(draft.session))
+    if turn.work != work:
+        sentence = f"Turn {turn_id} waits for an outcome of the work {turn.work!r}, not {work!r}."
+        raise Refused(sentence, allowed=available(draft.session))
+    return turn
 
 
 def _next(draft: DeliveryDraft, event: str, *, sentence: str) -> str:

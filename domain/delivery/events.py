@@ -141,7 +141,7 @@ class SessionFinished(Transition):
     final_summary: str
 
 
-EVENTS = (
+EVENTS: tuple[type[DomainEvent], ...] = (
     SessionStarted,
     PhaseStarted,
     PhaseCompleted,

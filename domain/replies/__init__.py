@@ -21,6 +21,7 @@ from domain.replies.discussion import (
 )
 from domain.replies.judge import Verdict, Verdicts, phases_completed, verdicts
 from domain.replies.planner import DirectAnswer, Plan, PlannedSubtask, direct_answer, subtasks
+from domain.replies.prose import without_json
 from domain.replies.reviewer import ReviewArtifact, ReviewIssue, review_artifact
 from domain.replies.shapes import wire
 from domain.replies.spoken import spoken
@@ -59,6 +60,7 @@ __all__ = [
     "spoken",
     "subtasks",
     "verdicts",
+    "without_json",
 ]
 
 

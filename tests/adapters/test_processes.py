@@ -179,8 +179,11 @@ DAEMONS = {
     "orphaned twice": "(setsid sh -c 'echo $$ > pid; exec sleep 600' &); until [ -s pid ]; do :; done; cat pid",
     "with other streams": "setsid sleep 600 < /dev/null > /dev/null 2>&1 & echo $!",
     "deaf": "(trap '' TERM HUP; setsid sh -c 'echo $$ > pid; sleep 600' &); until [ -s pid ]; do :; done; cat pid",
-    "in a group of its own, without its environment": "set -m; env -i sleep 600 & echo $!",
-    "already dead": "setsid true & echo $!; sleep 0.1",
+    "in a group of its own, without its environment": (
+        f'env -i {sys.executable} -c \'import os; os.setpgid(0, 0); print(os.getpid(), file=open("pid", "w"), '
+        'flush=True); os.execv("/bin/sleep", ["sleep", "600"])\' & until [ -s pid ]; do :; done; cat pid'
+    ),
+    "already dead": "setsid true & echo $!; exec sleep 0.1",
 }
 
 

@@ -1,8 +1,12 @@
 """Workspaces against real git: what goes in, what comes out, and what an agent cannot make us do (rule 7, S14)."""
 
+import contextlib
 import os
+import shutil
 import subprocess
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -31,7 +35,7 @@ def contents(folder: Path) -> dict[str, str]:
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
-        if ".git" in name.parts or (path.is_dir() and not path.is_symlink()):
+        if ".git" in name.parts or not (path.is_file() or path.is_symlink()):
             continue
         found[str(name)] = f"-> {path.readlink()}" if path.is_symlink() else path.read_text()
     return found
@@ -165,10 +169,9 @@ def test_a_detached_head_is_a_start_like_any_other(workspaces: Workspaces, sourc
     assert workspaces.open("s1", source).base() == git(source, "rev-parse", "HEAD").strip()
 
 
-@pytest.mark.parametrize("form", ["sha1", "sha256"])
-def test_a_repository_without_commits_starts_empty(workspaces: Workspaces, tmp_path: Path, form: str) -> None:
+def test_a_repository_without_commits_starts_empty(workspaces: Workspaces, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
-    git(tmp_path, "init", "-q", "-b", "main", f"--object-format={form}", str(empty))
+    git(tmp_path, "init", "-q", "-b", "main", str(empty))
     opened = workspaces.open("s1", empty)
     folder = opened.checkout(tree=None, slot=0)
     assert contents(folder) == {}
@@ -176,6 +179,20 @@ def test_a_repository_without_commits_starts_empty(workspaces: Workspaces, tmp_p
     state = opened.snapshot(folder, message="m", parent=opened.base())
     assert opened.publish(state, "work")
     assert git(empty, "show", "work:a") == "a"
+
+
+def test_a_repository_with_long_ids_works_like_any_other(workspaces: Workspaces, tmp_path: Path) -> None:
+    long = tmp_path / "long"
+    git(tmp_path, "init", "-q", "-b", "main", "--object-format=sha256", str(long))
+    git(long, "commit", "-q", "--allow-empty", "-m", "one")
+    opened = workspaces.open("s1", long)
+    folder = opened.checkout(tree=None, slot=0)
+    opened.write_files(folder, {"a": "a"})
+    state = opened.snapshot(folder, message="m", parent=opened.base())
+    assert len(state) == 64
+    assert git(folder, "status", "--porcelain") == "?? a\n"
+    assert opened.publish(state, "work")
+    assert git(long, "show", "work:a") == "a"
 
 
 def test_a_plain_folder_is_worked_in_where_it_is(workspaces: Workspaces, plain: Path) -> None:
@@ -208,6 +225,13 @@ def test_opening_again_finds_the_same_start(workspaces: Workspaces, source: Path
     assert workspaces.open("s2", source).base() != first.base()
 
 
+def test_many_may_open_the_same_session_at_once(workspaces: Workspaces, source: Path) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        opened = list(threads.map(lambda _: workspaces.open("s1", source), range(8)))
+    assert opened == [opened[0]] * 8
+    assert [path.name for path in opened[0].home.iterdir()] == ["repo.git"]
+
+
 def test_a_plain_folder_stays_one_when_somebody_makes_a_repository_in_it(workspaces: Workspaces, plain: Path) -> None:
     opened = workspaces.open("s1", plain)
     git(plain, "init", "-q")
@@ -216,12 +240,15 @@ def test_a_plain_folder_stays_one_when_somebody_makes_a_repository_in_it(workspa
 
 def test_what_cannot_be_opened_is_said(workspaces: Workspaces, source: Path, plain: Path, tmp_path: Path) -> None:
     workspaces.open("s1", plain)
-    with pytest.raises(WorkspaceError, match="Session s1 works on .*plain, not on .*the source"):
+    with pytest.raises(WorkspaceError, match=r"Session s1 works on .*plain, not on .*the source"):
         workspaces.open("s1", source)
-    with pytest.raises(WorkspaceError, match="The folder .*nowhere does not exist"):
+    with pytest.raises(WorkspaceError, match=r"The folder .*nowhere does not exist"):
         workspaces.open("s2", tmp_path / "nowhere")
     with pytest.raises(WorkspaceError, match="must be run in a work tree"):
         workspaces.open("s3", source / ".git")
+    (tmp_path / "file").touch()
+    with pytest.raises(WorkspaceError, match=r"Not a directory: .*file/s1"):
+        Workspaces(tmp_path / "file").open("s1", None)
     for name in ("", "..", "a/b", "-x", "x" * 200):
         with pytest.raises(WorkspaceError, match="cannot name a workspace"):
             workspaces.open(name, None)
@@ -686,15 +713,24 @@ def test_a_path_below_the_folder_is_normalised(path: str, normal: str) -> None:
     assert confine(path) == normal
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["", ".", "./", "/", "/etc/passwd", "//server/share", "..", "../a", "a/../../b", "a/..", "a\\b", "\\\\server\\x"]
-    + ["C:/x", "c:x", "a\0b", "a\nb", "a\x7f", "\ud800", ".git", ".git/config", "a/.GIT/hooks/x", ".Git", "git~1/x"]
-    + [".git./x", ".git /x", ".git::$INDEX_ALLOCATION/x", ".g\u200cit/config", "x" * 256, "a/" * 3000 + "a"],
-)
+ESCAPES = [
+    *("", ".", "./", "/", "/etc/passwd", "//server/share", "..", "../a", "a/../../b", "a/..", "a\\b", "\\\\server\\x"),
+    *("C:/x", "c:x", "a\0b", "a\nb", "a\x7f", "\ud800", ".git", ".git/config", "a/.GIT/hooks/x", ".Git", "git~1/x"),
+    *(".git./x", ".git /x", ".git::$INDEX_ALLOCATION/x", ".g\u200cit/config"),
+]
+
+
+@pytest.mark.parametrize("path", ESCAPES, ids=ascii)
 def test_a_path_that_escapes_is_refused(path: str) -> None:
     with pytest.raises(WorkspaceError):
         confine(path)
+
+
+def test_a_path_that_is_too_long_is_refused() -> None:
+    for path in ("x" * 256, "한" * 86, "a/" * 3000 + "a"):
+        with pytest.raises(WorkspaceError, match="is too long for a path"):
+            confine(path)
+    assert confine("한" * 85) == "한" * 85
 
 
 def test_files_are_written_below_the_folder_and_keep_their_mode(of_git: Workspace) -> None:
@@ -717,7 +753,8 @@ def test_files_are_written_below_the_folder_and_keep_their_mode(of_git: Workspac
         ("leaf", "'leaf' is not a plain file"),
         ("dangling", "'dangling' is not a plain file"),
         ("src", "'src' is not a plain file"),
-        ("a.txt/x", "'a.txt' is not a folder of the workspace's own"),
+        (".gitignore/x", "'.gitignore' is not a folder of the workspace's own"),
+        ("a.txt/x", "'a.txt' cannot be a file and a folder"),
         ("new/x", "'new' cannot be a file and a folder"),
         ("./new", "The same file is given twice"),
     ],
@@ -728,18 +765,45 @@ def test_when_one_path_is_not_allowed_nothing_is_written(
     outside = tmp_path / "outside"
     write(outside, {"file": "precious"})
     folder = of_git.checkout(tree=None, slot=0)
-    for name, target in (
-        ("out", outside),
-        ("src/out", outside),
-        ("leaf", outside / "file"),
-        ("dangling", outside / "n"),
-    ):
-        (folder / name).symlink_to(target)
+    for name, target in (("out", ""), ("src/out", ""), ("leaf", "file"), ("dangling", "none")):
+        (folder / name).symlink_to(outside / target)
     before = contents(folder)
     with pytest.raises(WorkspaceError, match=sentence):
         of_git.write_files(folder, {"a.txt": "changed", "new": "new", path: "evil"})
     assert contents(folder) == before
     assert contents(outside) == {"file": "precious"}
+
+
+def test_a_folder_that_keeps_turning_into_a_link_leads_nowhere(of_git: Workspace, tmp_path: Path) -> None:
+    """S14: the check and the writing are not one step, so the writing itself must not follow."""
+    outside, now = tmp_path / "outside", of_git.checkout(tree=None, slot=0) / "now"
+    outside.mkdir()
+    stop = threading.Event()
+
+    def link() -> None:
+        now.symlink_to(outside)
+
+    def clear() -> None:
+        shutil.rmtree(now)
+
+    def flip() -> None:
+        while not stop.is_set():
+            for change in (link, now.unlink, now.mkdir, clear):
+                with contextlib.suppress(OSError):
+                    change()
+
+    with ThreadPoolExecutor() as threads:
+        flipping = threads.submit(flip)
+        refused = 0
+        for number in range(1000):
+            try:
+                of_git.write_files(now.parent, {f"now/{number}": "x"})
+            except WorkspaceError:
+                refused += 1
+        stop.set()
+        flipping.result()
+    assert list(outside.iterdir()) == []
+    assert 0 < refused < 1000
 
 
 def test_content_that_is_no_text_is_refused(of_git: Workspace) -> None:

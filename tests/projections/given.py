@@ -1,19 +1,24 @@
 """Given: deliveries that happened, told by the commands that made them; and a log in memory, twin of the store."""
 
+import itertools
 import json
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from adapters.store import Entry, SqliteStore, Write
+from adapters.store.views import SqliteViews
 from domain.base import Blob, Command, Text, Usage
 from domain.budget import Limits
-from domain.delivery.commands import ExtendBudget, RecordValidation, StartDelivery
+from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation, StartDelivery
 from domain.delivery.events import Step
 from domain.delivery.state import Delivery
 from domain.record import Cause, Recorded, kind_of
 from domain.session import Moment, Session
-from domain.sessions import carry_out
+from domain.sessions import available, carry_out
 from domain.turns import Failure, RecordReply
+from projections.follow import Follower
 
 NOON = 1_795_262_400_000
 """2026-11-21T12:00:00Z"""
@@ -60,9 +65,7 @@ class Twin:
         for recorded in events:
             position = self.head() + 1
             self.events.append(
-                Recorded(
-                    position, recorded.session_id, recorded.version, recorded.at, recorded.cause, recorded.event
-                )
+                Recorded(position, recorded.session_id, recorded.version, recorded.at, recorded.cause, recorded.event)
             )
 
 
@@ -138,6 +141,8 @@ class Story:
 
     def fails(self, code: str = "timeout", detail: str = "nothing came") -> "Story":
         failure = Failure.model_validate({"code": code, "detail": detail})
+        if self.delivery.phase == "validation":
+            return self.do(RecordValidation(turn_id=self.turn, attempt=1, passed=False, failure=failure, seconds=45.0))
         return self.do(RecordReply(turn_id=self.turn, attempt=1, failure=failure, seconds=45.0))
 
     def validates(self, *, exit_code: int, command: str = "pytest -q") -> "Story":
@@ -187,3 +192,44 @@ def store_events(store: SqliteStore, events: Sequence[Recorded], blobs: Sequence
         store.append([Write(entries=[entry], blobs=blobs)])
         while store.turns.claim("worker", now=0, lease_ms=2**60) is not None:
             pass
+
+
+def wander(seed: int, session_id: str = "delivery-1") -> Story:
+    """Some delivery: whatever is allowed may happen, up to 25 commands."""
+    chance = random.Random(seed)  # noqa: S311 - the same story for the same seed
+    story = Story(session_id, NOON + seed).start(f"Task {seed}", limits=Limits(max_iterations=1 + seed % 3))
+    for _ in range(25):
+        doors = available(story.delivery)
+        if not doors:
+            break
+        happening = chance.random()
+        if story.delivery.state == "exhausted" or ("extend" in doors and happening < 0.05):
+            story.extended(1 + seed % 2)
+        elif happening < 0.08:
+            story.do(CancelDelivery(reason="enough"))
+        elif happening < 0.12:
+            story.fails(detail="## Final Summary\nDone | `x`")
+        elif story.delivery.phase == "validation":
+            story.validates(exit_code=int(happening < 0.5))
+        elif story.delivery.phase == "review":
+            story.answers(BLOCKING if happening < 0.5 else APPROVING)
+        else:
+            story.answers(f"Words {happening}", usage=Usage(output_tokens=int(happening * 100)))
+    return story
+
+
+def merged(*stories: Story) -> Twin:
+    """A log in which the stories happen side by side."""
+    twin = Twin()
+    for events in itertools.zip_longest(*(story.events for story in stories)):
+        twin.add([recorded for recorded in events if recorded is not None])
+    return twin
+
+
+def caught_up(path: Path, log: Twin) -> SqliteViews:
+    """Views that have folded the whole log; without any problem."""
+    views = SqliteViews(path)
+    follower = Follower(log, views)
+    follower.catch_up()
+    assert follower.problems() == []
+    return views

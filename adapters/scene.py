@@ -1,0 +1,137 @@
+"""Deciding a command where it stands: the sessions as a batch sees them, and all that follows from one command."""
+
+from collections import deque
+from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass, field
+
+from adapters.store import Entry
+from domain.base import Blob, Command, Refused, Stale, Unknown
+from domain.policy import Reaction, react
+from domain.record import Cause, kind_of
+from domain.session import Moment, Session
+from domain.sessions import carry_out
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A command on its way: on which session, from whom, under which key, seen at which version."""
+
+    session_id: str
+    command: Command
+    actor: str
+    command_id: str
+    starts: bool = False
+    status: int = 200
+    causation_id: str | None = None
+    correlation_id: str | None = None
+    expected: int | None = None
+    key: str | None = None
+    fingerprint: str = ""
+
+
+@dataclass(slots=True)
+class Seat:
+    """A session in the scene: `fresh` when just read from the log, `changed` when this batch has moved it on."""
+
+    session: Session | None
+    fresh: bool
+    changed: bool = False
+
+
+@dataclass(slots=True)
+class Outcome:
+    """All that one command leads to, in every session it touches; `session` is the one it was for."""
+
+    entries: list[Entry] = field(default_factory=list)
+    blobs: dict[str, Blob] = field(default_factory=dict)
+    sessions: dict[str, Session] = field(default_factory=dict)
+
+
+class Scene:
+    """The sessions as they stand while a batch is decided: its own changes, then the cache, then the log."""
+
+    def __init__(
+        self,
+        cache: MutableMapping[str, Session],
+        load: Callable[[str], Session | None],
+        clock: Callable[[], int],
+    ) -> None:
+        self._cache, self._load, self._clock = cache, load, clock
+        self._seats: dict[str, Seat] = {}
+
+    def play(self, order: Order) -> Outcome:
+        """Decide an order and what follows from it; all of it or, with Refused, Stale or Unknown, nothing.
+
+        Another process may have moved a session on: a refusal is only given on what the log says now.
+        """
+        touched: dict[str, Session | None] = {}
+        try:
+            return self._play(order, touched)
+        except (Refused, Stale, Unknown):
+            self._undo(touched)
+            stale = [name for name in touched if not (self._seats[name].fresh or self._seats[name].changed)]
+            if not stale:
+                raise
+            for name in stale:
+                self._cache.pop(name, None)
+                del self._seats[name]
+        again: dict[str, Session | None] = {}
+        try:
+            return self._play(order, again)
+        except (Refused, Stale, Unknown):
+            self._undo(again)
+            raise
+
+    def _undo(self, touched: dict[str, Session | None]) -> None:
+        for name, session in touched.items():
+            self._seats[name].session = session
+
+    def _play(self, order: Order, touched: dict[str, Session | None]) -> Outcome:
+        outcome = Outcome()
+        first = Reaction(order.session_id, order.command, starts=order.starts)
+        cause = order.causation_id or order.command_id
+        waiting = deque([(first, cause, order.expected)])
+        while waiting:
+            reaction, caused_by, expected = waiting.popleft()
+            entries = self._step(order, reaction, caused_by, expected, touched, outcome)
+            for entry in entries:
+                event_id = f"{entry.session_id}:{entry.version}"
+                waiting.extend((follows, event_id, None) for follows in react(entry.session_id, entry.event))
+        for name in outcome.sessions:
+            self._seats[name].changed = True
+        return outcome
+
+    def _step(
+        self,
+        order: Order,
+        reaction: Reaction,
+        caused_by: str,
+        expected: int | None,
+        touched: dict[str, Session | None],
+        outcome: Outcome,
+    ) -> list[Entry]:
+        name = reaction.session_id
+        seat = self._seat(name)
+        before = touched.setdefault(name, seat.session) if name not in touched else seat.session
+        version = before.version if before else 0
+        if before is None and not reaction.starts:
+            raise Unknown(f"There is no session {name!r}.")
+        if expected is not None and expected != version:
+            raise Stale(expected=expected, actual=version)
+        at = max(self._clock(), before.updated_at if before else 0)
+        decision = carry_out(kind_of(name), before, reaction.command, Moment(name, at))
+        cause = Cause(order.actor, order.command_id, order.correlation_id or order.session_id, caused_by)
+        entries = [
+            Entry(name, version + number, at, cause, event) for number, event in enumerate(decision.events, start=1)
+        ]
+        seat.session = outcome.sessions[name] = decision.session
+        outcome.entries.extend(entries)
+        outcome.blobs.update((blob.digest, blob) for blob in decision.blobs)
+        return entries
+
+    def _seat(self, name: str) -> Seat:
+        if name not in self._seats:
+            cached = self._cache.get(name)
+            fresh = cached is None
+            self._seats[name] = Seat(self._load(name) if fresh else cached, fresh=fresh)
+        return self._seats[name]

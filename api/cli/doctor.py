@@ -1,0 +1,244 @@
+"""`hansard doctor`: a line for each thing Hansard needs, and what to do where one is missing."""
+
+import asyncio
+import os
+import shutil
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from cyclopts import Parameter
+
+from api.cli import exits
+from api.cli.client import TEAM, Where
+from api.cli.terminal import paint, put, put_json, visible
+from domain.base import HansardError
+
+if TYPE_CHECKING:
+    from adapters.team import Team
+    from api.settings import Settings
+
+Mark = Literal["ok", "warn", "fail"]
+
+_STYLES: Final = {"ok": "green", "warn": "yellow", "fail": "red"}
+_LEAST_GIT: Final = (2, 36)
+"""`git worktree list -z`."""
+_LITTLE_SPACE: Final = 1_000_000_000
+_NO_SPACE: Final = 100_000_000
+_AHEAD_SECONDS: Final = 300.0
+_WRITTEN: Final = 1_767_225_600
+"""2026-01-01: a clock that stands before it is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing, how it is, and what to do about it."""
+
+    mark: Mark
+    name: str
+    found: str
+    advice: str = ""
+
+
+def doctor(
+    *,
+    database: str | None = None,
+    team: Annotated[Path | None, Parameter(help=TEAM)] = None,
+    json: Annotated[bool, Parameter(help="Print the findings as JSON.")] = False,
+) -> int:
+    """Check Python, SQLite, the log's place, git, the team and its programs, disk and clock. Changes nothing.
+
+    Exit code 1 when something is missing without which Hansard does not work.
+
+    Parameters
+    ----------
+    database
+        The log: a file, or sqlite:///path. HANSARD_DATABASE; else a file in your data directory.
+    """
+    settings = Where(database=database).settings(
+        team=team,
+    )
+    findings = list(_examine(settings))
+    if json:
+        put_json({"items": [asdict(finding) for finding in findings]})
+    else:
+        _print(findings)
+    return exits.FAILURE if any(finding.mark == "fail" for finding in findings) else exits.OK
+
+
+def _print(findings: list[Finding]) -> None:
+    width = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        mark = paint(finding.mark.ljust(4), _STYLES[finding.mark])
+        put(f"{mark}  {finding.name.ljust(width)}  {visible(finding.found)}")
+        if finding.advice:
+            put(f"{' ' * (width + 8)}{visible(finding.advice)}")
+
+
+def _examine(settings: "Settings") -> Iterator[Finding]:
+    path = settings.database_path
+    checks: tuple[Callable[[], Finding], ...] = (
+        python,
+        sqlite,
+        lambda: place(path),
+        lambda: durability(path),
+        git,
+        lambda: disk(path),
+        lambda: clock(path, now=time.time()),
+    )
+    for check in checks:
+        yield check()
+    yield from the_team(settings)
+
+
+def python() -> Finding:
+    return Finding("ok", "Python", f"{'.'.join(map(str, sys.version_info[:3]))} ({sys.executable})")
+
+
+def sqlite(version: tuple[int, int, int] | None = None) -> Finding:
+    """The WAL-reset defect: 3.7.0 to 3.51.2, but not 3.44.6 and 3.50.7 onwards in their own lines (promise F7)."""
+    known = version or sqlite3.sqlite_version_info
+    spelt = ".".join(map(str, known))
+    if known < (3, 37, 0):
+        return Finding("fail", "SQLite", spelt, "The log's tables need 3.37 or newer (STRICT).")
+    mended = known >= (3, 51, 3) or (3, 44, 6) <= known < (3, 45, 0) or (3, 50, 7) <= known < (3, 51, 0)
+    if not mended:
+        return Finding(
+            "warn",
+            "SQLite",
+            f"{spelt} has the WAL-reset defect: two writing connections can, rarely, damage a WAL database.",
+            "Use 3.51.3 or newer (also mended: 3.44.6, 3.50.7); until then, one Hansard process for each log.",
+        )
+    return Finding("ok", "SQLite", spelt)
+
+
+def place(path: Path) -> Finding:
+    """Whether the log is, or could be made, there and be written."""
+    name = "log"
+    if path.exists():
+        if not path.is_file():
+            return Finding("fail", name, f"{path} is not a file", "Name a file with HANSARD_DATABASE.")
+        if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK | os.X_OK):
+            return Finding("fail", name, f"{path} cannot be written", "Give this user the file and its folder.")
+        return Finding("ok", name, str(path))
+    folder = _existing(path.parent)
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        return Finding("fail", name, f"{path} cannot be made: {folder} cannot be written", "Set HANSARD_DATABASE.")
+    return Finding("ok", name, f"{path} (will be made at first use)")
+
+
+def durability(path: Path) -> Finding:
+    """Whether a database beside the log takes WAL with synchronous=FULL, and the log itself has it."""
+    name = "durability"
+    try:
+        with tempfile.TemporaryDirectory(prefix=".hansard-doctor-", dir=_existing(path.parent)) as folder:
+            mode, synchronous = _probe(Path(folder) / "probe.db")
+    except (OSError, sqlite3.Error) as error:
+        return Finding("fail", name, f"not testable: {error}", "Put the log on a disk of this machine.")
+    try:
+        there = _mode_of(path) if path.is_file() and path.stat().st_size else "wal"
+    except sqlite3.Error as error:
+        return Finding("fail", name, f"{path}: {error}", "Name another file with HANSARD_DATABASE.")
+    if (mode, synchronous) != ("wal", 2):
+        found = f"journal_mode={mode}, synchronous={synchronous} where WAL and FULL (2) were asked for"
+        return Finding("fail", name, found, "Put the log on a disk of this machine; network folders lack WAL.")
+    if there != "wal":
+        return Finding("warn", name, f"the log has journal_mode={there}", "It becomes WAL when Hansard opens it.")
+    return Finding("ok", name, "journal_mode=wal, synchronous=FULL")
+
+
+def _probe(path: Path) -> tuple[str, int]:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("CREATE TABLE probe (n INTEGER)")
+        connection.execute("INSERT INTO probe VALUES (1)")
+        return str(mode), int(connection.execute("PRAGMA synchronous").fetchone()[0])
+
+
+def _mode_of(path: Path) -> str:
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        return str(connection.execute("PRAGMA journal_mode").fetchone()[0])
+
+
+def git() -> Finding:
+    advice = "Install git 2.36 or newer: workspaces are kept with it."
+    words = asyncio.run(_git_version())
+    digits = words.removeprefix("git version ").split(".")[:2]
+    if not words.startswith("git version ") or not all(part.isdecimal() for part in digits):
+        return Finding("fail", "git", words.strip() or "not found", advice)
+    if tuple(map(int, digits)) < _LEAST_GIT:
+        return Finding("fail", "git", words.strip(), advice)
+    return Finding("ok", "git", words.strip().removeprefix("git version "))
+
+
+async def _git_version() -> str:
+    from adapters.processes import clean_environment, run
+
+    answer = await run(["git", "--version"], cwd=Path.cwd(), env=clean_environment(), wall_seconds=10)
+    return answer.stdout or answer.detail or answer.stderr
+
+
+def the_team(settings: "Settings") -> Iterator[Finding]:
+    """The team file, and for each agent that is a program, whether that program is there."""
+    from adapters.team import load
+
+    try:
+        team = load(settings.team)
+    except HansardError as error:
+        yield Finding("fail", "team", str(error), "Mend the file, or leave HANSARD_TEAM out for the example team.")
+        return
+    if team.example:
+        advice = "Name your team file with HANSARD_TEAM; agents that do real work stand there."
+        yield Finding("warn", "team", "no team file: the scripted example team answers and changes nothing", advice)
+        return
+    yield Finding("ok", "team", f"{settings.team}: {len(team.agents)} agents")
+    yield from programs(team)
+
+
+def programs(team: "Team") -> Iterator[Finding]:
+    from adapters.agents.command import Settings as Program
+    from adapters.processes import clean_environment
+
+    path = clean_environment()["PATH"]
+    for member in team.agents:
+        if not isinstance(member.settings, Program):
+            continue
+        program = member.settings.argv[0]
+        found = shutil.which(program, path=member.settings.env.get("PATH", path))
+        name = f"agent {member.name}"
+        if found is None:
+            advice = "Install it, or give its absolute path in the team file."
+            yield Finding("fail", name, f"{program} is not found", advice)
+        else:
+            yield Finding("ok", name, found)
+
+
+def disk(path: Path) -> Finding:
+    free = shutil.disk_usage(_existing(path.parent)).free
+    found = f"{free / 1e9:.1f} GB free"
+    if free < _NO_SPACE:
+        return Finding("fail", "disk", found, "Make room: a log that cannot grow takes no commands.")
+    if free < _LITTLE_SPACE:
+        return Finding("warn", "disk", found, "Workspaces and the log grow; make room soon.")
+    return Finding("ok", "disk", found)
+
+
+def clock(path: Path, *, now: float) -> Finding:
+    """Whether the clock can be right: not before this program was written, not before the log's last change."""
+    spelt = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
+    written = path.stat().st_mtime if path.exists() else 0.0
+    if now < _WRITTEN or now + _AHEAD_SECONDS < written:
+        return Finding("warn", "clock", f"{spelt} cannot be right", "Set the clock: events carry its time.")
+    return Finding("ok", "clock", spelt)
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or the nearest one above it that exists."""
+    return next((place for place in (folder.absolute(), *folder.absolute().parents) if place.exists()), Path("/"))

@@ -1,0 +1,177 @@
+"""`hansard serve`: the page, the API and the turn worker in one process."""
+
+import asyncio
+import contextlib
+import errno
+import logging
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import uvicorn
+from cyclopts import Parameter
+
+from api.cli import exits
+from api.cli.client import TEAM, Where
+from api.cli.exits import Failed
+from api.cli.terminal import say
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from api.settings import Settings
+    from api.system import System
+
+_SHUTDOWN_SECONDS = 5
+_BACKLOG = 2_048
+_EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with, not listened on
+
+log = logging.getLogger(__name__)
+
+
+async def serve(
+    *,
+    host: str | None = None,
+    port: int | None = None,
+    database: str | None = None,
+    team: Annotated[Path | None, Parameter(help=TEAM)] = None,
+    example: bool = False,
+) -> int:
+    """Serve the page and the API, keep the views, and work on turns, until Ctrl-C.
+
+    Parameters
+    ----------
+    host
+        The address to listen on. HANSARD_HOST; else 127.0.0.1. Any other than loopback needs HANSARD_API_KEYS_FILE.
+    port
+        The port; 0 takes a free one. HANSARD_PORT; else 8000.
+    database
+        The log: a file, or sqlite:///path. HANSARD_DATABASE; else a file in your data directory.
+    example
+        Run the example delivery first when the log is empty.
+    """
+    settings = Where(database=database).settings(team=team, host=host, port=port)
+    _refuse_an_open_door(settings)
+    with _listener(settings) as listener:
+        from api.app import create_app
+
+        app = create_app(settings)
+        config = uvicorn.Config(
+            app,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            ws="none",
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        )
+        async with app.router.lifespan_context(app):
+            await _Server(config, app, settings, example=example).serve(sockets=[listener])
+    say("Stopped.")
+    return exits.OK
+
+
+class _Server(uvicorn.Server):
+    """Announces itself once it listens, and ends open streams when it is told to stop (uvicorn would wait for them)."""
+
+    def __init__(self, config: uvicorn.Config, app: "Starlette", settings: "Settings", *, example: bool) -> None:
+        super().__init__(config)
+        self._system: System = app.state.system
+        self._settings, self._example = settings, example
+        self._starting: asyncio.Task[None] | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        _announce(self._system, self._settings, sockets or [])
+        if self._example and self._system.store.head() == 0:
+            self._starting = asyncio.create_task(_begin_example(self._system))
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._system.closing.set()
+        super().handle_exit(sig, frame)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """uvicorn's own raises the signal again afterwards, which would skip the giving back of the log."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+
+def _refuse_an_open_door(settings: "Settings") -> None:
+    """This service runs commands: nobody but this machine gets in without a key (contract §1)."""
+    if settings.loopback:
+        return
+    if settings.api_keys_file is None:
+        raise Failed(
+            f"Listening on {settings.host} lets other machines in, so it needs keys: "
+            "set HANSARD_API_KEYS_FILE and make one with `hansard key NAME`.",
+            code=exits.NOT_ALLOWED,
+        )
+    if not _has_a_key(settings.api_keys_file):
+        raise Failed(
+            f"{settings.api_keys_file} holds no key: make one with `hansard key NAME`.", code=exits.NOT_ALLOWED
+        )
+
+
+def _has_a_key(path: Path) -> bool:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return False
+    except (OSError, UnicodeDecodeError) as error:
+        raise Failed(f"The keys in {path} cannot be read: {error}.", code=exits.NOT_ALLOWED) from None
+    return any(":" in line and not line.lstrip().startswith("#") for line in lines)
+
+
+def _listener(settings: "Settings") -> socket.socket:
+    """The listening socket. Raises Failed with a sentence: the port is taken, the address is not ours."""
+    host, port = settings.host, settings.port
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise Failed(f"Cannot listen on {host}: {error.strerror}.") from None
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise Failed(f"Port {port} on {host} is in use; choose another with --port (0 takes a free one).") from None
+        raise Failed(f"Cannot listen on {host} port {port}: {error.strerror}.") from None
+    return listener
+
+
+def _announce(system: "System", settings: "Settings", sockets: list[socket.socket]) -> None:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    for listener in sockets:
+        say(f"Hansard serves on http://{host}:{listener.getsockname()[1]}")
+    say(f"  log   {settings.database_path}")
+    if system.team.example:
+        say("  team  the scripted example team, which does no real work; HANSARD_TEAM or --team names yours")
+    else:
+        say(f"  team  {settings.team} ({len(system.team.agents)} agents)")
+    if settings.host in _EVERY_ADDRESS and not settings.allowed_hosts:
+        say("  names  only this machine's own are answered to; HANSARD_ALLOWED_HOSTS lists those that others use")
+    say("Ctrl-C stops it.")
+
+
+async def _begin_example(system: "System") -> None:
+    from api.example import run_example
+
+    try:
+        say(f"  example delivery: {await run_example(system)}")
+    except Exception:  # the server goes on without it
+        log.exception("the example delivery did not start")

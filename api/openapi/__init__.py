@@ -1,0 +1,48 @@
+"""GET /openapi.json: what the doors take and give, made from the doors themselves (OpenAPI 3.1)."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from api.openapi.building import Route, build
+
+__all__ = ["Document", "Route", "show_openapi"]
+
+
+class Document:
+    """The description of one application, made at first use and kept."""
+
+    def __init__(self, commands: Sequence[Route], views: Sequence[Route]) -> None:
+        self._commands, self._views = commands, views
+
+    @cached_property
+    def found(self) -> dict[str, Any]:
+        return build(self._commands, self._views)
+
+    @cached_property
+    def content(self) -> bytes:
+        """As it is served and as it stands in `docs/openapi.json`: readable, and one line a change."""
+        return (json.dumps(self.found, ensure_ascii=False, indent=1) + "\n").encode()
+
+
+async def show_openapi(request: Request) -> Response:
+    """GET /openapi.json: this description, as JSON"""
+    document: Document = request.app.state.document
+    content = await asyncio.to_thread(lambda: document.content)
+    return unless_known(request, content, "application/json")
+
+
+def unless_known(request: Request, content: bytes, media_type: str) -> Response:
+    """Content that changes only with the software: 304 for those who have it already."""
+    tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    headers = {"ETag": tag, "Cache-Control": "no-cache"}
+    known = {entry.strip().removeprefix("W/") for entry in request.headers.get("if-none-match", "").split(",")}
+    if known & {tag, "*"}:
+        return Response(status_code=304, headers=headers)
+    return Response(content, headers=headers, media_type=media_type)

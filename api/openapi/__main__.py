@@ -1,0 +1,9 @@
+"""`python -m api.openapi > docs/openapi.json`: write the description anew after a change of doors or shapes."""
+
+import sys
+
+from api.app import COMMANDS, VIEWS
+from api.openapi import Document
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(Document(COMMANDS, VIEWS).content)

@@ -1,0 +1,79 @@
+"""Components that are made of several models: the start requests, the views and the events of every kind."""
+
+from typing import Any
+
+from api.bodies import Start
+from api.openapi import shapes
+from api.openapi.schemas import PLACE, Wanted
+from domain.sessions import TOPICS
+
+STARTS: tuple[type[Start], ...] = tuple(Start.__subclasses__())
+"""A body for each kind of session that can be started."""
+
+SESSIONS: tuple[type[shapes.SessionView], ...] = tuple(shapes.SessionView.__subclasses__())
+"""A view for each kind of session."""
+
+COMPOSED: tuple[Wanted, ...] = (
+    *((body, "validation") for body in STARTS),
+    *((view, "serialization") for view in SESSIONS),
+    *((event, "serialization") for event in TOPICS.values()),
+    (shapes.Envelope, "serialization"),
+)
+
+
+def composed(references: dict[Wanted, dict[str, Any]], components: dict[str, Any]) -> dict[str, Any]:
+    """The components by name; `references` are those of the models in `COMPOSED`.
+
+    The data of an event moves into its event: kinds may use a class name twice, a topic is unique.
+    """
+    data = {topic: references[(event, "serialization")]["$ref"] for topic, event in TOPICS.items()}
+    events = {f"Event.{topic}": _event(topic, components.pop(ref.removeprefix(PLACE))) for topic, ref in data.items()}
+    return {
+        **events,
+        "Start": _one_of([references[(body, "validation")] for body in STARTS]),
+        "Session": _one_of([references[(view, "serialization")] for view in SESSIONS]),
+        "SessionAnswer": _session_answer(),
+        "Event": _one_of([{"$ref": PLACE + name} for name in events])
+        | {"discriminator": {"propertyName": "type", "mapping": {topic: PLACE + f"Event.{topic}" for topic in TOPICS}}},
+        "EventPage": _page("Event"),
+    }
+
+
+def _one_of(found: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"oneOf": found}
+
+
+def _event(topic: str, data: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "allOf": [{"$ref": PLACE + "Envelope"}],
+        "type": "object",
+        "properties": {"type": {"const": topic}, "data": data},
+        "required": ["type", "data"],
+    }
+
+
+def _session_answer() -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {
+            "session": {"$ref": PLACE + "Session"},
+            "availableCommands": {"type": "array", "items": {"type": "string"}},
+            "events": {
+                "type": "array",
+                "items": {"$ref": PLACE + "Event"},
+                "description": "with `include=events`",
+            },
+        },
+        "required": ["session", "availableCommands"],
+    }
+
+
+def _page(entry: str) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {
+            "items": {"type": "array", "items": {"$ref": PLACE + entry}},
+            "nextCursor": {"type": ["string", "null"]},
+        },
+        "required": ["items", "nextCursor"],
+    }

@@ -1,0 +1,55 @@
+"""A request for every door that takes one: each is accepted as it stands here, which a test proves."""
+
+from typing import Any
+
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "start_session": {
+        "kind": "delivery",
+        "task": "Add a /health endpoint and a test for it",
+        "filePaths": ["src/app.py", "tests/test_health.py"],
+        "validationCommands": ["python -m unittest"],
+        "maxIterations": 3,
+        "maxMinutes": 15,
+        "labels": ["demo"],
+    },
+    "cancel_session": {"reason": "no longer needed"},
+    "extend_budget": {"addIterations": 2, "addMinutes": 15, "reason": "the last issue is small"},
+    "policy_triage": {"text": "API 엔드포인트 만들어줘. 그리고 테스트도 작성해줘"},
+    "policy_intent": {"text": "이어서 해줘"},
+    "policy_phases": {
+        "subtasks": [
+            {"agent": "Backend", "role": "backend", "task": "Add the endpoint", "start_phase": 3, "checkpoint": True},
+            {"agent": "Docs", "role": "docs", "task": "Describe it", "start_phase": 3, "end_phase": 3},
+        ]
+    },
+    "policy_match": {"agent": "backend", "employees": ["Frontend", "Backend", "Docs"]},
+    "policy_parallel": {
+        "agents": [
+            {"agent": "Backend", "parallel": True, "affectedFiles": ["src/api.py"]},
+            {"agent": "Docs", "parallel": True, "affectedFiles": ["docs/api.md"]},
+        ]
+    },
+    "policy_convergence": {
+        "rounds": [
+            {"round": 1, "role": "critique", "content": "The endpoint leaks its errors. This is incorrect."},
+            {"round": 2, "role": "rebuttal", "content": "I agree, the errors are now problems."},
+            {"round": 3, "role": "critique", "content": "I accept the errors as problems, this is correct now."},
+        ],
+        "profile": "seed",
+    },
+    "policy_agreement": {"text": "A valid point, and I agree; however, the limit is a flaw."},
+    "policy_similarity": {"a": "the limit is too low", "b": "the limit is fine", "profile": "seed"},
+    "policy_budget": {
+        "maxIterations": 6,
+        "maxMinutes": 45,
+        "startedAt": "2026-01-01T09:00:00.000Z",
+        "iteration": 3,
+        "now": "2026-01-01T09:20:00.000Z",
+    },
+    "policy_validation": {"validationCommands": ["ruff check .", "mypy", "python -m pytest"]},
+    "policy_parse": {
+        "kind": "verdicts",
+        "text": '{"verdicts": [{"agent": "Backend", "pass": true, "feedback": ""}], "allDone": false}',
+    },
+    "policy_prompt": {"name": "critique", "strategy": "red-team", "language": "en"},
+}

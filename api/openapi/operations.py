@@ -1,0 +1,104 @@
+"""What is said of each door, by the name of its handler; the path, the parameters and the models say the rest."""
+
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from api import bodies
+from api.openapi import shapes
+from api.policies import POLICIES
+
+JSON = "application/json"
+MARKDOWN = "text/markdown"
+HTML = "text/html"
+PLAIN = "text/plain"
+ANY_OBJECT = "object"
+"""Instead of a model: any JSON object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """`body` and `answer` are models or names of components, `refuses` statuses beyond the usual.
+
+    `stream`: events too. `tagged`: with an `ETag` that is asked about. `open`: needs no key.
+    """
+
+    tag: str
+    summary: str
+    description: str = ""
+    body: type[BaseModel] | str | None = None
+    answer: type[BaseModel] | str | None = None
+    media: str = JSON
+    status: int = 200
+    stream: bool = False
+    tagged: bool = False
+    open: bool = False
+    refuses: tuple[int, ...] = ()
+
+
+OPERATIONS: dict[str, Operation] = {
+    "start_session": Operation(
+        tag="Sessions",
+        summary="Start a session",
+        description="`kind` says which; `Location` says where it can be looked at.",
+        body="Start",
+        answer=shapes.Receipt,
+        status=202,
+        refuses=(409, 503),
+    ),
+    "cancel_session": Operation("Sessions", "End a session", body=bodies.Cancel, answer=shapes.Receipt),
+    "extend_budget": Operation(
+        tag="Sessions",
+        summary="Give a session more budget",
+        description="A recorded command of a person. A delivery whose budget was exhausted goes on.",
+        body=bodies.Extend,
+        answer=shapes.Receipt,
+    ),
+    "list_sessions": Operation("Sessions", "Sessions, newest first", answer=shapes.SessionPage),
+    "show_session": Operation(
+        tag="Sessions",
+        summary="A session now, or as it stood at a version",
+        description="`ETag` is the version, for `If-Match`; `availableCommands` names the doors that are open now.",
+        answer="SessionAnswer",
+        tagged=True,
+    ),
+    "list_events": Operation(
+        tag="Sessions",
+        summary="A session's events",
+        description="A page, or with `Accept: text/event-stream` the history and then what happens, until the session "
+        "has ended (`event: end`).",
+        answer="EventPage",
+        stream=True,
+    ),
+    "show_worklog": Operation("Sessions", "A session's worklog", media=MARKDOWN),
+    "show_budget": Operation("Sessions", "A session's budget over time", answer=shapes.BudgetPage),
+    "list_artifacts": Operation("Sessions", "What a session has made", answer=shapes.ArtifactPage),
+    "show_artifact": Operation("Sessions", "An artifact with its whole text", answer=shapes.ArtifactView),
+    "list_log": Operation(
+        tag="Log",
+        summary="The whole log by position",
+        description="A page, or with `Accept: text/event-stream` the history and then what happens, without an end.",
+        answer="EventPage",
+        stream=True,
+    ),
+    "alive": Operation("Health", "The process lives", answer=shapes.Alive, open=True),
+    "ready": Operation("Health", "The store answers and the views are up to date", answer=shapes.Readiness),
+    "metrics": Operation("Health", "Figures for Prometheus", media=PLAIN),
+    "show_openapi": Operation("Reference", "This document", answer=ANY_OBJECT, tagged=True),
+    "show_reference": Operation("Reference", "The reference page", media=HTML, tagged=True),
+    "show_asset": Operation("Reference", "A file of the pages", media="text/css", tagged=True, refuses=(404,)),
+} | {
+    f"policy_{policy.name}": Operation(
+        tag="Policies", summary=policy.summary, body=policy.asked, answer=policy.answered
+    )
+    for policy in POLICIES
+}
+
+TAGS = {
+    "Sessions": "What a team of agents does, from the start request to the last event.",
+    "Log": "Every event of every session, in one order.",
+    "Policies": "The pure rules: stateless, JSON in, JSON out. Nothing is stored.",
+    "Health": "How the service is.",
+    "Reference": "What this API is.",
+    "Pages": "What a browser shows.",
+}

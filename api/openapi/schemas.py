@@ -1,0 +1,47 @@
+"""JSON Schemas of models, as this API means them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue, models_json_schema
+from pydantic_core import core_schema
+
+PLACE = "#/components/schemas/"
+Wanted = tuple[type[BaseModel], JsonSchemaMode]
+
+
+class _Wire(GenerateJsonSchema):
+    """Bodies are closed; answers may grow, and always hold what they do not leave out on purpose."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def field_is_required(
+        self,
+        field: core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField,
+        total: bool,
+    ) -> bool:
+        if self.mode == "serialization":
+            return field.get("serialization_exclude_if") is None
+        return super().field_is_required(field, total)
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        if self.mode == "serialization":
+            return self.generate_inner(schema["schema"])
+        return super().default_schema(schema)
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        found = super().model_schema(schema)
+        if self.mode == "serialization" and found.get("additionalProperties") is False:
+            del found["additionalProperties"]
+        return found
+
+
+def schemas(wanted: Iterable[Wanted]) -> tuple[dict[Wanted, JsonSchemaValue], dict[str, Any]]:
+    """A reference for each model, and the components they point to, by name."""
+    wanted = list(dict.fromkeys(wanted))
+    references, found = models_json_schema(
+        wanted, by_alias=True, ref_template=PLACE + "{model}", schema_generator=_Wire
+    )
+    return {key: references[key] for key in wanted}, dict(sorted(found["$defs"].items()))

@@ -1,0 +1,93 @@
+"""Other people's words on the page: control characters gone, what steers or hides made visible, Markdown made tame.
+
+HTML is escaped by the templates; here is what escaping leaves (page design §6).
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from projections.markdown import plain
+
+_STEERING = re.compile(
+    "[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
+    "\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+"""Marks of direction, zero-width and other characters without ink; the zero-width joiner of emoji stays."""
+
+LONGEST_MARKDOWN = 40_000
+"""Characters that are rendered; the worst hostile text of that length takes a fraction of a second."""
+
+_TAGS = {
+    "p", "br", "hr", "blockquote", "pre", "code", "em", "strong", "s", "ul", "ol", "li", "a",
+    "table", "thead", "tbody", "tr", "th", "td", "h3", "h4", "h5", "h6",
+}  # fmt: skip
+_DEEPEST = 6
+_BELOW = 2
+"""The page has headings of two levels above those of a document shown on it."""
+
+
+def shown(words: str) -> str:
+    """The words as a reader may see them: nothing invisible, nothing that turns the direction of writing."""
+    return plain(_STEERING.sub(lambda found: f"⟦U+{ord(found[0]):04X}⟧", words))
+
+
+def cut(words: str, limit: int) -> str:
+    """At most `limit` characters and a mark where there was more."""
+    return words if len(words) <= limit else f"{words[:limit].rstrip()}…"
+
+
+@lru_cache(maxsize=64)
+def rendered(markdown: str) -> str:
+    """HTML that is safe to put on the page: no raw HTML, images, ids, classes or styles; http, https, mailto links."""
+    unsafe = str(_MARKDOWN.render(shown(markdown[:LONGEST_MARKDOWN])))
+    return nh3.clean(
+        unsafe,
+        tags=_TAGS,
+        attributes={"a": {"href"}, "ol": {"start"}},
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener noreferrer nofollow",
+    )
+
+
+def _lowered(tokens: Sequence[Token]) -> None:
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(_DEEPEST, int(token.tag[1:]) + _BELOW)}"
+
+
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 24})
+    parser.enable(["table", "strikethrough"]).disable("image")
+    parser.core.ruler.push("lowered", lambda state: _lowered(state.tokens))
+    return parser
+
+
+_MARKDOWN = _parser()
+
+_LOG, _SUMMARY, _ENTRY = "\n## Execution Log\n", "\n## Final Summary\n", re.compile(r"\n(?=### )")
+NEWEST = 16_000
+"""Characters of a worklog's newest entries."""
+
+
+def newest_of(worklog: str) -> tuple[str, bool]:
+    """A worklog with only the newest entries of its log, and whether any is missing. Its sections are ours alone:
+    no line of an agent's begins with `#`."""
+    front, log, rest = worklog.partition(_LOG)
+    entries, summary, end = rest.rpartition(_SUMMARY)
+    if not log or not summary:
+        return worklog[:LONGEST_MARKDOWN], len(worklog) > LONGEST_MARKDOWN
+    kept, size = [], 0
+    listed = _ENTRY.split(entries)
+    for entry in reversed(listed):
+        size += len(entry)
+        if kept and size > NEWEST:
+            break
+        kept.append(cut(entry, NEWEST))
+    missing = len(kept) < len(listed)
+    text = cut(front, NEWEST) + log + "\n" + "\n".join(reversed(kept)) + summary + cut(end, 4_000)
+    return text, missing or len(text) < len(worklog)

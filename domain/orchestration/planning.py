@@ -1,0 +1,150 @@
+"""From the request to a plan: the assistant's direct answer, or the planner's subtasks, asked once more if need be."""
+
+from collections.abc import Sequence
+
+from domain import replies
+from domain.base import Text, Unreadable
+from domain.matching import match
+from domain.orchestration import rounds
+from domain.orchestration.events import OrchestrateDone, PartialReached, PlanMade, PlanRefused
+from domain.orchestration.parts import OrchestrationDraft, next_state, request, settle
+from domain.phases import Subtask, plan_agents
+from domain.session import content
+from domain.turns import RecordReply
+
+PLANS = 2
+"""How often a plan is asked for before the run stops as `partial` (K-16, K-18, contract §5)."""
+
+
+def ask(draft: OrchestrationDraft) -> None:
+    """Ask whoever is to answer first: the assistant of a direct request, else the planner."""
+    session = draft.session
+    employees = "\n".join(f"- {employee.name} ({employee.role})" for employee in session.employees)
+    if session.state == "direct":
+        context: dict[str, str | Text] = {"task": session.prompt, "employees": employees}
+        return request(draft, role="assistant", prompt="direct", reads="text", context=context, access="write")
+    context = {"task": session.prompt, "employees": employees, "max_rounds": str(session.max_rounds), "worklog": ""}
+    return request(draft, role="planner", prompt="plan", reads="subtasks", context=context)
+
+
+def record(draft: OrchestrationDraft, command: RecordReply) -> None:
+    """The planner's or the assistant's answer."""
+    direct = draft.session.state == "direct"
+    if not settle(draft, command):
+        if direct:
+            return stop(draft, "agent_failed", draft.session.last_error or "")
+        return _refuse(draft, command, [draft.session.last_error or "The planner did not answer."])
+    words = content(command, command.reply)
+    if direct:
+        return _record_direct(draft, words, command.reply)
+    return _record_plan(draft, command, words)
+
+
+def _record_direct(draft: OrchestrationDraft, words: str, reply: Text) -> None:
+    """A direct answer; one that brings subtasks enters the same rounds as a plan would (§1.6)."""
+    try:
+        plan = replies.subtasks(words)
+    except Unreadable:
+        return _answer(draft, reply)
+    problems = _problems(draft, plan.subtasks)
+    if problems:
+        draft.record(PlanRefused(message="The agent's own plan does not hold.", reasons=tuple(problems), attempt=1))
+        return stop(draft, "plan_invalid", "; ".join(problems))
+    return _adopt(draft, plan.subtasks, draft.text("Agent-initiated dispatch"), source="agent")
+
+
+def _record_plan(draft: OrchestrationDraft, command: RecordReply, words: str) -> None:
+    try:
+        plan = replies.subtasks(words)
+    except Unreadable as problem:
+        return _record_planners_answer(draft, command, words, str(problem))
+    problems = _problems(draft, plan.subtasks)
+    if problems:
+        return _refuse(draft, command, problems)
+    return _adopt(draft, plan.subtasks, command.reply, source="planner")
+
+
+def _record_planners_answer(draft: OrchestrationDraft, command: RecordReply, words: str, problem: str) -> None:
+    try:
+        found = replies.direct_answer(words)
+    except Unreadable:
+        return _refuse(draft, command, [problem])
+    return _answer(draft, draft.text(found.direct_answer))
+
+
+def _problems(draft: OrchestrationDraft, subtasks: Sequence[Subtask]) -> list[str]:
+    """Every agent has to be an employee, by its exact name in any case (K-18)."""
+    names = [employee.name for employee in draft.session.employees]
+    listed = ", ".join(names) or "none"
+    return [
+        f"There is no employee {subtask.agent!r}; there are: {listed}."
+        for subtask in subtasks
+        if match(subtask.agent, names) is None
+    ]
+
+
+def _refuse(draft: OrchestrationDraft, command: RecordReply, reasons: Sequence[str]) -> None:
+    """An invalid plan is asked for once more, with the reasons; after that the run stops and can be continued."""
+    session = draft.session
+    attempt = session.refused_plans + 1
+    draft.record(PlanRefused(message="The plan does not hold.", reasons=tuple(reasons), attempt=attempt))
+    if attempt >= PLANS:
+        return stop(draft, "plan_invalid", "; ".join(reasons))
+    context: dict[str, str | Text] = {
+        "task": session.prompt,
+        "employees": "\n".join(f"- {employee.name} ({employee.role})" for employee in session.employees),
+        "max_rounds": str(session.max_rounds),
+        "answer": command.reply,
+        "reasons": "\n".join(f"- {reason}" for reason in reasons),
+    }
+    return request(draft, role="planner", prompt="plan_repair", reads="subtasks", context=context)
+
+
+def _adopt(draft: OrchestrationDraft, subtasks: Sequence[Subtask], plan: Text, *, source: str) -> None:
+    session = draft.session
+    names = [employee.name for employee in session.employees]
+    roles = {employee.name: employee.role for employee in session.employees}
+    agents, warnings = plan_agents(
+        subtask.model_copy(update={"agent": match(subtask.agent, names), "role": _role(subtask, names, roles)})
+        for subtask in subtasks
+    )
+    draft.record(
+        PlanMade(
+            message=f"A plan for {len(agents)} agents.",
+            state=next_state(draft, "dispatch", sentence="Only a plan dispatches."),
+            plan_version=session.plan_version + 1,
+            plan=plan,
+            agents=agents,
+            warnings=warnings,
+            source=source,
+        )
+    )
+    rounds.begin(draft)
+
+
+def _role(subtask: Subtask, names: Sequence[str], roles: dict[str, str]) -> str:
+    """The planner's role; where it names none, the employee's own."""
+    if "role" in subtask.model_fields_set:
+        return subtask.role
+    return roles.get(match(subtask.agent, names) or "", subtask.role)
+
+
+def _answer(draft: OrchestrationDraft, words: Text) -> None:
+    rounds.complete(draft, words, all_done=False, event="answer")
+
+
+def stop(draft: OrchestrationDraft, reason: str, words: str) -> None:
+    """The run stops before its first round and can be continued (contract §5, details)."""
+    session = draft.session
+    summary = draft.text(words)
+    draft.record(
+        PartialReached(
+            message=f"Stopped: {reason}.",
+            state=next_state(draft, "stop", sentence="Only an active run stops."),
+            reason=reason,
+            summary=summary,
+        )
+    )
+    draft.record(
+        OrchestrateDone(message="Stopped.", text=summary, origin=session.origin, status="partial"),
+    )

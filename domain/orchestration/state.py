@@ -1,0 +1,222 @@
+"""An orchestration as its events made it: assigns only, decides nothing."""
+
+from domain.base import DomainEvent, Text, Value
+from domain.orchestration.chart import Status, status
+from domain.orchestration.events import (
+    CheckpointReached,
+    Completed,
+    Continued,
+    Employee,
+    Forced,
+    Mode,
+    OrchestrationEvent,
+    PartialReached,
+    PlanMade,
+    PlanRefused,
+    RoundsAdded,
+    RoundStart,
+    SessionStarted,
+    Signals,
+    Transition,
+    VerdictGiven,
+    VerdictUnreadable,
+    WasReset,
+    WorkReported,
+)
+from domain.phases import AgentPhases, Judged, after_checkpoint
+from domain.session import Moment, Session, evolve_turn
+
+
+class Report(Value):
+    """What an agent brought back in this round."""
+
+    result: str
+    report: Text
+    claimed: tuple[int, ...] = ()
+
+
+class Orchestration(Session):
+    """The state of an orchestration (behaviour §1.1). `agents` stand in the order of the plan."""
+
+    policy: str
+    prompt: str
+    employees: tuple[Employee, ...]
+    max_rounds: int
+    forced: Forced
+    mode: Mode
+    triage: Signals
+    repository: bool
+    plan: Text | None = None
+    plan_version: int = 0
+    refusals: tuple[str, ...] = ()
+    refused_plans: int = 0
+    agents: tuple[AgentPhases, ...] = ()
+    round: int = 0
+    last_round: int = 0
+    parallel: tuple[bool, ...] = ()
+    reports: dict[int, Report] = {}
+    unreadable_verdicts: int = 0
+    verdict_problem: str = ""
+    feedback: dict[int, str] = {}
+    summary: Text | None = None
+    partial_reason: str | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> Status:
+        return status(self.state)
+
+    @property
+    def ended(self) -> bool:
+        return self.status != "active"
+
+    @property
+    def active(self) -> tuple[int, ...]:
+        """The places of the agents that still have phases to go through."""
+        return tuple(index for index, agent in enumerate(self.agents) if not agent.completed)
+
+    def guard(self, name: str) -> bool:
+        """The chart's guards."""
+        match name:
+            case "planned":
+                return bool(self.agents)
+            case "answers_directly":
+                return self.mode == "direct" and not self.agents
+            case "nothing_left":
+                return self.state == "checkpoint" and all(agent.completed for agent in self.resumed())
+            case _:
+                return False
+
+    def resumed(self) -> tuple[AgentPhases, ...]:
+        """The agents as a continue finds them (K-7): whoever paused goes on with what the role has beyond, once."""
+        return tuple(_resumed(agent) if agent.checkpointed else agent for agent in self.agents)
+
+
+def evolve(session: Orchestration | None, event: DomainEvent, moment: Moment) -> Orchestration:
+    """The orchestration after one more event."""
+    if isinstance(event, SessionStarted):
+        return _begin(event, moment)
+    assert session is not None, "an orchestration begins with session_started"
+    turned = evolve_turn(session, event, moment.at)
+    if turned is not None:
+        return turned
+    changes = _changes(session, event) if isinstance(event, OrchestrationEvent) else {}
+    if isinstance(event, Transition):
+        changes["state"] = event.state
+    return session.stamped(moment.at, **changes)
+
+
+def _begin(event: SessionStarted, moment: Moment) -> Orchestration:
+    opening = event.opening
+    return Orchestration(
+        id=moment.session_id,
+        kind="orchestration",
+        state=event.state,
+        version=1,
+        created_at=moment.at,
+        updated_at=moment.at,
+        title=opening.title,
+        origin=opening.origin,
+        labels=opening.labels,
+        scenario=opening.scenario,
+        workspace=opening.workspace,
+        crew=opening.crew,
+        policy=event.policy,
+        prompt=opening.prompt,
+        employees=opening.employees,
+        max_rounds=opening.max_rounds,
+        forced=opening.triage,
+        mode=event.mode,
+        triage=event.triage,
+        repository=opening.repository,
+        last_round=opening.max_rounds,
+    )
+
+
+def _changes(session: Orchestration, event: OrchestrationEvent) -> dict[str, object]:
+    match event:
+        case PlanRefused():
+            return {"refused_plans": session.refused_plans + 1, "refusals": event.reasons}
+        case PlanMade():
+            return {
+                "mode": "orchestrated",
+                "plan": event.plan,
+                "plan_version": event.plan_version,
+                "agents": event.agents,
+                "warnings": (*session.warnings, *event.warnings),
+                "refused_plans": 0,
+                "refusals": (),
+            }
+        case RoundStart():
+            return {
+                "round": event.round,
+                "parallel": event.parallel,
+                "reports": {},
+                "unreadable_verdicts": 0,
+                "verdict_problem": "",
+            }
+        case WorkReported():
+            report = Report(result=event.result, report=event.report, claimed=event.claimed)
+            return {"reports": session.reports | {event.index: report}}
+        case VerdictUnreadable():
+            return {"unreadable_verdicts": event.attempt, "verdict_problem": event.problem}
+        case VerdictGiven():
+            return _judged(session, event)
+        case CheckpointReached():
+            return {"agents": tuple(_paused(agent) for agent in session.agents), "summary": event.summary}
+        case PartialReached():
+            return {"summary": event.summary, "partial_reason": event.reason}
+        case Completed():
+            finished = tuple(agent.model_copy(update={"completed": True}) for agent in session.agents)
+            return {"agents": finished, "summary": event.summary}
+        case Continued():
+            return {
+                "agents": event.agents,
+                "last_round": event.last_round,
+                "summary": None,
+                "partial_reason": None,
+                "refused_plans": 0,
+                "refusals": (),
+            }
+        case RoundsAdded():
+            return {"last_round": event.last_round}
+        case WasReset():
+            return {"summary": event.summary}
+        case _:
+            return {}
+
+
+def _judged(session: Orchestration, event: VerdictGiven) -> dict[str, object]:
+    agent = session.agents[event.index]
+    judged = Judged(round=event.round, phase=event.phase, passed=event.passed, feedback=event.feedback)
+    moved = agent.model_copy(
+        update={
+            "history": (*agent.history, judged),
+            "current_phase_idx": event.phase_idx,
+            "current_phase": agent.phase_profile[event.phase_idx],
+            "completed": event.completed,
+        }
+    )
+    feedback = {key: words for key, words in session.feedback.items() if key != event.index}
+    return {
+        "agents": (*session.agents[: event.index], moved, *session.agents[event.index + 1 :]),
+        "feedback": feedback if event.passed else feedback | {event.index: event.feedback},
+    }
+
+
+def _paused(agent: AgentPhases) -> AgentPhases:
+    """A checkpoint agent pauses and is not completed; the others have finished what was asked of them (K-2)."""
+    if not agent.checkpoint or agent.checkpointed:
+        return agent.model_copy(update={"completed": True})
+    return agent.model_copy(update={"checkpointed": True, "completed": False})
+
+
+def _resumed(agent: AgentPhases) -> AgentPhases:
+    if agent.completed or not agent.checkpoint:
+        return agent
+    phases = after_checkpoint(agent.role, agent.phase_profile)
+    if not phases:
+        return agent.model_copy(update={"completed": True, "checkpoint": False})
+    return agent.model_copy(
+        update={"phase_profile": phases, "current_phase_idx": 0, "current_phase": phases[0], "checkpoint": False}
+    )

@@ -1,0 +1,21 @@
+"""The log under test: a new one for each test, of every kind there is."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adapters.store import SqliteStore
+from tests.adapters.stores_under_test import STORES, Database
+
+
+@pytest.fixture(params=STORES)
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    found = Database(STORES[request.param], tmp_path)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def store(database: Database) -> SqliteStore:
+    return database.open()

@@ -1,0 +1,80 @@
+"""What the tests of the log share: the stores under the contract, and writes made of deliveries that were told."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from adapters.store import Entry, Receipt, SqliteStore, Write, open_store
+from domain.base import Blob, DomainEvent
+from domain.record import Cause
+from domain.session import Moment
+from tests.given import START, DeliveryStory
+
+CAUSE = Cause(actor="person", command_id="command-1", correlation_id="delivery-1", causation_id="command-1")
+
+Opener = Callable[[Path], SqliteStore]
+
+
+def _sqlite(path: Path) -> SqliteStore:
+    return open_store(f"sqlite:///{path / 'log.db'}")
+
+
+STORES: dict[str, Opener] = {"sqlite": _sqlite}
+"""Every store has to pass the same tests; another one joins here."""
+
+
+@dataclass
+class Database:
+    """One log, opened as often as a test likes; each opening stands for a process."""
+
+    opener: Opener
+    path: Path
+    opened: list[SqliteStore] = field(default_factory=list)
+
+    def open(self) -> SqliteStore:
+        self.opened.append(self.opener(self.path))
+        return self.opened[-1]
+
+    def close(self) -> None:
+        for store in self.opened:
+            store.close()
+
+
+def entries(
+    events: Sequence[DomainEvent], *, session_id: str = "delivery-1", after: int = 0, at: int = START
+) -> list[Entry]:
+    """Events as the versions behind `after` of a session."""
+    return [Entry(session_id, version, at, CAUSE, event) for version, event in enumerate(events, start=after + 1)]
+
+
+def write(
+    events: Sequence[DomainEvent] = (),
+    *,
+    session_id: str = "delivery-1",
+    after: int = 0,
+    at: int = START,
+    blobs: Sequence[Blob] = (),
+    key: str | None = None,
+) -> Write:
+    """What one command stores; with a key also its receipt."""
+    given = entries(events, session_id=session_id, after=after, at=at)
+    return Write(given, blobs, None if key is None else lambda position: receipt(key, position))
+
+
+def receipt(key: str, position: int = 0) -> Receipt:
+    return Receipt(key, "fingerprint", 202, b'{"position":%d}' % position, START)
+
+
+def told(session_id: str = "delivery-1", **fields: object) -> DeliveryStory:
+    """A delivery that has only begun; its events are 1 session_started, 2 phase_started, 3 turn.requested."""
+    return DeliveryStory(session_id, **fields)
+
+
+def tell(store: SqliteStore, story: DeliveryStory, events: Sequence[DomainEvent]) -> None:
+    """Store the newest events of a story."""
+    version = len(story.history) - len(events)
+    store.append([write(events, session_id=story.id, after=version, at=story.at)])
+
+
+def moments(store: SqliteStore, session_id: str) -> list[tuple[DomainEvent, Moment]]:
+    return [(recorded.event, recorded.moment) for recorded in store.history(session_id)]

@@ -1,0 +1,621 @@
+"""The log, as every store has to keep it (P1, P4, P6, P14, P23, P27), and what the file of SQLite promises besides."""
+
+import itertools
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eventsourcing.application import LocalNotificationLog
+from eventsourcing.persistence import ApplicationRecorder, IntegrityError, StoredEvent
+
+from adapters.store import Conflict, Entry, Fenced, SqliteStore, StoreError, Write, open_store
+from adapters.store.entries import chain, encode
+from domain.base import INLINE_BYTES, Blob, Text, Unknown
+from domain.delivery.commands import CancelDelivery
+from domain.sessions import fold
+from domain.turns import TurnAnswered
+from tests.adapters.stores_under_test import CAUSE, Database, entries, moments, receipt, tell, told, write
+from tests.given import START, DeliveryStory
+
+ROOT = Path(__file__).parents[2]
+
+
+def nothing(store: SqliteStore) -> bool:
+    """Whether a refused write left nothing behind."""
+    return (store.head(), store.turns.count()) == (0, {"queued": 0, "running": 0}) and store.receipt("key") is None
+
+
+# -- writing and reading -------------------------------------------------------------------------------------------
+
+
+def test_what_is_appended_is_what_is_read(store: SqliteStore) -> None:
+    story = told().in_review()
+    story.approves(after=1_000)
+    given = [
+        Entry(moment.session_id, version, moment.at, CAUSE, event)
+        for version, (event, moment) in enumerate(story.history, start=1)
+    ]
+    # As it happened: the turns are settled by the attempt that holds them.
+    for entry in given:
+        if isinstance(entry.event, TurnAnswered):
+            store.turns.claim("worker", now=entry.at, lease_ms=1_000)
+        store.append([Write([entry])])
+    found = store.history("delivery-1")
+    assert [recorded.event for recorded in found] == story.events
+    assert [recorded.version for recorded in found] == list(range(1, len(given) + 1))
+    assert {recorded.cause for recorded in found} == {CAUSE}
+    assert (found[0].at, found[-1].at) == (START, START + 1_000)
+    assert fold("delivery", moments(store, "delivery-1")) == story.delivery
+
+
+def test_appending_answers_with_the_recorded_events_of_each_write_in_order(store: SqliteStore) -> None:
+    first, second = told(), told("delivery-2")
+    [one, two] = store.append([write(first.begun), write(second.begun, session_id="delivery-2")])
+    assert one + two == store.log()
+    assert [(found.session_id, found.version) for found in one + two] == [
+        *(("delivery-1", 1), ("delivery-1", 2), ("delivery-1", 3)),
+        *(("delivery-2", 1), ("delivery-2", 2), ("delivery-2", 3)),
+    ]
+
+
+def test_an_empty_log_has_nothing(store: SqliteStore) -> None:
+    assert (store.head(), store.log(), store.history("delivery-1"), store.version("delivery-1")) == (0, [], [], 0)
+    assert store.append([]) == []
+
+
+def test_a_history_is_read_in_parts(store: SqliteStore) -> None:
+    store.append([write(told().begun)])
+
+    def versions(**part: int) -> list[int]:
+        return [found.version for found in store.history("delivery-1", **part)]
+
+    assert versions() == [1, 2, 3]
+    assert versions(after=1) == [2, 3]
+    assert versions(upto=2) == [1, 2]
+    assert versions(after=1, upto=2) == [2]
+    assert versions(limit=1) == [1]
+    assert versions(after=3) == []
+    assert versions(upto=0) == []
+    assert store.version("delivery-1") == 3
+
+
+@pytest.fixture
+def three(store: SqliteStore) -> SqliteStore:
+    """Events 1–3 and 7 of delivery-1 (cancelled), 4–6 of delivery-2."""
+    story = told()
+    store.append([write(story.begun)])
+    store.append([write(told("delivery-2").begun, session_id="delivery-2")])
+    tell(store, story, story.when(CancelDelivery()))
+    return store
+
+
+@pytest.mark.parametrize(
+    ("wanted", "positions"),
+    [
+        ({}, [1, 2, 3, 4, 5, 6, 7, 8]),
+        ({"after": 6}, [7, 8]),
+        ({"limit": 2}, [1, 2]),
+        ({"after": 2, "limit": 2}, [3, 4]),
+        ({"topic": "turn.requested"}, [3, 6]),
+        ({"session_id": "delivery-2"}, [4, 5, 6]),
+        ({"session_id": "delivery-1", "topic": "turn.cancelled"}, [7]),
+        ({"kind": "delivery", "after": 7}, [8]),
+        ({"kind": "review"}, []),
+        ({"kind": "deliver"}, []),
+        ({"topic": "turn."}, []),
+        ({"after": 8}, []),
+    ],
+)
+def test_the_log_is_read_by_position_kind_type_and_session(
+    three: SqliteStore, wanted: dict[str, Any], positions: list[int]
+) -> None:
+    assert [found.position for found in three.log(**wanted)] == positions
+    assert three.head() == 8
+
+
+def test_an_event_of_another_version_is_refused_and_never_resolved_by_its_name(store: SqliteStore) -> None:
+    """S10: a topic is looked up, nothing is imported."""
+    store.insert_events([StoredEvent("delivery-1", 1, "os:system", b'{"at":1}')])
+    with pytest.raises(Unknown):
+        store.history("delivery-1")
+    assert "os:system" in [row.topic for row in store.select_notifications(1, 10)]
+
+
+# -- all or nothing ------------------------------------------------------------------------------------------------
+
+
+def test_a_version_that_is_taken_is_a_conflict_and_nothing_is_stored(store: SqliteStore) -> None:
+    """P6."""
+    story = told()
+    store.append([write(story.begun)])
+    before = store.log()
+    for after in (0, 1, 2):
+        with pytest.raises(Conflict):
+            store.append([write(told("delivery-1").begun, after=after, key="key")])
+        assert (store.log(), store.receipt("key")) == (before, None)
+
+
+@pytest.mark.parametrize("after", [1, 2, 100])
+def test_a_version_without_its_predecessor_is_a_conflict_and_nothing_is_stored(store: SqliteStore, after: int) -> None:
+    with pytest.raises(Conflict):
+        store.append([write(told().begun, after=after, key="key")])
+    assert nothing(store)
+
+
+def test_versions_begin_with_one(store: SqliteStore) -> None:
+    for after in (-1, -2):
+        with pytest.raises(Conflict):
+            store.append([write(told().begun[:1], after=after, key="key")])
+    assert nothing(store)
+
+
+def test_a_gap_inside_a_write_is_a_conflict(store: SqliteStore) -> None:
+    [one, _, three] = entries(told().begun)
+    with pytest.raises(Conflict):
+        store.append([Write([one, three])])
+    assert nothing(store)
+
+
+def test_several_streams_are_stored_together_or_not_at_all(store: SqliteStore) -> None:
+    """P4: one write that conflicts takes back the events, texts, turns and receipts of all."""
+    store.append([write(told("delivery-3").begun, session_id="delivery-3")])
+    before = store.log()
+    good = write(told().begun, key="key", blobs=[Blob(digest="d", content="long")])
+    with pytest.raises(Conflict):
+        store.append([good, write(told("delivery-3").begun, session_id="delivery-3")])
+    assert (store.log(), store.text("d"), store.receipt("key")) == (before, None, None)
+    assert store.turns.count() == {"queued": 1, "running": 0}
+    store.append([good, write(told("delivery-4").begun, session_id="delivery-4")])
+    assert (store.head(), store.text("d")) == (9, "long")
+    assert store.turns.count() == {"queued": 3, "running": 0}
+
+
+def test_a_fenced_answer_takes_back_its_whole_batch(store: SqliteStore) -> None:
+    story = told()
+    store.append([write(story.begun)])
+    answered = story.answer("plan")
+    other = write(told("delivery-2").begun, session_id="delivery-2")
+    with pytest.raises(Fenced):
+        store.append([other, write(answered, after=3)])
+    assert (store.head(), store.version("delivery-2")) == (3, 0)
+
+
+def test_positions_only_rise_whatever_failed_in_between(store: SqliteStore) -> None:
+    positions = []
+    for number in range(5):
+        name = f"delivery-{number}"
+        [recorded] = store.append([write(told(name).begun, session_id=name)])
+        positions += [found.position for found in recorded]
+        with pytest.raises(Conflict):
+            store.append([write(told(name).begun, session_id=name)])
+    assert all(earlier < later for earlier, later in itertools.pairwise(positions))
+    assert [found.position for found in store.log()] == positions
+
+
+# -- texts and receipts --------------------------------------------------------------------------------------------
+
+
+def test_a_long_text_is_stored_once_and_found_by_its_digest(store: SqliteStore) -> None:
+    words = "말 " * INLINE_BYTES
+    text, [blob] = Text.of(words)
+    assert text.digest == blob.digest
+    first, second = told(task="a"), told("delivery-2", task="b")
+    store.append([write(first.begun, blobs=[blob])])
+    store.append([write(second.begun, session_id="delivery-2", blobs=[blob, blob])])
+    assert store.text(blob.digest) == words
+    assert store.text("0" * 64) is None
+
+
+def test_a_text_of_any_characters_comes_back_as_it_was(store: SqliteStore) -> None:
+    """NUL, line ends, and what only looks like a line end (F11)."""
+    words = "a\0b\r\n\u2028🙂\ufeff" * 5_000
+    text, [blob] = Text.of(words)
+    store.append([write(told().begun, blobs=[blob])])
+    assert store.text(blob.digest) == words
+    short = told("delivery-2", task="a\0b\r\n\u2028🙂")
+    store.append([write(short.begun, session_id="delivery-2")])
+    assert [found.event for found in store.history("delivery-2")] == short.begun
+
+
+def test_a_receipt_is_kept_with_the_events_and_names_their_last_position(store: SqliteStore) -> None:
+    store.append([write(told().begun, key="key")])
+    assert store.receipt("key") == receipt("key", position=3)
+    assert store.receipt("other") is None
+
+
+def test_a_receipt_without_events_names_the_head(store: SqliteStore) -> None:
+    store.append([write(told().begun)])
+    store.append([write(key="key")])
+    assert store.receipt("key") == receipt("key", position=3)
+
+
+def test_a_key_is_used_once(store: SqliteStore) -> None:
+    """P7: the second command's events are not stored either."""
+    store.append([write(told().begun, key="key")])
+    with pytest.raises(Conflict):
+        store.append([write(told("delivery-2").begun, session_id="delivery-2", key="key")])
+    assert (store.head(), store.receipt("key")) == (3, receipt("key", position=3))
+
+
+# -- several at once -----------------------------------------------------------------------------------------------
+
+
+def test_two_openings_of_one_log_see_each_others_events(database: Database) -> None:
+    """P4, F8: `twoIndependentStorageEnginesShouldSeeEachOthersAppends`."""
+    mine, theirs = database.open(), database.open()
+    mine.append([write(told().begun)])
+    assert [found.version for found in theirs.history("delivery-1")] == [1, 2, 3]
+    theirs.append([write(told("delivery-2").begun, session_id="delivery-2")])
+    assert (mine.head(), mine.version("delivery-2")) == (6, 3)
+    with pytest.raises(Conflict):
+        theirs.append([write(told().begun)])
+
+
+def test_of_many_writers_of_one_version_exactly_one_wins(database: Database) -> None:
+    """P6, each with a store of its own."""
+    stores = [database.open() for _ in range(8)]
+    barrier = threading.Barrier(8)
+
+    def try_it(store: SqliteStore) -> bool:
+        barrier.wait()
+        try:
+            store.append([write(told(f"delivery-{number}").begun, session_id=f"delivery-{number}")])
+        except Conflict:
+            return False
+        return True
+
+    for number in range(10):
+        with ThreadPoolExecutor(8) as threads:
+            assert sorted(threads.map(try_it, stores)) == [False] * 7 + [True]
+    assert [found.position for found in stores[0].log()] == sorted({found.position for found in stores[0].log()})
+    assert all(stores[0].version(f"delivery-{number}") == 3 for number in range(10))
+
+
+def test_readers_see_every_event_once_and_in_order_while_it_is_written(store: SqliteStore) -> None:
+    """P10: eight threads follow the log while it grows; none misses, repeats or reorders an event."""
+    sessions = 60
+    done = threading.Event()
+
+    def follow() -> list[tuple[int, str, int]]:
+        seen: list[tuple[int, str, int]] = []
+        while True:
+            last = done.is_set()
+            while page := store.log(after=seen[-1][0] if seen else 0, limit=7):
+                seen += [(found.position, found.session_id, found.version) for found in page]
+            if last:
+                return seen
+
+    with ThreadPoolExecutor(8) as threads:
+        readers = [threads.submit(follow) for _ in range(8)]
+        for number in range(sessions):
+            name = f"delivery-{number}"
+            store.append([write(told(name).begun, session_id=name)])
+        done.set()
+        written = [(found.position, found.session_id, found.version) for found in store.log()]
+        assert len(written) == 3 * sessions
+        assert all(reader.result() == written for reader in readers)
+
+
+def test_a_new_log_is_opened_by_many_at_once(database: Database) -> None:
+    """P27: replicas that boot together."""
+    with ThreadPoolExecutor(8) as threads:
+        stores = list(threads.map(lambda _: database.open(), range(8)))
+    stores[0].append([write(told().begun)])
+    assert {store.head() for store in stores} == {3}
+
+
+WRITING = """
+import sys
+from adapters.store import open_store
+from tests.adapters.stores_under_test import told, write
+store = open_store(sys.argv[1])
+begun = told("delivery-x").begun
+while True:
+    number = store.head()
+    name = f"delivery-{number}"
+    store.append([write(begun, session_id=name, key=name)])
+    print(name, flush=True)
+"""
+
+
+def test_a_killed_writer_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
+    """P1: kill -9 in the middle of writing, three times; every acknowledged write is there, whole, and once."""
+    url = f"sqlite:///{tmp_path / 'log.db'}"
+    acknowledged: list[str] = []
+    for kill_after in (5, 17, 40):
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITING, url], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        ) as writer:
+            assert writer.stdout is not None
+            acknowledged += [line.strip() for line in itertools.islice(writer.stdout, kill_after)]
+            writer.send_signal(signal.SIGKILL)
+            acknowledged += [line.strip() for line in writer.stdout if line.endswith("\n")]
+        store = open_store(url)
+        try:
+            _whole(store, acknowledged)
+        finally:
+            store.close()
+    with sqlite3.connect(tmp_path / "log.db") as file:
+        assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    file.close()
+    assert len(acknowledged) == len(set(acknowledged)) >= 62
+
+
+def _whole(store: SqliteStore, acknowledged: list[str]) -> None:
+    for name in acknowledged:
+        assert [found.version for found in store.history(name)] == [1, 2, 3]
+        assert store.receipt(name) is not None
+    found = {recorded.session_id for recorded in store.log(limit=10_000)}
+    assert set(acknowledged) <= found
+    assert store.turns.count() == {"queued": len(found), "running": 0}
+    assert store.head() == 3 * len(found)
+
+
+# -- the library's recorder ----------------------------------------------------------------------------------------
+
+
+def test_the_librarys_own_tools_read_the_log(three: SqliteStore) -> None:
+    assert isinstance(three, ApplicationRecorder)
+    section = LocalNotificationLog(three, section_size=5)["1,5"]
+    assert [notification.id for notification in section.items] == [1, 2, 3, 4, 5]
+    assert section.next_id == "6,10"
+
+
+@pytest.mark.parametrize(
+    ("given", "versions"),
+    [
+        ({}, [1, 2, 3, 4, 5]),
+        ({"gt": 2}, [3, 4, 5]),
+        ({"lte": 2}, [1, 2]),
+        ({"gt": 1, "lte": 3}, [2, 3]),
+        ({"desc": True, "limit": 2}, [5, 4]),
+        ({"limit": 0}, []),
+    ],
+)
+def test_the_library_selects_the_events_of_a_stream(
+    three: SqliteStore, given: dict[str, Any], versions: list[int]
+) -> None:
+    assert [row.originator_version for row in three.select_events("delivery-1", **given)] == versions
+
+
+@pytest.mark.parametrize(
+    ("start", "given", "positions"),
+    [
+        (None, {}, [1, 2, 3, 4, 5, 6, 7, 8]),
+        (1, {}, [1, 2, 3, 4, 5, 6, 7, 8]),
+        (3, {}, [3, 4, 5, 6, 7, 8]),
+        (3, {"inclusive_of_start": False}, [4, 5, 6, 7, 8]),
+        (3, {"stop": 5}, [3, 4, 5]),
+        (1, {"topics": ("turn.requested", "turn.cancelled")}, [3, 6, 7]),
+    ],
+)
+def test_the_library_selects_notifications(
+    three: SqliteStore, start: int | None, given: dict[str, Any], positions: list[int]
+) -> None:
+    assert [row.id for row in three.select_notifications(start, 100, **given)] == positions
+    assert [row.id for row in three.select_notifications(start, 2, **given)] == positions[:2]
+
+
+def test_the_library_inserts_and_is_told_of_a_version_that_is_taken(store: SqliteStore) -> None:
+    assert store.max_notification_id() is None
+    rows = [encode(entry) for entry in entries(told().begun)]
+    assert list(store.insert_events(rows)) == [1, 2, 3]
+    assert store.max_notification_id() == 3
+    assert list(store.select_events("delivery-1")) == rows
+    for wrong in (rows, [StoredEvent("delivery-1", 5, "turn.requested", b"{}")]):
+        with pytest.raises(IntegrityError):
+            store.insert_events(wrong)
+    assert store.head() == 3
+
+
+def test_the_log_is_not_followed_by_subscription(store: SqliteStore) -> None:
+    with pytest.raises(NotImplementedError):
+        store.subscribe()
+
+
+# -- errors of the world -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("url", ["", "log.db", "sqlite://log.db", "sqlite:///", "postgresql:///db", "mysql://x"])
+def test_a_store_that_does_not_exist_is_refused_with_a_sentence(url: str) -> None:
+    with pytest.raises(StoreError, match="HANSARD_DATABASE must be sqlite:///path"):
+        open_store(url)
+
+
+def test_a_log_that_cannot_be_opened_says_which_and_why(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("This is no database, however long it is made. " * 100)
+    for path in (tmp_path / "folder", tmp_path / "file", tmp_path / "file" / "log.db"):
+        with pytest.raises(StoreError, match=rf"^The log {path} cannot be opened: .+\.$"):
+            open_store(f"sqlite:///{path}")
+
+
+def test_a_log_that_is_locked_says_so_stores_nothing_and_is_read_all_the_same(tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path / "log.db"), busy_seconds=0.01)
+    store.append([write(told().begun)])
+    other = sqlite3.connect(tmp_path / "log.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreError, match="does not take writes now: database is locked"):
+        store.append([write(told("delivery-2").begun, session_id="delivery-2")])
+    assert store.head() == 3
+    other.execute("ROLLBACK")
+    store.append([write(told("delivery-2").begun, session_id="delivery-2")])
+    assert store.head() == 6
+    other.close()
+    store.close()
+
+
+def test_a_store_that_is_closed_says_so_and_keeps_nobody_waiting(database: Database) -> None:
+    store = database.open()
+    store.append([write(told().begun)])
+    store.close()
+    store.close()
+    for use in (store.head, store.log, lambda: store.append([write(told().begun)])):
+        with pytest.raises(StoreError, match="is closed"):
+            use()
+
+
+def test_a_damaged_log_is_an_error_and_never_an_answer(tmp_path: Path) -> None:
+    """P3."""
+    path = tmp_path / "log.db"
+    store = SqliteStore(str(path))
+    store.append([write(told(f"delivery-{n}", task="x" * 900).begun, session_id=f"delivery-{n}") for n in range(50)])
+    store.close()
+    with path.open("r+b") as file:
+        file.seek(8_192)
+        file.write(b"\xff" * (path.stat().st_size - 8_192))
+    store = SqliteStore(str(path))
+    with pytest.raises(StoreError):
+        store.log()
+    with pytest.raises(StoreError):
+        store.append([write(told().begun)])
+    store.close()
+
+
+# -- the file of SQLite --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> Iterator[tuple[SqliteStore, sqlite3.Connection]]:
+    """A store, and another way into its file."""
+    store = SqliteStore(str(tmp_path / "log.db"))
+    file = sqlite3.connect(tmp_path / "log.db", isolation_level=None)
+    yield store, file
+    file.close()
+    store.close()
+
+
+Connect = Callable[..., sqlite3.Connection]
+
+
+def test_every_connection_syncs_before_it_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """P2, F6: WAL and synchronous=FULL, whatever the build's defaults are."""
+    made: list[sqlite3.Connection] = []
+    connect: Connect = sqlite3.connect
+
+    def recording(*args: Any, **options: Any) -> sqlite3.Connection:
+        made.append(connect(*args, **options))
+        made[-1].execute("PRAGMA synchronous=OFF")
+        return made[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", recording)
+    store = SqliteStore(str(tmp_path / "log.db"))
+    assert len(made) >= 2
+    for connection in made:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert connection.execute("PRAGMA fullfsync").fetchone() == (1,)
+        assert connection.execute("PRAGMA checkpoint_fullfsync").fetchone() == (1,)
+    store.close()
+
+
+class Forgetful(sqlite3.Connection):
+    """A build that takes the order to sync and does not follow it."""
+
+    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+        return super().execute(sql.replace("synchronous=FULL", "synchronous=NORMAL"), *parameters)
+
+
+def test_a_file_that_does_not_sync_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect: Connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *args, **options: connect(*args, factory=Forgetful, **options))
+    with pytest.raises(StoreError, match="journal_mode=wal, synchronous=1; not durable"):
+        SqliteStore(str(tmp_path / "log.db"))
+
+
+def test_a_log_in_memory_is_refused() -> None:
+    with pytest.raises(StoreError, match="journal_mode=memory"):
+        SqliteStore(":memory:")
+
+
+def test_connections_that_read_cannot_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[sqlite3.Connection] = []
+    connect: Connect = sqlite3.connect
+
+    def recording(*args: Any, **options: Any) -> sqlite3.Connection:
+        made.append(connect(*args, **options))
+        return made[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", recording)
+    store = SqliteStore(str(tmp_path / "log.db"))
+    assert sorted(connection.execute("PRAGMA query_only").fetchone()[0] for connection in made) == [0, 1, 1, 1, 1]
+    store.close()
+
+
+def test_each_row_carries_the_hash_over_itself_and_its_predecessor(
+    sqlite: tuple[SqliteStore, sqlite3.Connection],
+) -> None:
+    """P23: recomputed from what stands in the file, stream by stream."""
+    store, file = sqlite
+    store.append([write(told().begun), write(told("delivery-2").begun, session_id="delivery-2")])
+    for stream in ("delivery-1", "delivery-2"):
+        previous = b""
+        for row in store.select_events(stream):
+            previous = chain(previous, row)
+            [stored] = file.execute(
+                "SELECT hash FROM events WHERE stream = ? AND version = ?", (stream, row.originator_version)
+            ).fetchone()
+            assert stored == previous
+            assert len(stored) == 32
+
+
+ROW = StoredEvent("delivery-1", 2, "delivery.phase_started", b'{"at":1}')
+
+
+@pytest.mark.parametrize(
+    ("previous", "row"),
+    [
+        (b"other", ROW),
+        (b"", StoredEvent("delivery-12", 2, "delivery.phase_started", b'{"at":1}')),
+        (b"", StoredEvent("delivery-1", 3, "delivery.phase_started", b'{"at":1}')),
+        (b"", StoredEvent("delivery-1", 2, "delivery.phase_failed", b'{"at":1}')),
+        (b"", StoredEvent("delivery-1", 2, "delivery.phase_started", b'{"at":2}')),
+        (b"", StoredEvent("delivery-1", 22, ".phase_started", b'{"at":1}')),
+    ],
+)
+def test_the_hash_changes_with_every_part_of_the_row(previous: bytes, row: StoredEvent) -> None:
+    assert chain(previous, row) != chain(b"", ROW)
+
+
+def test_a_position_is_never_given_twice_even_if_somebody_deletes_the_newest_row(
+    sqlite: tuple[SqliteStore, sqlite3.Connection],
+) -> None:
+    """F5."""
+    store, file = sqlite
+    store.append([write(told().begun)])
+    file.execute("DELETE FROM events WHERE position = 3")
+    [recorded] = store.append([write(told("delivery-2").begun, session_id="delivery-2")])
+    assert [found.position for found in recorded] == [4, 5, 6]
+
+
+def test_positions_survive_a_vacuum(sqlite: tuple[SqliteStore, sqlite3.Connection]) -> None:
+    store, file = sqlite
+    story = told()
+    store.append([write(story.begun), write(told("delivery-2").begun, session_id="delivery-2")])
+    file.execute("DELETE FROM events WHERE stream = 'delivery-1'")
+    file.execute("VACUUM")
+    assert [found.position for found in store.log()] == [4, 5, 6]
+
+
+def test_a_long_text_stands_once_in_the_file_and_not_in_the_events(
+    sqlite: tuple[SqliteStore, sqlite3.Connection],
+) -> None:
+    store, file = sqlite
+    story = DeliveryStory()
+    store.append([write(story.begun)])
+    for attempt in (1, 2):
+        store.turns.claim("worker", now=START, lease_ms=1_000)
+        words = "long " * INLINE_BYTES
+        command = story.reply(words)
+        recorded = story.when(command)
+        store.append([write(recorded, after=len(story.history) - len(recorded), blobs=command.blobs)])
+        assert file.execute("SELECT count(*) FROM texts").fetchone() == (1,), attempt
+    [largest] = file.execute("SELECT max(length(state)) FROM events").fetchone()
+    assert largest < 2 * INLINE_BYTES

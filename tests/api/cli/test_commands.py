@@ -1,0 +1,365 @@
+"""The commands as somebody uses them, directly on a log."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api.cli.conftest import Hansard, Said, review
+
+Scenario = Callable[..., str]
+BLOCKED = review("Not yet")
+
+
+@pytest.fixture
+def delivery(hansard: Hansard, scenario: Scenario) -> Callable[..., Said]:
+    """Run a delivery with a harmless team, or with these replies."""
+
+    def run(*words: str, replies: dict[str, list[Any]] | None = None) -> Said:
+        start = ("run", "-t", "더하기를 고쳐줘", "-f", "a.py,b.py", "--test", "true", "--fresh")
+        return hansard(*start, "--scenario", scenario(replies), *words)
+
+    return run
+
+
+def id_of(said: Said) -> str:
+    return said.err.splitlines()[0].removeprefix("Session ")
+
+
+# --- run ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_delivery_that_succeeds_is_shown_event_by_event_and_ends_with_its_result(
+    delivery: Callable[..., Said],
+) -> None:
+    said = delivery("--title", "합계")
+    lines = said.out.splitlines()
+    assert said.code == 0
+    assert lines[0] == f"session  {id_of(said)}"
+    assert lines[1:3] == ["status   success", "summary  success"]
+    assert lines[3].startswith("used     iteration 1/6, 0:0")
+    talk = said.err.splitlines()
+    assert talk[1] == "Workspace: a fresh, empty folder."
+    assert talk[2].split(maxsplit=3)[0] == "1"
+    assert talk[2].endswith("delivery.session_started          Session started.")
+    assert talk[-1].endswith("delivery.session_finished         success")
+
+
+def test_the_end_of_a_delivery_can_be_read_by_a_script(delivery: Callable[..., Said]) -> None:
+    said = delivery("--json", "--label", "x", "--label", "y", "--max-minutes", "7")
+    session = said.json
+    assert (said.code, session["id"], session["status"]) == (0, id_of(said), "success")
+    assert session["task"] == "더하기를 고쳐줘"
+    assert session["filePaths"] == ["a.py", "b.py"]
+    assert session["labels"] == ["x", "y"]
+    assert session["origin"] == "cli"
+    assert session["budget"]["maxMinutes"] == 7
+    assert "더하기" in said.out
+
+
+def test_validation_commands_are_split_at_commas_outside_quotes(delivery: Callable[..., Said]) -> None:
+    said = delivery("--validation-commands", "echo 'a,b',true", "--validate", "echo c", "--json")
+    assert said.code == 0
+    commands = [step["command"] for step in said.json["validationCommands"]]
+    assert commands == ["echo 'a,b'", "true", "echo c"]
+
+
+def test_a_delivery_whose_agent_fails_is_a_failure(delivery: Callable[..., Said]) -> None:
+    said = delivery(replies={"planner": [{"error": "crash"}]})
+    assert said.code == 1
+    assert "status   failed" in said.out
+    assert "error    The scenario answers planner with crash." in said.out
+
+
+def test_a_delivery_that_runs_out_of_budget_says_so_and_goes_on_when_extended(
+    delivery: Callable[..., Said], hansard: Hansard
+) -> None:
+    """K-46: the second review approves, but there was budget for one only."""
+    said = delivery("--max-iterations", "1", replies={"reviewer": [BLOCKED, review()]})
+    assert said.code == 7
+    assert "summary  failed_budget_exhausted" in said.out
+    assert "exhausted by iterations" in said.out
+    more = hansard("extend", "latest", "--iterations", "1", "--reason", "- 한 번 더", "--wait")
+    assert more.code == 0
+    assert "status   success" in more.out
+    assert "iteration 2/2" in more.out
+    assert more.err.splitlines()[0].endswith("delivery.budget_extended          Budget extended: - 한 번 더")
+
+
+def test_a_task_may_begin_like_an_option(hansard: Hansard) -> None:
+    said = hansard("run", "-t", "- one\n- two", "-f", "a", "--test", "true", "--detach", "--fresh")
+    assert said.code == 0
+    assert hansard("show", "latest", "--json").json["session"]["task"] == "- one\n- two"
+
+
+def test_detached_it_only_prints_the_id_and_says_who_works(hansard: Hansard, scenario: Scenario) -> None:
+    start = ("run", "-t", "x", "-f", "a", "--test", "true", "--fresh", "--scenario", scenario())
+    said = hansard(*start, "--detach")
+    assert said.code == 0
+    assert said.out == f"{id_of(said)}\n"
+    assert "`hansard serve` on this log does" in said.err
+    assert hansard("show", "latest", "--json").json["session"]["status"] == "running"
+
+
+def test_in_a_repository_the_work_becomes_a_branch_of_it(
+    hansard: Hansard, scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = tmp_path / "mine"
+    git(tmp_path, "init", "-q", str(repository))
+    (repository / "src").mkdir()
+    (repository / "src" / "a.py").write_text("old\n")
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "x")
+    monkeypatch.chdir(repository / "src")
+    replies = {"dev": [{"text": "done", "files": {"a.py": "new\n"}}]}
+    said = hansard("run", "-t", "x", "-f", "a.py", "--test", "true", "--scenario", scenario(replies))
+    session_id = id_of(said)
+    assert said.code == 0, said.err
+    assert f"Workspace: a worktree of the repository at {repository}/src; --fresh" in said.err
+    assert f"branch     hansard/{session_id}" in said.out
+    assert git(repository, "show", f"hansard/{session_id}:src/a.py") == "new\n"
+    assert (repository / "src" / "a.py").read_text() == "old\n"
+
+
+def test_a_folder_that_is_no_repository_is_worked_in_when_it_is_named(
+    hansard: Hansard, scenario: Scenario, tmp_path: Path
+) -> None:
+    (tmp_path / "plain").mkdir()
+    replies = {"dev": [{"text": "done", "files": {"a.py": "new\n"}}]}
+    start = ("run", "-t", "x", "-f", "a.py", "--test", "true", "--scenario", scenario(replies))
+    said = hansard(*start, "--workspace", "../plain")
+    assert said.code == 0, said.err
+    assert f"Workspace: {tmp_path}/plain, worked in as it is." in said.err
+    assert (tmp_path / "plain" / "a.py").read_text() == "new\n"
+
+
+def test_the_example_team_is_never_taken_for_a_real_one(hansard: Hansard) -> None:
+    said = hansard("run", "-t", "x", "-f", "a", "--test", "true", "--detach")
+    assert "No team file: the scripted example team answers and changes nothing." in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--scenario", "missing.json"), "--scenario missing.json: No such file or directory."),
+        (("--scenario", "twice.json"), '--scenario twice.json: The key "a" stands twice in one object.'),
+        (("--scenario", "list.json"), "--scenario list.json: a JSON object was expected."),
+        (("--scenario", "odd.json"), "/scenario/replies/dev: Input should be a valid array"),
+        (("--workspace", ".", "--fresh"), "Give --workspace or --fresh, not both."),
+        (("--max-iterations", "21"), "/maxIterations: Input should be less than or equal to 20"),
+        (("--files", "../outside"), "/filePaths/1: '../outside' leaves the workspace."),
+        (("--idempotency-key", "열쇠"), "An idempotency key has 1 to 255 visible ASCII characters."),
+        (("--server", "localhost:8000"), "'localhost:8000' is no server address: http://host:port was expected."),
+        (("--server", "http://x", "--database", "y"), "Give --server or --database, not both."),
+    ],
+)
+def test_what_is_wrong_with_a_start_is_said_with_its_place(
+    hansard: Hansard, words: tuple[str, ...], sentence: str
+) -> None:
+    Path("twice.json").write_text('{"a": 1, "a": 2}')
+    Path("list.json").write_text("[]")
+    Path("odd.json").write_text('{"replies": {"dev": 3}}')
+    said = hansard("run", "-t", "x", "-f", "a", "--test", "true", *words)
+    assert (said.code, said.out) == (2, "")
+    assert sentence in said.err
+    assert hansard("list", "--json").json == {"items": [], "nextCursor": None}
+
+
+def test_the_same_key_starts_one_session_and_another_request_under_it_is_refused(
+    hansard: Hansard, scenario: Scenario
+) -> None:
+    start = ("run", "-f", "a", "--test", "true", "--fresh", "--scenario", scenario(), "--idempotency-key", "k-1")
+    first, again = hansard(*start, "-t", "x"), hansard(*start, "-t", "x")
+    assert (first.code, again.code) == (0, 0)
+    assert first.out == again.out
+    other = hansard(*start, "-t", "y")
+    assert (other.code, other.out) == (2, "")
+    assert "This Idempotency-Key came with another request before." in other.err
+    assert len(hansard("list", "--json").json["items"]) == 1
+
+
+# --- cancel, extend -------------------------------------------------------------------------------------------------
+
+
+def test_a_session_is_cancelled_once_and_only_at_the_version_that_was_seen(hansard: Hansard) -> None:
+    hansard("run", "-t", "x", "-f", "a", "--test", "true", "--detach")
+    stale = hansard("cancel", "latest", "--if-version", "99")
+    assert (stale.code, stale.err) == (4, "hansard: The session is at version 3, not 99.\n")
+    done = hansard("cancel", "latest", "--if-version", "3", "--reason", "그만", "--json")
+    assert (done.code, done.json["version"]) == (0, 5)
+    refused = hansard("cancel", "latest")
+    assert (refused.code, refused.err) == (4, "hansard: A delivery that is cancelled cannot be cancelled.\n")
+    assert "cancelled: 그만" in hansard("events", "latest").out
+
+
+def test_an_extension_says_how_much(hansard: Hansard) -> None:
+    said = hansard("extend", "latest", "--reason", "x")
+    assert (said.code, said.out) == (2, "")
+    assert "--iterations, --minutes, --tokens or --cost-micros" in said.err
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_log_says_how_to_begin(hansard: Hansard) -> None:
+    assert hansard("list") == Said(0, "", "No session yet. `hansard example` runs one.\n")
+    assert hansard("show", "latest") == Said(3, "", "hansard: There is no session yet.\n")
+
+
+def test_sessions_are_listed_newest_first_and_filtered(hansard: Hansard, delivery: Callable[..., Said]) -> None:
+    first = id_of(delivery("--title", "첫째", "--label", "old"))
+    second = id_of(delivery("--title", "둘째", replies={"dev": [{"error": "crash"}]}))
+    rows = [line.split() for line in hansard("list").out.splitlines()]
+    assert rows[0] == ["SESSION", "STATUS", "UPDATED", "TITLE"]
+    assert [(row[0], row[1], row[-1]) for row in rows[1:]] == [(second, "failed", "둘째"), (first, "success", "첫째")]
+    for filters in (("--status", "success"), ("--label", "old"), ("-q", "첫째")):
+        assert [item["id"] for item in hansard("list", "--json", *filters).json["items"]] == [first]
+    assert hansard("list", "--status", "running").err == "No session fits.\n"
+
+
+def test_a_list_goes_on_behind_its_cursor(hansard: Hansard, delivery: Callable[..., Said]) -> None:
+    first, second = id_of(delivery()), id_of(delivery())
+    page = hansard("list", "--limit", "1", "--json").json
+    assert [item["id"] for item in page["items"]] == [second]
+    rest = hansard("list", "--limit", "1", "--json", "--cursor", page["nextCursor"]).json
+    assert [item["id"] for item in rest["items"]] == [first]
+    assert "--limit shows more" in hansard("list", "--limit", "1").err
+
+
+def test_a_session_is_shown_as_it_is_and_as_it_stood(hansard: Hansard, delivery: Callable[..., Said]) -> None:
+    session_id = id_of(delivery())
+    now = hansard("show", session_id)
+    assert now.code == 0
+    assert "status      success\n" in now.out
+    assert "✓ planning  ✓ architecture" in now.out
+    then = hansard("show", session_id, "--at", "2")
+    assert "status      running\n" in then.out
+    assert "▶ planning  · architecture" in then.out
+    assert hansard("show", session_id, "--at", "2", "--json").json["session"]["version"] == 2
+    missing = hansard("show", session_id, "--at", "999")
+    assert missing.code == 3
+    assert "has no version 999" in missing.err
+
+
+def test_a_unique_beginning_of_an_id_is_enough(hansard: Hansard, delivery: Callable[..., Said]) -> None:
+    first, second = id_of(delivery()), id_of(delivery())
+    letters = next(n for n in range(1, 11) if first[9 : 9 + n] != second[9 : 9 + n])
+    for name in (first, first[: 9 + letters], first[9 : 9 + letters]):
+        assert hansard("show", name, "--json").json["session"]["id"] == first
+    assert hansard("show", "latest", "--json").json["session"]["id"] == second
+    both = hansard("show", "delivery-")
+    assert both == Said(2, "", f"hansard: 'delivery-' is the beginning of 2 sessions: {second}, {first}\n")
+
+
+@pytest.mark.parametrize("name", ["nope", "../sessions", "", "%2e", "한글"])
+def test_what_is_no_session_is_not_found(hansard: Hansard, name: str) -> None:
+    said = hansard("show", name)
+    assert said == Said(3, "", f"hansard: There is no session {name!r}. `hansard list` shows which there are.\n")
+
+
+def test_events_are_lines_for_people_and_lines_of_json_for_scripts(
+    hansard: Hansard, delivery: Callable[..., Said]
+) -> None:
+    session_id = id_of(delivery())
+    lines = hansard("events", session_id, "--after", "1", "--limit", "2").out.splitlines()
+    assert [line.split()[0] for line in lines] == ["2", "3"]
+    assert lines[1].endswith("turn.requested                    planner is asked")
+    whole = hansard("events", session_id, "--json").out.splitlines()
+    followed = hansard("events", session_id, "--json", "--follow").out.splitlines()
+    assert [f'"version": {n + 1},' in line for n, line in enumerate(whole)] == [True] * len(whole)
+    assert followed == whole
+
+
+def test_what_agents_say_cannot_command_the_terminal(hansard: Hansard, delivery: Callable[..., Said]) -> None:
+    said = delivery("--title", "\x1b]0;owned\x07\u202e", replies={"reviewer": [BLOCKED, review()]})
+    assert said.code == 0
+    everything = (
+        said.out + said.err + hansard("list").out + hansard("show", "latest").out + hansard("events", "latest").out
+    )
+    assert not {"\x1b", "\x07", "\u202e"} & set(everything)
+
+
+def test_the_worklog_is_markdown_now_and_as_it_stood(hansard: Hansard, delivery: Callable[..., Said]) -> None:
+    delivery()
+    now = hansard("worklog", "latest").out
+    assert now.startswith("# Work Log: 더하기를 고쳐줘\n")
+    assert "- Status: success\n" in now
+    assert "- Status: running\n" in hansard("worklog", "latest", "--at", "2").out
+
+
+def test_rebuilt_views_say_the_same(hansard: Hansard, delivery: Callable[..., Said]) -> None:
+    delivery("--label", "x")
+    before = hansard("list", "--json").json, hansard("worklog", "latest").out
+    said = hansard("rebuild")
+    assert said.code == 0
+    assert said.err.startswith("The views are made anew up to position ")
+    assert (hansard("list", "--json").json, hansard("worklog", "latest").out) == before
+
+
+def test_the_example_is_sent_back_once_and_succeeds(hansard: Hansard) -> None:
+    said = hansard("example")
+    assert said.code == 0, said.err
+    assert "its team is scripted" in said.err
+    assert "delivery.review_blocking_detected Review blocked at iteration 1." in said.err
+    assert "status     success" in said.out
+    assert "iteration 2/4" in said.out
+
+
+# --- which log ------------------------------------------------------------------------------------------------------
+
+
+def test_a_database_may_be_named_as_a_file(hansard: Hansard, tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    assert hansard("example", "--database", str(other)).code == 0
+    assert len(hansard("list", "--database", f"sqlite:///{other}", "--json").json["items"]) == 1
+    assert hansard("list", "--json").json["items"] == []
+
+
+def test_a_broken_team_stops_whoever_starts_and_nobody_who_reads(
+    hansard: Hansard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HANSARD_TEAM", "missing.toml")
+    started = hansard("run", "-t", "x", "-f", "a", "--test", "true")
+    assert (started.code, started.out) == (1, "")
+    assert started.err == "hansard: missing.toml: the file cannot be read: No such file or directory\n"
+    assert hansard("list").code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("HANSARD_DATABASE", "mysql://x", "HANSARD_DATABASE: should be sqlite:///path."),
+        ("HANSARD_DATABASE", "postgresql://x/y", "HANSARD_DATABASE: PostgreSQL is not available in this version"),
+        ("HANSARD_PORT", "many", "HANSARD_PORT: Input should be a valid integer"),
+        ("HANSARD_SERVER", "nonsense", "'nonsense' is no server address"),
+    ],
+)
+def test_a_setting_that_does_not_hold_is_named(
+    hansard: Hansard, monkeypatch: pytest.MonkeyPatch, name: str, value: str, sentence: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    said = hansard("list")
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith(f"hansard: {sentence}")
+
+
+def test_a_log_that_is_none_is_one_sentence(hansard: Hansard, tmp_path: Path) -> None:
+    junk = tmp_path / "junk.db"
+    junk.write_bytes(b"no database" * 100)
+    said = hansard("list", "--database", str(junk))
+    assert said == Said(1, "", f"hansard: The log {junk} cannot be opened: file is not a database.\n")
+
+
+def test_a_server_that_is_not_there_is_one_sentence(hansard: Hansard) -> None:
+    said = hansard("list", "--server", "http://127.0.0.1:9")
+    assert said.code == 1
+    assert said.err.startswith("hansard: http://127.0.0.1:9 does not answer: ")
+    assert said.err.endswith("Does `hansard serve` run there?\n")
+
+
+def git(folder: Path, *words: str) -> str:
+    identity = ("-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false")
+    answer = subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True, text=True)
+    return answer.stdout

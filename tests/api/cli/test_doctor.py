@@ -1,0 +1,133 @@
+"""The doctor finds what is missing and says what to do."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from adapters.team import load
+from api.cli import doctor
+from tests.api.cli.conftest import Hansard
+
+
+@pytest.mark.parametrize(
+    ("version", "mark"),
+    [
+        ((3, 36, 0), "fail"),
+        ((3, 40, 1), "warn"),
+        ((3, 44, 5), "warn"),
+        ((3, 44, 6), "ok"),
+        ((3, 45, 0), "warn"),
+        ((3, 50, 6), "warn"),
+        ((3, 50, 7), "ok"),
+        ((3, 51, 0), "warn"),
+        ((3, 51, 2), "warn"),
+        ((3, 51, 3), "ok"),
+        ((4, 0, 0), "ok"),
+    ],
+)
+def test_versions_of_sqlite_with_the_wal_reset_defect_are_named(version: tuple[int, int, int], mark: str) -> None:
+    """Promise F7: 3.7.0 to 3.51.2, but for 3.44.6 and 3.50.7."""
+    assert doctor.sqlite(version).mark == mark
+
+
+def test_a_log_that_does_not_exist_yet_is_fine_where_it_can_be_made(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "hansard.db"
+    assert doctor.place(path) == doctor.Finding("ok", "log", f"{path} (will be made at first use)")
+    assert doctor.durability(path).mark == "ok"
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_folder_is_no_log(tmp_path: Path) -> None:
+    assert doctor.place(tmp_path).mark == "fail"
+
+
+def test_a_log_that_cannot_be_written_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "hansard.db"
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everything, so modes prove nothing
+    assert doctor.place(path) == doctor.Finding(
+        "fail", "log", f"{path} cannot be made: {tmp_path} cannot be written", "Set HANSARD_DATABASE."
+    )
+    path.touch()
+    assert doctor.place(path).found == f"{path} cannot be written"
+
+
+def test_a_file_that_is_no_database_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "junk.db"
+    path.write_bytes(b"no database at all, but long enough to be taken for one" * 10)
+    found = doctor.durability(path)
+    assert (found.mark, found.found) == ("fail", f"{path}: file is not a database")
+
+
+def test_a_log_in_another_journal_mode_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE t (n)")
+    connection.close()
+    assert doctor.durability(path) == doctor.Finding(
+        "warn", "durability", "the log has journal_mode=delete", "It becomes WAL when Hansard opens it."
+    )
+
+
+def test_a_clock_behind_the_log_cannot_be_right(tmp_path: Path) -> None:
+    path = tmp_path / "hansard.db"
+    path.touch()
+    os.utime(path, (1_800_000_000, 1_800_000_000))
+    assert doctor.clock(path, now=1_800_000_010).mark == "ok"
+    assert doctor.clock(path, now=1_799_999_000).mark == "warn"
+    assert doctor.clock(tmp_path / "none", now=0.0).mark == "warn"
+
+
+def test_programs_of_the_team_are_looked_for(tmp_path: Path) -> None:
+    program = tmp_path / "agent"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    team = tmp_path / "team.toml"
+    team.write_text(
+        f"""
+[[agents]]
+name = "dev"
+roles = ["dev"]
+adapter = "command"
+settings = {{ argv = ["{program}", "-p"] }}
+[[agents]]
+name = "reviewer"
+roles = ["reviewer"]
+adapter = "command"
+settings = {{ argv = ["no-such-agent-anywhere"] }}
+[[agents]]
+name = "planner"
+roles = ["planner"]
+adapter = "scripted"
+"""
+    )
+    assert list(doctor.programs(load(team))) == [
+        doctor.Finding("ok", "agent dev", str(program)),
+        doctor.Finding(
+            "fail",
+            "agent reviewer",
+            "no-such-agent-anywhere is not found",
+            "Install it, or give its absolute path in the team file.",
+        ),
+    ]
+
+
+def test_nothing_is_missing_here(hansard: Hansard, own_log: Path) -> None:
+    said = hansard("doctor", "--json")
+    marks = {item["name"]: item["mark"] for item in said.json["items"]}
+    assert said.code == 0
+    assert [name for name, mark in marks.items() if mark == "fail"] == []
+    assert list(marks) == ["Python", "SQLite", "log", "durability", "git", "disk", "clock", "team"]
+    assert marks["team"] == "warn"
+    assert not own_log.parent.exists()
+
+
+def test_a_broken_team_file_is_a_failure_with_advice(hansard: Hansard, tmp_path: Path) -> None:
+    team = tmp_path / "team.toml"
+    team.write_text("agents = 3")
+    said = hansard("doctor", "--team", str(team))
+    assert said.code == 1
+    line = next(line for line in said.out.splitlines() if line.startswith("fail"))
+    assert line.startswith(f"fail  team        {team}: agents: ")
+    assert said.out.endswith("Mend the file, or leave HANSARD_TEAM out for the example team.\n")

@@ -1,0 +1,59 @@
+"""API keys: shown once, kept as digests, in a file that only its owner reads."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from api.guards import Keys
+from tests.api.cli.conftest import Hansard
+
+
+@pytest.fixture
+def keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "keys" / "api-keys"
+    monkeypatch.setenv("HANSARD_API_KEYS_FILE", str(path))
+    return path
+
+
+def test_a_key_is_printed_once_and_only_its_digest_is_kept(hansard: Hansard, keys: Path) -> None:
+    said = hansard("key", "alice")
+    key = said.out.strip()
+    assert said.code == 0
+    assert len(key) > 40
+    assert keys.read_text() == f"alice:{hashlib.sha256(key.encode()).hexdigest()}\n"
+    assert key not in said.err
+    assert Keys(keys).name_of(key) == "alice"
+
+
+def test_the_file_is_for_its_owner_whatever_it_was_before(hansard: Hansard, keys: Path) -> None:
+    keys.parent.mkdir()
+    keys.write_text("# ours\nbob:00")
+    keys.chmod(0o644)
+    assert hansard("key", "김철수").code == 0
+    lines = keys.read_text().splitlines()
+    assert keys.stat().st_mode & 0o777 == 0o600
+    assert lines[:2] == ["# ours", "bob:00"]
+    assert lines[2].startswith("김철수:")
+
+
+def test_a_name_has_one_key(hansard: Hansard, keys: Path) -> None:
+    hansard("key", "alice")
+    before = keys.read_text()
+    said = hansard("key", "alice")
+    assert (said.code, said.out) == (4, "")
+    assert "has a key of alice already" in said.err
+    assert keys.read_text() == before
+
+
+@pytest.mark.parametrize("name", ["a:b", "a b", "", ".a", "a\nb", "#a", "x" * 101])
+def test_names_that_would_break_the_file_are_refused(hansard: Hansard, keys: Path, name: str) -> None:
+    said = hansard("key", name)
+    assert (said.code, said.out) == (2, "")
+    assert not keys.exists()
+
+
+def test_without_a_file_it_asks_for_one(hansard: Hansard) -> None:
+    said = hansard("key", "alice")
+    assert (said.code, said.out) == (2, "")
+    assert "HANSARD_API_KEYS_FILE" in said.err

@@ -1,0 +1,105 @@
+"""Nothing that an agent wrote can command a terminal, and every script can read the data."""
+
+import io
+import json
+from typing import Any
+
+import pytest
+
+from api.cli import terminal
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("plain 한글 ✓", "plain 한글 ✓"),
+        ("two\nlines\tand a tab", "two\nlines\tand a tab"),
+        ("dos\r\nlines", "dos\nlines"),
+        ("over\rwritten", "over⟦U+000D⟧written"),
+        ("\x1b[31mred", "⟦U+001B⟧[31mred"),
+        ("\x1b]0;title\x07", "⟦U+001B⟧]0;title⟦U+0007⟧"),
+        ("\x9b31m", "⟦U+009B⟧31m"),
+        ("\x7f\x08", "⟦U+007F⟧⟦U+0008⟧"),
+        ("file\u202etxt.exe", "file⟦U+202E⟧txt.exe"),
+        ("\u2066a\u2069", "⟦U+2066⟧a⟦U+2069⟧"),
+        ("in\u200bvisible\ufeff", "in⟦U+200B⟧visible⟦U+FEFF⟧"),
+        ("\U000e0041tag", "⟦U+E0041⟧tag"),
+        ("\ud800", "⟦U+D800⟧"),
+    ],
+)
+def test_what_would_move_or_hide_is_spelt_out(written: str, shown: str) -> None:
+    assert terminal.visible(written) == shown
+
+
+def test_one_line_stays_one() -> None:
+    assert terminal.one_line("a\n\n  b\tc\x1b") == "a b c⟦U+001B⟧"
+
+
+def test_json_escapes_what_a_terminal_would_carry_out_and_stays_the_same_json(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    value = {"words": "한글 \x1b[2J \x9b \u202e \U000e0041"}
+    terminal.put_json(value)
+    out = capsys.readouterr().out
+    assert json.loads(out) == value
+    assert out == '{\n  "words": "한글 \\u001b[2J \\u009b \\u202e \\udb40\\udc41"\n}\n'
+
+
+def test_a_document_is_left_as_it_is_in_a_pipe_and_made_visible_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = []
+    for is_terminal in (False, True):
+        stream = _stream(is_terminal=is_terminal)
+        monkeypatch.setattr("sys.stdout", stream)
+        terminal.put_document("# a\x1b[2J\n")
+        shown.append(stream.getvalue())
+    assert shown == ["# a\x1b[2J\n", "# a⟦U+001B⟧[2J\n"]
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "environment", "painted"),
+    [
+        (True, {}, "\x1b[32mok\x1b[0m"),
+        (True, {"NO_COLOR": "1"}, "ok"),
+        (True, {"NO_COLOR": ""}, "\x1b[32mok\x1b[0m"),
+        (True, {"TERM": "dumb"}, "ok"),
+        (False, {}, "ok"),
+    ],
+)
+def test_colour_is_for_terminals_that_want_it(
+    monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool, environment: dict[str, str], painted: str
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert terminal.paint("ok", "green", _stream(is_terminal=is_terminal)) == painted
+
+
+def test_columns_line_up_under_wide_letters(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal.put_table(("ID", "STATUS", "TITLE"), [("가나", "success", "x"), ("abcde", "failed", "한 줄\n더")])
+    assert capsys.readouterr().out.splitlines() == [
+        "ID     STATUS   TITLE",
+        "가나   success  x",
+        "abcde  failed   한 줄 더",
+    ]
+
+
+def test_pairs_leave_out_what_is_empty_and_indent_what_is_long(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal.put_pairs([("task", "one\ntwo"), ("error", ""), ("status", "failed")])
+    assert capsys.readouterr().out == "task    one\n        two\nstatus  failed\n"
+
+
+@pytest.mark.parametrize(("ms", "spelt"), [(0, "0:00"), (59_999, "0:59"), (61_000, "1:01"), (-5, "0:00")])
+def test_durations_read_as_minutes(ms: int, spelt: str) -> None:
+    assert terminal.minutes(ms) == spelt
+
+
+@pytest.mark.parametrize("words", ["no instant", "", "None"])
+def test_what_is_no_instant_is_shown_as_it_is(words: str) -> None:
+    assert terminal.local_time(words) == words
+
+
+def _stream(*, is_terminal: bool) -> Any:
+    stream = io.StringIO()
+    stream.isatty = lambda: is_terminal  # type: ignore[method-assign]
+    return stream

@@ -1,0 +1,203 @@
+"""Hansard from the outside: the program itself in a process of its own, or the application inside this one."""
+
+import contextlib
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx2 as httpx
+from starlette.testclient import TestClient
+
+from api.app import create_app
+from api.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 20.0
+"""Seconds after which something that should have happened has not."""
+
+T = TypeVar("T")
+Json = dict[str, Any]
+
+
+def until(found: Callable[[], T | None], *, what: str, seconds: float = PATIENCE, pause: float = 0.01) -> T:
+    """What `found` finds, as soon as it finds something; fails after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = found()
+        if value:
+            return value
+        assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"
+        time.sleep(pause)
+
+
+class Server:
+    """`hansard serve` as a process, on one port and one log through all its lives."""
+
+    def __init__(self, folder: Path, **settings: object) -> None:
+        self.folder, self.port = folder, free_port()
+        self.database = folder / "hansard.db"
+        self.data = folder / "hansard.db.d"
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = folder / "server.log"
+        self._settings = settings
+        self._process: subprocess.Popen[bytes] | None = None
+        self.client = httpx.Client(base_url=self.url, timeout=PATIENCE)
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "the server runs"
+        return self._process.pid
+
+    def start(self) -> float:
+        """Seconds until it was ready."""
+        assert self._process is None, "one life after the other"
+        began = time.monotonic()
+        with self.log.open("ab") as log:
+            command = [sys.executable, "-m", "api", "serve", "--port", str(self.port)]
+            self._process = subprocess.Popen(command, cwd=ROOT, env=self._environment(), stdout=log, stderr=log)
+        until(self._ready, what="/readyz", pause=0.005)
+        return time.monotonic() - began
+
+    def kill(self) -> None:
+        """kill -9: no goodbye."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> float:
+        """Ask it to end, as Ctrl-C does; seconds until it had."""
+        began = time.monotonic()
+        assert self._end(signal.SIGTERM) == 0, self.log.read_text()
+        return time.monotonic() - began
+
+    def _end(self, number: signal.Signals) -> int:
+        assert self._process is not None, "the server runs"
+        process, self._process = self._process, None
+        process.send_signal(number)
+        return process.wait(timeout=PATIENCE)
+
+    def leave(self) -> None:
+        """However the test ended: nothing stays behind."""
+        if self._process is not None:
+            self.kill()
+        self.client.close()
+
+    def _ready(self) -> bool:
+        assert self._process is not None and self._process.poll() is None, self.log.read_text()
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE) as line:
+                line.sendall(b"GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+                return line.recv(64).startswith(b"HTTP/1.1 200")
+        except OSError:
+            return False
+
+    def _environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
+        ours = {f"HANSARD_{name.upper()}": str(value) for name, value in self._settings.items()}
+        return kept | {"HANSARD_DATABASE": f"sqlite:///{self.database}"} | ours
+
+
+@contextlib.contextmanager
+def serving(folder: Path, **settings: object) -> Iterator[Server]:
+    """A server that is ready; settings by their names, as in `budget_minute=0.5`."""
+    server = Server(folder, **settings)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.leave()
+
+
+@contextlib.contextmanager
+def inside(folder: Path, **settings: Any) -> Iterator[TestClient]:
+    """The application in this process, its worker included."""
+    found = Settings(**({"database": f"sqlite:///{folder / 'hansard.db'}"} | settings))
+    with TestClient(create_app(found), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
+        yield client
+
+
+def free_port() -> int:
+    """Below the range from which clients get theirs: one that retries too fast would else connect to itself."""
+    while True:
+        port = random.randrange(15_000, 32_000)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
+# -- sessions over HTTP --------------------------------------------------------------------------------------------
+
+
+def delivery(replies: Mapping[str, Any] | None = None, **fields: Any) -> Json:
+    """The body that starts a delivery of one file, validated by `true` unless said otherwise."""
+    body: Json = {"task": "Add a login page", "filePaths": ["src/login.py"], "validationCommands": ["true"]}
+    return body | {"scenario": {"replies": dict(replies or {})}} | fields
+
+
+def start(client: httpx.Client, body: Json | None = None, **headers: str) -> str:
+    """Start a delivery; its id."""
+    answer = client.post("/api/sessions", json=delivery() if body is None else body, headers=headers)
+    assert answer.status_code == 202, answer.text
+    return str(answer.json()["sessionId"])
+
+
+def session(client: httpx.Client, session_id: str, **query: object) -> Json:
+    answer = client.get(f"/api/sessions/{session_id}", params={name: str(value) for name, value in query.items()})
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()["session"]
+    return found
+
+
+def ended(client: httpx.Client, session_id: str, *, seconds: float = PATIENCE) -> Json:
+    """The session, once it no longer runs."""
+
+    def over() -> Json | None:
+        found = session(client, session_id)
+        return found if found["status"] not in ("pending", "running") else None
+
+    return until(over, what=f"the end of {session_id}", seconds=seconds)
+
+
+def events(client: httpx.Client, session_id: str) -> list[Json]:
+    """All events of a session, page by page."""
+    found: list[Json] = []
+    after: str | None = "0"
+    while after is not None:
+        page = client.get(f"/api/sessions/{session_id}/events", params={"after": after}).json()
+        found += page["items"]
+        after = page["nextCursor"]
+    return found
+
+
+def types(found: list[Json]) -> list[str]:
+    """What happened, without the kind in front: `phase_started`."""
+    return [event["type"].removeprefix("delivery.") for event in found]
+
+
+def only(found: list[Json], topic: str) -> list[Json]:
+    """The data of the events of one type."""
+    return [event["data"] for event in found if event["type"] == topic]
+
+
+def reached(client: httpx.Client, session_id: str, topic: str, *, count: int = 1) -> list[Json]:
+    """The data of the events of that type, once there are so many of them."""
+
+    def there() -> list[Json] | None:
+        found = only(events(client, session_id), topic)
+        return found if len(found) >= count else None
+
+    return until(there, what=f"{topic} of {session_id}")
+
+
+def running(pid: int) -> bool:
+    """Whether the process lives; one that is dead and only not yet collected does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False

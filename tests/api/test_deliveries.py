@@ -1,0 +1,295 @@
+"""Deliveries from the request to the end, over HTTP, with a scripted team and real commands (S4 §9.6, §10, §11)."""
+
+import json
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api.server import Json, Server, delivery, ended, events, only, reached, serving, start, types
+
+PHASES = ("planning", "architecture", "design", "implementation", "validation", "review", "packaging")
+ASKED = ["phase_started", "turn.requested", "turn.answered", "artifact_created", "phase_completed"]
+DESIGNED = ["session_started", *ASKED, *ASKED, *ASKED]
+IMPLEMENTED = ["attempt_started", *ASKED]
+RUN = ["phase_started", "turn.requested", "turn.answered", "artifact_created"]
+VALIDATED = [*RUN, "tests_passed", "phase_completed"]
+BROKEN = [*RUN, "validation_failed"]
+APPROVED = [*ASKED, "review_approved"]
+BLOCKED = [*ASKED, "review_blocking_detected"]
+DELIVERED = ["phase_started", "phase_completed", "session_finished"]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("deliveries")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server whose budget minute has half a second."""
+    with serving(tmp_path_factory.mktemp("hasty"), budget_minute=0.5) as found:
+        yield found
+
+
+def review(*blocking: str, score: int = 80) -> str:
+    issues = [{"id": title.lower(), "title": title, "detail": f"{title} is missing."} for title in blocking]
+    return json.dumps({"blockingIssues": issues, "score": score, "fixPlan": [f"Add {title}." for title in blocking]})
+
+
+def told(found: list[Json], role: str, place: str) -> list[str]:
+    """What the role was told in a place of its prompts, turn by turn."""
+    requests = [request for request in only(found, "turn.requested") if request["role"] == role]
+    return [request["context"][place]["head"] for request in requests]
+
+
+def seconds(later: str, earlier: str) -> float:
+    return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds()
+
+
+# -- the six presets -----------------------------------------------------------------------------------------------
+
+
+def test_a_review_without_blocking_issues_delivers(server: Server) -> None:
+    """S4 §10.2.1, preset "review approved": the score of 10 sends nothing back (§5.2)."""
+    session_id = start(server.client, delivery({"reviewer": [review(score=10)]}))
+    found = ended(server.client, session_id)
+    assert (found["status"], found["finalSummary"], found["iteration"]) == ("success", "success", 1)
+    assert found["phaseStatuses"] == dict.fromkeys(PHASES, "completed")
+    assert list(found["artifactRefs"]) == list(PHASES[:-1])
+    told_events = events(server.client, session_id)
+    assert types(told_events) == [*DESIGNED, *IMPLEMENTED, *VALIDATED, *APPROVED, *DELIVERED]
+    [approved] = only(told_events, "delivery.review_approved")
+    assert (approved["score"], approved["iteration"], approved["role"]) == (10, 1, "reviewer")
+    assert [event["version"] for event in told_events] == list(range(1, found["version"] + 1))
+
+
+def test_one_blocking_review_sends_back_with_its_fix_plan(server: Server) -> None:
+    """S4 §10.2.2, preset "one regression": the fix plan is in the next iteration's feedback (§5.2.3)."""
+    session_id = start(server.client, delivery({"reviewer": [review("Logging", score=95), review()]}))
+    found = ended(server.client, session_id)
+    assert (found["status"], found["iteration"], found["budget"]["remainingIterations"]) == ("success", 2, 5)
+    told_events = events(server.client, session_id)
+    again = [*IMPLEMENTED, *VALIDATED, *BLOCKED, *IMPLEMENTED, *VALIDATED, *APPROVED]
+    assert types(told_events) == [*DESIGNED, *again, *DELIVERED]
+    feedback = "Review blocked at iteration 1.\nBlocking issues:\n1. Logging: Logging is missing.\nFix plan:\n1. Add Logging."
+    assert told(told_events, "dev", "feedback") == ["", feedback]
+    reviews = [a for a in only(told_events, "delivery.artifact_created") if a["phase"] == "review"]
+    assert found["artifactRefs"]["review"] == reviews[1]["artifactId"] != reviews[0]["artifactId"]
+    kept = [server.client.get(f"/api/sessions/{session_id}/artifacts/{a['artifactId']}").json() for a in reviews]
+    assert [len(json.loads(artifact["content"])["blockingIssues"]) for artifact in kept] == [1, 0]
+
+
+def test_a_review_that_always_blocks_uses_up_the_iterations(server: Server) -> None:
+    """S4 §10.2.3, preset "persistent blocking": `failed_budget_exhausted(iterations)`, K-44."""
+    session_id = start(server.client, delivery({"reviewer": [review("Logging")]}, maxIterations=2))
+    found = ended(server.client, session_id)
+    assert (found["status"], found["finalSummary"]) == ("failed", "failed_budget_exhausted")
+    assert (found["budget"]["reason"], found["budget"]["remainingIterations"]) == ("iterations", 0)
+    assert found["phaseStatuses"] == dict.fromkeys(PHASES[:-1], "completed") | {"packaging": "skipped"}
+    told_events = events(server.client, session_id)
+    once = [*IMPLEMENTED, *VALIDATED, *BLOCKED]
+    assert types(told_events) == [
+        *[*DESIGNED, *once, *once],
+        *["budget_exhausted", "phase_skipped", "session_finished"],
+    ]
+    [exhausted] = only(told_events, "delivery.budget_exhausted")
+    assert (exhausted["message"], exhausted["reason"]) == ("Budget exhausted by iterations.", "iterations")
+    assert (exhausted["iteration"], exhausted["remainingIterations"], exhausted["phase"]) == (3, 0, "review")
+    [finished] = only(told_events, "delivery.session_finished")
+    assert (finished["message"], finished["status"]) == ("failed_budget_exhausted", "failed")
+
+
+def test_a_deadline_stops_the_turn_that_runs(hasty: Server) -> None:
+    """S4 §10.2.4, preset "time exhausted": the developer would need a minute, the budget has half a second."""
+    slow = {"dev": [{"text": "late", "delayMs": 60_000}]}
+    session_id = start(hasty.client, delivery(slow, maxMinutes=1))
+    found = ended(hasty.client, session_id)
+    assert (found["status"], found["finalSummary"]) == ("failed", "failed_budget_exhausted")
+    assert (found["budget"]["reason"], found["budget"]["maxMinutes"]) == ("minutes", 1)
+    assert found["phaseStatuses"]["implementation"] == "failed"
+    assert found["phaseStatuses"]["packaging"] == "skipped"
+    told_events = events(hasty.client, session_id)
+    assert types(told_events)[-7:] == [
+        *["turn.cancelled", "phase_failed", "budget_exhausted"],
+        *["phase_skipped", "phase_skipped", "phase_skipped", "session_finished"],
+    ]
+    assert seconds(found["budget"]["deadlineAt"], found["budget"]["startedAt"]) == pytest.approx(0.5)
+    assert 0 < seconds(told_events[-1]["timestamp"], found["budget"]["deadlineAt"]) <= 1.0
+    assert (found["budget"]["elapsedMs"] - 500) in range(1, 1_000)
+    assert found["outstandingTurns"] == []
+
+
+def test_a_validation_that_fails_once_recovers(server: Server) -> None:
+    """Preset "validation fails, then recovers": the test is real, the first code is wrong. No review before it passes
+    (K-40)."""
+    files = [{"text": "Done.", "files": {"src/login.py": f"ATTEMPTS = {count}\n"}} for count in (5, 3)]
+    check = [sys.executable, "-c", "exec(open('src/login.py').read()); assert ATTEMPTS == 3, 'three attempts, please'"]
+    session_id = start(server.client, delivery({"dev": files}, validationCommands=["true", check, "true"]))
+    found = ended(server.client, session_id)
+    assert (found["status"], found["iteration"]) == ("success", 2)
+    told_events = events(server.client, session_id)
+    assert types(told_events) == [*DESIGNED, *IMPLEMENTED, *BROKEN, *IMPLEMENTED, *VALIDATED, *APPROVED, *DELIVERED]
+    [failed] = only(told_events, "delivery.validation_failed")
+    assert failed["classification"] == "test"
+    assert "three attempts, please" in failed["summary"]
+    assert "three attempts, please" in told(told_events, "dev", "feedback")[1]
+    reports = [a["artifactId"] for a in only(told_events, "delivery.artifact_created") if a["phase"] == "validation"]
+    contents = [server.client.get(f"/api/sessions/{session_id}/artifacts/{report}").json() for report in reports]
+    runs = [[run["exitCode"] for run in json.loads(content["content"])["runs"]] for content in contents]
+    assert runs == [[0, 1], [0, 0, 0]], "in order, up to the first failure"
+
+
+@pytest.mark.parametrize(
+    ("fields", "iterations"),
+    [({"maxAttempts": 3}, 3), ({"maxAttempts": 3, "maxIterations": 4}, 4), ({}, 6)],
+    ids=["legacy", "both", "neither"],
+)
+def test_max_attempts_still_counts_as_iterations(server: Server, fields: Json, iterations: int) -> None:
+    """Preset "legacy input" (S4 §4.2): `maxIterations ?? maxAttempts ?? 6`, and 45 minutes (K-39)."""
+    found = ended(server.client, start(server.client, delivery(**fields)))
+    assert (found["budget"]["maxIterations"], found["budget"]["maxMinutes"]) == (iterations, 45)
+    assert (found["maxAttempts"], found["attempt"], found["iteration"]) == (fields.get("maxAttempts"), 1, 1)
+
+
+# -- beyond the presets --------------------------------------------------------------------------------------------
+
+
+def test_an_exhausted_delivery_goes_on_when_it_is_given_more(hasty: Server) -> None:
+    """K-46: the extension is a command of its own; the interrupted phase is begun again, nothing else."""
+    session_id = start(hasty.client, delivery({"dev": [{"text": "late", "delayMs": 60_000}, "quick"]}, maxMinutes=1))
+    first = ended(hasty.client, session_id)
+    assert first["budget"]["reason"] == "minutes"
+    more = hasty.client.post(f"/api/sessions/{session_id}/budget", json={"addMinutes": 100, "reason": "worth it"})
+    assert more.status_code == 200, more.text
+    found = ended(hasty.client, session_id)
+    assert (found["status"], found["iteration"], found["budget"]["maxMinutes"]) == ("success", 1, 101)
+    assert found["budget"]["reason"] is None
+    told_events = events(hasty.client, session_id)
+    assert types(told_events)[first["version"] :] == [
+        *["budget_extended", *ASKED, *VALIDATED, *APPROVED, *DELIVERED],
+    ]
+    [extended] = only(told_events, "delivery.budget_extended")
+    assert extended["why"] == "worth it"
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "words"),
+    [
+        ({"error": "crash"}, "crash", "The scenario answers reviewer with crash."),
+        ({"error": "timeout"}, "timeout", "The scenario answers reviewer with timeout."),
+        ({"error": "refused"}, "refused", "The scenario answers reviewer with refused."),
+        ("All is well!", "bad_output", ""),
+        ('{"blockingIssues": [{"id": "1", "title": "No detail"}]}', "bad_output", ""),
+    ],
+    ids=["crash", "timeout", "refused", "no JSON", "an issue without detail"],
+)
+def test_a_failing_reviewer_fails_its_phase_and_never_approves(
+    server: Server, said: Any, code: str, words: str
+) -> None:
+    """S4 §10.2.5, K-36: downstream phases are skipped."""
+    session_id = start(server.client, delivery({"reviewer": [said]}))
+    found = ended(server.client, session_id)
+    assert (found["status"], found["phaseStatuses"]["review"]) == ("failed", "failed")
+    assert found["phaseStatuses"]["packaging"] == "skipped"
+    assert found["finalSummary"].startswith("Phase review failed: ")
+    [failed] = only(events(server.client, session_id), "delivery.phase_failed")
+    assert (failed["errorType"], failed["phase"]) == (code, "review")
+    assert words in failed["errorMessage"] != ""
+
+
+@pytest.mark.parametrize("role", ["planner", "architect", "designer", "dev"])
+def test_every_failing_agent_fails_the_delivery(server: Server, role: str) -> None:
+    found = ended(server.client, start(server.client, delivery({role: [{"error": "crash"}]})))
+    phase = dict(zip(("planner", "architect", "designer", "dev"), PHASES, strict=False))[role]
+    after = PHASES[PHASES.index(phase) + 1 :]
+    assert found["status"] == "failed"
+    assert found["phaseStatuses"][phase] == "failed"
+    assert [found["phaseStatuses"][later] for later in after] == ["skipped"] * len(after)
+
+
+def test_a_command_that_cannot_run_is_a_runtime_failure(server: Server) -> None:
+    """Behaviour §3.2: exit code -1, class runtime; the session goes on to its next iteration."""
+    session_id = start(server.client, delivery(validationCommands=["no-such-program-anywhere"], maxIterations=1))
+    found = ended(server.client, session_id)
+    assert found["budget"]["reason"] == "iterations"
+    [failed] = only(events(server.client, session_id), "delivery.validation_failed")
+    assert failed["classification"] == "runtime"
+    artifact = server.client.get(f"/api/sessions/{session_id}/artifacts/{found['artifactRefs']['validation']}").json()
+    [run] = json.loads(artifact["content"])["runs"]
+    assert (run["exitCode"], run["ended"]) == (-1, "not_started")
+
+
+def test_files_of_the_answer_are_written_into_the_workspace(server: Server, tmp_path: Path) -> None:
+    """A folder without git is worked in as it is; the patch says what was changed."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "login.py").write_text("old = 1\n")
+    dev = {"text": "Done.", "files": {"src/login.py": "new = 2\n", "src/deep/er/page.html": "<h1>안녕</h1>\n"}}
+    commands = ["grep -q 'new = 2' src/login.py", "test -s src/deep/er/page.html"]
+    body = delivery({"dev": [dev]}, workspace=str(tmp_path), validationCommands=commands)
+    session_id = start(server.client, body)
+    found = ended(server.client, session_id)
+    assert (found["status"], found["workspace"]) == ("success", str(tmp_path))
+    assert (tmp_path / "src" / "login.py").read_text() == "new = 2\n"
+    assert (tmp_path / "src" / "deep" / "er" / "page.html").read_text() == "<h1>안녕</h1>\n"
+    artifact = server.client.get(
+        f"/api/sessions/{session_id}/artifacts/{found['artifactRefs']['implementation']}"
+    ).json()
+    assert "-old = 1\n+new = 2\n" in artifact["patch"]
+    [answer] = [a for a in only(events(server.client, session_id), "turn.answered") if a["role"] == "dev"]
+    assert answer["files"] == ["src/deep/er/page.html", "src/login.py"]
+
+
+def test_changes_in_the_developers_words_are_written_too(server: Server, tmp_path: Path) -> None:
+    """S4: `content`, or `fallbackContent` where there is none."""
+    changes = [
+        {"path": "a.txt", "content": "A\n"},
+        {"path": "b.txt", "fallbackContent": "B\n"},
+    ]
+    dev = f"Here it is.\n```json\n{json.dumps({'changes': changes})}\n```"
+    found = ended(server.client, start(server.client, delivery({"dev": [dev]}, workspace=str(tmp_path))))
+    assert found["status"] == "success"
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a.txt": "A\n", "b.txt": "B\n"}
+
+
+@pytest.mark.parametrize("path", ["../outside.txt", "/etc/outside.txt", ".git/hooks/pre-commit", "a/../../outside.txt"])
+def test_a_file_outside_of_the_workspace_is_written_nowhere(server: Server, tmp_path: Path, path: str) -> None:
+    """Promise S14: the phase fails, and not even the allowed file beside it is written."""
+    (tmp_path / "work").mkdir()
+    dev = {"text": "Done.", "files": {"fine.txt": "x", path: "x"}}
+    found = ended(server.client, start(server.client, delivery({"dev": [dev]}, workspace=str(tmp_path / "work"))))
+    assert (found["status"], found["phaseStatuses"]["implementation"]) == ("failed", "failed")
+    assert [entry.name for entry in tmp_path.rglob("*")] == ["work"]
+
+
+def test_a_validation_sees_no_secret_of_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Promise S13: commands run in a clean environment with a home of their own."""
+    monkeypatch.setenv("DEPLOY_TOKEN", "not-for-agents")
+    out = tmp_path / "environment.json"
+    script = f"import json, os; json.dump(dict(os.environ), open({str(out)!r}, 'w'))"
+    with serving(tmp_path) as server:
+        found = ended(server.client, start(server.client, delivery(validationCommands=[[sys.executable, "-c", script]])))
+    assert found["status"] == "success"
+    seen = json.loads(out.read_text())
+    assert "DEPLOY_TOKEN" not in seen
+    assert not [name for name in seen if name.startswith("HANSARD_") and name != "HANSARD_PROCESS"]
+    assert seen["HOME"].startswith(str(server.data))
+
+
+def test_a_cancelled_delivery_stays_cancelled(server: Server) -> None:
+    session_id = start(server.client, delivery({"dev": [{"text": "late", "delayMs": 60_000}]}))
+    reached(server.client, session_id, "turn.requested", count=4)
+    answer = server.client.post(f"/api/sessions/{session_id}/cancel", json={"reason": "no longer needed"})
+    assert answer.status_code == 200
+    found = ended(server.client, session_id)
+    assert (found["status"], found["finalSummary"]) == ("cancelled", "cancelled: no longer needed")
+    assert found["outstandingTurns"] == []
+    assert types(events(server.client, session_id))[-2:] == ["turn.cancelled", "session_finished"]
+    again = server.client.post(f"/api/sessions/{session_id}/cancel", json={})
+    assert again.status_code == 409
+    more = server.client.post(f"/api/sessions/{session_id}/budget", json={"addMinutes": 1, "reason": "?"})
+    assert (more.status_code, more.json()["allowed"]) == (409, [])

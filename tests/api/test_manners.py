@@ -1,0 +1,774 @@
+"""How the API behaves whoever asks: contract §3, sentence by sentence."""
+
+import hashlib
+import json
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+from starlette.testclient import TestClient
+
+from tests.api.server import Json, Server, delivery, ended, events, inside, only, serving, session, start, types
+
+SILENT = {"planner": [{"text": "late", "delayMs": 86_400_000}]}
+"""A team that says nothing for a day: the session stays at version 3."""
+START = delivery(SILENT)
+SECRET = "sk-live-3c1f9d"
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    with inside(tmp_path_factory.mktemp("manners"), worker_slots=256, read_after_seconds=0.1) as found:
+        yield found
+
+
+@pytest.fixture
+def waiting(client: TestClient) -> str:
+    """A session that stands at version 3."""
+    return start(client, START)
+
+
+def problem(answer: httpx.Response, status: int) -> Json:
+    """The answer's problem, which has to look like one (RFC 9457)."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    found: Json = answer.json()
+    assert found["status"] == status
+    assert found["type"] == f"/docs#problem-{status}"
+    assert found["title"] and found["detail"] and isinstance(found["title"], str)
+    assert "Traceback" not in answer.text
+    assert ".py" not in answer.text.replace("src/login.py", "")
+    return found
+
+
+def pointers(answer: httpx.Response) -> list[str]:
+    """Of an answer 422: the fields that are wrong."""
+    found = problem(answer, 422)["errors"]
+    assert all(entry["detail"] for entry in found)
+    return [entry["pointer"] for entry in found]
+
+
+def key() -> dict[str, str]:
+    return {"Idempotency-Key": str(uuid.uuid4())}
+
+
+# -- errors are problems -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *["/nothing", "/api", "/api/sessions/delivery-none", "/api/sessions/delivery-none/events"],
+        *["/api/sessions/delivery-none/worklog", "/api/sessions/delivery-none/budget", "/api/sessions/%00"],
+        *["/api/sessions/delivery-none/artifacts", "/api/sessions/delivery-none/artifacts/a1", "/api/sessions/%ff%fe"],
+        *["/api/sessions/..%2f..%2fetc%2fpasswd", "/api/sessions/nobody-1"],
+    ],
+)
+def test_what_is_not_there_is_404(client: TestClient, path: str) -> None:
+    problem(client.get(path), 404)
+
+
+@pytest.mark.parametrize(
+    ("door", "body"), [("cancel", {}), ("budget", {"addMinutes": 1, "reason": "?"}), ("nothing", {})]
+)
+def test_a_command_on_nobody_is_404(client: TestClient, door: str, body: Json) -> None:
+    problem(client.post(f"/api/sessions/delivery-none/{door}", json=body), 404)
+
+
+def test_an_unknown_artifact_and_an_unknown_version_are_404(client: TestClient, waiting: str) -> None:
+    problem(client.get(f"/api/sessions/{waiting}/artifacts/{waiting}.a9"), 404)
+    gone = problem(client.get(f"/api/sessions/{waiting}", params={"version": "4"}), 404)
+    assert gone["detail"] == f"Session {waiting} has no version 4; it is at 3."
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/api/sessions", {"GET", "HEAD", "POST"}),
+        ("DELETE", "/api/sessions/delivery-1", {"GET", "HEAD"}),
+        ("GET", "/api/sessions/delivery-1/cancel", {"POST"}),
+        ("POST", "/healthz", {"GET", "HEAD"}),
+        ("OPTIONS", "/api/sessions", {"GET", "HEAD", "POST"}),
+        ("BREW", "/api/events", {"GET", "HEAD"}),
+    ],
+)
+def test_a_method_that_a_door_does_not_take_is_405_and_names_those_it_does(
+    client: TestClient, method: str, path: str, allowed: set[str]
+) -> None:
+    answer = client.request(method, path)
+    problem(answer, 405)
+    assert {name.strip() for name in answer.headers["allow"].split(",")} == allowed
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+def test_a_body_that_does_not_say_json_is_415(client: TestClient, kind: str) -> None:
+    """A page of another origin can send these without being asked about (F13)."""
+    problem(client.post("/api/sessions", content=json.dumps(START), headers={"Content-Type": kind}), 415)
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/json; charset=utf-8", "Application/JSON"])
+def test_json_is_json_however_it_is_spelt(client: TestClient, kind: str) -> None:
+    answer = client.post("/api/sessions", content=json.dumps(START), headers={"Content-Type": kind})
+    assert answer.status_code == 202
+
+
+def test_a_body_that_is_too_large_is_413(client: TestClient) -> None:
+    """The default limit is 1 MiB; one byte less is taken."""
+    filler = delivery(SILENT, task="x")
+    room = 1_048_576 - len(json.dumps(filler | {"title": ""}).encode())
+    largest = json.dumps(filler | {"title": "t" * room}).encode()
+    assert len(largest) == 1_048_576
+    assert pointers(_posted(client, largest)) == ["/title"]
+    problem(_posted(client, largest + b" "), 413)
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.nip.io", "", "[::2]", "0.0.0.0"]
+)
+def test_a_host_that_is_not_ours_is_421(client: TestClient, host: str) -> None:
+    """DNS rebinding."""
+    problem(client.get("/api/sessions", headers={"Host": host}), 421)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST:8000", "[::1]:8000", "127.0.0.1:9"])
+def test_every_name_of_loopback_is_ours(client: TestClient, host: str) -> None:
+    assert client.get("/healthz", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:9999"},
+        {"Origin": "https://127.0.0.1"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+)
+def test_a_command_from_a_page_of_another_origin_is_403(client: TestClient, headers: dict[str, str]) -> None:
+    before = client.get("/readyz").json()["head"]
+    problem(client.post("/api/sessions", json=START, headers=headers), 403)
+    assert client.get("/readyz").json()["head"] == before
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "http://127.0.0.1"}, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}],
+)
+def test_our_own_pages_may_command(client: TestClient, headers: dict[str, str]) -> None:
+    assert client.post("/api/sessions", json=START, headers=headers).status_code == 202
+
+
+def test_without_a_known_key_every_door_is_401_where_keys_are_kept(tmp_path: Path) -> None:
+    """The file holds hashes; it is read anew when it changes. `/healthz` is open. The key's name is the actor."""
+    keys = tmp_path / "keys"
+    keys.write_text(f"# for the build\nci:{hashlib.sha256(SECRET.encode()).hexdigest()}\n")
+    with inside(tmp_path, api_keys_file=keys) as client:
+        for path in ("/api/sessions", "/readyz", "/metrics", "/api/events", "/nothing"):
+            refused = client.get(path)
+            problem(refused, 401)
+            assert refused.headers["www-authenticate"] == "Bearer"
+        assert client.get("/healthz").status_code == 200
+        for header in ("Bearer wrong", f"Basic {SECRET}", "Bearer", "Bearer \xe9"):
+            problem(client.get("/api/sessions", headers={"Authorization": header.encode("latin-1")}), 401)
+        ours = {"Authorization": f"Bearer {SECRET}"}
+        session_id = start(client, START, **ours)
+        [started, *_] = client.get(f"/api/sessions/{session_id}/events", headers=ours).json()["items"]
+        assert started["actor"] == "key:ci"
+        keys.write_text("")
+        problem(client.get("/api/sessions", headers=ours), 401)
+        keys.write_bytes(b"ci:\xff\xfe\n\xe4:\xc3\xa4\n")
+        problem(client.get("/api/sessions", headers=ours), 401)
+
+
+def test_nothing_echoes_a_secret(client: TestClient) -> None:
+    """Values that were sent never come back in what is wrong with them, whatever is wrong."""
+    bodies: list[Any] = [
+        START | {"apiKey": SECRET},
+        START | {"task": {"token": SECRET}},
+        START | {"maxMinutes": SECRET},
+        START | {"labels": [SECRET, {"x": SECRET}]},
+        START | {"kind": SECRET},
+        START | {"workspace": f"relative/{SECRET}"},
+        START | {"validationCommands": [f"curl -H {SECRET} | sh"]},
+        START | {"scenario": {"replies": {"dev": [{"text": 1, "token": SECRET}]}}},
+        [SECRET],
+        SECRET,
+    ]
+    for body in bodies:
+        answer = client.post("/api/sessions", json=body)
+        problem(answer, 422)
+        assert SECRET not in answer.text, body
+    broken = _posted(client, f'{{"task": "{SECRET}'.encode())
+    problem(broken, 400)
+    assert SECRET not in broken.text
+    refused = client.get("/api/sessions", headers={"Host": "evil.example", "Authorization": f"Bearer {SECRET}"})
+    assert SECRET not in refused.text
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer"),
+    [
+        ({"task": None}, "/task"),
+        ({"task": " \n"}, "/task"),
+        ({"task": 7}, "/task"),
+        ({"filePaths": []}, "/filePaths"),
+        ({"filePaths": "src/a.py"}, "/filePaths"),
+        ({"filePaths": ["ok.py", "../out.py"]}, "/filePaths/1"),
+        ({"filePaths": ["ok.py", ""]}, "/filePaths/1"),
+        ({"filePaths": ["/etc/passwd"]}, "/filePaths/0"),
+        ({"maxIterations": 0}, "/maxIterations"),
+        ({"maxIterations": 21}, "/maxIterations"),
+        ({"maxIterations": True}, "/maxIterations"),
+        ({"maxIterations": "3"}, "/maxIterations"),
+        ({"maxIterations": 2.5}, "/maxIterations"),
+        ({"maxMinutes": 181}, "/maxMinutes"),
+        ({"maxMinutes": 0}, "/maxMinutes"),
+        ({"maxAttempts": 21}, "/maxAttempts"),
+        ({"maxTokens": 0}, "/maxTokens"),
+        ({"validationCommands": ["true", " "]}, "/validationCommands/1"),
+        ({"validationCommands": ["true && false"]}, "/validationCommands/0"),
+        ({"validationCommands": []}, "/testCommand"),
+        ({"workspace": "relative"}, "/workspace"),
+        ({"workspace": "/no/such/folder"}, "/workspace"),
+        ({"scenario": {"replies": {"dev": []}}}, "/scenario/replies/dev"),
+        ({"scenario": {"reply": {}}}, "/scenario/reply"),
+        ({"labels": ["x" * 65]}, "/labels/0"),
+        ({"kind": "seance"}, "/kind"),
+        ({"kind": None}, "/kind"),
+        ({"file_paths": ["a"]}, "/file_paths"),
+        ({"surprise": 1}, "/surprise"),
+    ],
+    ids=str,
+)
+def test_an_invalid_field_is_422_with_its_pointer(client: TestClient, fields: Json, pointer: str) -> None:
+    assert pointer in pointers(client.post("/api/sessions", json=START | fields))
+
+
+def test_all_invalid_fields_are_named_at_once(client: TestClient) -> None:
+    answer = client.post("/api/sessions", json={"task": "", "maxMinutes": 0, "surprise": 1})
+    assert {"/task", "/maxMinutes", "/surprise", "/filePaths"} == set(pointers(answer))
+
+
+@pytest.mark.parametrize("body", [b"[]", b"7", b'"text"', b"null"])
+def test_a_body_that_is_no_object_is_422(client: TestClient, body: bytes) -> None:
+    assert pointers(_posted(client, body)) == [""]
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"reason": "?"}, ""),
+        ({"addMinutes": 1}, "/reason"),
+        ({"addMinutes": 1, "reason": " "}, "/reason"),
+        ({"addMinutes": 0, "reason": "?"}, "/addMinutes"),
+        ({"addMinutes": "1", "reason": "?"}, "/addMinutes"),
+        ({"addIterations": 21, "reason": "?"}, "/addIterations"),
+        ({"addHours": 1, "reason": "?"}, "/addHours"),
+    ],
+    ids=str,
+)
+def test_an_extension_says_what_and_why(client: TestClient, waiting: str, body: Json, pointer: str) -> None:
+    assert pointer in pointers(client.post(f"/api/sessions/{waiting}/budget", json=body))
+    assert session(client, waiting)["version"] == 3
+
+
+def test_a_refusal_is_409_with_the_state_and_what_is_allowed_now(client: TestClient, waiting: str) -> None:
+    client.post(f"/api/sessions/{waiting}/cancel", json={})
+    refused = problem(client.post(f"/api/sessions/{waiting}/cancel", json={}), 409)
+    assert refused["detail"] == "A delivery that is cancelled cannot be cancelled."
+    assert refused["allowed"] == []
+
+
+def test_what_breaks_inside_is_500_and_says_nothing_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(*_: object, **__: object) -> None:
+        raise ZeroDivisionError(SECRET)
+
+    with inside(tmp_path) as client:
+        monkeypatch.setattr("projections.overview.page", breaks)
+        answer = client.get("/api/sessions")
+        problem(answer, 500)
+        assert SECRET not in answer.text and "ZeroDivision" not in answer.text
+        monkeypatch.undo()
+        assert client.get("/api/sessions").status_code == 200
+
+
+def test_a_server_that_takes_no_more_is_503_with_retry_after(client: TestClient, waiting: str) -> None:
+    writer: Any = client.app.state.system.writer  # type: ignore[attr-defined]  # the application in this process
+    writer._queue.maxsize, most = -1, writer._queue.maxsize
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(writer._queue, "put_nowait", _full)
+            answer = client.post(f"/api/sessions/{waiting}/cancel", json={})
+    finally:
+        writer._queue.maxsize = most
+    problem(answer, 503)
+    assert int(answer.headers["retry-after"]) >= 1
+    assert session(client, waiting)["version"] == 3
+
+
+def test_every_answer_carries_the_headers_of_a_careful_server(client: TestClient, waiting: str) -> None:
+    for answer in (
+        client.get(f"/api/sessions/{waiting}"),
+        client.get("/nothing"),
+        client.post("/api/sessions", json={}),
+        client.get("/api/sessions", headers={"Host": "evil.example"}),
+    ):
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert "access-control-allow-origin" not in answer.headers
+
+
+# -- one strict decoder --------------------------------------------------------------------------------------------
+
+
+def _nested(depth: int) -> bytes:
+    """A start request whose deepest value lies so many levels down."""
+    inner = b"[" * (depth - 1) + b"]" * (depth - 1)
+    return json.dumps(START).encode()[:-1] + b', "extra": ' + inner + b"}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"task": "a", "task": "b"}',
+        b'{"scenario": {"replies": {"dev": ["a"], "dev": ["b"]}}}',
+        b'{"maxMinutes": NaN}',
+        b'{"maxMinutes": Infinity}',
+        b'{"maxMinutes": 1e999}',
+        b'{"maxTokens": 9007199254740993}',
+        b'{"task": "a\\u0000b"}',
+        b'{"task": "a\x00b"}',
+        b'{"task": "\\ud800"}',
+        b'{"\\udfff": 1}',
+        b'{"task": "\xed\xa0\x80"}',
+        b'{"task": "\xff"}',
+        '{"task": "a"}'.encode("utf-16"),
+        b'\xef\xbb\xbf{"task": "a"}',
+        b'{"task": "a",}',
+        b"{'task': 'a'}",
+        b'{"task": "a"} {"task": "b"}',
+        b'{"task": "a"',
+        b"not json",
+        b" ",
+        _nested(65),
+        b"[" * 100_000,
+    ],
+    ids=lambda body: repr(body[:48]),
+)
+def test_what_is_not_strictly_json_is_400(client: TestClient, body: bytes) -> None:
+    problem(_posted(client, body), 400)
+
+
+def test_depth_64_is_still_read(client: TestClient) -> None:
+    assert pointers(_posted(client, _nested(64))) == ["/extra"]
+
+
+def test_every_text_that_json_can_say_comes_back_as_it_was(client: TestClient) -> None:
+    task = 'Ω "quotes" \\ / \u2028 \u202e \U0001f600 로그인\ttab\r\nline'
+    found = session(client, start(client, START | {"task": task, "labels": ["ünï", "😀"]}))
+    assert (found["task"], found["labels"]) == (task, ["ünï", "😀"])
+
+
+# -- idempotency ---------------------------------------------------------------------------------------------------
+
+
+def test_the_same_key_gives_the_first_answer_byte_for_byte(client: TestClient) -> None:
+    ours = key()
+    first = client.post("/api/sessions", json=START, headers=ours)
+    again = client.post("/api/sessions", json=START, headers=ours)
+    assert (first.status_code, again.status_code) == (202, 202)
+    assert first.content == again.content
+    assert first.headers["location"] == again.headers["location"] == f"/api/sessions/{first.json()['sessionId']}"
+    assert first.headers["etag"] == again.headers["etag"] == '"3"'
+    assert "idempotency-replayed" not in first.headers
+    assert again.headers["idempotency-replayed"] == "true"
+
+
+def test_the_first_answer_stays_the_first_whatever_happened_since(client: TestClient, waiting: str) -> None:
+    ours, path = key(), f"/api/sessions/{waiting}/budget"
+    first = client.post(path, json={"addMinutes": 1, "reason": "a"}, headers=ours)
+    client.post(path, json={"addMinutes": 2, "reason": "b"})
+    again = client.post(path, json={"addMinutes": 1, "reason": "a"}, headers=ours)
+    assert (again.status_code, again.content) == (200, first.content)
+    assert session(client, waiting)["budget"]["maxMinutes"] == 48
+    client.post(f"/api/sessions/{waiting}/cancel", json={})
+    late = client.post(path, json={"addMinutes": 1, "reason": "a"}, headers=ours)
+    assert (late.status_code, late.content, late.headers["idempotency-replayed"]) == (200, first.content, "true")
+
+
+@pytest.mark.parametrize("change", ["body", "spelling", "path"])
+def test_the_same_key_with_another_request_is_422(client: TestClient, waiting: str, change: str) -> None:
+    ours, path, body = key(), f"/api/sessions/{waiting}/budget", b'{"addMinutes": 1, "reason": "a"}'
+    assert _posted(client, body, path, **ours).status_code == 200
+    other = {"body": b'{"addMinutes": 2, "reason": "a"}', "spelling": b'{"addMinutes":1,"reason":"a"}'}.get(change, body)
+    answer = _posted(client, other, path if change != "path" else f"/api/sessions/{waiting}/cancel", **ours)
+    assert pointers(answer) == ["/addMinutes", "/reason"] if change == "path" else [""]
+    assert session(client, waiting)["version"] == 4
+
+
+def test_another_sessions_door_is_another_request(client: TestClient, waiting: str) -> None:
+    ours, other = key(), start(client, START)
+    assert client.post(f"/api/sessions/{waiting}/cancel", json={}, headers=ours).status_code == 200
+    assert pointers(client.post(f"/api/sessions/{other}/cancel", json={}, headers=ours)) == [""]
+    assert session(client, other)["status"] == "running"
+
+
+def test_a_refused_answer_is_an_answer_too(client: TestClient, waiting: str) -> None:
+    """409, 412 and 404 are given again in the same words, even when the command would be allowed now."""
+    finished = start(client, START)
+    client.post(f"/api/sessions/{finished}/cancel", json={})
+    refused = key() | {"If-Match": '"1"'}
+    cases: list[tuple[int, str, dict[str, str]]] = [
+        (409, f"/api/sessions/{finished}/cancel", key()),
+        (412, f"/api/sessions/{waiting}/cancel", refused),
+        (404, "/api/sessions/delivery-none/cancel", key()),
+    ]
+    for status, path, ours in cases:
+        first = client.post(path, json={}, headers=ours)
+        problem(first, status)
+        assert "idempotency-replayed" not in first.headers
+        for _ in range(3):
+            again = client.post(path, json={}, headers=ours)
+            problem(again, status)
+            assert (again.content, again.headers["idempotency-replayed"]) == (first.content, "true")
+    assert session(client, waiting)["version"] == 3
+
+
+def test_an_invalid_body_uses_no_key_up(client: TestClient) -> None:
+    """What never became a command leaves no answer behind: mended, it may come under the same key."""
+    ours = key()
+    problem(client.post("/api/sessions", json={"task": ""}, headers=ours), 422)
+    assert client.post("/api/sessions", json=START, headers=ours).status_code == 202
+
+
+@pytest.mark.parametrize("words", ["", "x" * 256, "a b", "ключ", "a\tb"])
+def test_a_key_that_is_none_is_400(client: TestClient, words: str) -> None:
+    problem(client.post("/api/sessions", json=START, headers={"Idempotency-Key": words.encode()}), 400)
+
+
+def test_a_key_of_255_characters_is_one(client: TestClient) -> None:
+    ours = {"Idempotency-Key": (str(uuid.uuid4()) + "~" * 255)[:255]}
+    bodies = {client.post("/api/sessions", json=START, headers=ours).content for _ in range(2)}
+    assert len(bodies) == 1
+
+
+def test_concurrent_duplicates_are_carried_out_once(client: TestClient) -> None:
+    """50 keys, 8 at once each: one effect, one answer, the other seven replayed (P7)."""
+    rounds, ways = 50, 8
+    with ThreadPoolExecutor(ways) as pool:
+        for _ in range(rounds):
+            ours, barrier = key(), threading.Barrier(ways)
+            answers = _together(pool, ways, lambda b=barrier, k=ours: _after(b, client, "/api/sessions", START, k))
+            assert {answer.status_code for answer in answers} == {202}
+            assert len({answer.content for answer in answers}) == 1
+            assert sum("idempotency-replayed" not in answer.headers for answer in answers) == 1
+            started = events(client, answers[0].json()["sessionId"])
+            assert started[0]["commandId"] == ours["Idempotency-Key"]
+
+
+def test_concurrent_refused_duplicates_have_one_answer(client: TestClient, waiting: str) -> None:
+    client.post(f"/api/sessions/{waiting}/cancel", json={})
+    path, ways = f"/api/sessions/{waiting}/cancel", 8
+    with ThreadPoolExecutor(ways) as pool:
+        for _ in range(20):
+            ours, barrier = key(), threading.Barrier(ways)
+            answers = _together(pool, ways, lambda b=barrier, k=ours: _after(b, client, path, {}, k))
+            assert {answer.status_code for answer in answers} == {409}
+            assert len({answer.content for answer in answers}) == 1
+            assert sum("idempotency-replayed" not in answer.headers for answer in answers) == 1
+
+
+def test_a_key_is_remembered_over_a_restart(tmp_path: Path) -> None:
+    """Accepted and refused alike, after kill -9 and after a polite stop."""
+    with serving(tmp_path) as server:
+        ours, theirs = key(), key()
+        first = server.client.post("/api/sessions", json=START, headers=ours)
+        missing = server.client.post("/api/sessions/delivery-none/cancel", json={}, headers=theirs)
+        problem(missing, 404)
+        for end in (server.kill, server.stop):
+            end()
+            server.start()
+            again = server.client.post("/api/sessions", json=START, headers=ours)
+            assert (again.status_code, again.content) == (202, first.content)
+            assert again.headers["idempotency-replayed"] == "true"
+            gone = server.client.post("/api/sessions/delivery-none/cancel", json={}, headers=theirs)
+            assert (gone.content, gone.headers["idempotency-replayed"]) == (missing.content, "true")
+            other = server.client.post("/api/sessions", json=START | {"title": "x"}, headers=ours)
+            assert pointers(other) == [""]
+        assert len(server.client.get("/api/sessions").json()["items"]) == 1
+
+
+# -- versions ------------------------------------------------------------------------------------------------------
+
+
+def test_a_command_is_carried_out_only_at_the_version_it_names(client: TestClient, waiting: str) -> None:
+    path = f"/api/sessions/{waiting}/budget"
+    stale = client.post(path, json={"addMinutes": 1, "reason": "?"}, headers={"If-Match": '"2"'})
+    found = problem(stale, 412)
+    assert found["currentVersion"] == 3
+    assert session(client, waiting)["version"] == 3
+    current = client.post(path, json={"addMinutes": 1, "reason": "?"}, headers={"If-Match": '"3"'})
+    assert (current.status_code, current.headers["etag"]) == (200, '"4"')
+    anyway = client.post(path, json={"addMinutes": 1, "reason": "?"}, headers={"If-Match": "*"})
+    assert anyway.json()["version"] == 5
+
+
+@pytest.mark.parametrize("tag", ["3", '"03"', '"x"', 'W/"3"', '"-1"', '""', '"3", "4"'])
+def test_a_version_that_cannot_be_one_is_400(client: TestClient, waiting: str, tag: str) -> None:
+    problem(client.post(f"/api/sessions/{waiting}/cancel", json={}, headers={"If-Match": tag}), 400)
+    assert session(client, waiting)["version"] == 3
+
+
+def test_of_many_who_saw_the_same_version_exactly_one_wins(client: TestClient, waiting: str) -> None:
+    """Promise P6."""
+    path, ways = f"/api/sessions/{waiting}/budget", 16
+    with ThreadPoolExecutor(ways) as pool:
+        for version in range(3, 23):
+            body, bound = {"addMinutes": 1, "reason": "?"}, {"If-Match": f'"{version}"'}
+            barrier = threading.Barrier(ways)
+            answers = _together(pool, ways, lambda b=barrier, x=body, h=bound: _after(b, client, path, x, h))
+            assert sorted(answer.status_code for answer in answers) == [200] + [412] * (ways - 1)
+            assert {a.json()["currentVersion"] for a in answers if a.status_code == 412} == {version + 1}
+
+
+def test_every_command_answers_version_and_position(client: TestClient) -> None:
+    answer = client.post("/api/sessions", json=START)
+    found = answer.json()
+    assert set(found) == {"sessionId", "kind", "version", "position"}
+    assert (found["kind"], found["version"]) == ("delivery", 3)
+    last = events(client, found["sessionId"])[-1]
+    assert (last["version"], last["position"]) == (found["version"], found["position"])
+    cancelled = client.post(f"/api/sessions/{found['sessionId']}/cancel", json={}).json()
+    assert cancelled["version"] > 3 and cancelled["position"] > found["position"]
+
+
+def test_an_unchanged_session_is_304(client: TestClient, waiting: str) -> None:
+    path = f"/api/sessions/{waiting}"
+    first = client.get(path)
+    assert first.headers["etag"] == '"3"'
+    for tag in ('"3"', 'W/"3"', '"1", "3"', "*"):
+        same = client.get(path, headers={"If-None-Match": tag})
+        assert (same.status_code, same.content, same.headers["etag"]) == (304, b"", '"3"'), tag
+    assert client.get(path, headers={"If-None-Match": '"2"'}).status_code == 200
+    client.post(f"{path}/budget", json={"addMinutes": 1, "reason": "?"})
+    assert client.get(path, headers={"If-None-Match": '"3"'}).status_code == 200
+
+
+def test_a_session_can_be_seen_as_it_stood_at_any_version(client: TestClient) -> None:
+    """Also its worklog and its budget; a past version never changes."""
+    review = json.dumps({"blockingIssues": [{"id": "1", "title": "Logging", "detail": "?"}], "fixPlan": ["Add it."]})
+    session_id = start(client, delivery({"reviewer": [review]}, maxIterations=2))
+    last = ended(client, session_id)["version"]
+    position = events(client, session_id)[-1]["position"]
+    seen = [session(client, session_id, version=version) for version in range(1, last + 1)]
+    assert [found["version"] for found in seen] == list(range(1, last + 1))
+    assert [found["status"] for found in seen] == ["running"] * (last - 3) + ["failed"] * 3
+    assert sorted({found["iteration"] for found in seen}) == [0, 1, 2]
+    assert seen == [session(client, session_id, version=version) for version in range(1, last + 1)]
+    fresh = {"Read-After": str(position)}
+    assert client.get(f"/api/sessions/{session_id}", params={"version": "5"}).headers["etag"] == '"5"'
+    logs = [
+        client.get(f"/api/sessions/{session_id}/worklog", params={"version": str(v)}, headers=fresh).text
+        for v in (1, last)
+    ]
+    assert "Add a login page" in logs[0] and "Logging" not in logs[0]
+    assert "Logging" in logs[1]
+    spans = [
+        len(client.get(f"/api/sessions/{session_id}/budget", params={"version": str(v)}, headers=fresh).json()["items"])
+        for v in (1, last)
+    ]
+    assert spans[0] < spans[1]
+
+
+@pytest.mark.parametrize("version", ["0", "-1", "x", "1.5", "01", "", "9" * 30])
+def test_a_version_that_is_no_number_is_422(client: TestClient, waiting: str, version: str) -> None:
+    assert pointers(client.get(f"/api/sessions/{waiting}", params={"version": version})) == ["/version"]
+
+
+# -- reading after writing -----------------------------------------------------------------------------------------
+
+
+def test_read_after_sees_what_was_written(client: TestClient) -> None:
+    """Promise P12: the list comes from the views, which follow the log."""
+    for number in range(100):
+        answer = client.post("/api/sessions", json=START | {"labels": [f"read-{number}"]}).json()
+        fresh = {"Read-After": str(answer["position"])}
+        [found] = client.get("/api/sessions", params={"label": f"read-{number}"}, headers=fresh).json()["items"]
+        assert found["id"] == answer["sessionId"]
+
+
+def test_read_after_what_never_comes_is_503_with_retry_after(client: TestClient) -> None:
+    head = client.get("/readyz").json()["head"]
+    late = client.get("/api/sessions", headers={"Read-After": str(head + 1_000_000)})
+    found = problem(late, 503)
+    assert str(head + 1_000_000) in found["detail"]
+    assert int(late.headers["retry-after"]) >= 1
+
+
+@pytest.mark.parametrize("position", ["x", "-1", "", "1.0", "9" * 40])
+def test_read_after_nonsense_is_400(client: TestClient, position: str) -> None:
+    problem(client.get("/api/sessions", headers={"Read-After": position}), 400)
+
+
+# -- collections ---------------------------------------------------------------------------------------------------
+
+
+def test_a_list_is_read_page_by_page_newest_first(client: TestClient) -> None:
+    """Sessions that begin meanwhile disturb nothing: no page repeats or misses one."""
+    label, made = str(uuid.uuid4()), []
+    for _ in range(7):
+        made.append(client.post("/api/sessions", json=START | {"labels": [label]}).json())
+    fresh = {"Read-After": str(made[-1]["position"])}
+    found, cursor = [], None
+    while True:
+        page = client.get("/api/sessions", params=_query(label=label, limit="3", cursor=cursor), headers=fresh).json()
+        assert set(page) == {"items", "nextCursor"}
+        found += [item["id"] for item in page["items"]]
+        start(client, START | {"labels": [label]})
+        if (cursor := page["nextCursor"]) is None:
+            break
+    assert found == [answer["sessionId"] for answer in reversed(made)]
+
+
+def test_a_sessions_events_are_read_page_by_page(client: TestClient) -> None:
+    session_id = start(client, delivery())
+    last = ended(client, session_id)["version"]
+    found, after = [], "0"
+    while after is not None:
+        page = client.get(f"/api/sessions/{session_id}/events", params={"after": after, "limit": "7"}).json()
+        assert len(page["items"]) <= 7
+        found += page["items"]
+        after = page["nextCursor"]
+    assert [event["version"] for event in found] == list(range(1, last + 1))
+    beyond = client.get(f"/api/sessions/{session_id}/events", params={"after": str(last)}).json()
+    assert beyond == {"items": [], "nextCursor": None}
+
+
+def test_the_whole_log_is_read_by_position_and_filtered(client: TestClient, waiting: str) -> None:
+    found, after = [], "0"
+    while after is not None:
+        page = client.get("/api/events", params={"after": after, "limit": "200"}).json()
+        found += page["items"]
+        after = page["nextCursor"]
+    positions = [event["position"] for event in found]
+    assert positions == sorted(set(positions))
+    assert [event["version"] for event in found if event["sessionId"] == waiting] == [1, 2, 3]
+    starts = client.get("/api/events", params={"type": "delivery.session_started", "limit": "500"}).json()["items"]
+    assert types(starts) == ["session_started"] * len(starts) != []
+    assert only(starts, "delivery.session_started") == only(found, "delivery.session_started")[: len(starts)]
+    assert client.get("/api/events", params={"kind": "delivery", "limit": "1"}).json()["items"][0] == found[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "pointer"),
+    [
+        ("/api/sessions", {"lmit": "3"}, "/lmit"),
+        ("/api/sessions", {"limit": "0"}, "/limit"),
+        ("/api/sessions", {"limit": "201"}, "/limit"),
+        ("/api/sessions", {"limit": "ten"}, "/limit"),
+        ("/api/sessions", {"cursor": "nonsense"}, "/cursor"),
+        ("/api/sessions", {"cursor": "0"}, "/cursor"),
+        ("/api/sessions", {"kind": "seance"}, "/kind"),
+        ("/api/sessions", {"q": "x" * 1_001}, "/q"),
+        ("/api/sessions/{}", {"versions": "1"}, "/versions"),
+        ("/api/sessions/{}/events", {"version": "1"}, "/version"),
+        ("/api/sessions/{}/events", {"after": "-1"}, "/after"),
+        ("/api/sessions/{}/events", {"limit": "501"}, "/limit"),
+        ("/api/sessions/{}/worklog", {"at": "1"}, "/at"),
+        ("/api/sessions/{}/budget", {"limit": "1"}, "/limit"),
+        ("/api/sessions/{}/artifacts", {"version": "1"}, "/version"),
+        ("/api/events", {"type": "delivery.nothing"}, "/type"),
+        ("/api/events", {"kind": "seance"}, "/kind"),
+        ("/api/events", {"session": "1"}, "/session"),
+    ],
+    ids=str,
+)
+def test_a_query_that_is_not_understood_is_422(
+    client: TestClient, waiting: str, path: str, query: dict[str, str], pointer: str
+) -> None:
+    """A filter that is misspelt must not be ignored."""
+    assert pointers(client.get(path.format(waiting), params=query)) == [pointer]
+
+
+def test_sessions_are_found_by_words_status_and_label(client: TestClient) -> None:
+    mark = uuid.uuid4().hex
+    answer = client.post("/api/sessions", json=START | {"task": f"50%_off {mark}", "labels": ["a", "b", "a"]}).json()
+    fresh = {"Read-After": str(answer["position"])}
+    for query in ({"q": f"50%_OFF {mark.upper()}"}, {"q": mark, "status": "running"}, {"q": mark, "label": "b"}):
+        [found] = client.get("/api/sessions", params=query, headers=fresh).json()["items"]
+        assert (found["id"], found["labels"]) == (answer["sessionId"], ["a", "b"])
+    for query in ({"q": f"50x_off {mark}"}, {"q": mark, "status": "failed"}, {"q": mark, "label": "c"}):
+        assert client.get("/api/sessions", params=query, headers=fresh).json()["items"] == []
+
+
+# -- HEAD, and how the service is ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/api/sessions", "/api/sessions/{}", "/api/sessions/{}/events", "/healthz", "/readyz"])
+def test_head_is_get_without_a_body(tmp_path_factory: pytest.TempPathFactory, path: str, plain: Server) -> None:
+    session_id = start(plain.client, START)
+    place = path.format(session_id)
+    whole, head = plain.client.get(place), plain.client.head(place)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-type"] == whole.headers["content-type"]
+    assert head.headers.get("etag") == whole.headers.get("etag")
+
+
+def test_head_of_a_stream_ends(plain: Server) -> None:
+    session_id = start(plain.client, START)
+    head = plain.client.head(f"/api/sessions/{session_id}/events", headers={"Accept": "text/event-stream"})
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-type"].startswith("text/event-stream")
+
+
+def test_ready_says_how_far_the_views_are(client: TestClient, waiting: str) -> None:
+    position = events(client, waiting)[-1]["position"]
+    client.get("/api/sessions", headers={"Read-After": str(position)})
+    found = client.get("/readyz").json()
+    assert (found["status"], found["problems"]) == ("ready", [])
+    assert found["head"] >= found["position"] >= position
+    assert client.get("/healthz").json() == {"status": "ok"}
+    figures = client.get("/metrics").text
+    assert "hansard_log_head_position" in figures and 'hansard_turns{state="running"}' in figures
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("plain"), worker_slots=64) as found:
+        yield found
+
+
+# -- parts ---------------------------------------------------------------------------------------------------------
+
+
+def _posted(client: TestClient, body: bytes, path: str = "/api/sessions", **headers: str) -> httpx.Response:
+    return client.post(path, content=body, headers={"Content-Type": "application/json"} | headers)
+
+
+def _query(**found: str | None) -> dict[str, str]:
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _together(pool: ThreadPoolExecutor, ways: int, ask: Callable[[], httpx.Response]) -> list[httpx.Response]:
+    return [future.result() for future in [pool.submit(ask) for _ in range(ways)]]
+
+
+def _after(
+    barrier: threading.Barrier, client: TestClient, path: str, body: Json, headers: dict[str, str]
+) -> httpx.Response:
+    barrier.wait()
+    return client.post(path, json=body, headers=headers)
+
+
+def _full(_: object) -> None:
+    from queue import Full
+
+    raise Full

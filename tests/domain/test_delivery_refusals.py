@@ -1,0 +1,204 @@
+"""What a delivery does not allow: every command in every state, late answers, and cancelling (P17, P18; K-17)."""
+
+from collections.abc import Callable
+
+import pytest
+
+from domain.base import Command, Refused
+from domain.delivery.chart import PHASES
+from domain.delivery.commands import CancelDelivery, ExpireTurn, RecordPackage, RecordValidation
+from domain.delivery.decide import available
+from domain.delivery.events import SessionFinished
+from domain.session import Moment
+from domain.sessions import carry_out
+from domain.turns import RecordReply, TurnCancelled
+from tests.given import MINUTE, START, DeliveryStory, extension, start, topics
+
+RUNNING: tuple[str, ...] = PHASES
+ENDED = ("success", "failed", "exhausted", "cancelled")
+
+
+def story_in(state: str) -> DeliveryStory:
+    """A delivery in that state of its chart."""
+    story = DeliveryStory(iterations=1, repository=True)
+    if state == "failed":
+        story.fail()
+    elif state == "cancelled":
+        story.when(CancelDelivery(reason="enough"))
+    elif state == "exhausted":
+        story.in_review().blocks()
+    else:
+        while story.delivery.state != state:
+            _go_on(story)
+    assert story.delivery.state == state
+    return story
+
+
+def _go_on(story: DeliveryStory) -> None:
+    match story.delivery.state:
+        case "validation":
+            story.passes()
+        case "review":
+            story.approves()
+        case "packaging":
+            story.when(RecordPackage(turn_id=story.turn.turn_id, attempt=1))
+        case _:
+            story.answer()
+
+
+def turn_of(story: DeliveryStory) -> str:
+    """The turn that is waited for, else the one that was settled last."""
+    return story.request.turn_id
+
+
+COMMANDS: dict[str, Callable[[DeliveryStory], Command]] = {
+    "start": lambda story: start(),
+    "cancel": lambda story: CancelDelivery(reason="enough"),
+    "extend": lambda story: extension(add_iterations=1),
+    "reply": lambda story: RecordReply(turn_id=turn_of(story), attempt=1),
+    "validation": lambda story: RecordValidation(turn_id=turn_of(story), attempt=1, passed=True),
+    "package": lambda story: RecordPackage(turn_id=turn_of(story), attempt=1),
+    "expire": lambda story: ExpireTurn(turn_id=turn_of(story)),
+    "unknown": lambda story: Command(),
+}
+ASKS = {"cancel", "extend", "reply", "expire"}
+LEGAL = {
+    "planning": ASKS,
+    "architecture": ASKS,
+    "design": ASKS,
+    "implementation": ASKS,
+    "validation": {"cancel", "extend", "validation", "expire"},
+    "review": ASKS,
+    "packaging": {"cancel", "extend", "package"},
+    "exhausted": {"extend"},
+    "success": set(),
+    "failed": set(),
+    "cancelled": set(),
+}
+OPEN: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(RUNNING, ("cancel", "extend")),
+    "exhausted": ("extend",),
+    "success": (),
+    "failed": (),
+    "cancelled": (),
+}
+
+
+@pytest.mark.parametrize("state", [*RUNNING, *ENDED])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_carried_out_or_refused_with_what_is_allowed_instead(state: str, command: str) -> None:
+    story = story_in(state)
+    if command == "expire":
+        story.at += 46 * MINUTE
+    if command in LEGAL[state]:
+        assert story.when(COMMANDS[command](story)) != []
+    else:
+        refusal = story.refused(COMMANDS[command](story))
+        assert str(refusal).endswith(".") and " " in str(refusal)
+        assert refusal.allowed == OPEN[state]
+
+
+@pytest.mark.parametrize("state", [*RUNNING, *ENDED])
+def test_the_doors_that_are_shown_are_the_doors_that_open(state: str) -> None:
+    assert available(story_in(state).delivery) == OPEN[state]
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "start"])
+def test_nothing_is_done_to_a_session_that_does_not_exist(command: str) -> None:
+    words = COMMANDS[command](DeliveryStory())
+    with pytest.raises(Refused):
+        carry_out("delivery", None, words, Moment("delivery-2", START))
+
+
+# -- cancelling ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("state", RUNNING)
+def test_cancelling_calls_off_the_turn_that_is_waited_for_and_ends_the_session(state: str) -> None:
+    story = story_in(state)
+    turn_id = story.turn.turn_id
+    recorded = story.when(CancelDelivery(reason="wrong task"))
+    assert topics(recorded) == ["turn.cancelled", "delivery.session_finished"]
+    cancelled, finished = recorded
+    assert isinstance(cancelled, TurnCancelled)
+    assert (cancelled.turn_id, cancelled.reason, cancelled.attempt) == (turn_id, "cancelled", 0)
+    assert isinstance(finished, SessionFinished)
+    assert (finished.status, finished.final_summary) == ("cancelled", "cancelled: wrong task")
+    assert (story.delivery.state, story.delivery.status, story.delivery.outstanding) == ("cancelled", "cancelled", {})
+
+
+def test_cancelling_without_a_reason_says_only_that() -> None:
+    story = DeliveryStory()
+    story.when(CancelDelivery())
+    assert story.delivery.final_summary == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("state", "sentence"),
+    [
+        ("success", "A delivery that is success cannot be cancelled."),
+        ("failed", "A delivery that is failed cannot be cancelled."),
+        ("cancelled", "A delivery that is cancelled cannot be cancelled."),
+        ("exhausted", "A delivery that is exhausted cannot be cancelled."),
+    ],
+)
+def test_what_has_ended_is_not_cancelled(state: str, sentence: str) -> None:
+    assert str(story_in(state).refused(CancelDelivery())) == sentence
+
+
+# -- late and wrong answers ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("state", [state for state in RUNNING if state != "planning"])
+def test_an_answer_to_a_turn_that_is_settled_changes_nothing(state: str) -> None:
+    story = story_in(state)
+    refusal = story.refused(story.reply("again", turn_id="delivery-1.t1"))
+    assert str(refusal) == "Turn delivery-1.t1 is settled or was never requested; its answer changes nothing."
+    assert refusal.allowed == ("cancel", "extend")
+
+
+@pytest.mark.parametrize("end", ["cancelled", "failed", "exhausted", "success"])
+def test_an_answer_after_the_end_changes_nothing(end: str) -> None:
+    """K-17."""
+    story = story_in(end)
+    last = turn_of(story)
+    refusal = story.refused(story.reply("late", turn_id=last))
+    assert str(refusal) == f"Turn {last} is settled or was never requested; its answer changes nothing."
+
+
+def test_a_turn_that_was_never_requested_is_not_answered() -> None:
+    story = DeliveryStory()
+    story.refused(story.reply("?", turn_id="delivery-1.t99"))
+
+
+def test_a_stopped_turn_is_not_answered_once_the_delivery_goes_on() -> None:
+    """The second asking is another turn: what the first one says does not count for it."""
+    story = story_in("implementation")
+    stopped = story.turn.turn_id
+    story.when(ExpireTurn(turn_id=stopped), after=46 * MINUTE)
+    story.extend(add_minutes=30)
+    assert story.turn.turn_id != stopped
+    story.refused(story.reply("late", turn_id=stopped))
+
+
+def test_a_reply_is_no_validation() -> None:
+    """What an agent says never stands for what the commands proved."""
+    story = story_in("validation")
+    turn_id = story.turn.turn_id
+    refusal = story.refused(story.reply("All tests pass!"))
+    assert str(refusal) == f"Turn {turn_id} waits for an outcome of the work 'validate', not 'ask'."
+
+
+def test_a_validation_is_no_review() -> None:
+    story = story_in("review")
+    story.refused(story.validated(passed=True))
+    story.approves()
+    assert story.delivery.state == "packaging"
+
+
+def test_at_most_one_turn_is_waited_for_and_none_after_the_end() -> None:
+    for phase in RUNNING:
+        assert len(story_in(phase).delivery.outstanding) == 1
+    for state in ENDED:
+        assert story_in(state).delivery.outstanding == {}
+        assert story_in(state).delivery.ended

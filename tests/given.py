@@ -1,0 +1,192 @@
+"""Given / when / then for sessions: a story is told in commands; each is carried out, or refused and changes nothing.
+
+The story folds what it recorded once more from the beginning after every command, so that each test also proves that
+replay and decision agree.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+
+from domain.base import Command, DomainEvent, Refused, Text, Usage
+from domain.budget import Limits
+from domain.delivery.commands import ExtendBudget, RecordPackage, RecordValidation, StartDelivery
+from domain.delivery.state import Delivery
+from domain.session import Moment, Outstanding, Session
+from domain.sessions import Decision, carry_out, fold
+from domain.turns import Failure, FailureCode, RecordReply, TurnRequested
+from domain.validation import Step
+
+START = 1_700_000_000_000
+"""An instant (milliseconds): 2023-11-14T22:13:20Z."""
+MINUTE = 60_000
+
+LINT = Step(stage="lint", command="npm run lint", argv=("npm", "run", "lint"))
+TEST = Step(stage="test", command="npm test", argv=("npm", "test"))
+
+
+def start(
+    *,
+    task: str = "Add a login page",
+    iterations: int = 6,
+    minutes: int = 45,
+    tokens: int | None = None,
+    cost: int | None = None,
+    **fields: Any,
+) -> StartDelivery:
+    """A delivery of two commands and one file; fields of the command are replaced by name."""
+    limits = Limits(max_iterations=iterations, max_minutes=minutes, max_tokens=tokens, max_cost_micros=cost)
+    given: dict[str, Any] = {"file_paths": ("src/login.ts",), "steps": (LINT, TEST), "limits": limits}
+    return StartDelivery(task=task, **(given | fields))
+
+
+def issue(name: str, detail: str = "It is missing.") -> dict[str, str]:
+    return {"id": name.lower().replace(" ", "-"), "title": name, "detail": detail}
+
+
+def review(*blocking: str, score: int | None = 80, fix_plan: Sequence[str] = (), remarks: Sequence[str] = ()) -> str:
+    """A reviewer's answer with these blocking issues and remarks, by their titles."""
+    found: dict[str, Any] = {
+        "blockingIssues": [issue(title) for title in blocking],
+        "nonBlockingIssues": [issue(title) for title in remarks],
+        "fixPlan": list(fix_plan),
+    }
+    return json.dumps(found if score is None else found | {"score": score})
+
+
+def topics(events: Iterable[DomainEvent]) -> list[str]:
+    """The events' names in the log, in order."""
+    return [event.TOPIC for event in events]
+
+
+class Story:
+    """One session, told from its beginning. `at` is the clock; it is moved by hand and never moves by itself."""
+
+    def __init__(self, kind: str = "delivery", session_id: str = "delivery-1") -> None:
+        self.kind, self.id, self.at = kind, session_id, START
+        self.now: Session | None = None
+        self.history: list[tuple[DomainEvent, Moment]] = []
+        self.blobs: dict[str, str] = {}
+
+    def when(self, command: Command, *, after: int = 0) -> list[DomainEvent]:
+        """Carry out a command, `after` milliseconds later; what it recorded."""
+        self.at += after
+        decision = carry_out(self.kind, self.now, command, Moment(self.id, self.at))
+        self._tell(decision)
+        return list(decision.events)
+
+    def refused(self, command: Command, *, after: int = 0) -> Refused:
+        """The refusal of a command, which changed nothing."""
+        self.at += after
+        before = self.now
+        with pytest.raises(Refused) as refusal:
+            carry_out(self.kind, self.now, command, Moment(self.id, self.at))
+        assert self.now == before
+        return refusal.value
+
+    @property
+    def events(self) -> list[DomainEvent]:
+        return [event for event, _ in self.history]
+
+    def _tell(self, decision: Decision) -> None:
+        self.history += [(event, Moment(self.id, self.at)) for event in decision.events]
+        self.blobs |= {blob.digest: blob.content for blob in decision.blobs}
+        self.now = decision.session
+        assert self.now == fold(self.kind, self.history), "the decision and its replay must agree"
+        assert self.now.version == len(self.history)
+
+
+class DeliveryStory(Story):
+    """A delivery, with the answers of its agents as verbs: each settles the turn that is waited for."""
+
+    def __init__(self, session_id: str = "delivery-1", **fields: Any) -> None:
+        super().__init__("delivery", session_id)
+        self.begun = self.when(start(**fields))
+
+    @property
+    def delivery(self) -> Delivery:
+        assert isinstance(self.now, Delivery)
+        return self.now
+
+    @property
+    def turn(self) -> Outstanding:
+        [turn] = self.delivery.outstanding.values()
+        return turn
+
+    @property
+    def request(self) -> TurnRequested:
+        """The newest turn request."""
+        return next(event for event in reversed(self.events) if isinstance(event, TurnRequested))
+
+    def told(self, place: str) -> str:
+        """What the newest turn request says in a place of its prompt, in full."""
+        text = self.request.context[place]
+        return text.head if text.digest is None else self.blobs[text.digest]
+
+    def phases(self) -> dict[str, str]:
+        return {str(phase): status for phase, status in self.delivery.phases.items()}
+
+    def answer(self, words: str = "ok", *, after: int = 0, **fields: Any) -> list[DomainEvent]:
+        return self.when(self.reply(words, **fields), after=after)
+
+    def reply(self, words: str = "ok", *, turn_id: str | None = None, **fields: Any) -> RecordReply:
+        text, blobs = Text.of(words)
+        given: dict[str, Any] = {"attempt": 1, "prompt": Text.of("You are asked.")[0], "usage": Usage()}
+        return RecordReply(turn_id=turn_id or self.turn.turn_id, reply=text, blobs=blobs, **(given | fields))
+
+    def fail(self, code: FailureCode = "crash", detail: str = "", *, after: int = 0) -> list[DomainEvent]:
+        """The turn that is waited for fails, whatever its work is."""
+        common: dict[str, Any] = {"turn_id": self.turn.turn_id, "attempt": 1}
+        failure = Failure(code=code, detail=detail)
+        match self.turn.work:
+            case "ask":
+                return self.when(RecordReply(failure=failure, **common), after=after)
+            case "validate":
+                return self.when(RecordValidation(failure=failure, passed=False, **common), after=after)
+            case "package":
+                return self.when(RecordPackage(failure=failure, **common), after=after)
+
+    def passes(self, *, after: int = 0) -> list[DomainEvent]:
+        """The validation passes."""
+        return self.when(self.validated(passed=True, summary="Validation passed: 2 commands in 1.0 s."), after=after)
+
+    def breaks(self, summary: str = "2 tests failed", *, after: int = 0, classification: str = "test") -> list[Any]:
+        """The validation fails."""
+        command = self.validated(passed=False, classification=classification, summary=summary)
+        return list(self.when(command, after=after))
+
+    def validated(self, *, passed: bool, **fields: Any) -> RecordValidation:
+        report, _ = Text.of('{"runs": []}')
+        return RecordValidation(turn_id=self.turn.turn_id, attempt=1, passed=passed, report=report, **fields)
+
+    def blocks(self, *titles: str, after: int = 0, **fields: Any) -> list[DomainEvent]:
+        """The reviewer blocks, with one issue unless others are given."""
+        return self.answer(review(*(titles or ("No rate limit",)), **fields), after=after)
+
+    def approves(self, *, after: int = 0) -> list[DomainEvent]:
+        return self.answer(review(), after=after)
+
+    def extend(self, *, after: int = 0, **amounts: int) -> list[DomainEvent]:
+        return self.when(extension(**amounts), after=after)
+
+    def designed(self) -> "DeliveryStory":
+        """Up to the first implementation."""
+        for words in ("the plan", "the architecture", "the design"):
+            self.answer(words)
+        return self
+
+    def implemented(self) -> "DeliveryStory":
+        """Up to the first validation."""
+        self.designed().answer("the code")
+        return self
+
+    def in_review(self) -> "DeliveryStory":
+        """Up to the first review."""
+        self.implemented().passes()
+        return self
+
+
+def extension(**amounts: int) -> ExtendBudget:
+    return ExtendBudget(reason="worth it", **amounts)

@@ -1,0 +1,68 @@
+"""Budget snapshots over time (S4 §4.3, K-38)."""
+
+from pathlib import Path
+from typing import Any
+
+from projections import budget
+from tests.projections.given import Story, caught_up, exhausted, merged, success
+
+
+def snapshots(path: Path, story: Story, version: int | None = None) -> list[dict[str, Any]]:
+    with caught_up(path / "budget.db", merged(story)).reading() as db:
+        return budget.snapshots(db, story.session_id, version)
+
+
+def test_the_start_carries_the_whole_budget(tmp_path: Path) -> None:
+    assert snapshots(tmp_path, success())[0] == {
+        "version": 1,
+        "at": "2026-11-21T12:00:00.000Z",
+        "type": "delivery.session_started",
+        "phase": None,
+        "iteration": 0,
+        "elapsedMs": 0,
+        "remainingIterations": 6,
+        "reason": None,
+        "maxIterations": 6,
+        "maxMinutes": 45,
+        "tokens": None,
+        "costMicros": None,
+        "unknownTurns": 0,
+    }
+
+
+def test_usage_is_summed_and_what_nobody_reported_is_counted_apart(tmp_path: Path) -> None:
+    found = [row for row in snapshots(tmp_path, success()) if row["type"] == "delivery.phase_completed"]
+    assert [(row["phase"], row["tokens"], row["costMicros"], row["unknownTurns"]) for row in found] == [
+        ("planning", None, None, 1),
+        ("architecture", None, None, 2),
+        ("design", None, None, 3),
+        ("implementation", 120, 7, 3),
+        ("implementation", 170, 7, 3),
+        ("validation", 170, 7, 3),
+        ("review", 170, 7, 4),
+        ("implementation", 170, 7, 5),
+        ("validation", 170, 7, 5),
+        ("review", 170, 7, 6),
+        ("packaging", 170, 7, 6),
+    ]
+
+
+def test_iterations_are_used_up_and_extended(tmp_path: Path) -> None:
+    names = ("attempt_started", "budget_exhausted", "budget_extended")
+    found = [row for row in snapshots(tmp_path, exhausted().extended(2)) if row["type"].endswith(names)]
+    columns = ("type", "iteration", "remainingIterations", "reason", "maxIterations")
+    assert [tuple(row[column] for column in columns) for row in found] == [
+        ("delivery.attempt_started", 1, 1, None, 1),
+        ("delivery.budget_exhausted", 2, 0, "iterations", 1),
+        ("delivery.budget_extended", 1, 0, "iterations", 3),
+        ("delivery.attempt_started", 2, 2, None, 3),
+    ]
+
+
+def test_snapshots_end_at_a_version(tmp_path: Path) -> None:
+    assert [row["version"] for row in snapshots(tmp_path, success(), 6)] == [1, 2, 5, 6]
+
+
+def test_an_unknown_session_has_no_snapshots(tmp_path: Path) -> None:
+    with caught_up(tmp_path / "v.db", merged(success())).reading() as db:
+        assert budget.snapshots(db, "delivery-2") == []

@@ -1,0 +1,205 @@
+"""All sessions at a glance."""
+
+from pathlib import Path
+
+import pytest
+
+from adapters.store.views import SqliteViews
+from domain.base import Invalid
+from domain.record import Recorded
+from domain.sessions import fold
+from projections import overview
+from projections.session import view
+from tests.projections.given import NOON, Story, Twin, caught_up, exhausted, merged, success, wander
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> SqliteViews:
+    """Five deliveries, the first the oldest: 1 and 4 succeeded, 2 ran out of budget, 3 failed, 5 runs."""
+    return caught_up(
+        tmp_path / "many.db",
+        merged(
+            success("delivery-1", task="Add a --json flag\nsecond line"),
+            exhausted("delivery-2", at=NOON + 1),
+            Story("delivery-3", NOON + 2).start("Füge 100% 한글 hinzu", title="Größe").fails(),
+            success("delivery-4", task="a_b", at=NOON + 3),
+            Story("delivery-5", NOON + 4).start("Fix it", labels=("urgent", "cli")).answers("A plan."),
+        ),
+    )
+
+
+def ids(views: SqliteViews, **query: object) -> list[str]:
+    with views.reading() as db:
+        return [item["id"] for item in overview.page(db, **query)["items"]]  # type: ignore[arg-type]
+
+
+def test_the_newest_session_comes_first(many: SqliteViews) -> None:
+    assert ids(many) == ["delivery-5", "delivery-4", "delivery-3", "delivery-2", "delivery-1"]
+
+
+def test_a_row_holds_what_a_list_shows(many: SqliteViews) -> None:
+    with many.reading() as db:
+        found = overview.item(db, "delivery-5")
+    assert found == {
+        "id": "delivery-5",
+        "kind": "delivery",
+        "status": "running",
+        "title": "Fix it",
+        "version": 8,
+        "createdAt": "2026-11-21T12:00:00.004Z",
+        "updatedAt": "2026-11-21T12:00:01.004Z",
+        "origin": "web",
+        "labels": ["urgent", "cli"],
+        "parent": None,
+        "children": [],
+        "forkedFrom": None,
+        "outstandingTurns": [
+            {
+                "turnId": "delivery-5.t2",
+                "work": "ask",
+                "agent": "architect",
+                "role": "architect",
+                "phase": "architecture",
+                "round": None,
+                "requestedAt": "2026-11-21T12:00:01.004Z",
+            }
+        ],
+        "lastError": None,
+        "currentPhase": "architecture",
+        "iteration": 0,
+        "maxIterations": 6,
+        "waiting": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"status": "success"}, ["delivery-4", "delivery-1"]),
+        ({"status": "failed"}, ["delivery-3", "delivery-2"]),
+        ({"status": "nonsense"}, []),
+        ({"kind": "delivery", "status": "running"}, ["delivery-5"]),
+        ({"kind": "review"}, []),
+        ({"label": "urgent"}, ["delivery-5"]),
+        ({"label": "urg"}, []),
+        ({"q": "JSON FLAG"}, ["delivery-2", "delivery-1"]),
+        ({"q": "second"}, ["delivery-1"]),
+        ({"q": "GRÖSSE"}, []),
+        ({"q": "größe"}, ["delivery-3"]),
+        ({"q": "GRO\u0308ßE"}, ["delivery-3"]),
+        ({"q": "\u1112\u1161\u11ab글"}, ["delivery-3"]),
+        ({"q": "0%"}, ["delivery-3"]),
+        ({"q": "%"}, ["delivery-3"]),
+        ({"q": "a_b"}, ["delivery-4"]),
+        ({"q": "!"}, []),
+        ({"q": "delivery-2"}, ["delivery-2"]),
+        ({"q": "", "limit": 1}, ["delivery-5"]),
+    ],
+)
+def test_sessions_are_found(many: SqliteViews, query: dict[str, object], expected: list[str]) -> None:
+    assert ids(many, **query) == expected
+
+
+@pytest.mark.parametrize("query", [{}, {"kind": "delivery"}, {"q": "delivery-"}])
+def test_a_cursor_goes_on_where_the_page_ended(many: SqliteViews, query: dict[str, str]) -> None:
+    with many.reading() as db:
+        first = overview.page(db, limit=2, **query)  # type: ignore[arg-type]
+        second = overview.page(db, limit=2, cursor=first["nextCursor"], **query)  # type: ignore[arg-type]
+        third = overview.page(db, limit=2, cursor=second["nextCursor"], **query)  # type: ignore[arg-type]
+    pages = [[item["id"] for item in page["items"]] for page in (first, second, third)]
+    assert pages == [["delivery-5", "delivery-4"], ["delivery-3", "delivery-2"], ["delivery-1"]]
+    assert third["nextCursor"] is None
+
+
+def test_a_session_that_starts_meanwhile_moves_no_page(tmp_path: Path) -> None:
+    log = merged(success("delivery-1"), success("delivery-2"), success("delivery-3"))
+    views = caught_up(tmp_path / "v.db", log)
+    with views.reading() as db:
+        cursor = overview.page(db, limit=2)["nextCursor"]
+    views.close()
+    log.add(Story("delivery-4").start().events)
+    assert ids(caught_up(tmp_path / "v.db", log), limit=2, cursor=cursor) == ["delivery-1"]
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "MTA=", "MTA!", "LTE", "MDE", "☃", "OTk5OTk5OTk5OTk5OTk5OTk5OTk5OQ", "MA"])
+def test_a_cursor_of_ones_own_making_is_refused(many: SqliteViews, cursor: str) -> None:
+    with many.reading() as db, pytest.raises(Invalid) as refused:
+        overview.page(db, cursor=cursor)
+    assert refused.value.errors == {"/cursor": "is not a cursor of this list"}
+
+
+@pytest.mark.parametrize(("query", "pointer"), [({"limit": 0}, "/limit"), ({"limit": 201}, "/limit")])
+def test_a_limit_outside_its_bounds_is_refused(many: SqliteViews, query: dict[str, int], pointer: str) -> None:
+    with many.reading() as db, pytest.raises(Invalid) as refused:
+        overview.page(db, **query)  # type: ignore[arg-type]
+    assert list(refused.value.errors) == [pointer]
+
+
+def test_too_many_words_to_look_for_are_refused(many: SqliteViews) -> None:
+    with many.reading() as db, pytest.raises(Invalid):
+        overview.page(db, q="x" * 1_001)
+
+
+def test_an_exhausted_delivery_waits_for_a_person_until_it_is_extended(tmp_path: Path) -> None:
+    story = exhausted()
+    views = caught_up(tmp_path / "v.db", merged(story))
+    with views.reading() as db:
+        assert [(item["id"], item["waiting"]) for item in overview.waiting(db)] == [("delivery-1", "budget")]
+    views.close()
+    views = caught_up(tmp_path / "v.db", merged(story.extended(1)))
+    with views.reading() as db:
+        assert overview.waiting(db) == []
+
+
+def test_sessions_are_counted_by_kind_and_status(many: SqliteViews) -> None:
+    with many.reading() as db:
+        assert overview.counts(db) == {"delivery": {"failed": 2, "running": 1, "success": 2}}
+
+
+def test_a_title_is_given_or_the_first_line_of_the_task_in_80_characters(tmp_path: Path) -> None:
+    log = merged(
+        Story("delivery-1").start("\n  first\x1b[31m line\nsecond"),
+        Story("delivery-2").start("task", title="Given"),
+        Story("delivery-3").start("x" * 81),
+    )
+    with caught_up(tmp_path / "v.db", log).reading() as db:
+        titles = [item["title"] for item in overview.page(db)["items"]]
+    assert titles == ["x" * 80, "Given", "first line"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_row_says_the_same_as_the_session_at_every_version(tmp_path: Path, seed: int) -> None:
+    """P14, and two folds of one history that must not drift apart."""
+    story, log = wander(seed), Twin()
+    for recorded in story.events:
+        log.add([recorded])
+        if recorded.version % 3 != seed % 3 and recorded is not story.events[-1]:
+            continue
+        views = caught_up(tmp_path / "v.db", log)
+        with views.reading() as db:
+            row = overview.item(db, "delivery-1")
+        views.close()
+        whole = session_view(log.events)
+        assert row is not None
+        assert row == {key: whole[key] for key in row.keys() & whole.keys()} | {
+            "maxIterations": whole["budget"]["maxIterations"],
+            "waiting": row["waiting"],
+        }
+
+
+def session_view(events: list[Recorded]) -> dict[str, object]:
+    session = fold("delivery", ((recorded.event, recorded.moment) for recorded in events))
+    assert session is not None
+    return view(session)
+
+
+def test_a_page_needs_no_walk_through_the_table(many: SqliteViews) -> None:
+    """Costs do not grow with the log: each filter is an index."""
+    with many.reading() as db:
+        for where in ("created < 9", "created < 9 AND kind = 'a'", "created < 9 AND status = 'a'"):
+            plan = db.execute(
+                f"EXPLAIN QUERY PLAN SELECT title FROM overview WHERE {where} ORDER BY created DESC LIMIT 51"
+            ).fetchall()
+            assert [row[3].split(" (")[0] for row in plan] == [
+                f"SEARCH overview USING INDEX overview_{'created' if 'AND' not in where else where.split()[4]}"
+            ]

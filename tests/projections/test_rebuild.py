@@ -1,0 +1,230 @@
+"""Views can be thrown away (P13): live and rebuilt ones are the same bytes."""
+
+import json
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from adapters.store import SqliteStore
+from adapters.store.views import SqliteViews
+from domain.record import Recorded
+from projections import overview
+from projections.catalogue import PROJECTIONS
+from projections.dump import dump
+from projections.follow import Follower
+from projections.ports import Database, Projection
+from tests.projections.given import Story, Twin, exhausted, merged, store_events, success, wander
+
+
+def everything() -> Twin:
+    return merged(
+        success("delivery-1"), exhausted("delivery-2").extended(1), *(wander(n, f"delivery-w{n}") for n in range(8))
+    )
+
+
+def test_live_views_are_rebuilt_byte_for_byte(views: SqliteViews) -> None:
+    log, source = Twin(), everything()
+    follower = Follower(log, views)
+    for recorded in source.events:
+        log.add([recorded])
+        follower.catch_up()
+    live = dump(views)
+    assert follower.rebuild() == log.head()
+    assert dump(views) == live
+    assert len(json.loads(live)["timeline"]) == log.head()
+
+
+def test_a_deleted_file_is_folded_again(tmp_path: Path) -> None:
+    log = everything()
+    dumps = []
+    for name in ("one.db", "two.db"):
+        views = SqliteViews(tmp_path / name)
+        Follower(log, views).catch_up()
+        dumps.append(dump(views))
+        views.close()
+    assert dumps[0] == dumps[1]
+
+
+def test_a_dump_is_canonical(views: SqliteViews) -> None:
+    projection = Projection(
+        "b", ("b", "a"), ("CREATE TABLE a (x TEXT, n BIGINT)", "CREATE TABLE b (x TEXT)"), apply=_no
+    )
+    with views.transaction() as db:
+        for statement in projection.schema:
+            db.execute(statement)
+        for row in (("글", None), ("a", 2), ("a", 1)):
+            db.execute("INSERT INTO a VALUES (?, ?)", row)
+    assert dump(views, [projection]) == '{"a":[["a",1],["a",2],["글",null]],"b":[]}'.encode()
+
+
+def _no(db: Database, recorded: Recorded) -> None:
+    raise AssertionError("nothing is folded here")
+
+
+def test_readers_see_the_old_views_until_the_new_ones_stand(views: SqliteViews) -> None:
+    log = merged(success(), success("delivery-2"))
+    seen: list[int] = []
+
+    def apply(db: Database, recorded: Recorded) -> None:
+        overview.apply(db, recorded)
+        with views.reading() as reading:
+            seen.append(len(overview.page(reading)["items"]))
+
+    Follower(log, views, [overview.OVERVIEW]).catch_up()
+    watching = replace(overview.OVERVIEW, apply=apply)
+    Follower(log, views, [watching]).rebuild()
+    assert seen == [2] * 132
+
+
+def test_a_rebuild_that_dies_leaves_the_old_views_and_the_next_one_works(views: SqliteViews) -> None:
+    log = merged(*(success(f"delivery-{n}") for n in range(8)))
+    follower = Follower(log, views)
+    follower.catch_up()
+    before = dump(views)
+    healthy, calls = log.log, []
+
+    def dying(*, after: int = 0, limit: int = 500) -> object:
+        calls.append(after)
+        if after:
+            raise ConnectionError("the log went away")
+        return healthy(after=after, limit=limit)
+
+    log.log = dying  # type: ignore[method-assign, assignment]
+    with pytest.raises(ConnectionError):
+        follower.rebuild()
+    assert len(calls) == 2
+    assert dump(views) == before
+    log.log = healthy  # type: ignore[method-assign]
+    assert follower.rebuild() == log.head()
+    assert dump(views) == before
+
+
+CHILD = """
+import sys
+from dataclasses import replace
+from adapters.store import SqliteStore
+from adapters.store.views import SqliteViews
+from projections import overview
+from projections.catalogue import PROJECTIONS
+from projections.follow import Follower
+
+def apply(db, recorded):
+    overview.apply(db, recorded)
+    if recorded.position == int(sys.argv[3]):
+        print("here", flush=True)
+        sys.stdin.read()
+
+views = [replace(overview.OVERVIEW, apply=apply), *PROJECTIONS[1:]]
+Follower(SqliteStore(sys.argv[1]), SqliteViews(sys.argv[2]), views).rebuild()
+"""
+
+
+def test_a_process_killed_in_the_middle_of_a_rebuild_leaves_the_old_views(
+    store: SqliteStore, views: SqliteViews
+) -> None:
+    store_events(store, success().events)
+    follower = Follower(store, views)
+    follower.catch_up()
+    before = dump(views)
+    for position in ("1", "33", "66"):
+        arguments = [sys.executable, "-c", CHILD, str(store.path), str(views.path), position]
+        with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+            assert child.stdout is not None
+            assert child.stdout.readline() == b"here\n"
+            child.kill()
+        assert dump(views) == before
+        assert follower.rebuild() == 66
+        assert dump(views) == before
+
+
+def test_a_rebuild_repairs_what_was_tampered_with(views: SqliteViews) -> None:
+    follower = Follower(everything(), views)
+    follower.catch_up()
+    before = dump(views)
+    with views.transaction() as db:
+        db.execute("UPDATE overview SET status = 'success'")
+        db.execute("DELETE FROM timeline")
+    assert dump(views) != before
+    follower.rebuild()
+    assert dump(views) == before
+
+
+def test_views_are_rebuilt_while_others_follow_and_events_are_written(store: SqliteStore, tmp_path: Path) -> None:
+    ours, theirs, fresh = (SqliteViews(tmp_path / name, busy_seconds=60.0) for name in ("v.db", "v.db", "fresh.db"))
+    here, there = (
+        Follower(store, ours, page=20, poll_seconds=0.001),
+        Follower(store, theirs, page=20, poll_seconds=0.001),
+    )
+    heard: list[Recorded] = []
+    there.listeners.append(heard.extend)
+    store_events(store, success("delivery-0").events)
+    here.start()
+    there.start()
+    stories = [success(f"delivery-{n}").events for n in range(1, 6)]
+    writing = threading.Thread(target=lambda: [store_events(store, events) for events in stories])
+    writing.start()
+    rebuilt = 0
+    while writing.is_alive() or not rebuilt:
+        here.rebuild()
+        rebuilt += 1
+    writing.join()
+    here.stop()
+    there.stop()
+    assert here.catch_up() == there.catch_up() == 66 * 6
+    assert here.problems() == there.problems() == []
+    Follower(store, fresh).catch_up()
+    assert dump(ours) == dump(fresh)
+    assert [recorded.position for recorded in heard] == list(range(1, 66 * 6 + 1))
+    for views in (ours, theirs, fresh):
+        views.close()
+
+
+def test_a_view_of_another_shape_is_folded_anew_in_one_go(views: SqliteViews) -> None:
+    log = everything()
+    Follower(log, views).catch_up()
+    before = dump(views)
+    wider = replace(
+        overview.OVERVIEW,
+        tables=("overview_old",),
+        schema=("CREATE TABLE IF NOT EXISTS overview_old (session_id TEXT, word TEXT)",),
+        apply=lambda db, recorded: db.execute("INSERT INTO overview_old VALUES (?, 'x')", (recorded.session_id,)),
+    )
+    Follower(log, views, [wider, *PROJECTIONS[1:]]).catch_up()
+    follower = Follower(log, views)
+    assert follower.position == log.head()
+    assert dump(views) == before
+
+
+def test_a_newer_version_of_a_view_is_folded_anew(views: SqliteViews) -> None:
+    log = merged(success())
+    Follower(log, views).catch_up()
+
+    def apply(db: Database, recorded: Recorded) -> None:
+        overview.apply(db, recorded)
+        db.execute("UPDATE overview SET origin = 'second version'")
+
+    newer = replace(overview.OVERVIEW, apply=apply, version=2)
+    Follower(log, views, [newer]).catch_up()
+    with views.reading() as db:
+        assert overview.page(db)["items"][0]["origin"] == "second version"
+
+
+@pytest.mark.parametrize("length", [0, 3, 70])
+def test_views_of_another_log_are_folded_anew(views: SqliteViews, length: int) -> None:
+    """A log that was put back to an earlier day, or another one altogether, has no views yet."""
+    Follower(merged(success("delivery-old")), views).catch_up()
+    log = Twin()
+    log.add(
+        [*success("delivery-new").events, *Story("delivery-other").start().events, *Story("delivery-x").start().events][
+            :length
+        ]
+    )
+    follower = Follower(log, views)
+    follower.catch_up()
+    with views.reading() as db:
+        ids = [item["id"] for item in overview.page(db)["items"]]
+    assert ids == ["delivery-x", "delivery-other", "delivery-new"][3 - {0: 0, 3: 1, 70: 3}[length] :]
