@@ -53,7 +53,7 @@ class Scene:
     def __init__(
         self,
         cache: MutableMapping[str, Session],
-        load: Callable[[str], Session | None],
+        load: Callable[[str, Session | None], Session | None],
         clock: Callable[[], int],
     ) -> None:
         self._cache, self._load, self._clock = cache, load, clock
@@ -64,23 +64,24 @@ class Scene:
 
         Another process may have moved a session on: a refusal is only given on what the log says now.
         """
-        touched: dict[str, Session | None] = {}
-        try:
-            return self._play(order, touched)
-        except (Refused, Stale, Unknown):
-            self._undo(touched)
-            stale = [name for name in touched if not (self._seats[name].fresh or self._seats[name].changed)]
-            if not stale:
-                raise
-            for name in stale:
-                self._cache.pop(name, None)
-                del self._seats[name]
-        again: dict[str, Session | None] = {}
-        try:
-            return self._play(order, again)
-        except (Refused, Stale, Unknown):
-            self._undo(again)
-            raise
+        while True:
+            touched: dict[str, Session | None] = {}
+            try:
+                return self._play(order, touched)
+            except (Refused, Stale, Unknown):
+                self._undo(touched)
+                stale = [name for name in touched if not (self._seats[name].fresh or self._seats[name].changed)]
+                if not stale:
+                    raise
+                for name in stale:
+                    self._refresh(name)
+
+    def _refresh(self, name: str) -> None:
+        """Read what the log has beyond the cached session."""
+        known = self._cache.pop(name, None)
+        seat = self._seats[name] = Seat(self._load(name, known), fresh=True)
+        if seat.session is not None:
+            self._cache[name] = seat.session
 
     def _undo(self, touched: dict[str, Session | None]) -> None:
         for name, session in touched.items():
@@ -133,5 +134,5 @@ class Scene:
         if name not in self._seats:
             cached = self._cache.get(name)
             fresh = cached is None
-            self._seats[name] = Seat(self._load(name) if fresh else cached, fresh=fresh)
+            self._seats[name] = Seat(self._load(name, None) if fresh else cached, fresh=fresh)
         return self._seats[name]

@@ -130,9 +130,9 @@ class Bench:
         return self._agents[member.name]
 
     def _prompt(self, job: Job) -> str:
-        name, _, _ = job.request.prompt.partition("@")
+        name, _, strategy = job.request.prompt.partition("@")[0].partition(".")
         language = self._team.language or "en"
-        chosen = prompts.prompt(name, language=language)
+        chosen = prompts.prompt(name, strategy=strategy or None, language=language)
         words = {place: self._whole(text) for place, text in job.request.context.items()}
         return prompts.render(chosen, {**words, **_spelled_out(words, language)})
 

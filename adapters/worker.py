@@ -18,7 +18,7 @@ from adapters.team import Team
 from adapters.work import Bench, Job
 from adapters.workspace import Workspaces
 from adapters.writer import Busy, Order, Writer
-from domain.base import Command, HansardError, Refused, Unknown
+from domain.base import Command, Refused, Unknown
 from domain.delivery.commands import ExpireTurn
 from domain.record import Recorded
 from domain.session import Moved
@@ -76,21 +76,24 @@ class Worker:
     # -- the loop --------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Until `stop`: take up what a dead worker left, then whatever waits."""
+        """Until `stop`: take up what a dead worker left, then whatever waits. Afterwards nothing of ours is left."""
         self._loop = asyncio.get_running_loop()
         while not self._stopping:
             self._woken.clear()
             try:
                 await self._round()
-            except (HansardError, OSError):
+            except Exception:  # the outermost loop: without it nothing would ever be worked on again
                 log.exception("the worker could not take turns; trying again")
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._woken.wait(), timeout=POLL_SECONDS)
+        await self._leave()
 
-    async def stop(self) -> None:
-        """Stop the agents, give the turns back, leave."""
+    def stop(self) -> None:
+        """Let `run` come to its end: it stops the agents and gives the turns back. In the worker's own loop."""
         self._stopping = True
         self._woken.set()
+
+    async def _leave(self) -> None:
         tasks = list(self._running.values())
         for task in tasks:
             task.cancel()
@@ -135,12 +138,14 @@ class Worker:
             lease = await asyncio.to_thread(self._claim)
             if lease is None:
                 return
+            self._let_go([lease.turn_id])  # it was lost to another attempt, our own: its heart did not beat in time
             task = asyncio.create_task(self._work(lease), name=lease.turn_id)
             self._running[lease.turn_id] = task
             task.add_done_callback(self._done)
 
     def _done(self, task: "asyncio.Task[None]") -> None:
-        self._running.pop(task.get_name(), None)
+        if self._running.get(task.get_name()) is task:
+            del self._running[task.get_name()]
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("turn %s was left to its lease", task.get_name(), exc_info=error)
         self._woken.set()

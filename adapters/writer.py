@@ -73,6 +73,7 @@ class Writer:
         self._queue: Queue[_Work | object] = Queue(maxsize=waiting)
         self._cache: OrderedDict[str, Session] = OrderedDict()
         self._thread: threading.Thread | None = None
+        self._door = threading.Lock()
         self._deciding = threading.Lock()
         self.listeners: list[Listener] = []
         self.batches = self.commands = self.conflicts = 0
@@ -84,23 +85,29 @@ class Writer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Carry out what waits, then end."""
-        if self._thread is not None:
+        """Carry out what waits, then end; what comes from now on is carried out where it is called."""
+        with self._door:
+            thread, self._thread = self._thread, None
+        if thread is not None:
             self._queue.put(_STOP)
-            self._thread.join()
-            self._thread = None
+            thread.join()
 
     def submit(self, order: Order) -> "Future[Answer]":
         """The answer to come. Raises Busy when the queue is full."""
         work = _Work(order, Future())
-        if self._thread is None:
+        if not self._queued(work):
             self._carry_out([work])
-        else:
+        return work.future
+
+    def _queued(self, work: _Work) -> bool:
+        with self._door:
+            if self._thread is None:
+                return False
             try:
                 self._queue.put_nowait(work)
             except Full:
                 raise Busy("Too many commands wait; try again in a moment.") from None
-        return work.future
+            return True
 
     async def do(self, order: Order) -> Answer:
         """The answer, after its commit. Raises what `do_now` raises."""
@@ -137,7 +144,8 @@ class Writer:
             except Empty:
                 return batch, False
 
-    def _carry_out(self, batch: Sequence[_Work]) -> None:
+    def _carry_out(self, taken: Sequence[_Work]) -> None:
+        batch = [work for work in taken if work.future.set_running_or_notify_cancel()]  # whoever left is left out
         with self._deciding:
             try:
                 self._attempt(batch)
@@ -152,12 +160,12 @@ class Writer:
 
     def _attempt(self, batch: Sequence[_Work]) -> None:
         """Decide and store a batch. When somebody else wrote first: each command alone, on what the log says now."""
-        scene = Scene(self._cache, self.load, self._clock)
+        scene = Scene(self._cache, self._catch_up, self._clock)
         for work in batch:
             self._prepare(work, scene, batch)
         writes = [(work, work.write) for work in batch if work.write is not None]
         try:
-            recorded = self.store.append([write for _, write in writes])
+            recorded = self.store.append([write for _, write in writes]) if writes else []
         except (Conflict, Fenced) as error:
             return self._apart(batch, error)
         self.batches += 1
@@ -221,12 +229,15 @@ class Writer:
         receipt = _receipt(order, session, session.updated_at) if order.key else None
         work.write = Write(outcome.entries, tuple(outcome.blobs.values()), receipt)
 
-    def load(self, session_id: str, *, upto: int | None = None) -> Session | None:
-        """A session as the log has it (as it stood after its event `upto`, if given)."""
-        history = self.store.history(session_id, upto=upto)
+    def load(self, session_id: str, *, upto: int | None = None, known: Session | None = None) -> Session | None:
+        """A session as the log has it (as it stood after its event `upto`, if given), read from behind what is known."""
+        history = self.store.history(session_id, after=known.version if known else 0, upto=upto)
         if not history:
-            return None
-        return fold(kind_of(session_id), ((recorded.event, recorded.moment) for recorded in history))
+            return known
+        return fold(kind_of(session_id), ((recorded.event, recorded.moment) for recorded in history), known)
+
+    def _catch_up(self, session_id: str, known: Session | None) -> Session | None:
+        return self.load(session_id, known=known)
 
     def _accept(self, work: _Work, recorded: Sequence[Recorded]) -> None:
         if not work.sessions:

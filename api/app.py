@@ -13,7 +13,6 @@ from starlette.types import Receive, Scope, Send
 
 from api import commands, health, openapi, policies, reference, views
 from api.guards import Guard
-from api.hub import Hub
 from api.settings import Settings
 from api.system import System
 from api.web import pages
@@ -24,6 +23,7 @@ COMMANDS = (
     ("/api/sessions", commands.start_session),
     ("/api/sessions/{id}/cancel", commands.cancel_session),
     ("/api/sessions/{id}/budget", commands.extend_budget),
+    ("/api/sessions/{id}/decision", commands.decide),
     ("/api/sessions/{id}/continue", commands.continue_session),
     ("/api/sessions/{id}/reset", commands.reset_session),
     ("/api/message", commands.receive_message),
@@ -83,8 +83,6 @@ def create_app(settings: Settings, *, work: bool = True) -> Starlette:
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        inside.hub = Hub(inside.follower.position)
-        inside.follower.listeners.append(inside.hub.seen)
         async with inside.running(work=work):
             yield
 

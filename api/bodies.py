@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictInt
 from pydantic.alias_generators import to_camel
 
 Words = Annotated[str, Field(min_length=1, max_length=65_536, pattern=r"\S")]
@@ -55,6 +55,16 @@ class DeliveryStart(Start):
     )
     max_tokens: Annotated[StrictInt, Field(ge=1, le=2**53)] | None = None
     max_cost_micros: Annotated[StrictInt, Field(ge=1, le=2**53)] | None = None
+    review: "WishBody | None" = Field(default=None, description="a review that a person decides, before packaging")
+
+
+class WishBody(Body):
+    """How a plan or work is discussed, if it is."""
+
+    enabled: StrictBool = True
+    strategy: Short | None = None
+    max_rounds: Annotated[StrictInt, Field(ge=1, le=20)] | None = None
+    profile: Short | dict[str, Any] = "seed"
 
 
 class EmployeeBody(Body):
@@ -71,12 +81,50 @@ class Conversation(Start):
     )
     max_rounds: Annotated[StrictInt, Field(ge=1, le=50)] = 3
     triage: Literal["auto", "direct", "orchestrate"] = "auto"
+    plan_review: WishBody | None = Field(default=None, description="debate the plan before the first round")
+    work_review: WishBody | None = Field(default=None, description="review work that passed")
 
 
 class OrchestrationStart(Conversation):
     """Start an orchestration."""
 
     kind: Literal["orchestration"] = "orchestration"
+
+
+class Discussed(Start):
+    """What reviews and debates have in common."""
+
+    strategy: Short | None = None
+    max_rounds: Annotated[StrictInt, Field(ge=1, le=20)] | None = None
+    profile: Short | dict[str, Any] = Field(default="seed", description="seed, shipped-v3, mysti, or thresholds")
+    decision_seconds: Annotated[StrictInt, Field(ge=1, le=31_536_000)] | None = Field(
+        default=None, description="how long the decision may wait; then it expires as `decisionDefault`"
+    )
+    decision_default: Literal["apply_fix", "skip", "revise", "accept"] | None = None
+
+
+class ReviewStart(Discussed):
+    """Start a review of work (S2)."""
+
+    kind: Literal["review"] = "review"
+    subject: Annotated[str, Field(min_length=1, max_length=500_000, pattern=r"\S")]
+
+
+class DebateStart(Discussed):
+    """Start a debate about a plan (S2)."""
+
+    kind: Literal["debate"] = "debate"
+    plan: Annotated[str, Field(min_length=1, max_length=500_000, pattern=r"\S")]
+
+
+class Decision(Body):
+    """A person's decision."""
+
+    decision: Literal["apply_fix", "skip", "revise", "accept"]
+    rationale: Reason = ""
+    version: Annotated[StrictInt, Field(ge=1)] | None = Field(
+        default=None, description="the version that the decision answers; refused when there is a newer one"
+    )
 
 
 class Message(Conversation):

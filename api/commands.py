@@ -1,5 +1,6 @@
 """POST: every command comes in here, is parsed, carried out by the writer, and answered after its commit."""
 
+import asyncio
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -10,12 +11,25 @@ from starlette.responses import Response
 
 from adapters.writer import Answer, Order, fingerprint
 from api import starting
-from api.bodies import Cancel, DeliveryStart, Empty, Extend, Message, OrchestrationStart, Origin
+from api.bodies import (
+    Cancel,
+    DebateStart,
+    Decision,
+    DeliveryStart,
+    Empty,
+    Extend,
+    Message,
+    OrchestrationStart,
+    Origin,
+    ReviewStart,
+)
 from api.intake import answer_headers, idempotency_key, if_match, raw_body, read, read_object, system
 from api.problems import Problem
-from domain.base import Command, Invalid, Refused, Unknown
+from domain.base import Command, Invalid, Refused, Stale, Unknown
 from domain.channel import Channel, ReceiveMessage, channel_id
 from domain.delivery.commands import ExtendBudget
+from domain.discussion.commands import Decide, StartDiscussion
+from domain.discussion.state import Discussion
 from domain.orchestration.commands import (
     AddRounds,
     ContinueOrchestration,
@@ -24,7 +38,7 @@ from domain.orchestration.commands import (
 )
 from domain.orchestration.decide import NOTHING_TO_CONTINUE
 from domain.record import kind_of
-from domain.sessions import KINDS
+from domain.sessions import KINDS, available
 from domain.strict import JSON
 
 Starter = Callable[[Mapping[str, JSON], Request], Command]
@@ -40,7 +54,20 @@ def _start_orchestration(found: Mapping[str, JSON], request: Request) -> Command
     return StartOrchestration(opening=opening, blobs=blobs)
 
 
-STARTERS: dict[str, Starter] = {"delivery": _start_delivery, "orchestration": _start_orchestration}
+def _start_discussion(body: type[ReviewStart] | type[DebateStart]) -> Starter:
+    def start(found: Mapping[str, JSON], request: Request) -> Command:
+        topic, blobs = starting.discussion(read(body, found), system(request).team)
+        return StartDiscussion(topic=topic, blobs=blobs)
+
+    return start
+
+
+STARTERS: dict[str, Starter] = {
+    "delivery": _start_delivery,
+    "orchestration": _start_orchestration,
+    "review": _start_discussion(ReviewStart),
+    "debate": _start_discussion(DebateStart),
+}
 
 
 async def start_session(request: Request) -> Response:
@@ -96,6 +123,35 @@ async def reset_session(request: Request) -> Response:
     return respond(await carry_out(request, raw, request.path_params["id"], ResetOrchestration(reason=body.reason)))
 
 
+async def decide(request: Request) -> Response:
+    """POST /api/sessions/{id}/decision: of the review or debate itself, or of the one that its parent waits for"""
+    raw = await raw_body(request)
+    body = read(Decision, read_object(raw))
+    session_id = await asyncio.to_thread(_waiting, request, request.path_params["id"])
+    actor: str = request.state.actor
+    command = Decide(choice=body.decision, rationale=body.rationale, actor=actor, version=body.version)
+    return respond(await carry_out(request, raw, session_id, command))
+
+
+def _waiting(request: Request, session_id: str) -> str:
+    """The session itself, or the one child of it that waits for a decision."""
+    session = system(request).sessions.get(session_id)
+    if session is None or isinstance(session, Discussion):
+        return session_id
+    expected = if_match(request)
+    if expected is not None and expected != session.version:
+        raise Stale(expected=expected, actual=session.version)
+    children = [system(request).sessions.get(child) for child in session.children]
+    waiting = [child.id for child in children if isinstance(child, Discussion) and child.choices]
+    if len(waiting) > 1:
+        raise Refused(f"Several decisions are open; address one of {', '.join(waiting)}.", allowed=("decision",))
+    if not waiting:
+        decided = [child for child in children if isinstance(child, Discussion) and child.decision]
+        said = f" It is decided: {decided[-1].decision.choice}." if decided and decided[-1].decision else ""
+        raise Refused(f"Session {session_id} does not wait for a decision.{said}", allowed=available(session))
+    return waiting[0]
+
+
 async def receive_message(request: Request) -> Response:
     """POST /api/message: started, queued or rejected, and why"""
     raw = await raw_body(request)
@@ -142,7 +198,7 @@ async def carry_out(
         command_id=key or str(uuid.uuid4()),
         starts=starts,
         status=status,
-        expected=if_match(request),
+        expected=if_match(request) if session_id == request.path_params.get("id", session_id) else None,
         key=None if key is None else f"{actor} {key}",
         fingerprint=fingerprint(request.method.encode(), request.url.path.encode(), raw),
     )

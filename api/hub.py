@@ -28,12 +28,16 @@ class Frame:
 class Hub:
     """The newest frames, and a bell that rings for all who wait."""
 
-    def __init__(self, position: int) -> None:
+    def __init__(self) -> None:
         self._frames: deque[Frame] = deque(maxlen=KEPT)
         self._loop = asyncio.get_running_loop()
         self._rung = asyncio.Event()
-        self.position = self._before = position
+        self.position = self._before = 0
         self.clients = 0
+
+    def begin(self, position: int) -> None:
+        """Everything behind this position will be seen; what came before is read from the log."""
+        self.position = self._before = position
 
     def seen(self, page: Sequence[Recorded]) -> None:
         """A page of the log, from the follower's thread."""

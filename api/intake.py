@@ -73,6 +73,12 @@ def if_match(request: Request) -> int | None:
     return int(found[1])
 
 
+def has_it_already(request: Request, tag: str) -> bool:
+    """Whether the client holds this state: `If-None-Match` names it, or any, strongly or weakly."""
+    held = request.headers.get("if-none-match", "")
+    return held.strip() == "*" or tag in (found.strip().removeprefix("W/") for found in held.split(","))
+
+
 def number(request: Request, name: str, *, default: int | None = None, least: int = 0, most: int = 2**53) -> int | None:
     """A whole number from the query."""
     text = request.query_params.get(name)

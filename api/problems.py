@@ -77,8 +77,6 @@ def _of(error: Exception) -> Problem:
         case Invalid():
             errors = [{"pointer": pointer, "detail": detail} for pointer, detail in error.errors.items()]
             return Problem(422, str(error), errors=errors)
-        case ValidationError():
-            return invalid(error)
         case Refused():
             return Problem(409, _with_allowed(error), allowed=list(error.allowed))
         case Stale():
@@ -101,38 +99,30 @@ def _with_allowed(error: Refused) -> str:
     return f"{error} Allowed now: {', '.join(error.allowed)}."
 
 
-def invalid(error: ValidationError, sent: object = None) -> Problem:
+def invalid(error: ValidationError, sent: object) -> Problem:
     """What a model found wrong, each place once with its JSON pointer; what was sent is not echoed."""
     places: dict[str, list[str]] = {}
     for found in error.errors(include_url=False, include_input=False, include_context=False):
-        place = places.setdefault(_pointer(found["loc"], sent), [])
-        place.append(_sentence(found["msg"]))
+        pointer = _pointer(found["loc"], sent, missing=found["type"] == "missing")
+        places.setdefault(pointer, []).append(_sentence(found["msg"]))
     errors = [{"pointer": pointer, "detail": "; or ".join(details)} for pointer, details in places.items()]
     detail = "; ".join(f"{found['pointer'] or '/'}: {found['detail']}" for found in errors[:5])
     return Problem(422, detail, errors=errors)
 
 
-def _pointer(loc: Sequence[str | int], sent: object) -> str:
-    """The way to the value. Behind a value that has no insides, pydantic names the alternatives that it tried."""
+def _pointer(loc: Sequence[str | int], sent: object, *, missing: bool) -> str:
+    """The way to the value in what was sent; the names of alternatives that pydantic tried on it lead nowhere."""
     pointer = ""
     for part in loc:
-        if not isinstance(sent, dict | list | None):
-            break
-        if isinstance(sent, list) and not isinstance(part, int):
-            continue
+        match sent, part:
+            case dict(), str() if part in sent or missing:
+                sent = sent.get(part)
+            case list(), int() if part < len(sent):
+                sent = sent[part]
+            case _:
+                continue
         pointer += "/" + str(part).replace("~", "~0").replace("/", "~1")
-        sent = _inside(sent, part)
     return pointer
-
-
-def _inside(sent: object, part: str | int) -> object:
-    match sent, part:
-        case dict(), str():
-            return sent.get(part)
-        case list(), int() if part < len(sent):
-            return sent[part]
-        case _:
-            return None
 
 
 def _sentence(message: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -68,6 +69,7 @@ def render(document: Schema) -> bytes:
         loader=FileSystemLoader(WEB), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["pretty"] = lambda found: json.dumps(found, ensure_ascii=False, indent=2)
+    environment.filters["marked"] = marked
     components = document["components"]
     page = environment.get_template("reference.html").render(
         info=document["info"],
@@ -76,6 +78,12 @@ def render(document: Schema) -> bytes:
         problems=[(status, TITLES[status], PROBLEMS[status]) for status in TITLES],
     )
     return page.encode()
+
+
+def marked(text: str) -> Markup:
+    """What stands between backticks as code; everything else as it is."""
+    parts = [escape(part) for part in text.split("`")]
+    return Markup("").join(Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts))
 
 
 def _operations(document: Schema, tag: str) -> list[dict[str, Any]]:

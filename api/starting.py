@@ -9,12 +9,15 @@ import orjson
 from adapters.agents.scripted import Scenario
 from adapters.team import Team
 from adapters.workspace import WorkspaceError, confine
-from api.bodies import Conversation, DeliveryStart, Start
+from api.bodies import Conversation, DebateStart, DeliveryStart, ReviewStart, Start, WishBody
 from api.settings import Settings
 from domain.base import Blob, Invalid, Text
 from domain.budget import DEFAULT_MINUTES, Limits, effective_iterations
+from domain.convergence import named
 from domain.delivery.commands import StartDelivery
 from domain.delivery.decide import ROLES
+from domain.discussion.strategies import CHOICES, ROUNDS, strategy_of
+from domain.discussion.topic import Topic, Wish
 from domain.orchestration.events import Employee, Opening
 from domain.validation import DEFAULT_COMMANDS, Step, commands
 
@@ -49,7 +52,8 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings) -> StartDelive
         workspace=str(workspace) if workspace else None,
         repository=workspace is not None and _in_repository(workspace),
         scenario=scenario,
-        crew={} if scenario else _crew(team, ROLES.values()),
+        crew={} if scenario else _crew(team, (*ROLES.values(), *TALKERS)),
+        review=_wish(body.review, "review", team.settings.agent_strategy, "/review"),
         blobs=blobs,
     )
 
@@ -71,9 +75,55 @@ def orchestration(body: Conversation, team: Team) -> tuple[Opening, tuple[Blob, 
         workspace=str(workspace) if workspace else None,
         repository=workspace is not None and _in_repository(workspace),
         scenario=scenario,
-        crew={} if scenario else _crew(team, ("planner", "judge", "assistant")),
+        crew={} if scenario else _crew(team, ("planner", "judge", "assistant", *TALKERS)),
+        plan_review=_wish(body.plan_review, "debate", team.settings.plan_strategy, "/planReview"),
+        work_review=_wish(body.work_review, "review", team.settings.agent_strategy, "/workReview"),
     )
     return opening, blobs
+
+
+TALKERS = ("reviewer", "coder", "critic", "planner", "synthesizer")
+
+
+def discussion(body: ReviewStart | DebateStart, team: Team) -> tuple[Topic, tuple[Blob, ...]]:
+    """What is discussed. Raises Invalid with a pointer for each field that does not hold."""
+    default = team.settings.agent_strategy if body.kind == "review" else team.settings.plan_strategy
+    strategy = strategy_of(body.kind, body.strategy or default)
+    workspace = _workspace(body)
+    scenario, blobs = _scenario(body)
+    subject, more = Text.of(body.subject if isinstance(body, ReviewStart) else body.plan)
+    expires_as = body.decision_default
+    if expires_as is not None and expires_as not in CHOICES[body.kind]:
+        raise Invalid({"/decisionDefault": f"should be one of {', '.join(CHOICES[body.kind])}"})
+    topic = Topic(
+        subject=subject,
+        strategy=strategy.name,
+        max_rounds=max(strategy.minimum, body.max_rounds or ROUNDS[body.kind]),
+        profile=named(body.profile),
+        title=body.title,
+        origin=body.origin,
+        labels=tuple(body.labels),
+        workspace=str(workspace) if workspace else None,
+        repository=workspace is not None and _in_repository(workspace),
+        scenario=scenario,
+        crew={} if scenario else _crew(team, TALKERS),
+        expires_ms=body.decision_seconds * 1000 if body.decision_seconds else None,
+        expires_as=expires_as,
+    )
+    return topic, (*blobs, *more)
+
+
+def _wish(body: WishBody | None, kind: str, default: str, pointer: str) -> Wish | None:
+    """How something is to be discussed; None where it is not."""
+    if body is None or not body.enabled:
+        return None
+    strategy = strategy_of(kind, body.strategy or default, pointer=f"{pointer}/strategy")
+    try:
+        profile = named(body.profile)
+    except Invalid as error:
+        raise Invalid({pointer + at: detail for at, detail in error.errors.items()}) from None
+    rounds = max(strategy.minimum, body.max_rounds or ROUNDS[kind])
+    return Wish(strategy=strategy.name, max_rounds=rounds, profile=profile)
 
 
 def _employees(body: Conversation, team: Team) -> tuple[Employee, ...]:

@@ -32,8 +32,12 @@ def stream_session(request: Request, session: Session) -> Response:
     inside = system(request)
     after = number(request, "after", default=0) or 0
     begin = _last_event_id(request)
+    least = 0 if begin is not None else after
     if begin is None:
         begin = _position_of(inside, session.id, after)
+
+    def wanted(recorded: Recorded) -> bool:
+        return recorded.session_id == session.id and recorded.version > least
 
     def history(position: int, upto: int) -> list[Recorded]:
         page = inside.store.log(after=position, limit=PAGE, session_id=session.id)
@@ -45,7 +49,7 @@ def stream_session(request: Request, session: Session) -> Response:
             return None
         return _position_of(inside, session.id, now.version)
 
-    return EventStream(inside, begin, lambda recorded: recorded.session_id == session.id, history, last)
+    return EventStream(inside, begin, wanted, history, last)
 
 
 def stream_log(request: Request, *, kind: str | None, topic: str | None) -> Response:
@@ -132,8 +136,8 @@ class EventStream(Response):
             if frames is None:
                 upto = hub.position
                 history = await asyncio.to_thread(self._history, cursor, upto)
-                frames = [Frame.of(recorded) for recorded in history]
-                cursor = frames[-1].recorded.position if len(frames) >= PAGE else max(upto, cursor)
+                frames = [Frame.of(recorded) for recorded in history if self._wanted(recorded)]
+                cursor = history[-1].position if len(history) >= PAGE else max(upto, cursor)
             else:
                 cursor = frames[-1].recorded.position if frames else cursor
                 frames = [frame for frame in frames if self._wanted(frame.recorded)]

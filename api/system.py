@@ -39,6 +39,8 @@ class System:
         self.writer.listeners.append(self.follower.wake)
         self.writer.start()
         await asyncio.to_thread(self.follower.catch_up)
+        self.hub = Hub()
+        self.hub.begin(self.follower.listen(self.hub.seen))
         self.follower.start()
         task = asyncio.create_task(worker.run()) if worker else None
         try:
@@ -46,7 +48,7 @@ class System:
         finally:
             self.closing.set()
             if worker and task:
-                await worker.stop()
+                worker.stop()
                 await task
             await asyncio.to_thread(self._close)
 

@@ -8,7 +8,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.intake import MOST, answer_headers, limit, number, only, read_after, system
+from api.intake import MOST, answer_headers, has_it_already, limit, number, only, read_after, system
 from api.problems import Problem
 from api.stream import stream_log, stream_session, wants_stream
 from domain.base import Text, Unknown

@@ -27,7 +27,7 @@ class Blob(Value):
 
 
 class Text(Value):
-    """Words of any length: `head` holds up to `INLINE_BYTES`; of longer ones `digest` (SHA-256, hex) finds the whole."""
+    """Words of any length: `head` holds up to `INLINE_BYTES`; of longer ones `digest` (SHA-256) finds the whole."""
 
     head: str = ""
     length: int = Field(default=0, description="UTF-8 bytes of the whole text")

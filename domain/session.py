@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from domain.base import Blob, Command, DomainEvent, Refused, Text, Usage, Value
 from domain.budget import Spent, add
+from domain.children import Child, ChildClosed, ChildRequested, CloseChild, child_id
+from domain.discussion.topic import Link, Topic, Wish
 from domain.turns import (
     AgentSessionsCleared,
     RecordReply,
@@ -56,6 +58,7 @@ class Session(Value):
     crew: dict[str, str] = {}
     parent: str | None = None
     children: tuple[str, ...] = ()
+    open_children: dict[str, Child] = {}
     forked_from: str | None = None
     outstanding: dict[str, Outstanding] = {}
     turns: int = 0
@@ -95,6 +98,7 @@ class Session(Value):
 
 
 S = TypeVar("S", bound=Session)
+V = TypeVar("V")
 
 
 class Moment(NamedTuple):
@@ -178,6 +182,12 @@ def evolve_turn(session: S, event: DomainEvent, at: int) -> S | None:
             return session.stamped(at, outstanding=_without(session.outstanding, event.turn_id))
         case AgentSessionsCleared():
             return session.stamped(at, agent_sessions={})
+        case ChildRequested():
+            child = Child(kind=event.child_kind, about=event.about, requested_at=at)
+            opened = session.open_children | {event.child_id: child}
+            return session.stamped(at, children=(*session.children, event.child_id), open_children=opened)
+        case ChildClosed():
+            return session.stamped(at, open_children=_without(session.open_children, event.child_id))
         case _:
             return None
 
@@ -192,10 +202,63 @@ def spend(spent: Spent, usage: Usage, *, asked: bool) -> Spent:
     )
 
 
+def settle(draft: Draft[S], command: RecordReply) -> bool:
+    """Record the end of the turn; whether it was answered."""
+    turn = draft.session.turn(command.turn_id)
+    draft.session.accept_tree(command)
+    common: dict[str, Any] = {
+        **turn.settled(),
+        "attempt": command.attempt,
+        "seconds": command.seconds,
+        "usage": command.usage,
+        "prompt": command.prompt,
+        "reply": command.reply,
+    }
+    if command.failure is not None:
+        draft.record(TurnFailed(failure=command.failure, **common))
+        return False
+    draft.record(
+        TurnAnswered(
+            agent_session=command.agent_session, files=command.files, tree=command.tree, slot=command.slot, **common
+        )
+    )
+    return True
+
+
 def cancel_turns(draft: Draft[S], reason: str) -> None:
     """Every turn that is still waited for is called off; whoever works on it is stopped, its answer refused."""
     for turn in tuple(draft.session.outstanding.values()):
         draft.record(cancelled(turn, reason))
+
+
+def request_child(draft: Draft[S], *, kind: str, about: str, subject: str, wish: Wish, max_rounds: int) -> None:
+    """Have something discussed: by the same agents, linked both ways."""
+    session = draft.session
+    topic = Topic(
+        subject=draft.text(subject),
+        strategy=wish.strategy,
+        max_rounds=max_rounds,
+        profile=wish.profile,
+        title=session.title,
+        labels=session.labels,
+        scenario=session.scenario,
+        crew=session.crew,
+        parent=Link(session_id=session.id, about=about),
+    )
+    name = child_id(session.id, kind, len(session.children) + 1)
+    draft.record(
+        ChildRequested(message=f"A {kind} of {about} begins.", child_id=name, child_kind=kind, about=about, topic=topic)
+    )
+
+
+def close_child(draft: Draft[S], command: CloseChild) -> Child | None:
+    """Take down how a child ended; None when nobody waits for it any more."""
+    child = draft.session.open_children.get(command.child_id)
+    if child is None:
+        return None
+    said = f"The {child.kind} of {child.about} ended: {command.choice}."
+    draft.record(ChildClosed(message=said, about=child.about, **command.model_dump(exclude={"blobs"})))
+    return child
 
 
 def clear_agents(draft: Draft[S], reason: str) -> None:
@@ -224,5 +287,5 @@ def _count(counts: dict[str, int], key: str) -> dict[str, int]:
     return counts | {key: counts.get(key, 0) + 1}
 
 
-def _without(turns: dict[str, Outstanding], turn_id: str) -> dict[str, Outstanding]:
-    return {key: turn for key, turn in turns.items() if key != turn_id}
+def _without(waiting: dict[str, V], gone: str) -> dict[str, V]:
+    return {key: value for key, value in waiting.items() if key != gone}

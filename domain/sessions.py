@@ -4,12 +4,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from domain import channel, turns
+from domain import channel, children, turns
 from domain.base import Blob, Command, DomainEvent, Unknown
 from domain.delivery import decide as delivery_decide
 from domain.delivery import events as delivery_events
 from domain.delivery import state as delivery_state
 from domain.delivery.commands import CancelDelivery
+from domain.discussion import decide as discussion_decide
+from domain.discussion import events as discussion_events
+from domain.discussion import state as discussion_state
+from domain.discussion.commands import CancelDiscussion
 from domain.orchestration import decide as orchestration_decide
 from domain.orchestration import events as orchestration_events
 from domain.orchestration import state as orchestration_state
@@ -46,6 +50,16 @@ KINDS: dict[str, Kind] = {
             available=orchestration_decide.available,
             cancel=lambda reason: ResetOrchestration(reason=reason or "cancelled"),
         ),
+        *(
+            Kind(
+                name=name,
+                decide=discussion_decide.decide,
+                evolve=discussion_state.evolve,
+                available=discussion_decide.available,
+                cancel=lambda reason: CancelDiscussion(reason=reason),
+            )
+            for name in ("review", "debate")
+        ),
     )
 }
 
@@ -67,8 +81,10 @@ def channel_refuses() -> Command:
 
 EVENTS: tuple[type[DomainEvent], ...] = (
     *turns.EVENTS,
+    *children.EVENTS,
     *delivery_events.EVENTS,
     *orchestration_events.EVENTS,
+    *discussion_events.EVENTS,
     *channel.EVENTS,
 )
 

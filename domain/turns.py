@@ -11,7 +11,8 @@ from pydantic import Field
 from domain.base import Command, Count, DomainEvent, Text, Usage, Value
 
 Access = Literal["none", "read", "write"]
-Work = Literal["ask", "validate", "package"]
+Work = Literal["ask", "validate", "package", "wait"]
+"""`wait` is a person's turn: nobody works on it, it only has a deadline."""
 FailureCode = Literal["timeout", "idle", "deadline", "limit", "crash", "refused", "provider", "auth", "bad_output"]
 
 
@@ -34,13 +35,11 @@ class TurnRequested(DomainEvent):
     context: dict[str, Text] = Field(default_factory=dict, description="what fills the prompt's places")
     reads: str = Field(default="text", description="the kind of reply expected (`domain/replies`)")
     expects: tuple[str, ...] = Field(default=(), description="the agents whom a judge has to judge")
-    lane: Count = Field(
-        default=0, description="which folder: agents that work at once have their own"
-    )
-    access: Access = "none"
+    lane: Count = Field(default=0, description="which folder: agents that work at once have their own")
+    access: Access = Field(default="none", description="what the agent may do with the workspace")
     ordinal: Count = Field(default=0, description="how many turns this agent had in this session before")
     role_ordinal: Count = Field(default=0, description="how many turns this role had in this session before")
-    agent_session: str | None = None
+    agent_session: str | None = Field(default=None, description="the conversation to resume, where one was kept")
     deadline: str | None = Field(default=None, description="ISO instant at which the turn is stopped")
     phase: str | None = None
     iteration: int | None = None
@@ -54,28 +53,34 @@ class Settled(DomainEvent):
     attempt: int = Field(description="0 where no attempt ran: cancelled or expired while it waited")
     agent: str
     role: str
-    seconds: float = 0.0
-    usage: Usage = Usage()
+    seconds: float = Field(default=0.0, description="how long it took")
+    usage: Usage = Field(default=Usage(), description="what it cost, as far as the agent said")
 
 
 class TurnAnswered(Settled):
+    """The agent answered, or the commands or the handing over were carried out."""
+
     TOPIC: ClassVar[str] = "turn.answered"
-    reply: Text = Text()
-    prompt: Text = Text()
-    agent_session: str | None = None
-    files: tuple[str, ...] = ()
+    reply: Text = Field(default=Text(), description="what the agent said")
+    prompt: Text = Field(default=Text(), description="what it was asked, word for word")
+    agent_session: str | None = Field(default=None, description="the handle by which the conversation can be resumed")
+    files: tuple[str, ...] = Field(default=(), description="files that changed in the workspace")
     tree: str | None = Field(default=None, description="the recorded state of the workspace afterwards")
     slot: int = Field(default=0, description="which of the session's folders was worked in")
 
 
 class TurnFailed(Settled):
+    """The turn ended without a usable answer."""
+
     TOPIC: ClassVar[str] = "turn.failed"
     failure: Failure
-    reply: Text = Text()
-    prompt: Text = Text()
+    reply: Text = Field(default=Text(), description="what it said before, if anything")
+    prompt: Text = Field(default=Text(), description="what it was asked, word for word")
 
 
 class TurnCancelled(Settled):
+    """The turn was called off; a late answer changes nothing."""
+
     TOPIC: ClassVar[str] = "turn.cancelled"
     reason: str
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from domain.delivery.chart import PHASES
 from domain.delivery.state import Delivery
+from domain.discussion.state import Contribution, Discussion
 from domain.instant import iso
 from domain.orchestration.state import Orchestration
 from domain.phases import phase_name
@@ -37,6 +38,8 @@ def view(session: Session) -> dict[str, Any]:
             return _common(session, session.status, session.task) | _delivery(session)
         case Orchestration():
             return _common(session, session.status, session.prompt) | _orchestration(session)
+        case Discussion():
+            return _common(session, session.status, session.subject.head) | _discussion(session)
         case _:
             return _common(session, session.state, "")
 
@@ -106,6 +109,50 @@ def _orchestration(session: Orchestration) -> dict[str, Any]:
         "summary": session.summary.head if session.summary else None,
         "reason": session.partial_reason,
         "warnings": list(session.warnings),
+    }
+
+
+def _discussion(session: Discussion) -> dict[str, Any]:
+    decision = session.decision
+    decided = None
+    if decision is not None:
+        decided = {
+            "choice": decision.choice,
+            "actor": decision.actor,
+            "rationale": decision.rationale,
+            "at": iso(decision.at),
+            "expired": decision.expired,
+        }
+    history = [metrics.model_dump(mode="json", by_alias=True) for metrics in session.metrics]
+    return {
+        "subject" if session.kind == "review" else "plan": session.subject.head,
+        "strategy": session.strategy,
+        "maxRounds": session.max_rounds,
+        "profile": session.profile.id,
+        "rounds": [_round(said) for said in session.rounds],
+        "convergence": history[-1] if history else None,
+        "convergenceHistory": history,
+        "synthesis": {"text": session.synthesis.head, "fallback": session.fallback, "counts": session.counts}
+        if session.synthesis
+        else None,
+        "feedback": session.feedback,
+        "dissent": list(session.dissent),
+        "decision": decided,
+        "choices": list(session.choices),
+        "stopReason": session.stop_reason,
+        "expiresAt": session.expires_at,
+    }
+
+
+def _round(said: Contribution) -> dict[str, Any]:
+    return {
+        "round": said.round,
+        "role": said.role,
+        "agent": said.agent,
+        "content": said.content.head,
+        "length": said.content.length,
+        "feedback": said.feedback,
+        "problem": said.problem,
     }
 
 

@@ -50,41 +50,54 @@ class SqliteStore(ApplicationRecorder):
         self.path = Path(path)
         self._busy = busy_seconds
         self._lock = threading.Lock()
+        self._closed = False
+        self._readers: queue.LifoQueue[sqlite3.Connection | None] = queue.LifoQueue()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._writer = self._connect()
             self._writer.executescript(SCHEMA)
+            for _ in range(READERS):
+                self._readers.put(self._connect("query_only=1"))
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"The log {self.path} cannot be opened: {error}.") from error
-        self._readers: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
-        for _ in range(READERS):
-            reader = self._connect()
-            reader.execute("PRAGMA query_only=1")
-            self._readers.put(reader)
         self.turns = Turns(self._transaction, self._reading)
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self, *pragmas: str) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=self._busy, isolation_level=None, check_same_thread=False)
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "fullfsync=1", "checkpoint_fullfsync=1"):
-            connection.execute(f"PRAGMA {pragma}")
-        mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
-        synchronous = connection.execute("PRAGMA synchronous").fetchone()[0]
-        if (mode, synchronous) != ("wal", 2):
+        durable = ("journal_mode=WAL", "synchronous=FULL", "fullfsync=1", "checkpoint_fullfsync=1")
+        try:
+            for pragma in (*durable, *pragmas):
+                connection.execute(f"PRAGMA {pragma}")
+            mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+            synchronous = connection.execute("PRAGMA synchronous").fetchone()[0]
+            if (mode, synchronous) != ("wal", 2):
+                given = f"SQLite gave journal_mode={mode}, synchronous={synchronous}"
+                raise StoreError(f"{self.path}: {given}; not durable.")
+        except (sqlite3.Error, StoreError):
             connection.close()
-            raise StoreError(f"{self.path}: SQLite gave journal_mode={mode}, synchronous={synchronous}; not durable.")
+            raise
         return connection
 
     def close(self) -> None:
-        """Give the connections back; the store cannot be used afterwards."""
+        """Give the connections back, those that are read from when they come home; later use raises StoreError."""
         with self._lock:
+            self._closed = True
             self._writer.close()
+        self._close_readers()
+
+    def _close_readers(self) -> None:
         with suppress(queue.Empty):
             while True:
-                self._readers.get_nowait().close()
+                reader = self._readers.get_nowait()
+                if reader is not None:
+                    reader.close()
+        self._readers.put(None)  # whoever waits for a connection is told that there is none any more
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
+            if self._closed:
+                raise StoreError(f"The log {self.path} is closed.")
             try:
                 self._writer.execute("BEGIN IMMEDIATE")
                 yield self._writer
@@ -92,17 +105,26 @@ class SqliteStore(ApplicationRecorder):
             except BaseException as error:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
-                if isinstance(error, sqlite3.OperationalError):
+                if _fails(error):
                     raise StoreError(f"The log {self.path} does not take writes now: {error}.") from error
                 raise
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         connection = self._readers.get()
+        if connection is None:
+            self._readers.put(None)
+            raise StoreError(f"The log {self.path} is closed.")
         try:
             yield connection
+        except sqlite3.Error as error:
+            if _fails(error):
+                raise StoreError(f"The log {self.path} cannot be read now: {error}.") from error
+            raise
         finally:
             self._readers.put(connection)
+            if self._closed:
+                self._close_readers()
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
@@ -267,6 +289,11 @@ class SqliteStore(ApplicationRecorder):
 
     def subscribe(self, gt: int | None = None, topics: Sequence[str] = ()) -> Subscription[ApplicationRecorder]:
         raise NotImplementedError("Follow the log with projections.follow: one way for every store.")
+
+
+def _fails(error: BaseException) -> bool:
+    """Whether it is the file, the disk or another process (a bare DatabaseError: damaged), not a wrong statement."""
+    return isinstance(error, sqlite3.OperationalError) or type(error) is sqlite3.DatabaseError
 
 
 def _recorded(row: tuple[int, str, int, str, bytes]) -> Recorded:

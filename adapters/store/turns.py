@@ -83,13 +83,13 @@ class Turns:
     def claim(
         self, worker: str, *, now: int, lease_ms: int, agents: Sequence[str] = (), roles: Sequence[str] = ()
     ) -> Lease | None:
-        """The oldest turn that waits or whose lease ran out, of these agents or roles if given; None if there is none."""
+        """The oldest turn that waits or whose lease ran out, of these agents or roles if given; None if none does."""
         wanted, values = self._wanted(agents, roles)
         with self._transaction() as connection:
             row = connection.execute(
                 "UPDATE turns SET state = 'running', attempt = attempt + 1, worker = ?, lease_until = ?"
                 " WHERE turn_id = (SELECT turn_id FROM turns"
-                "  WHERE (state = 'queued' OR (state = 'running' AND lease_until <= ?))"
+                "  WHERE work <> 'wait' AND (state = 'queued' OR (state = 'running' AND lease_until <= ?))"
                 f" {wanted} ORDER BY requested_at, turn_id LIMIT 1) RETURNING {_COLUMNS}",
                 (worker, now + lease_ms, now, *values),
             ).fetchone()
@@ -110,7 +110,8 @@ class Turns:
         with self._reading() as connection:
             return (
                 connection.execute(
-                    "SELECT 1 FROM turns WHERE state = 'queued' OR (state = 'running' AND lease_until <= ?) LIMIT 1",
+                    "SELECT 1 FROM turns WHERE work <> 'wait'"
+                    " AND (state = 'queued' OR (state = 'running' AND lease_until <= ?)) LIMIT 1",
                     (now,),
                 ).fetchone()
                 is not None

@@ -111,7 +111,9 @@ def carry_out(argv: Sequence[str]) -> int:
 
 
 def _call(words: list[str]) -> int:
-    if any("\ud800" <= character <= "\udfff" for word in words for character in word):
+    try:
+        words = [os.fsencode(word).decode() for word in words]  # people type UTF-8, whatever the locale calls it
+    except UnicodeError:
         return _complain("The arguments are not valid UTF-8.", code=exits.USAGE)
     answer = program(next(iter(words), ""))(words, exit_on_error=False, print_error=False, result_action="return_value")
     return answer if isinstance(answer, int) else exits.OK

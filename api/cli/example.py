@@ -5,6 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from api.cli import exits
 from api.cli.client import WHERE, Where, connected
 from api.cli.exits import Failed
 from api.cli.outcome import see_through
@@ -22,11 +23,10 @@ async def example(*, database: Annotated[Path | None, Parameter(group=WHERE)] = 
     """
     from api.example import run_example
 
-    # An empty address: the environment's server is not meant, the example's repository is made on this machine.
-    here = Where(database=str(database) if database else None, server="")
+    here = Where(database=str(database) if database else None)
     async with connected(here, "work") as api:
         if api.system is None:
-            raise Failed("The example works on a log directly; leave HANSARD_SERVER out.")
+            raise Failed("The example works on a log directly: unset HANSARD_SERVER.", code=exits.USAGE)
         session_id = await run_example(api.system)
         say(f"Session {session_id}: the example; its team is scripted.")
         return await see_through(api, session_id, json=json)

@@ -17,7 +17,7 @@ from cyclopts import Parameter
 from api.cli import exits
 from api.cli.client import TEAM, Where
 from api.cli.exits import Failed
-from api.cli.terminal import say
+from api.cli.terminal import say, visible
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -55,6 +55,7 @@ async def serve(
     """
     settings = Where(database=database).settings(team=team, host=host, port=port)
     _refuse_an_open_door(settings)
+    _log_everything()
     with _listener(settings) as listener:
         from api.app import create_app
 
@@ -104,6 +105,20 @@ class _Server(uvicorn.Server):
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
+
+
+class _Visible(logging.Formatter):
+    """Requests are other people's words too."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record))
+
+
+def _log_everything() -> None:
+    """A server's log has the tracebacks that its answers keep to themselves."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Visible("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
 
 
 def _refuse_an_open_door(settings: "Settings") -> None:

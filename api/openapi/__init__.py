@@ -10,6 +10,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from api.intake import has_it_already
 from api.openapi.building import Route, build
 
 __all__ = ["Document", "Route", "show_openapi"]
@@ -42,7 +43,6 @@ def unless_known(request: Request, content: bytes, media_type: str) -> Response:
     """Content that changes only with the software: 304 for those who have it already."""
     tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache"}
-    known = {entry.strip().removeprefix("W/") for entry in request.headers.get("if-none-match", "").split(",")}
-    if known & {tag, "*"}:
+    if has_it_already(request, tag):
         return Response(status_code=304, headers=headers)
     return Response(content, headers=headers, media_type=media_type)

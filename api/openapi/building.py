@@ -13,7 +13,7 @@ from api.openapi.examples import EXAMPLES
 from api.openapi.operations import ANY_OBJECT, HTML, JSON, OPERATIONS, TAGS, Operation
 from api.openapi.parameters import NAME, header, header_parameters, in_path, query
 from api.openapi.problems import PROBLEMS
-from api.openapi.schemas import PLACE, Wanted, schemas
+from api.openapi.schemas import PLACE, Wanted, schemas, used
 from api.problems import TITLES
 
 Route = tuple[str, Callable[..., Any]]
@@ -22,6 +22,7 @@ STREAM = {
     "description": "Server-sent events: `id` is the position, `data` an Event as JSON. A comment now and then shows "
     "that the line lives; `event: end` says that a finished session has nothing more to say.",
 }
+RECEIPTS = (shapes.Receipt, shapes.Done)
 INTRODUCTION = """\
 The official record of what a team of coding agents does.
 
@@ -46,6 +47,11 @@ class Door(NamedTuple):
     def of_session(self) -> bool:
         return self.path.startswith("/api/sessions/{id}")
 
+    @property
+    def bound(self) -> bool:
+        """Whether its command can be bound to a version."""
+        return self.method == "post" and (self.of_session or 412 in self.about.refuses)
+
 
 def build(commands: Sequence[Route], views: Sequence[Route]) -> dict[str, Any]:
     """The document for these doors: POST and GET, each a path and its handler."""
@@ -55,6 +61,7 @@ def build(commands: Sequence[Route], views: Sequence[Route]) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for door in doors:
         paths.setdefault(NAME.sub(r"{\1}", door.path), {})[door.method] = _operation(door, references)
+    responses = {f"Problem{status}": _problem(status) for status in TITLES}
     return {
         "openapi": "3.1.1",
         "info": {
@@ -69,9 +76,9 @@ def build(commands: Sequence[Route], views: Sequence[Route]) -> dict[str, Any]:
         "tags": _tags(doors),
         "paths": paths,
         "components": {
-            "schemas": dict(sorted(components.items())),
+            "schemas": used(components, by=[paths, responses]),
             "parameters": header_parameters(),
-            "responses": {f"Problem{status}": _problem(status) for status in TITLES},
+            "responses": responses,
             "headers": _HEADERS,
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer", "description": "needed where the server keeps keys"}
@@ -144,7 +151,7 @@ def _parameters(door: Door) -> list[dict[str, Any]]:
     found = [*in_path(door.path), *(query(door.name, name) for name in names)]
     if door.method == "post":
         found.append(header("IdempotencyKey"))
-        found += [header("IfMatch")] if door.of_session else []
+        found += [header("IfMatch")] if door.bound else []
     if _waits(door):
         found.append(header("ReadAfter"))
     if door.about.tagged:
@@ -182,15 +189,16 @@ def _answer(about: Operation, references: dict[Wanted, dict[str, Any]]) -> dict[
 
 
 def _goodness(about: Operation) -> str:
-    if about.answer is shapes.Receipt:
+    if about.answer in RECEIPTS:
         return "It has begun." if about.status == 202 else "It is done and stored."
     return "As asked."
 
 
 def _headers(door: Door) -> tuple[str, ...]:
-    tag = ("ETag",) if door.about.tagged or door.about.answer is shapes.Receipt else ()
+    receipt = door.about.answer in RECEIPTS
+    tag = ("ETag",) if door.about.tagged or receipt else ()
     location = ("Location",) if door.about.status == 202 else ()
-    replayed = ("Idempotency-Replayed",) if door.about.answer is shapes.Receipt else ()
+    replayed = ("Idempotency-Replayed",) if receipt or door.about.answer is shapes.MessageAnswer else ()
     return (*tag, *location, *replayed)
 
 

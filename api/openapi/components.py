@@ -1,16 +1,28 @@
 """Components that are made of several models: the start requests, the views and the events of every kind."""
 
-from typing import Any
+from typing import Any, Literal, TypeVar, get_origin
+
+from pydantic import BaseModel
 
 from api.bodies import Start
 from api.openapi import shapes
 from api.openapi.schemas import PLACE, Wanted
+from api.openapi.session_shapes import SessionView
 from domain.sessions import TOPICS
 
-STARTS: tuple[type[Start], ...] = tuple(Start.__subclasses__())
+M = TypeVar("M", bound=BaseModel)
+
+
+def _below(model: type[M]) -> list[type[M]]:
+    return [found for direct in model.__subclasses__() for found in (direct, *_below(direct))]
+
+
+STARTS: tuple[type[Start], ...] = tuple(body for body in _below(Start) if "kind" in body.model_fields)
 """A body for each kind of session that can be started."""
 
-SESSIONS: tuple[type[shapes.SessionView], ...] = tuple(shapes.SessionView.__subclasses__())
+SESSIONS: tuple[type[SessionView], ...] = tuple(
+    view for view in _below(SessionView) if get_origin(view.model_fields["kind"].annotation) is Literal
+)
 """A view for each kind of session."""
 
 COMPOSED: tuple[Wanted, ...] = (

@@ -14,6 +14,15 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     },
     "cancel_session": {"reason": "no longer needed"},
     "extend_budget": {"addIterations": 2, "addMinutes": 15, "reason": "the last issue is small"},
+    "continue_session": {},
+    "reset_session": {"reason": "another way was found"},
+    "receive_message": {
+        "prompt": "src/api.py에 엔드포인트를 추가하고 테스트도 작성해줘",
+        "employees": [{"name": "Backend", "role": "backend"}],
+        "origin": "demo",
+    },
+    "continue_latest": {"origin": "demo"},
+    "reset_latest": {"origin": "demo"},
     "policy_triage": {"text": "API 엔드포인트 만들어줘. 그리고 테스트도 작성해줘"},
     "policy_intent": {"text": "이어서 해줘"},
     "policy_phases": {

@@ -54,6 +54,36 @@ OPERATIONS: dict[str, Operation] = {
         body=bodies.Extend,
         answer=shapes.Receipt,
     ),
+    "continue_session": Operation(
+        tag="Sessions",
+        summary="Let an orchestration go on",
+        description="From a checkpoint or a partial end, with fresh rounds. The planner is not asked again.",
+        body=bodies.Empty,
+        answer=shapes.Receipt,
+    ),
+    "reset_session": Operation("Sessions", "End an orchestration", body=bodies.Cancel, answer=shapes.Receipt),
+    "receive_message": Operation(
+        tag="Messages",
+        summary="Say something to the team",
+        description="A request starts an orchestration or waits for its turn; a word to continue or reset does that.",
+        body=bodies.Message,
+        answer=shapes.MessageAnswer,
+        refuses=(503,),
+    ),
+    "continue_latest": Operation(
+        tag="Messages",
+        summary="Let the latest orchestration of an origin go on",
+        body=bodies.Origin,
+        answer=shapes.Done,
+        refuses=(409, 412, 503),
+    ),
+    "reset_latest": Operation(
+        tag="Messages",
+        summary="End the latest orchestration of an origin",
+        body=bodies.Origin,
+        answer=shapes.Done,
+        refuses=(409, 412, 503),
+    ),
     "list_sessions": Operation("Sessions", "Sessions, newest first", answer=shapes.SessionPage),
     "show_session": Operation(
         tag="Sessions",
@@ -96,6 +126,7 @@ OPERATIONS: dict[str, Operation] = {
 
 TAGS = {
     "Sessions": "What a team of agents does, from the start request to the last event.",
+    "Messages": "The team's own doors: a message, continue, reset. One orchestration of an origin at a time.",
     "Log": "Every event of every session, in one order.",
     "Policies": "The pure rules: stateless, JSON in, JSON out. Nothing is stored.",
     "Health": "How the service is.",

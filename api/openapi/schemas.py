@@ -1,5 +1,7 @@
 """JSON Schemas of models, as this API means them."""
 
+import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,6 +11,9 @@ from pydantic_core import core_schema
 
 PLACE = "#/components/schemas/"
 Wanted = tuple[type[BaseModel], JsonSchemaMode]
+
+
+_REFERENCE = re.compile(rf'"{PLACE}([^"]+)"')
 
 
 class _Wire(GenerateJsonSchema):
@@ -44,4 +49,16 @@ def schemas(wanted: Iterable[Wanted]) -> tuple[dict[Wanted, JsonSchemaValue], di
     references, found = models_json_schema(
         wanted, by_alias=True, ref_template=PLACE + "{model}", schema_generator=_Wire
     )
-    return {key: references[key] for key in wanted}, dict(sorted(found["$defs"].items()))
+    return {key: references[key] for key in wanted}, dict(found["$defs"])
+
+
+def used(components: dict[str, Any], by: object) -> dict[str, Any]:
+    """Those components to which something leads from `by`, by name."""
+    found: dict[str, Any] = {}
+    waiting = set(_REFERENCE.findall(json.dumps(by)))
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = components[name]
+            waiting |= set(_REFERENCE.findall(json.dumps(components[name])))
+    return dict(sorted(found.items()))

@@ -4,12 +4,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from api.policies.answers import PlannedCommand
+from api.openapi.session_shapes import SessionItem
 from domain.base import Value
-from domain.budget import Reason
-from domain.delivery.chart import Phase, PhaseStatus
-from domain.delivery.chart import Status as DeliveryStatus
-from domain.turns import Work
 
 
 def _absent(given: object) -> bool:
@@ -44,82 +40,22 @@ class Receipt(Value):
     position: int = Field(description="for `Read-After`")
 
 
-class Turn(Value):
-    """A turn that is waited for."""
+class MessageAnswer(Value):
+    """What became of a message."""
 
-    turn_id: str
-    work: Work
-    agent: str
-    role: str
-    phase: str | None
-    round: int | None
-    requested_at: str
-
-
-class Listed(Value):
-    """What a list says of a session."""
-
-    id: str
+    action: Literal["started", "queued", "rejected"]
     kind: str
-    status: str
-    title: str
-    version: int
-    created_at: str
-    updated_at: str
-    origin: str
-    labels: tuple[str, ...]
-    parent: str | None
-    children: tuple[str, ...]
-    forked_from: str | None
-    outstanding_turns: tuple[Turn, ...]
-    last_error: str | None
+    position: int
+    session_id: str | None = Field(default=None, exclude_if=_absent)
+    reason: str | None = Field(default=None, exclude_if=_absent)
+    continued: bool | None = Field(default=None, exclude_if=_absent)
+    reset: bool | None = Field(default=None, exclude_if=_absent)
+    queued: bool | None = Field(default=None, exclude_if=_absent)
+    pending: int | None = Field(default=None, exclude_if=_absent, description="how many messages wait, with this one")
 
 
-class SessionItem(Listed):
-    current_phase: str | None
-    iteration: int | None
-    max_iterations: int | None
-    waiting: str | None = Field(description="what it waits for a person to do")
-
-
-class SessionView(Listed):
-    """What every kind of session says of itself. A subclass says what its kind adds; its `kind` is a literal."""
-
-    workspace: str | None
-
-
-class BudgetView(Value):
-    """What has no limit or was never reported is left out."""
-
-    max_iterations: int
-    max_minutes: int
-    started_at: str
-    deadline_at: str
-    elapsed_ms: int
-    remaining_iterations: int
-    reason: Reason | None
-    tokens: int | None = Field(default=None, exclude_if=_absent)
-    cost_micros: int | None = Field(default=None, exclude_if=_absent)
-    max_tokens: int | None = Field(default=None, exclude_if=_absent)
-    max_cost_micros: int | None = Field(default=None, exclude_if=_absent)
-    unknown_turns: int | None = Field(default=None, exclude_if=_absent)
-
-
-class DeliveryView(SessionView):
-    kind: Literal["delivery"]
-    status: DeliveryStatus
-    task: str
-    file_paths: tuple[str, ...]
-    validation_commands: tuple[PlannedCommand, ...]
-    max_attempts: int | None
-    current_phase: Phase
-    phase_statuses: dict[Phase, PhaseStatus]
-    iteration: int
-    attempt: int
-    budget: BudgetView
-    artifact_refs: dict[Phase, str]
-    feedback: str | None
-    final_summary: str | None
+class Done(Receipt):
+    ok: Literal[True]
 
 
 class Envelope(Value):

@@ -68,7 +68,7 @@ function announce(fresh) {
 
 /** What only a browser with this file can show: local times, forms in place of commands, the running clock. */
 function dress(root) {
-  const form = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeStyle: "medium" });
+  const form = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
   for (const time of root.querySelectorAll("time[data-local]")) {
     time.title = time.dateTime;
     time.textContent = form.format(new Date(time.dateTime));

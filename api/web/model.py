@@ -135,9 +135,7 @@ def session_page(db: Database, session: Session, *, newest: int, replay: bool) -
     )
 
 
-def home_page(
-    db: Database, *, kind: str | None, status: str | None, q: str | None, cursor: str | None
-) -> HomePage:
+def home_page(db: Database, *, kind: str | None, status: str | None, q: str | None, cursor: str | None) -> HomePage:
     """Raises Invalid for a cursor or words that cannot be looked for."""
     searching = bool(kind or status or q)
     sections = not searching and cursor is None

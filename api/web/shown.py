@@ -26,6 +26,7 @@ _TAGS = {
     "p", "br", "hr", "blockquote", "pre", "code", "em", "strong", "s", "ul", "ol", "li", "a",
     "table", "thead", "tbody", "tr", "th", "td", "h3", "h4", "h5", "h6",
 }  # fmt: skip
+_SCHEMES = ("http", "https", "mailto")
 _DEEPEST = 6
 _BELOW = 2
 """The page has headings of two levels above those of a document shown on it."""
@@ -48,10 +49,16 @@ def rendered(markdown: str) -> str:
     return nh3.clean(
         unsafe,
         tags=_TAGS,
-        attributes={"a": {"href"}, "ol": {"start"}},
-        url_schemes={"http", "https", "mailto"},
+        attributes={"*": set(), "a": {"href"}, "ol": {"start"}},
+        attribute_filter=_complete,
+        url_schemes=set(_SCHEMES),
         link_rel="noopener noreferrer nofollow",
     )
+
+
+def _complete(_tag: str, name: str, value: str) -> str | None:
+    """An address of somebody else's says in full where it leads; `//host` and paths of ours it does not name."""
+    return value if name != "href" or value.lower().startswith(tuple(f"{scheme}:" for scheme in _SCHEMES)) else None
 
 
 def _lowered(tokens: Sequence[Token]) -> None:
@@ -81,7 +88,8 @@ def newest_of(worklog: str) -> tuple[str, bool]:
     entries, summary, end = rest.rpartition(_SUMMARY)
     if not log or not summary:
         return worklog[:LONGEST_MARKDOWN], len(worklog) > LONGEST_MARKDOWN
-    kept, size = [], 0
+    kept: list[str] = []
+    size = 0
     listed = _ENTRY.split(entries)
     for entry in reversed(listed):
         size += len(entry)

@@ -50,14 +50,13 @@ def catalogue() -> dict[str, dict[Language, str]]:
 
 def preferred(accept_language: str) -> Language:
     """The language of `Accept-Language` that weighs most (RFC 9110 §12.5.4); English where none of ours is named."""
-    weights: dict[Language, float] = {}
+    weights = dict.fromkeys(LANGUAGES, 0.0)
     for item in accept_language.split(",")[:50]:
         tag, _, parameters = item.partition(";")
         for language in LANGUAGES:
             if tag.strip().lower().partition("-")[0] == language:
-                weights[language] = max(weights.get(language, 0.0), _weight(parameters))
-    best = max(weights, key=lambda language: weights[language], default="en")
-    return best if weights.get(best, 0.0) > 0 else "en"
+                weights[language] = max(weights[language], _weight(parameters))
+    return max(LANGUAGES, key=lambda language: weights[language])
 
 
 def _weight(parameters: str) -> float:

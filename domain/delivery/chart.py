@@ -24,6 +24,7 @@ class DeliveryChart(Chart):
     implementation = State()
     validation = State()
     review = State()
+    under_review = State()
     packaging = State()
     success = State(final=True)
     failed = State(final=True)
@@ -37,9 +38,11 @@ class DeliveryChart(Chart):
         | implementation.to(validation)
         | validation.to(review)
         | review.to(packaging)
+        | under_review.to(packaging)
         | packaging.to(success)
     )
-    send_back = validation.to(implementation) | review.to(implementation)
+    hold = review.to(under_review)
+    send_back = validation.to(implementation) | review.to(implementation) | under_review.to(implementation)
     fail = (
         planning.to(failed)
         | architecture.to(failed)
@@ -56,6 +59,7 @@ class DeliveryChart(Chart):
         | implementation.to(exhausted)
         | validation.to(exhausted)
         | review.to(exhausted)
+        | under_review.to(exhausted)
         | packaging.to(exhausted)
     )
     extend = (
@@ -72,6 +76,7 @@ class DeliveryChart(Chart):
         | implementation.to(implementation)
         | validation.to(validation)
         | review.to(review)
+        | under_review.to(under_review)
         | packaging.to(packaging)
     )
     cancel = (
@@ -81,6 +86,7 @@ class DeliveryChart(Chart):
         | implementation.to(cancelled)
         | validation.to(cancelled)
         | review.to(cancelled)
+        | under_review.to(cancelled)
         | packaging.to(cancelled)
     )
 

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from domain.base import Command, Text
 from domain.budget import Limits
+from domain.discussion.topic import Wish
 from domain.turns import Failure
 from domain.validation import Step
 
@@ -25,6 +26,7 @@ class StartDelivery(Command):
     repository: bool = False
     scenario: Text | None = None
     crew: dict[str, str] = {}
+    review: Wish | None = None
 
 
 class RecordValidation(Command):

@@ -6,6 +6,7 @@ from typing import Any
 
 from domain.base import Command, Refused, Text, Unreadable
 from domain.budget import Reason
+from domain.children import CloseChild, fix_feedback
 from domain.delivery.chart import PHASES, TABLE, Phase
 from domain.delivery.commands import (
     CancelDelivery,
@@ -21,12 +22,14 @@ from domain.delivery.events import (
     BranchPublished,
     BudgetExhausted,
     BudgetExtended,
+    FixRequested,
     PhaseCompleted,
     PhaseFailed,
     PhaseSkipped,
     PhaseStarted,
     ReviewApproved,
     ReviewBlockingDetected,
+    ReviewHeld,
     SessionFinished,
     SessionStarted,
     TestsPassed,
@@ -36,7 +39,16 @@ from domain.delivery.state import Delivery, evolve
 from domain.instant import iso
 from domain.replies.artifacts import PlanParts, plan_parts
 from domain.replies.reviewer import ReviewArtifact, review_artifact
-from domain.session import Draft, Outstanding, cancel_turns, cancelled, clear_agents, content
+from domain.session import (
+    Draft,
+    Outstanding,
+    cancel_turns,
+    cancelled,
+    clear_agents,
+    close_child,
+    content,
+    request_child,
+)
 from domain.turns import Access, Failure, RecordReply, TurnAnswered, TurnFailed, TurnRequested, Work
 
 BUDGET_EXHAUSTED = "failed_budget_exhausted"
@@ -79,6 +91,8 @@ def decide(draft: DeliveryDraft, command: Command) -> None:
             _extend(draft, command)
         case CancelDelivery():
             _cancel(draft, command)
+        case CloseChild():
+            _close_review(draft, command)
         case _:
             allowed = available(draft.before) if draft.before else ()
             raise Refused(f"A delivery does not know the command {type(command).__name__}.", allowed=allowed)
@@ -109,14 +123,14 @@ def _start(draft: DeliveryDraft, command: StartDelivery) -> None:
 
 
 def _cancel(draft: DeliveryDraft, command: CancelDelivery) -> None:
-    target = _next(draft, "cancel", sentence=f"A delivery that is {draft.session.state} cannot be cancelled.")
+    target = _next(draft, "cancel", sentence=f"A delivery that {_standing(draft.session)} cannot be cancelled.")
     cancel_turns(draft, "cancelled")
     _finish(draft, target, summary="cancelled" + (f": {command.reason}" if command.reason else ""))
 
 
 def _extend(draft: DeliveryDraft, command: ExtendBudget) -> None:
     delivery = draft.session
-    sentence = f"The budget of a delivery that is {delivery.state} cannot be extended."
+    sentence = f"The budget of a delivery that {_standing(delivery)} cannot be extended."
     target = _next(draft, "extend", sentence=sentence)
     if not any((command.add_iterations, command.add_minutes, command.add_tokens, command.add_cost_micros)):
         sentence = "An extension adds at least one of iterations, minutes, tokens or cost."
@@ -131,6 +145,8 @@ def _extend(draft: DeliveryDraft, command: ExtendBudget) -> None:
         }
     )
     resume = delivery.resume
+    common = _common(draft, delivery.phase, role="supervisor") | {"reason": None}
+    common["remaining_iterations"] = max(0, wider.max_iterations - max(1, delivery.gate) + 1)
     draft.record(
         BudgetExtended(
             message=f"Budget extended: {command.reason}",
@@ -142,7 +158,7 @@ def _extend(draft: DeliveryDraft, command: ExtendBudget) -> None:
             add_tokens=command.add_tokens or 0,
             add_cost_micros=command.add_cost_micros or 0,
             why=command.reason,
-            **_common(draft, delivery.phase, role="supervisor"),
+            **common,
         )
     )
     if resume is not None:
@@ -218,7 +234,7 @@ def _record_review(draft: DeliveryDraft, words: str) -> None:
                 **_common(draft, "review"),
             )
         )
-        return _enter(draft, _phase(_next(draft, "complete", sentence="Only a review approves.")))
+        return _approved(draft)
     feedback = draft.text(blocking_feedback(draft.session.iteration, review))
     draft.record(
         ReviewBlockingDetected(
@@ -228,6 +244,41 @@ def _record_review(draft: DeliveryDraft, words: str) -> None:
             fix_plan=review.fix_plan,
             score=review.score,
             feedback=feedback,
+            **_common(draft, "review"),
+        )
+    )
+    return _again(draft)
+
+
+def _approved(draft: DeliveryDraft) -> None:
+    """On to packaging; where the delivery asked for one, a review and a person's decision come first (S2)."""
+    delivery = draft.session
+    if delivery.review is None:
+        return _enter(draft, _phase(_next(draft, "complete", sentence="Only a review approves.")))
+    state = _next(draft, "hold", sentence="Only approved work is held for a review.")
+    draft.record(ReviewHeld(message="Held for a review.", state=state, **_common(draft, "review")))
+    changes = delivery.contents.get("implementation", Text())
+    return request_child(
+        draft,
+        kind="review",
+        about="delivery",
+        subject=f"Step: iteration {delivery.iteration}\n\nAction:\n{delivery.task}\n\nResult:\n{changes.head}",
+        wish=delivery.review,
+        max_rounds=delivery.review.max_rounds,
+    )
+
+
+def _close_review(draft: DeliveryDraft, command: CloseChild) -> None:
+    """The review is decided: the work is handed over, or what it found is mended in the next iteration (K-25)."""
+    if close_child(draft, command) is None:
+        return None
+    if command.choice != "apply_fix":
+        return _enter(draft, _phase(_next(draft, "complete", sentence="Only held work is released.")))
+    draft.record(
+        FixRequested(
+            message=f"Review asks for a fix at iteration {draft.session.iteration}.",
+            child_id=command.child_id,
+            feedback=draft.text(fix_feedback(command.feedback, command.synthesis)),
             **_common(draft, "review"),
         )
     )
@@ -280,8 +331,8 @@ def _record_package(draft: DeliveryDraft, command: RecordPackage) -> None:
                 **_common(draft, "packaging"),
             )
         )
-    note = f" {command.problem}" if command.problem else ""
-    return _succeed(draft, f"Nothing is packaged (packaging is a no-op).{note}")
+    stands = f"The work stands on branch {command.branch}." if command.branch else command.problem or ""
+    return _succeed(draft, f"{stands} Nothing is packaged (packaging is a no-op).".strip())
 
 
 def _expire(draft: DeliveryDraft, command: ExpireTurn) -> None:
@@ -308,7 +359,7 @@ def _expire(draft: DeliveryDraft, command: ExpireTurn) -> None:
 
 
 def _complete(draft: DeliveryDraft, phase: Phase) -> None:
-    following = _next(draft, "complete", sentence=f"A delivery that is {draft.session.state} completes no phase.")
+    following = _next(draft, "complete", sentence=f"A delivery that {_standing(draft.session)} completes no phase.")
     draft.record(PhaseCompleted(message=f"Phase {phase} completed.", **_common(draft, phase)))
     if phase == "design":
         return _gate(draft, 1)
@@ -478,6 +529,7 @@ def _finish(draft: DeliveryDraft, target: str, *, summary: str) -> None:
             state=target,
             status=outcome,
             final_summary=summary,
+            children=tuple(draft.session.open_children),
             **_common(draft, draft.session.phase, role="supervisor"),
         )
     )
@@ -493,6 +545,17 @@ def _turn(draft: DeliveryDraft, turn_id: str, work: Work) -> Outstanding:
         sentence = f"Turn {turn_id} waits for an outcome of the work {turn.work!r}, not {work!r}."
         raise Refused(sentence, allowed=available(draft.session))
     return turn
+
+
+def _standing(delivery: Delivery) -> str:
+    """How it stands, to be said behind "a delivery that"."""
+    ended = {
+        "success": "has succeeded",
+        "failed": "has failed",
+        "exhausted": "has run out of budget",
+        "cancelled": "was cancelled",
+    }
+    return ended.get(delivery.state, f"is in {delivery.state}")
 
 
 def _next(draft: DeliveryDraft, event: str, *, sentence: str) -> str:

@@ -7,6 +7,7 @@ from pydantic import Field
 from domain.base import DomainEvent, Text, Value
 from domain.budget import Limits, Reason
 from domain.delivery.chart import Phase
+from domain.discussion.topic import Wish
 from domain.validation import Step
 
 
@@ -21,124 +22,170 @@ class Issue(Value):
 class DeliveryEvent(DomainEvent):
     """S4's common fields: who speaks, about which phase and iteration, and the budget at that moment."""
 
-    role: str = "supervisor"
-    message: str = ""
-    phase: Phase | None = None
-    iteration: int = 0
-    elapsed_ms: int = 0
-    remaining_iterations: int = 0
-    reason: Reason | None = None
+    role: str = Field(default="supervisor", description="who speaks; the supervisor is Hansard itself")
+    message: str = Field(default="", description="the event as a sentence")
+    phase: Phase | None = Field(default=None, description="the phase it is about")
+    iteration: int = Field(default=0, description="0 before the first")
+    elapsed_ms: int = Field(default=0, description="milliseconds of the budget used by then")
+    remaining_iterations: int = Field(default=0, description="iterations left, the current one among them")
+    reason: Reason | None = Field(default=None, description="what is used up")
 
 
 class Transition(DeliveryEvent):
     """An event that leads to another state of the chart; replay assigns it and never asks the chart again."""
 
-    state: str
+    state: str = Field(description="the state of the chart that it leads to")
 
 
 class SessionStarted(Transition):
+    """A delivery begins, with its task, its validation commands and its limits."""
+
     TOPIC: ClassVar[str] = "delivery.session_started"
     policy: str = Field(default="delivery@1", description="the version of the rules in force for this session")
-    task: str
-    file_paths: tuple[str, ...] = ()
-    steps: tuple[Step, ...]
-    limits: Limits
-    max_attempts: int | None = None
+    task: str = Field(description="what is to be done")
+    file_paths: tuple[str, ...] = Field(default=(), description="the files it is about, relative to the workspace")
+    steps: tuple[Step, ...] = Field(description="the validation commands, in order")
+    limits: Limits = Field(description="the budget")
+    max_attempts: int | None = Field(default=None, description="the older name of maxIterations, as it was given")
     title: str = ""
-    origin: str = ""
+    origin: str = Field(default="", description="where the request came from")
     labels: tuple[str, ...] = ()
-    workspace: str | None = None
-    repository: bool = False
-    scenario: Text | None = None
-    crew: dict[str, str] = {}
+    workspace: str | None = Field(default=None, description="the folder that was named; null for a fresh one")
+    repository: bool = Field(default=False, description="whether that folder belongs to a git repository")
+    scenario: Text | None = Field(default=None, description="what scripted agents say in this session")
+    crew: dict[str, str] = Field(default_factory=dict, description="the agent's name for each role")
+    review: Wish | None = Field(default=None, description="the review that a person decides before packaging, if any")
 
 
 class PhaseStarted(Transition):
+    """A phase is entered, for the first time or again."""
+
     TOPIC: ClassVar[str] = "delivery.phase_started"
 
 
 class PhaseCompleted(DeliveryEvent):
+    """A phase has done what it was for."""
+
     TOPIC: ClassVar[str] = "delivery.phase_completed"
 
 
 class PhaseFailed(DeliveryEvent):
+    """A phase could not be done: an agent failed or its answer was unusable. The delivery ends (K-41)."""
+
     TOPIC: ClassVar[str] = "delivery.phase_failed"
-    error_type: str
-    error_message: str
+    error_type: str = Field(description="a short name of what went wrong")
+    error_message: str = Field(description="what went wrong, in words")
 
 
 class PhaseSkipped(DeliveryEvent):
+    """A phase that was still pending will not be entered."""
+
     TOPIC: ClassVar[str] = "delivery.phase_skipped"
 
 
 class ArtifactCreated(DeliveryEvent):
+    """Something was made: an agent's answer, the report of the validation, a review, the patch that is handed over."""
+
     TOPIC: ClassVar[str] = "delivery.artifact_created"
     artifact_id: str
     media_type: str
-    content: Text
-    patch: Text | None = None
-    goals: tuple[str, ...] = ()
+    content: Text = Field(description="the artifact itself")
+    patch: Text | None = Field(default=None, description="what changed in the workspace with it, as a diff")
+    goals: tuple[str, ...] = Field(default=(), description="the goals that a plan names")
 
 
 class AttemptStarted(DeliveryEvent):
+    """The next iteration of implementation, validation and review begins."""
+
     TOPIC: ClassVar[str] = "delivery.attempt_started"
 
 
 class TestsPassed(DeliveryEvent):
+    """Every validation command has passed."""
+
     TOPIC: ClassVar[str] = "delivery.tests_passed"
     summary: str = ""
 
 
 class ValidationFailed(DeliveryEvent):
+    """A validation command has failed; the next iteration is told so."""
+
     TOPIC: ClassVar[str] = "delivery.validation_failed"
-    classification: str
+    classification: str = Field(description="lint, type, test, runtime or unknown")
     summary: str
-    feedback: Text
+    feedback: Text = Field(description="what the developer is told")
 
 
 class ReviewBlockingDetected(DeliveryEvent):
+    """The reviewer found something that must not be delivered; score or not, it goes back (S4 §7)."""
+
     TOPIC: ClassVar[str] = "delivery.review_blocking_detected"
-    artifact_id: str
+    artifact_id: str = Field(description="the review")
     blocking_issues: tuple[Issue, ...]
-    fix_plan: tuple[str, ...] = ()
-    score: int | None = None
-    feedback: Text
+    fix_plan: tuple[str, ...] = Field(default=(), description="the steps that the reviewer proposes")
+    score: int | None = Field(default=None, description="advice only, 0 to 100")
+    feedback: Text = Field(description="what the developer is told")
 
 
 class ReviewApproved(DeliveryEvent):
+    """The reviewer found nothing that blocks."""
+
     TOPIC: ClassVar[str] = "delivery.review_approved"
-    artifact_id: str
-    score: int | None = None
-    non_blocking: int = 0
+    artifact_id: str = Field(description="the review")
+    score: int | None = Field(default=None, description="advice only, 0 to 100")
+    non_blocking: int = Field(default=0, description="how many remarks there were")
+
+
+class ReviewHeld(Transition):
+    """The delivery's own reviewer approved; a review with a person's decision comes before packaging (S2)."""
+
+    TOPIC: ClassVar[str] = "delivery.review_held"
+
+
+class FixRequested(DeliveryEvent):
+    """A person wants what the review found mended; it goes into the next iteration."""
+
+    TOPIC: ClassVar[str] = "delivery.fix_requested"
+    child_id: str
+    feedback: Text
 
 
 class BudgetExhausted(Transition):
+    """The budget is used up before the work is done; a person may extend it (K-46)."""
+
     TOPIC: ClassVar[str] = "delivery.budget_exhausted"
-    resume_phase: Phase
-    resume_iteration: int
+    resume_phase: Phase = Field(description="where it goes on once extended")
+    resume_iteration: int = Field(description="the iteration with which it goes on")
 
 
 class BudgetExtended(Transition):
+    """A person gave more; what had been skipped waits again."""
+
     TOPIC: ClassVar[str] = "delivery.budget_extended"
-    limits: Limits
-    paused: int
+    limits: Limits = Field(description="the limits from now on")
+    paused: int = Field(description="milliseconds for which the clock has stood still in all")
     add_iterations: int = 0
     add_minutes: int = 0
     add_tokens: int = 0
-    add_cost_micros: int = 0
-    why: str
+    add_cost_micros: int = Field(default=0, description="millionths")
+    why: str = Field(description="the person's reason")
 
 
 class BranchPublished(DeliveryEvent):
+    """The work stands on a branch of the repository."""
+
     TOPIC: ClassVar[str] = "delivery.branch_published"
     branch: str
     commit: str
 
 
 class SessionFinished(Transition):
+    """The delivery rests: it succeeded, failed, was cancelled, or ran out of budget."""
+
     TOPIC: ClassVar[str] = "delivery.session_finished"
-    status: str
-    final_summary: str
+    status: str = Field(description="success, failed or cancelled")
+    final_summary: str = Field(description="the outcome in a word or a sentence")
+    children: tuple[str, ...] = Field(default=(), description="the reviews that end with it")
 
 
 EVENTS: tuple[type[DomainEvent], ...] = (
@@ -153,6 +200,8 @@ EVENTS: tuple[type[DomainEvent], ...] = (
     ValidationFailed,
     ReviewBlockingDetected,
     ReviewApproved,
+    ReviewHeld,
+    FixRequested,
     BudgetExhausted,
     BudgetExtended,
     BranchPublished,

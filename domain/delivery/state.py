@@ -2,6 +2,7 @@
 
 from domain.base import DomainEvent, Text, Value
 from domain.budget import Budget, Reason, Snapshot
+from domain.children import ChildClosed
 from domain.delivery.chart import PHASES, Phase, PhaseStatus, Status, status
 from domain.delivery.events import (
     ArtifactCreated,
@@ -9,6 +10,7 @@ from domain.delivery.events import (
     BudgetExhausted,
     BudgetExtended,
     DeliveryEvent,
+    FixRequested,
     PhaseCompleted,
     PhaseFailed,
     PhaseSkipped,
@@ -20,6 +22,7 @@ from domain.delivery.events import (
     Transition,
     ValidationFailed,
 )
+from domain.discussion.topic import Wish
 from domain.session import Moment, Session, evolve_turn
 from domain.validation import Step
 
@@ -40,6 +43,7 @@ class Delivery(Session):
     steps: tuple[Step, ...]
     max_attempts: int | None
     repository: bool
+    review: Wish | None = None
     budget: Budget
     phase: Phase = "planning"
     phases: dict[Phase, PhaseStatus] = dict.fromkeys(PHASES, "pending")
@@ -68,11 +72,15 @@ class Delivery(Session):
         """The chart's guards: `resumes_<phase>`."""
         return self.resume is not None and name == f"resumes_{self.resume.phase}"
 
+    @property
+    def gate(self) -> int:
+        """The iteration that the budget is asked about: the running one, or the one that could not begin."""
+        return self.resume.iteration if self.resume else self.iteration
+
     def snapshot(self, at: int) -> Snapshot:
         """The budget now; it stands still while the delivery is stopped or once it has ended."""
         stopped = self.stopped_at if self.stopped_at is not None else at
-        iteration = self.resume.iteration if self.resume else self.iteration
-        return self.budget.snapshot(iteration=iteration, at=stopped, reason=self.exhausted_by)
+        return self.budget.snapshot(iteration=self.gate, at=stopped, reason=self.exhausted_by)
 
 
 def evolve(delivery: Delivery | None, event: DomainEvent, moment: Moment) -> Delivery:
@@ -82,11 +90,17 @@ def evolve(delivery: Delivery | None, event: DomainEvent, moment: Moment) -> Del
     assert delivery is not None, "a delivery begins with session_started"  # a log that lies is corrupt
     turned = evolve_turn(delivery, event, moment.at)
     if turned is not None:
-        return turned.model_copy(update={"budget": turned.budget.model_copy(update={"spent": turned.spent})})
+        return turned.model_copy(update={"budget": _budget(delivery, turned, event, moment.at)})
     changes = _changes(delivery, event, moment.at) if isinstance(event, DeliveryEvent) else {}
     if isinstance(event, Transition):
         changes["state"] = event.state
     return delivery.stamped(moment.at, **changes)
+
+
+def _budget(before: Delivery, after: Delivery, event: DomainEvent, at: int) -> Budget:
+    """What turns cost counts; the time that a review takes to be decided does not."""
+    waited = at - before.open_children[event.child_id].requested_at if isinstance(event, ChildClosed) else 0
+    return after.budget.model_copy(update={"spent": after.spent, "paused": after.budget.paused + waited})
 
 
 def _begin(event: SessionStarted, moment: Moment) -> Delivery:
@@ -109,6 +123,7 @@ def _begin(event: SessionStarted, moment: Moment) -> Delivery:
         steps=event.steps,
         max_attempts=event.max_attempts,
         repository=event.repository,
+        review=event.review,
         budget=Budget(limits=event.limits, started_at=moment.at),
     )
 
@@ -139,6 +154,11 @@ def _changes(delivery: Delivery, event: DeliveryEvent, at: int) -> dict[str, obj
                 "phases": _mark(delivery, event, "failed"),
                 "feedback": event.feedback,
                 "validation_summary": event.summary,
+                "history": (*delivery.history, f"{event.iteration}. {event.message}"),
+            }
+        case FixRequested():
+            return {
+                "feedback": event.feedback,
                 "history": (*delivery.history, f"{event.iteration}. {event.message}"),
             }
         case ReviewBlockingDetected():

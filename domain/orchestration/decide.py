@@ -1,7 +1,8 @@
 """What an orchestration answers to a command: events, or a refusal (S0, S1, S3; behaviour §1; K-1…K-23)."""
 
 from domain.base import Command, Refused
-from domain.orchestration import planning, rounds
+from domain.children import CloseChild
+from domain.orchestration import debates, planning, rounds
 from domain.orchestration.chart import TABLE
 from domain.orchestration.commands import (
     AddRounds,
@@ -19,7 +20,9 @@ from domain.turns import RecordReply
 
 TRIAGE = "seed-ko@1"
 NOTHING_TO_CONTINUE = "이어갈 worklog가 없습니다. (There is nothing to continue.)"
-RESET_DONE = "유저 요청으로 페이즈 리셋됨."
+RESET = "유저 요청으로 페이즈 리셋됨."
+RESET_DONE = "페이즈 리셋 완료. 새로 시작하려면 작업을 요청하세요."
+ALREADY_DONE = "모든 작업이 이미 완료되었습니다."
 
 
 def decide(draft: OrchestrationDraft, command: Command) -> None:
@@ -35,6 +38,8 @@ def decide(draft: OrchestrationDraft, command: Command) -> None:
             _reset(draft, command)
         case AddRounds():
             _add_rounds(draft, command)
+        case CloseChild():
+            debates.close(draft, command)
         case ClearAgentSessions():
             clear_agents(draft, "a new request begins clean")
         case _:
@@ -72,29 +77,34 @@ def _start(draft: OrchestrationDraft, command: StartOrchestration) -> None:
 
 
 def _record_reply(draft: OrchestrationDraft, command: RecordReply) -> None:
-    match draft.session.turn(command.turn_id).role:
-        case "planner" | "assistant":
-            planning.record(draft, command)
-        case "judge":
-            rounds.record_verdict(draft, command)
-        case _:
-            rounds.record_work(draft, command)
+    """Whose answer it is says the place the turn has in the run: a role is a word of the plan, and so of an agent."""
+    session = draft.session
+    if session.turn(command.turn_id).lane:
+        return rounds.record_work(draft, command)
+    if session.state == "judging":
+        return rounds.record_verdict(draft, command)
+    return planning.record(draft, command)
 
 
 def _continue(draft: OrchestrationDraft) -> None:
     """A paused or partial run goes on from its cursor (K-7, K-9); what is done or reset does not."""
     session = draft.session
     if session.guard("nothing_left"):
-        return rounds.complete(draft, draft.text("모든 작업이 이미 완료되었습니다."), all_done=False)
+        return rounds.complete(draft, draft.text(ALREADY_DONE), all_done=False)
     sentence = f"{NOTHING_TO_CONTINUE} An orchestration that is {session.status} cannot be continued."
     state = next_state(draft, "resume", sentence=sentence)
+    _resume(draft, state, last_round=session.round + session.max_rounds)
+
+
+def _resume(draft: OrchestrationDraft, state: str, *, last_round: int) -> None:
+    session = draft.session
     draft.record(
         Continued(
             message="Continued.",
             state=state,
             round=session.round,
             agents=session.resumed(),
-            last_round=session.round + session.max_rounds,
+            last_round=last_round,
             origin=session.origin,
         )
     )
@@ -108,26 +118,30 @@ def _reset(draft: OrchestrationDraft, command: ResetOrchestration) -> None:
     sentence = f"리셋할 worklog가 없습니다. An orchestration that is {session.status} cannot be reset."
     state = next_state(draft, "discard", sentence=sentence)
     cancel_turns(draft, "reset")
-    summary = draft.text(RESET_DONE)
+    summary = draft.text(RESET)
     draft.record(
         WasReset(
-            message=command.reason or RESET_DONE,
+            message=command.reason or RESET,
             state=state,
             round=session.round,
             reason=command.reason,
             origin=session.origin,
             summary=summary,
+            children=tuple(session.open_children),
         )
     )
     clear_agents(draft, "reset")
+    text = draft.text(RESET_DONE)
     draft.record(
-        OrchestrateDone(message=RESET_DONE, round=session.round, text=summary, origin=session.origin, status="reset")
+        OrchestrateDone(message=RESET_DONE, round=session.round, text=text, origin=session.origin, status="reset")
     )
 
 
 def _add_rounds(draft: OrchestrationDraft, command: AddRounds) -> None:
+    """More rounds for a run that goes on; one that had used up its rounds goes on with them."""
     session = draft.session
-    next_state(draft, "extend", sentence=f"Rounds cannot be added to an orchestration that is {session.status}.")
+    sentence = f"Rounds cannot be added to an orchestration that is {session.status}."
+    state = next_state(draft, "extend", sentence=sentence)
     last = session.last_round + command.add_rounds
     draft.record(
         RoundsAdded(
@@ -138,3 +152,5 @@ def _add_rounds(draft: OrchestrationDraft, command: AddRounds) -> None:
             why=command.reason,
         )
     )
+    if session.status == "partial":
+        _resume(draft, state, last_round=last)

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from domain.base import DomainEvent, Text, Value
+from domain.discussion.topic import Wish
 from domain.phases import AgentPhases
 
 Mode = Literal["direct", "orchestrated"]
@@ -32,6 +33,8 @@ class Opening(Value):
     repository: bool = False
     scenario: Text | None = None
     crew: dict[str, str] = {}
+    plan_review: Wish | None = None
+    work_review: Wish | None = None
 
 
 class Signals(Value):
@@ -90,6 +93,7 @@ class PlanMade(Transition):
     plan: Text
     agents: tuple[AgentPhases, ...]
     warnings: tuple[str, ...] = ()
+    last_round: int = Field(default=0, description="the round after which the run stops unless it is given more (K-13)")
     source: Literal["planner", "agent"] = "planner"
 
 
@@ -136,7 +140,10 @@ class VerdictRefused(OrchestrationEvent):
 
 
 class VerdictGiven(OrchestrationEvent):
-    """The one verdict on an agent in this round, the phases it was about, and where it leaves the agent."""
+    """The one verdict on an agent in this round, the phases it was about, and where it leaves the agent.
+
+    `judged` is empty where the judge could not be read: a FAIL that nobody pronounced (K-15).
+    """
 
     TOPIC: ClassVar[str] = "orchestration.verdict_given"
     index: int
@@ -147,6 +154,34 @@ class VerdictGiven(OrchestrationEvent):
     feedback: str
     phase_idx: int
     completed: bool
+
+
+class ReviewStarted(Transition):
+    """Work that passed is reviewed before the round counts; what the judge said is kept until then."""
+
+    TOPIC: ClassVar[str] = "orchestration.review_started"
+    all_done: bool
+    words: Text
+
+
+class VerdictOverturned(OrchestrationEvent):
+    """A person wants passed work fixed: the agent is back in the phase, with what has to be mended (K-25)."""
+
+    TOPIC: ClassVar[str] = "orchestration.verdict_overturned"
+    index: int
+    agent: str
+    phase: int
+    feedback: str
+    synthesis: Text
+    child_id: str
+
+
+class PlanReturned(Transition):
+    """A person wants the plan revised; the planner is asked again with the synthesis (K-24)."""
+
+    TOPIC: ClassVar[str] = "orchestration.plan_returned"
+    synthesis: Text
+    child_id: str
 
 
 class RoundDone(OrchestrationEvent):
@@ -219,6 +254,7 @@ class WasReset(Transition):
     reason: str
     origin: str
     summary: Text
+    children: tuple[str, ...] = ()
 
 
 EVENTS: tuple[type[DomainEvent], ...] = (
@@ -231,6 +267,9 @@ EVENTS: tuple[type[DomainEvent], ...] = (
     VerdictUnreadable,
     VerdictRefused,
     VerdictGiven,
+    ReviewStarted,
+    VerdictOverturned,
+    PlanReturned,
     RoundDone,
     CheckpointReached,
     PartialReached,

@@ -1,7 +1,6 @@
-"""What planning and rounds share: the draft, the chart's next state, and how a turn is requested and settled."""
+"""What planning and rounds share: the draft, the chart's next state, and how a turn is requested."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from domain.base import Text
 from domain.orchestration.chart import TABLE
@@ -9,7 +8,7 @@ from domain.orchestration.events import AgentPhase
 from domain.orchestration.state import Orchestration
 from domain.phases import AgentPhases
 from domain.session import Draft
-from domain.turns import Access, RecordReply, TurnAnswered, TurnFailed, TurnRequested
+from domain.turns import Access, TurnRequested
 
 OrchestrationDraft = Draft[Orchestration]
 
@@ -55,27 +54,9 @@ def request(
     )
 
 
-def settle(draft: OrchestrationDraft, command: RecordReply) -> bool:
-    """Record the end of the turn; whether it was answered."""
-    turn = draft.session.turn(command.turn_id)
-    draft.session.accept_tree(command)
-    common: dict[str, Any] = {
-        **turn.settled(),
-        "attempt": command.attempt,
-        "seconds": command.seconds,
-        "usage": command.usage,
-        "prompt": command.prompt,
-        "reply": command.reply,
-    }
-    if command.failure is not None:
-        draft.record(TurnFailed(failure=command.failure, **common))
-        return False
-    draft.record(
-        TurnAnswered(
-            agent_session=command.agent_session, files=command.files, tree=command.tree, slot=command.slot, **common
-        )
-    )
-    return True
+def worklog(session: Orchestration) -> str:
+    """Where the record of the run can be read (contract §2)."""
+    return f"/api/sessions/{session.id}/worklog"
 
 
 def standing(agents: tuple[AgentPhases, ...]) -> tuple[AgentPhase, ...]:

@@ -5,12 +5,21 @@ from collections.abc import Sequence
 from domain import replies
 from domain.base import Text, Unreadable
 from domain.matching import match
-from domain.orchestration import rounds
+from domain.orchestration import debates, rounds
 from domain.orchestration.events import OrchestrateDone, PartialReached, PlanMade, PlanRefused
-from domain.orchestration.parts import OrchestrationDraft, next_state, request, settle
+from domain.orchestration.parts import OrchestrationDraft, next_state, request, worklog
+from domain.orchestration.state import Orchestration
 from domain.phases import Subtask, plan_agents
-from domain.session import content
+from domain.session import content, settle
 from domain.turns import RecordReply
+
+
+def revise(draft: OrchestrationDraft, synthesis: Text) -> None:
+    """Ask the planner for another version of the plan, with what the debate came to (K-24)."""
+    session = draft.session
+    context: dict[str, str | Text] = {"task": session.prompt, "plan": session.plan or Text(), "synthesis": synthesis}
+    request(draft, role="planner", prompt="revise_plan", reads="subtasks", context=context)
+
 
 PLANS = 2
 """How often a plan is asked for before the run stops as `partial` (K-16, K-18, contract §5)."""
@@ -19,12 +28,18 @@ PLANS = 2
 def ask(draft: OrchestrationDraft) -> None:
     """Ask whoever is to answer first: the assistant of a direct request, else the planner."""
     session = draft.session
-    employees = "\n".join(f"- {employee.name} ({employee.role})" for employee in session.employees)
     if session.state == "direct":
-        context: dict[str, str | Text] = {"task": session.prompt, "employees": employees}
-        return request(draft, role="assistant", prompt="direct", reads="text", context=context, access="write")
-    context = {"task": session.prompt, "employees": employees, "max_rounds": str(session.max_rounds), "worklog": ""}
-    return request(draft, role="planner", prompt="plan", reads="subtasks", context=context)
+        return request(draft, role="assistant", prompt="direct", reads="text", context=_asked(session), access="write")
+    return request(draft, role="planner", prompt="plan", reads="subtasks", context=_asked(session) | _bounds(session))
+
+
+def _asked(session: Orchestration) -> dict[str, str | Text]:
+    employees = "\n".join(f"- {employee.name} ({employee.role})" for employee in session.employees)
+    return {"task": session.prompt, "employees": employees}
+
+
+def _bounds(session: Orchestration) -> dict[str, str | Text]:
+    return {"max_rounds": str(session.max_rounds), "worklog": worklog(session)}
 
 
 def record(draft: OrchestrationDraft, command: RecordReply) -> None:
@@ -36,21 +51,38 @@ def record(draft: OrchestrationDraft, command: RecordReply) -> None:
         return _refuse(draft, command, [draft.session.last_error or "The planner did not answer."])
     words = content(command, command.reply)
     if direct:
-        return _record_direct(draft, words, command.reply)
+        return _record_direct(draft, command, words)
     return _record_plan(draft, command, words)
 
 
-def _record_direct(draft: OrchestrationDraft, words: str, reply: Text) -> None:
-    """A direct answer; one that brings subtasks enters the same rounds as a plan would (§1.6)."""
+def _record_direct(draft: OrchestrationDraft, command: RecordReply, words: str) -> None:
+    """A direct answer; one that brings subtasks enters the same rounds as a plan would (§1.6).
+
+    Where nobody is there to take subtasks, whatever comes is the answer (§1.5).
+    """
     try:
         plan = replies.subtasks(words)
     except Unreadable:
-        return _answer(draft, reply)
+        return _answer(draft, draft.text(_said(words)))
+    if not draft.session.employees:
+        return _answer(draft, command.reply)
     problems = _problems(draft, plan.subtasks)
     if problems:
-        draft.record(PlanRefused(message="The agent's own plan does not hold.", reasons=tuple(problems), attempt=1))
-        return stop(draft, "plan_invalid", "; ".join(problems))
+        return _refuse(draft, command, problems)
     return _adopt(draft, plan.subtasks, draft.text("Agent-initiated dispatch"), source="agent")
+
+
+def _said(words: str) -> str:
+    """What the assistant tells people: without its thinking, and out of the planner's wrapping where it is all."""
+    try:
+        if not replies.without_json(words):
+            return replies.direct_answer(words).direct_answer
+    except Unreadable:
+        pass
+    try:
+        return replies.spoken(words).strip() or words
+    except Unreadable:
+        return words
 
 
 def _record_plan(draft: OrchestrationDraft, command: RecordReply, words: str) -> None:
@@ -90,43 +122,35 @@ def _refuse(draft: OrchestrationDraft, command: RecordReply, reasons: Sequence[s
     draft.record(PlanRefused(message="The plan does not hold.", reasons=tuple(reasons), attempt=attempt))
     if attempt >= PLANS:
         return stop(draft, "plan_invalid", "; ".join(reasons))
-    context: dict[str, str | Text] = {
-        "task": session.prompt,
-        "employees": "\n".join(f"- {employee.name} ({employee.role})" for employee in session.employees),
-        "max_rounds": str(session.max_rounds),
-        "answer": command.reply,
-        "reasons": "\n".join(f"- {reason}" for reason in reasons),
-    }
+    listed = "\n".join(f"- {reason}" for reason in reasons)
+    context = _asked(session) | _bounds(session) | {"answer": command.reply, "reasons": listed}
+    if session.state == "direct":
+        return request(draft, role="assistant", prompt="plan_repair", reads="text", context=context, access="write")
     return request(draft, role="planner", prompt="plan_repair", reads="subtasks", context=context)
 
 
 def _adopt(draft: OrchestrationDraft, subtasks: Sequence[Subtask], plan: Text, *, source: str) -> None:
     session = draft.session
     names = [employee.name for employee in session.employees]
-    roles = {employee.name: employee.role for employee in session.employees}
     agents, warnings = plan_agents(
-        subtask.model_copy(update={"agent": match(subtask.agent, names), "role": _role(subtask, names, roles)})
-        for subtask in subtasks
+        subtask.model_copy(update={"agent": match(subtask.agent, names)}) for subtask in subtasks
     )
+    left = debates.left(session)
     draft.record(
         PlanMade(
-            message=f"A plan for {len(agents)} agents.",
-            state=next_state(draft, "dispatch", sentence="Only a plan dispatches."),
+            message=f"A plan for {len(agents)} agents, in at most {session.last_round} rounds.",
+            state=next_state(draft, "debate" if left else "dispatch", sentence="Only a plan dispatches."),
             plan_version=session.plan_version + 1,
             plan=plan,
             agents=agents,
             warnings=warnings,
+            last_round=session.last_round,
             source=source,
         )
     )
-    rounds.begin(draft)
-
-
-def _role(subtask: Subtask, names: Sequence[str], roles: dict[str, str]) -> str:
-    """The planner's role; where it names none, the employee's own."""
-    if "role" in subtask.model_fields_set:
-        return subtask.role
-    return roles.get(match(subtask.agent, names) or "", subtask.role)
+    if left:
+        return debates.begin(draft, left)
+    return rounds.begin(draft)
 
 
 def _answer(draft: OrchestrationDraft, words: Text) -> None:

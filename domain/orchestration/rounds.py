@@ -3,6 +3,7 @@
 from domain import replies
 from domain.base import Text, Unreadable
 from domain.matching import FileClaim, parallel
+from domain.orchestration import debates
 from domain.orchestration.events import (
     CheckpointReached,
     Completed,
@@ -16,11 +17,12 @@ from domain.orchestration.events import (
     VerdictUnreadable,
     WorkReported,
 )
-from domain.orchestration.parts import OrchestrationDraft, next_state, request, settle, standing
+from domain.orchestration.parts import OrchestrationDraft, next_state, request, standing, worklog
 from domain.orchestration.state import Orchestration
 from domain.phases import AgentPhases, advance, phase_name, widen
 from domain.replies.judge import Verdict, Verdicts
-from domain.session import clear_agents, content
+from domain.session import clear_agents, content, settle
+from domain.triage.spelling import composed
 from domain.turns import RecordReply
 
 JUDGEMENTS = 2
@@ -79,7 +81,20 @@ def _assign(draft: OrchestrationDraft, index: int) -> None:
     together = [other for place, other in enumerate(session.agents) if session.parallel[place] and place != index]
     rest = agent.phase_profile[agent.current_phase_idx + 1 :]
     verification = agent.verification
-    request(
+    fix = session.fixes.get(index)
+    if fix is not None:
+        return request(
+            draft,
+            role=agent.role,
+            agent=agent.agent,
+            prompt="fix",
+            reads="text",
+            access="write",
+            lane=index + 1,
+            phase=str(agent.current_phase),
+            context={"task": agent.task, "issues": fix.issues, "synthesis": fix.synthesis},
+        )
+    return request(
         draft,
         role=agent.role,
         agent=agent.agent,
@@ -223,34 +238,46 @@ def _unreadable(draft: OrchestrationDraft, command: RecordReply, problem: str) -
     if attempt < JUDGEMENTS:
         return _request_verdict(draft, "verdict_repair", answer=command.reply, reasons=problem)
     for index in session.active:
-        _give(draft, index, passed=False, feedback=f"verdict unreadable: {problem}")
-    return _close(draft, all_done=False, words="")
+        _give(draft, index, judged=(), passed=False, feedback=f"verdict_unreadable: {problem}")
+    return close(draft, all_done=False, words="")
 
 
 def _apply(draft: OrchestrationDraft, found: Verdicts, words: str) -> None:
     session = draft.session
-    by_name: dict[str, Verdict] = {verdict.agent: verdict for verdict in found.verdicts}
+    by_name: dict[str, Verdict] = {composed(verdict.agent): verdict for verdict in found.verdicts}
     active = session.active
-    names = {session.agents[index].agent for index in active}
-    for name in by_name.keys() - names:
-        known = any(agent.agent == name for agent in session.agents)
-        reason = "has completed its phases" if known else "is not part of this run"
+    known = {composed(agent.agent) for agent in session.agents}
+    judged_now = {composed(session.agents[index].agent) for index in active}
+    for name in by_name:
+        if name in judged_now:
+            continue
+        reason = "has completed its phases" if name in known else "is not part of this run"
         draft.record(
             VerdictRefused(message=f"{name} {reason}.", round=session.round, agent=name, reason=reason),
         )
     passed = []
     for index in active:
-        verdict = by_name.get(session.agents[index].agent)
+        verdict = by_name.get(composed(session.agents[index].agent))
         passed.append(verdict is not None and verdict.passed)
         if verdict is not None:
-            _give(draft, index, passed=verdict.passed, feedback=verdict.feedback)
-    _close(draft, all_done=found.all_done and all(passed), words=words)
+            judged = _judged(session, index)
+            _give(draft, index, judged=judged, passed=verdict.passed, feedback=verdict.feedback)
+    all_done = found.all_done and all(passed) and not _contradicted(session, found)
+    places = debates.due(draft.session)
+    if places:
+        return debates.review(draft, places, all_done=all_done, words=words)
+    return close(draft, all_done=all_done, words=words)
 
 
-def _give(draft: OrchestrationDraft, index: int, *, passed: bool, feedback: str) -> None:
+def _contradicted(session: Orchestration, found: Verdicts) -> bool:
+    """Whether somebody of this run fails, though his phases were behind him: then nothing is all done (K-14)."""
+    names = {composed(agent.agent) for agent in session.agents}
+    return any(not verdict.passed and composed(verdict.agent) in names for verdict in found.verdicts)
+
+
+def _give(draft: OrchestrationDraft, index: int, *, judged: tuple[int, ...], passed: bool, feedback: str) -> None:
     session = draft.session
     agent = session.agents[index]
-    judged = _judged(session, index)
     place, completed = advance(agent.phase_profile, agent.current_phase_idx, passed, judged=len(judged))
     draft.record(
         VerdictGiven(
@@ -272,7 +299,7 @@ def _give(draft: OrchestrationDraft, index: int, *, passed: bool, feedback: str)
 # -- the round ends ------------------------------------------------------------------------------------------------
 
 
-def _close(draft: OrchestrationDraft, *, all_done: bool, words: str) -> None:
+def close(draft: OrchestrationDraft, *, all_done: bool, words: str) -> None:
     """Scope done → checkpoint or done; rounds used up → partial; else the next round (§1.10)."""
     session = draft.session
     scope_done = all_done or not session.active
@@ -347,6 +374,7 @@ def _run_out(draft: OrchestrationDraft) -> None:
         ),
         "",
         GO_ON,
+        f"Worklog: {worklog(session)}",
     ]
     summary = draft.text("\n".join(lines))
     draft.record(

@@ -1,6 +1,8 @@
 """An orchestration as its events made it: assigns only, decides nothing."""
 
 from domain.base import DomainEvent, Text, Value
+from domain.children import ChildClosed, ChildRequested
+from domain.discussion.topic import Wish
 from domain.orchestration.chart import Status, status
 from domain.orchestration.events import (
     CheckpointReached,
@@ -13,18 +15,23 @@ from domain.orchestration.events import (
     PartialReached,
     PlanMade,
     PlanRefused,
+    ReviewStarted,
     RoundsAdded,
     RoundStart,
     SessionStarted,
     Signals,
     Transition,
     VerdictGiven,
+    VerdictOverturned,
     VerdictUnreadable,
     WasReset,
     WorkReported,
 )
 from domain.phases import AgentPhases, Judged, after_checkpoint
 from domain.session import Moment, Session, evolve_turn
+
+AGENT = "agent:"
+"""What a review of an agent's work is about: this and the agent's place in the plan."""
 
 
 class Report(Value):
@@ -33,6 +40,13 @@ class Report(Value):
     result: str
     report: Text
     claimed: tuple[int, ...] = ()
+
+
+class Fix(Value):
+    """What a person wants mended, for the agent's next turn."""
+
+    issues: str
+    synthesis: Text
 
 
 class Orchestration(Session):
@@ -58,9 +72,18 @@ class Orchestration(Session):
     unreadable_verdicts: int = 0
     verdict_problem: str = ""
     feedback: dict[int, str] = {}
+    early: tuple[int, ...] = ()
     summary: Text | None = None
     partial_reason: str | None = None
     warnings: tuple[str, ...] = ()
+    plan_review: Wish | None = None
+    work_review: Wish | None = None
+    debate_rounds: int = 0
+    all_done: bool = False
+    judged: Text = Text()
+    passed: dict[int, int] = {}
+    reviews: dict[int, int] = {}
+    fixes: dict[int, Fix] = {}
 
     @property
     def status(self) -> Status:
@@ -82,6 +105,8 @@ class Orchestration(Session):
                 return bool(self.agents)
             case "answers_directly":
                 return self.mode == "direct" and not self.agents
+            case "out_of_rounds":
+                return self.partial_reason == "rounds"
             case "nothing_left":
                 return self.state == "checkpoint" and all(agent.completed for agent in self.resumed())
             case _:
@@ -89,7 +114,10 @@ class Orchestration(Session):
 
     def resumed(self) -> tuple[AgentPhases, ...]:
         """The agents as a continue finds them (K-7): whoever paused goes on with what the role has beyond, once."""
-        return tuple(_resumed(agent) if agent.checkpointed else agent for agent in self.agents)
+        return tuple(
+            _resumed(agent, early=place in self.early) if agent.checkpointed else agent
+            for place, agent in enumerate(self.agents)
+        )
 
 
 def evolve(session: Orchestration | None, event: DomainEvent, moment: Moment) -> Orchestration:
@@ -99,11 +127,23 @@ def evolve(session: Orchestration | None, event: DomainEvent, moment: Moment) ->
     assert session is not None, "an orchestration begins with session_started"
     turned = evolve_turn(session, event, moment.at)
     if turned is not None:
-        return turned
+        return turned.model_copy(update=_counted(session, event))
     changes = _changes(session, event) if isinstance(event, OrchestrationEvent) else {}
     if isinstance(event, Transition):
         changes["state"] = event.state
     return session.stamped(moment.at, **changes)
+
+
+def _counted(session: Orchestration, event: DomainEvent) -> dict[str, object]:
+    """Discussions have bounds of their own: rounds of debate about the plan, reviews of each agent's work."""
+    match event:
+        case ChildClosed(about="plan"):
+            return {"debate_rounds": session.debate_rounds + event.rounds}
+        case ChildRequested(about=about) if about.startswith(AGENT):
+            place = int(about.removeprefix(AGENT))
+            return {"reviews": session.reviews | {place: session.reviews.get(place, 0) + 1}}
+        case _:
+            return {}
 
 
 def _begin(event: SessionStarted, moment: Moment) -> Orchestration:
@@ -130,6 +170,8 @@ def _begin(event: SessionStarted, moment: Moment) -> Orchestration:
         triage=event.triage,
         repository=opening.repository,
         last_round=opening.max_rounds,
+        plan_review=opening.plan_review,
+        work_review=opening.work_review,
     )
 
 
@@ -154,16 +196,23 @@ def _changes(session: Orchestration, event: OrchestrationEvent) -> dict[str, obj
                 "reports": {},
                 "unreadable_verdicts": 0,
                 "verdict_problem": "",
+                "passed": {},
             }
         case WorkReported():
             report = Report(result=event.result, report=event.report, claimed=event.claimed)
-            return {"reports": session.reports | {event.index: report}}
+            fixes = {place: fix for place, fix in session.fixes.items() if place != event.index}
+            return {"reports": session.reports | {event.index: report}, "fixes": fixes}
         case VerdictUnreadable():
             return {"unreadable_verdicts": event.attempt, "verdict_problem": event.problem}
         case VerdictGiven():
             return _judged(session, event)
+        case ReviewStarted():
+            return {"all_done": event.all_done, "judged": event.words}
+        case VerdictOverturned():
+            return _overturned(session, event)
         case CheckpointReached():
-            return {"agents": tuple(_paused(agent) for agent in session.agents), "summary": event.summary}
+            paused = tuple(_paused(agent) for agent in session.agents)
+            return {"agents": paused, "early": session.active, "summary": event.summary}
         case PartialReached():
             return {"summary": event.summary, "partial_reason": event.reason}
         case Completed():
@@ -197,10 +246,32 @@ def _judged(session: Orchestration, event: VerdictGiven) -> dict[str, object]:
             "completed": event.completed,
         }
     )
+    passed = session.passed | {event.index: agent.current_phase_idx} if event.passed else session.passed
+    if not event.judged:
+        return {"agents": (*session.agents[: event.index], moved, *session.agents[event.index + 1 :])}
     feedback = {key: words for key, words in session.feedback.items() if key != event.index}
     return {
         "agents": (*session.agents[: event.index], moved, *session.agents[event.index + 1 :]),
+        "passed": passed,
         "feedback": feedback if event.passed else feedback | {event.index: event.feedback},
+    }
+
+
+def _overturned(session: Orchestration, event: VerdictOverturned) -> dict[str, object]:
+    agent = session.agents[event.index]
+    failed = Judged(round=event.round, phase=event.phase, passed=False, feedback=event.feedback)
+    back = agent.model_copy(
+        update={
+            "history": (*agent.history, failed),
+            "current_phase_idx": session.passed[event.index],
+            "current_phase": agent.phase_profile[session.passed[event.index]],
+            "completed": False,
+        }
+    )
+    return {
+        "agents": (*session.agents[: event.index], back, *session.agents[event.index + 1 :]),
+        "fixes": session.fixes | {event.index: Fix(issues=event.feedback, synthesis=event.synthesis)},
+        "feedback": session.feedback | {event.index: event.feedback},
     }
 
 
@@ -211,10 +282,12 @@ def _paused(agent: AgentPhases) -> AgentPhases:
     return agent.model_copy(update={"checkpointed": True, "completed": False})
 
 
-def _resumed(agent: AgentPhases) -> AgentPhases:
+def _resumed(agent: AgentPhases, *, early: bool) -> AgentPhases:
+    """`early`: all was declared done before the agent had come to the end of its range; it stands at what is next."""
     if agent.completed or not agent.checkpoint:
         return agent
-    phases = after_checkpoint(agent.role, agent.phase_profile)
+    finished = agent.phase_profile[: agent.current_phase_idx] if early else agent.phase_profile
+    phases = after_checkpoint(agent.role, finished)
     if not phases:
         return agent.model_copy(update={"completed": True, "checkpoint": False})
     return agent.model_copy(

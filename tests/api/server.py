@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-import random
+import secrets
 import signal
 import socket
 import subprocess
@@ -124,7 +124,7 @@ def inside(folder: Path, **settings: Any) -> Iterator[TestClient]:
 def free_port() -> int:
     """Below the range from which clients get theirs: one that retries too fast would else connect to itself."""
     while True:
-        port = random.randrange(15_000, 32_000)
+        port = 15_000 + secrets.randbelow(17_000)
         with contextlib.suppress(OSError), socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(("127.0.0.1", port))

@@ -76,7 +76,8 @@ def test_one_blocking_review_sends_back_with_its_fix_plan(server: Server) -> Non
     told_events = events(server.client, session_id)
     again = [*IMPLEMENTED, *VALIDATED, *BLOCKED, *IMPLEMENTED, *VALIDATED, *APPROVED]
     assert types(told_events) == [*DESIGNED, *again, *DELIVERED]
-    feedback = "Review blocked at iteration 1.\nBlocking issues:\n1. Logging: Logging is missing.\nFix plan:\n1. Add Logging."
+    issues = "Blocking issues:\n1. Logging: Logging is missing.\nFix plan:\n1. Add Logging."
+    feedback = f"Review blocked at iteration 1.\n{issues}"
     assert told(told_events, "dev", "feedback") == ["", feedback]
     reviews = [a for a in only(told_events, "delivery.artifact_created") if a["phase"] == "review"]
     assert found["artifactRefs"]["review"] == reviews[1]["artifactId"] != reviews[0]["artifactId"]
@@ -272,7 +273,8 @@ def test_a_validation_sees_no_secret_of_the_server(tmp_path: Path, monkeypatch: 
     out = tmp_path / "environment.json"
     script = f"import json, os; json.dump(dict(os.environ), open({str(out)!r}, 'w'))"
     with serving(tmp_path) as server:
-        found = ended(server.client, start(server.client, delivery(validationCommands=[[sys.executable, "-c", script]])))
+        body = delivery(validationCommands=[[sys.executable, "-c", script]])
+        found = ended(server.client, start(server.client, body))
     assert found["status"] == "success"
     seen = json.loads(out.read_text())
     assert "DEPLOY_TOKEN" not in seen

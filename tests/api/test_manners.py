@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+import sqlite3
 import threading
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
-from tests.api.server import Json, Server, delivery, ended, events, inside, only, serving, session, start, types
+from tests.api.server import Json, Server, delivery, ended, events, inside, only, serving, session, start, types, until
 
 SILENT = {"planner": [{"text": "late", "delayMs": 86_400_000}]}
 """A team that says nothing for a day: the session stays at version 3."""
@@ -42,7 +44,7 @@ def problem(answer: httpx.Response, status: int) -> Json:
     assert found["type"] == f"/docs#problem-{status}"
     assert found["title"] and found["detail"] and isinstance(found["title"], str)
     assert "Traceback" not in answer.text
-    assert ".py" not in answer.text.replace("src/login.py", "")
+    assert 'File "' not in answer.text
     return found
 
 
@@ -128,7 +130,7 @@ def test_a_body_that_is_too_large_is_413(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.nip.io", "", "[::2]", "0.0.0.0"]
+    "host", ["evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.nip.io", "", "[::2]", "10.0.0.1"]
 )
 def test_a_host_that_is_not_ours_is_421(client: TestClient, host: str) -> None:
     """DNS rebinding."""
@@ -235,6 +237,9 @@ def test_nothing_echoes_a_secret(client: TestClient) -> None:
         ({"validationCommands": ["true", " "]}, "/validationCommands/1"),
         ({"validationCommands": ["true && false"]}, "/validationCommands/0"),
         ({"validationCommands": []}, "/testCommand"),
+        ({"validationCommands": ["true", 7]}, "/validationCommands/1"),
+        ({"validationCommands": [["true", 7]]}, "/validationCommands/0/1"),
+        ({"testCommand": {"run": "true"}}, "/testCommand"),
         ({"workspace": "relative"}, "/workspace"),
         ({"workspace": "/no/such/folder"}, "/workspace"),
         ({"scenario": {"replies": {"dev": []}}}, "/scenario/replies/dev"),
@@ -244,6 +249,7 @@ def test_nothing_echoes_a_secret(client: TestClient) -> None:
         ({"kind": None}, "/kind"),
         ({"file_paths": ["a"]}, "/file_paths"),
         ({"surprise": 1}, "/surprise"),
+        ({"a/b~c": 1}, "/a~1b~0c"),
     ],
     ids=str,
 )
@@ -299,18 +305,23 @@ def test_what_breaks_inside_is_500_and_says_nothing_of_it(tmp_path: Path, monkey
         assert client.get("/api/sessions").status_code == 200
 
 
-def test_a_server_that_takes_no_more_is_503_with_retry_after(client: TestClient, waiting: str) -> None:
-    writer: Any = client.app.state.system.writer  # type: ignore[attr-defined]  # the application in this process
-    writer._queue.maxsize, most = -1, writer._queue.maxsize
-    try:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(writer._queue, "put_nowait", _full)
-            answer = client.post(f"/api/sessions/{waiting}/cancel", json={})
-    finally:
-        writer._queue.maxsize = most
-    problem(answer, 503)
-    assert int(answer.headers["retry-after"]) >= 1
-    assert session(client, waiting)["version"] == 3
+def test_a_server_that_takes_no_more_is_503_with_retry_after(tmp_path: Path) -> None:
+    """While another process holds the log one command is at hand and one waits: there is no room for a third."""
+    with inside(tmp_path, max_waiting=1) as client, ThreadPoolExecutor(2) as pool:
+        ids = [start(client, START) for _ in range(3)]
+        other = sqlite3.connect(tmp_path / "hansard.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        taken = []
+        for count, session_id in enumerate(ids[:2], start=1):
+            taken.append(pool.submit(client.post, f"/api/sessions/{session_id}/cancel", json={}))
+            until(partial(_at_hand, client, count), what="a command at hand")
+        refused = client.post(f"/api/sessions/{ids[2]}/cancel", json={})
+        other.execute("ROLLBACK")
+        other.close()
+        assert [future.result().status_code for future in taken] == [200, 200]
+        problem(refused, 503)
+        assert int(refused.headers["retry-after"]) >= 1
+        assert session(client, ids[2])["version"] == 3
 
 
 def test_every_answer_carries_the_headers_of_a_careful_server(client: TestClient, waiting: str) -> None:
@@ -404,13 +415,11 @@ def test_the_first_answer_stays_the_first_whatever_happened_since(client: TestCl
     assert (late.status_code, late.content, late.headers["idempotency-replayed"]) == (200, first.content, "true")
 
 
-@pytest.mark.parametrize("change", ["body", "spelling", "path"])
-def test_the_same_key_with_another_request_is_422(client: TestClient, waiting: str, change: str) -> None:
-    ours, path, body = key(), f"/api/sessions/{waiting}/budget", b'{"addMinutes": 1, "reason": "a"}'
-    assert _posted(client, body, path, **ours).status_code == 200
-    other = {"body": b'{"addMinutes": 2, "reason": "a"}', "spelling": b'{"addMinutes":1,"reason":"a"}'}.get(change, body)
-    answer = _posted(client, other, path if change != "path" else f"/api/sessions/{waiting}/cancel", **ours)
-    assert pointers(answer) == ["/addMinutes", "/reason"] if change == "path" else [""]
+@pytest.mark.parametrize("other", [b'{"addMinutes": 2, "reason": "a"}', b'{"addMinutes":1,"reason":"a"}'])
+def test_the_same_key_with_another_body_is_422(client: TestClient, waiting: str, other: bytes) -> None:
+    ours, path = key(), f"/api/sessions/{waiting}/budget"
+    assert _posted(client, b'{"addMinutes": 1, "reason": "a"}', path, **ours).status_code == 200
+    assert pointers(_posted(client, other, path, **ours)) == [""]
     assert session(client, waiting)["version"] == 4
 
 
@@ -461,8 +470,8 @@ def test_a_key_of_255_characters_is_one(client: TestClient) -> None:
 
 
 def test_concurrent_duplicates_are_carried_out_once(client: TestClient) -> None:
-    """50 keys, 8 at once each: one effect, one answer, the other seven replayed (P7)."""
-    rounds, ways = 50, 8
+    """30 keys, 8 at once each: one effect, one answer, the other seven replayed (P7)."""
+    rounds, ways = 30, 8
     with ThreadPoolExecutor(ways) as pool:
         for _ in range(rounds):
             ours, barrier = key(), threading.Barrier(ways)
@@ -598,7 +607,7 @@ def test_a_version_that_is_no_number_is_422(client: TestClient, waiting: str, ve
 
 def test_read_after_sees_what_was_written(client: TestClient) -> None:
     """Promise P12: the list comes from the views, which follow the log."""
-    for number in range(100):
+    for number in range(40):
         answer = client.post("/api/sessions", json=START | {"labels": [f"read-{number}"]}).json()
         fresh = {"Read-After": str(answer["position"])}
         [found] = client.get("/api/sessions", params={"label": f"read-{number}"}, headers=fresh).json()["items"]
@@ -712,8 +721,10 @@ def test_sessions_are_found_by_words_status_and_label(client: TestClient) -> Non
 # -- HEAD, and how the service is ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", ["/api/sessions", "/api/sessions/{}", "/api/sessions/{}/events", "/healthz", "/readyz"])
-def test_head_is_get_without_a_body(tmp_path_factory: pytest.TempPathFactory, path: str, plain: Server) -> None:
+@pytest.mark.parametrize(
+    "path", ["/api/sessions", "/api/sessions/{}", "/api/sessions/{}/events", "/healthz", "/readyz"]
+)
+def test_head_is_get_without_a_body(plain: Server, path: str) -> None:
     session_id = start(plain.client, START)
     place = path.format(session_id)
     whole, head = plain.client.get(place), plain.client.head(place)
@@ -768,7 +779,7 @@ def _after(
     return client.post(path, json=body, headers=headers)
 
 
-def _full(_: object) -> None:
-    from queue import Full
-
-    raise Full
+def _at_hand(client: TestClient, count: int) -> bool:
+    """Whether so many commands were taken in and are not answered yet."""
+    writer: Any = client.app.state.system.writer  # type: ignore[attr-defined]  # the application in this process
+    return bool(writer.waiting() + writer._deciding.locked() == count)

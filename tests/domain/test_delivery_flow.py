@@ -450,7 +450,10 @@ def test_what_cannot_be_handed_over_is_a_success_that_says_so() -> None:
     recorded = story.when(RecordPackage(turn_id=story.turn.turn_id, attempt=1, problem="Nothing was changed."))
     assert topics(recorded) == ["turn.answered", "delivery.phase_completed", "delivery.session_finished"]
     completed, finished = recorded[1], recorded[2]
-    assert isinstance(completed, DeliveryEvent) and completed.message.endswith("Nothing was changed.")
+    assert (
+        isinstance(completed, DeliveryEvent)
+        and completed.message == "Nothing was changed. Nothing is packaged (packaging is a no-op)."
+    )
     assert isinstance(finished, SessionFinished) and finished.status == "success"
 
 

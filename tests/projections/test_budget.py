@@ -50,12 +50,12 @@ def test_usage_is_summed_and_what_nobody_reported_is_counted_apart(tmp_path: Pat
 def test_iterations_are_used_up_and_extended(tmp_path: Path) -> None:
     names = ("attempt_started", "budget_exhausted", "budget_extended")
     found = [row for row in snapshots(tmp_path, exhausted().extended(2)) if row["type"].endswith(names)]
-    columns = ("type", "iteration", "remainingIterations", "reason", "maxIterations")
+    columns = ("type", "iteration", "remainingIterations", "reason", "maxIterations", "maxMinutes")
     assert [tuple(row[column] for column in columns) for row in found] == [
-        ("delivery.attempt_started", 1, 1, None, 1),
-        ("delivery.budget_exhausted", 2, 0, "iterations", 1),
-        ("delivery.budget_extended", 1, 0, "iterations", 3),
-        ("delivery.attempt_started", 2, 2, None, 3),
+        ("delivery.attempt_started", 1, 1, None, 1, 45),
+        ("delivery.budget_exhausted", 2, 0, "iterations", 1, 45),
+        ("delivery.budget_extended", 1, 0, "iterations", 3, 45),
+        ("delivery.attempt_started", 2, 2, None, 3, 45),
     ]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from api.cli.app import COMMANDS
 from tests.api.cli.conftest import Hansard, Said, review
 
 Scenario = Callable[..., str]
@@ -26,6 +27,39 @@ def delivery(hansard: Hansard, scenario: Scenario) -> Callable[..., Said]:
 
 def id_of(said: Said) -> str:
     return said.err.splitlines()[0].removeprefix("Session ")
+
+
+# --- usage ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [listed.name for listed in COMMANDS])
+def test_every_command_explains_itself(hansard: Hansard, command: str) -> None:
+    said = hansard(command, "--help")
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith(f"Usage: hansard {command} ")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint", "hint"),
+    [
+        (["nope"], 'Unknown command "nope"', "`hansard --help` shows how it is used."),
+        (["lst"], 'Did you mean "list"?', "`hansard --help` shows how it is used."),
+        (["list", "--nope"], "Unknown option: --nope", "`hansard list --help` shows how it is used."),
+        (["run"], '"run" parameter --task', "`hansard run --help` shows how it is used."),
+        (["show"], '"show" parameter SESSION', "`hansard show --help` shows how it is used."),
+        (["list", "--limit", "many"], 'unable to convert "many" into int', "`hansard list --help`"),
+        (["list", "--limit", "0"], "Must be > 0", "`hansard list --help`"),
+        (["events", "x", "--after", "-1"], "Must be >= 0", "`hansard events --help`"),
+        (["show", "a", "b"], "Unused Tokens: ['b']", "`hansard show --help`"),
+    ],
+)
+def test_wrong_usage_is_a_sentence_and_a_hint(hansard: Hansard, words: list[str], complaint: str, hint: str) -> None:
+    said = hansard(*words)
+    assert (said.code, said.out) == (2, "")
+    first, second = said.err.splitlines()
+    assert first.startswith("hansard: ")
+    assert complaint in first
+    assert hint in second
 
 
 # --- run ------------------------------------------------------------------------------------------------------------
@@ -350,6 +384,12 @@ def test_a_log_that_is_none_is_one_sentence(hansard: Hansard, tmp_path: Path) ->
     junk.write_bytes(b"no database" * 100)
     said = hansard("list", "--database", str(junk))
     assert said == Said(1, "", f"hansard: The log {junk} cannot be opened: file is not a database.\n")
+
+
+def test_the_example_is_no_matter_of_a_server(hansard: Hansard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HANSARD_SERVER", "http://127.0.0.1:9")
+    said = hansard("example")
+    assert said == Said(2, "", "hansard: The example works on a log directly: unset HANSARD_SERVER.\n")
 
 
 def test_a_server_that_is_not_there_is_one_sentence(hansard: Hansard) -> None:

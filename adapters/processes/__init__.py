@@ -1,0 +1,58 @@
+"""The one way to run a program: no shell, a clean environment, a session of its own, limits, and no survivors.
+
+Nothing here claims to be a sandbox: a program may do whatever our user may. What is promised is that it ends, that its
+output is bounded, and that whatever it has started ends with it (promise P19); when we are killed ourselves, that
+`end_orphans` of our next life finds it.
+
+Of the limits that the system could set (promise S13) there is one, CORE=0. The others break honest builds or protect
+nothing: AS and DATA kill what merely reserves addresses (Node, Go, Java, sanitizers); NPROC counts every process of our
+user, not those of the run; NOFILE and FSIZE fail large builds while many small files still fill the disk; CPU says
+what the wall clock says better. Against a run that eats the memory there is a hint instead: the kernel takes it
+before it takes us.
+"""
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from adapters.processes.child import Child, Ended, Finished, start, why_not
+from adapters.processes.environment import clean_environment, own, resolve_secrets
+from adapters.processes.orphans import end_orphans
+from adapters.processes.sweep import settle
+
+__all__ = ["Ended", "Finished", "clean_environment", "end_orphans", "own", "resolve_secrets", "run"]
+
+
+async def run(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    stdin: bytes | None = None,
+    wall_seconds: float,
+    idle_seconds: float | None = None,
+    output_bytes: int = 1_048_576,
+    grace_seconds: float = 2.0,
+    on_output: Callable[[str], None] | None = None,
+) -> Finished:
+    """Run `argv` in `cwd` with exactly `env`, and our marks; faults are values. `output_bytes` counts both streams.
+
+    Whatever ends it early is TERM to its group, `grace_seconds`, KILL. On return, and before a cancellation gets any
+    further, nothing that it started is alive. An exception of `on_output` stops the run and is raised.
+    """
+    settle()
+    try:
+        popen = start(argv, cwd=cwd, env=env, stdin=stdin, tag=(tag := secrets.token_hex(16)))
+    except (OSError, ValueError) as error:
+        detail = why_not(argv, cwd, error)
+        return Finished(None, "", "", truncated=False, seconds=0.0, ended="not_started", detail=detail)
+    child = Child(popen, tag, output_bytes, on_output)
+    try:
+        try:
+            ended = await child.watch(wall_seconds, idle_seconds)
+        finally:
+            await child.end(grace_seconds)
+        await child.output.drain()
+        return child.finished(ended, wall_seconds, idle_seconds, output_bytes)
+    finally:
+        child.close()

@@ -1,0 +1,69 @@
+"""What a child may know of our environment, and the marks in it by which it is found again."""
+
+import os
+from collections.abc import Mapping
+from contextvars import ContextVar
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+TAG: Final = "HANSARD_PROCESS"
+"""Names the run in the environment of everything it starts, so that a daemon which left the session is found again."""
+OWNER: Final = "HANSARD_OWNER"
+"""Names the worker for whom it runs, so that a later one finds what is left when that worker was killed."""
+
+_CERTIFICATES: Final = {"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"}
+_PASSED_ON: Final = _CERTIFICATES | {"PATH", "LANG", "LANGUAGE", "TERM", "TZ"}
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_owner: ContextVar[str | None] = ContextVar("owner", default=None)
+
+
+def own(name: str) -> None:
+    """From now on what this task runs, and every task and thread that it starts, is run for the worker `name`. Once
+    per process in production; belongs to the task so that several workers in one process stay apart."""
+    _owner.set(name)
+
+
+def marked(env: Mapping[str, str], *, tag: str) -> dict[str, str]:
+    """The environment with the run's name in it, and the owner's where there is one."""
+    owner = _owner.get()
+    return {**env, TAG: tag, **({OWNER: owner} if owner else {})}
+
+
+def carries(pid: int, name: str, value: str) -> bool:
+    """Whether that process was started with `name=value` in its environment (Linux)."""
+    try:
+        return f"{name}={value}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:  # gone, or not ours to look into
+        return False
+
+
+def clean_environment(extra: Mapping[str, str] = _NOTHING, *, home: Path | None = None) -> dict[str, str]:
+    """What a child may know of our environment (promise S13): an allow-list, then `HOME`, then `extra`."""
+    env = {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith("LC_")}
+    # A relative entry would find programs in the folder that an agent writes.
+    env["PATH"] = os.pathsep.join(entry for entry in env.get("PATH", os.defpath).split(os.pathsep) if entry[:1] == "/")
+    if home is not None:
+        env["HOME"] = str(home)
+    return env | dict(extra)
+
+
+def resolve_secrets(settings: Mapping[str, str]) -> dict[str, str]:
+    """Settings with `env:NAME` and `file:/path` replaced by what they name. ValueError names the setting, no value."""
+    return {name: _resolve(name, value) for name, value in settings.items()}
+
+
+def _resolve(name: str, value: str) -> str:
+    kind, _, where = value.partition(":")
+    if kind == "env":
+        found = os.environ.get(where, "")
+    elif kind == "file":
+        try:
+            found = Path(where).read_text(encoding="utf-8").rstrip("\r\n")
+        except (OSError, ValueError):
+            raise ValueError(f"{name}: the file {where!r} cannot be read as text.") from None
+    else:
+        return value
+    if not found:
+        raise ValueError(f"{name}: {'environment variable' if kind == 'env' else 'file'} {where!r} is unset or empty.")
+    return found

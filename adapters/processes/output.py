@@ -1,0 +1,82 @@
+"""What a running program says, as it says it."""
+
+import asyncio
+import codecs
+import io
+import os
+import subprocess
+from collections.abc import Callable
+from typing import IO, Final, Literal
+
+Ended = Literal["exit", "timeout", "idle", "output", "not_started"]
+"""Why it ended: by itself; after `wall_seconds`; silent for `idle_seconds`; too much output; it never began."""
+
+_CHUNK_BYTES: Final = 65_536
+_DRAIN_SECONDS: Final = 0.5
+
+
+class Output:
+    """Both streams, decoded as they come, up to a common cap; past it they are still emptied, but not kept."""
+
+    def __init__(self, popen: subprocess.Popen[bytes], cap: int, on_output: Callable[[str], None] | None) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._left, self._on_output = cap, on_output
+        self.over: asyncio.Future[Ended] = self._loop.create_future()
+        """Done when the output itself ends the run: too much of it, or `on_output` failed."""
+        self.latest = self._loop.time()
+        pipes = [pipe for pipe in (popen.stdout, popen.stderr) if pipe is not None]
+        self._streams = tuple(_Stream(pipe, self._loop.create_future()) for pipe in pipes)
+        for stream in self._streams:
+            os.set_blocking(stream.pipe.fileno(), False)
+            self._loop.add_reader(stream.pipe.fileno(), self._read, stream)
+
+    def text(self, number: int) -> str:
+        return self._streams[number].text.getvalue()
+
+    async def drain(self) -> None:
+        """What is still in the pipes. The wait is bounded: a survivor that holds one open must not hold us."""
+        await asyncio.wait({stream.ended for stream in self._streams}, timeout=_DRAIN_SECONDS)
+
+    def close(self) -> None:
+        for stream in self._streams:
+            self._stop(stream)
+        if not self.over.cancel():
+            self.over.exception()  # seen: whoever is cancelled does not ask for it any more
+
+    def _read(self, stream: "_Stream") -> None:
+        try:
+            chunk = os.read(stream.pipe.fileno(), _CHUNK_BYTES)
+        except BlockingIOError:
+            return
+        self.latest = self._loop.time()
+        if not chunk:
+            self._stop(stream)
+        kept = chunk[: self._left]
+        self._left -= len(kept)
+        try:
+            self._keep(stream, kept, final=not chunk)
+        except Exception as error:
+            if not self.over.done():
+                self.over.set_exception(error)
+        if len(kept) < len(chunk) and not self.over.done():
+            self.over.set_result("output")
+
+    def _keep(self, stream: "_Stream", data: bytes, *, final: bool) -> None:
+        text = stream.decoder.decode(data, final and not self.over.done())
+        stream.text.write(text)
+        if text and self._on_output is not None:
+            self._on_output(text)
+
+    def _stop(self, stream: "_Stream") -> None:
+        if stream.ended.done():
+            return
+        stream.ended.set_result(None)
+        self._loop.remove_reader(stream.pipe.fileno())
+        stream.pipe.close()
+
+
+class _Stream:
+    def __init__(self, pipe: IO[bytes], ended: asyncio.Future[None]) -> None:
+        self.pipe, self.ended = pipe, ended
+        self.decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self.text = io.StringIO()

@@ -1,0 +1,94 @@
+"""What is left of a run ends with it; what became ours by being orphaned is reaped (Linux)."""
+
+import contextlib
+import ctypes
+import functools
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterable
+from typing import Final
+
+from adapters.processes.environment import TAG, carries
+from adapters.processes.table import Process, Table, below, look_up, process_table
+
+SECONDS: Final = 2.0
+"""So long the killed are waited for; what the kernel still holds then dies when it is let go."""
+PAUSE: Final = 0.02
+
+_PR_SET_DUMPABLE: Final = 4
+_PR_SET_CHILD_SUBREAPER: Final = 36
+
+spawning = threading.Lock()
+"""Held while a program is started, so that every leader in the table is also among the leaders."""
+leaders: set[int] = set()
+"""The programs that we have started and not yet reaped."""
+
+
+@functools.cache
+def settle() -> None:
+    """Once in our life: no core dumps, orphans come to us, and children cannot read our own environment (F9, F10)."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":
+        prctl = ctypes.CDLL(None).prctl
+        prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def sweep(leader: int, tag: str) -> None:
+    """Kill what is left of a run, in or out of its session, and reap it."""
+    if sys.platform != "linux":
+        return
+    deadline = time.monotonic() + SECONDS
+    began, killed, doubtful = 0, set[int](), set[int]()
+    while time.monotonic() < deadline:
+        with spawning:
+            table = process_table()
+        began = began or (table[leader].started if leader in table else 0)
+        alive = kill(_family(table, leader, tag), table)
+        killed |= alive
+        doubtful = reap(table, certain=killed | doubtful, began=began)
+        if not alive and not doubtful:
+            return
+        time.sleep(PAUSE)
+
+
+def kill(pids: Iterable[int], table: Table) -> set[int]:
+    """Kill those of them that live; who that was. An id that has been given away since the table is left alone."""
+    alive = {pid for pid in pids if table[pid].alive}
+    for pid in alive:
+        now = look_up(pid)
+        if now is not None and now.started == table[pid].started:
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # gone already, or no longer ours
+                os.kill(pid, signal.SIGKILL)
+    return alive
+
+
+def reap(table: Table, *, certain: set[int], began: int = 0) -> set[int]:
+    """Reap what was surely adopted; what might be the child of another library in a session of its own comes back
+    and is reaped when it is still there the next time: nobody waits for it."""
+    doubtful = set[int]()
+    for orphan in filter(_is_dead_orphan, table.values()):
+        if orphan.pid in certain or orphan.pid != orphan.session:
+            with contextlib.suppress(ChildProcessError):  # another sweep was faster
+                os.waitpid(orphan.pid, os.WNOHANG)
+        elif began and orphan.started >= began:
+            doubtful.add(orphan.pid)
+    return doubtful
+
+
+def _is_dead_orphan(process: Process) -> bool:
+    """A zombie child of ours from a foreign session. Our other children (asyncio's, git's) stay in our session."""
+    mine = process.parent == os.getpid() and process.session != os.getsid(0)
+    return mine and process.state == "Z" and process.pid not in leaders
+
+
+def _family(table: Table, leader: int, tag: str) -> set[int]:
+    """Who belongs to the run: its session, whoever carries its tag, and all their descendants. Since orphans come to
+    us, only our own descendants can be among them."""
+    ours = below({os.getpid()}, table)
+    roots = {pid for pid in ours if table[pid].session == leader or carries(pid, TAG, tag)}
+    return roots | below(roots, table)

@@ -1,0 +1,180 @@
+"""What a session says of itself, kind by kind (contract §2, Views)."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from api.policies.answers import PlannedAgent, PlannedCommand
+from domain.base import Value
+from domain.budget import Reason
+from domain.convergence import Metrics
+from domain.delivery.chart import Phase, PhaseStatus
+from domain.delivery.chart import Status as DeliveryStatus
+from domain.discussion.events import StopReason
+from domain.orchestration.chart import Status as OrchestrationStatus
+from domain.orchestration.events import Mode
+from domain.turns import Work
+
+
+def _absent(given: object) -> bool:
+    return given is None
+
+
+class Turn(Value):
+    """A turn that is waited for."""
+
+    turn_id: str
+    work: Work
+    agent: str
+    role: str
+    phase: str | None
+    round: int | None
+    requested_at: str
+
+
+class Listed(Value):
+    """What a list says of a session."""
+
+    id: str
+    kind: str
+    status: str
+    title: str
+    version: int
+    created_at: str
+    updated_at: str
+    origin: str
+    labels: tuple[str, ...]
+    parent: str | None
+    children: tuple[str, ...]
+    forked_from: str | None
+    outstanding_turns: tuple[Turn, ...]
+    last_error: str | None
+
+
+class SessionItem(Listed):
+    current_phase: str | None
+    iteration: int | None
+    max_iterations: int | None
+    waiting: str | None = Field(description="what it waits for a person to do")
+
+
+class SessionView(Listed):
+    """What every kind of session says of itself. A subclass says what its kind adds; its `kind` is a literal."""
+
+    workspace: str | None
+
+
+class BudgetView(Value):
+    """What has no limit or was never reported is left out."""
+
+    max_iterations: int
+    max_minutes: int
+    started_at: str
+    deadline_at: str
+    elapsed_ms: int
+    remaining_iterations: int
+    reason: Reason | None
+    tokens: int | None = Field(default=None, exclude_if=_absent)
+    cost_micros: int | None = Field(default=None, exclude_if=_absent)
+    max_tokens: int | None = Field(default=None, exclude_if=_absent)
+    max_cost_micros: int | None = Field(default=None, exclude_if=_absent)
+    unknown_turns: int | None = Field(default=None, exclude_if=_absent)
+
+
+class DeliveryView(SessionView):
+    kind: Literal["delivery"]
+    status: DeliveryStatus
+    task: str
+    file_paths: tuple[str, ...]
+    validation_commands: tuple[PlannedCommand, ...]
+    max_attempts: int | None
+    current_phase: Phase
+    phase_statuses: dict[Phase, PhaseStatus]
+    iteration: int
+    attempt: int
+    budget: BudgetView
+    artifact_refs: dict[Phase, str]
+    feedback: str | None
+    final_summary: str | None
+
+
+class TriageView(Value):
+    orchestrate: bool
+    signals: tuple[str, ...]
+
+
+class EmployeeView(Value):
+    name: str
+    role: str
+
+
+class AgentView(PlannedAgent):
+    """One agent's part, and where it stands in the matrix."""
+
+    status: Literal["active", "paused", "completed"]
+    gate: str
+    phase_name: str
+    agent_session: str | None = Field(description="the handle of its conversation, null once that is cleared")
+
+
+class OrchestrationView(SessionView):
+    kind: Literal["orchestration"]
+    status: OrchestrationStatus
+    prompt: str
+    mode: Mode
+    triage: TriageView
+    employees: tuple[EmployeeView, ...]
+    plan: str | None
+    plan_version: int
+    round: int
+    max_rounds: int
+    last_round: int
+    agents: tuple[AgentView, ...]
+    summary: str | None
+    reason: str | None
+    warnings: tuple[str, ...]
+
+
+class RoundView(Value):
+    """One contribution to a discussion."""
+
+    round: int
+    role: str
+    agent: str
+    content: str
+    feedback: dict[str, Any] | None
+
+
+class SynthesisView(Value):
+    text: str
+    fallback: bool = Field(description="whether it is only the rounds, joined")
+
+
+class DecisionView(Value):
+    choice: str
+    actor: str
+    rationale: str
+    at: str
+
+
+class DiscussionView(SessionView):
+    """What a review and a debate have in common."""
+
+    strategy: str
+    rounds: tuple[RoundView, ...]
+    convergence: Metrics | None
+    convergence_history: tuple[Metrics, ...]
+    synthesis: SynthesisView | None
+    feedback: dict[str, Any] | None
+    decision: DecisionView | None
+    stop_reason: StopReason | None
+
+
+class ReviewView(DiscussionView):
+    kind: Literal["review"]
+    status: Literal["reviewing", "synthesizing", "waiting_for_decision", "decided", "cancelled"]
+
+
+class DebateView(DiscussionView):
+    kind: Literal["debate"]
+    status: Literal["debating", "synthesizing", "waiting_for_decision", "decided", "cancelled"]

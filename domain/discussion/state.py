@@ -1,0 +1,175 @@
+"""A review or a debate as its events made it: assigns only, decides nothing."""
+
+from typing import Any
+
+from domain.base import DomainEvent, Text, Value
+from domain.convergence import Metrics, Profile
+from domain.discussion.events import (
+    AgentFailed,
+    Assessed,
+    Cancelled,
+    Converged,
+    Decided,
+    DecisionRequested,
+    DiscussionEvent,
+    Expired,
+    LimitReached,
+    RoundAdded,
+    SessionStarted,
+    Stalled,
+    StopReason,
+    Synthesized,
+    Transition,
+)
+from domain.discussion.topic import Link
+from domain.record import kind_of
+from domain.session import Moment, Session, evolve_turn
+
+
+class Contribution(Value):
+    """What was said in one round."""
+
+    round: int
+    role: str
+    agent: str
+    content: Text
+    feedback: dict[str, Any] | None = None
+    problem: str | None = None
+
+
+class Decision(Value):
+    """How it ended: `choice`, and whether a person made it."""
+
+    choice: str
+    actor: str = "policy"
+    rationale: str = ""
+    at: int
+    expired: bool = False
+
+
+class Discussion(Session):
+    """The state of a review or a debate (behaviour §2.1)."""
+
+    policy: str
+    subject: Text
+    strategy: str
+    max_rounds: int
+    profile: Profile
+    repository: bool
+    about: Link | None = None
+    expires_ms: int | None = None
+    expires_as: str | None = None
+    rounds: tuple[Contribution, ...] = ()
+    metrics: tuple[Metrics, ...] = ()
+    stop_reason: StopReason | None = None
+    synthesis: Text | None = None
+    fallback: bool = False
+    counts: dict[str, Any] | None = None
+    feedback: dict[str, Any] | None = None
+    choices: tuple[str, ...] = ()
+    dissent: tuple[str, ...] = ()
+    expires_at: str | None = None
+    waiting_since: int | None = None
+    decision: Decision | None = None
+
+    @property
+    def status(self) -> str:
+        return self.state
+
+    @property
+    def ended(self) -> bool:
+        return self.state in ("decided", "cancelled")
+
+    def guard(self, _: str) -> bool:
+        """The charts of discussions have no guards."""
+        return False
+
+
+_REASONS: dict[type[DiscussionEvent], StopReason] = {
+    Converged: "converged",
+    Stalled: "stalled",
+    LimitReached: "limit",
+}
+
+
+def evolve(session: Discussion | None, event: DomainEvent, moment: Moment) -> Discussion:
+    """The discussion after one more event."""
+    if isinstance(event, SessionStarted):
+        return _begin(event, moment)
+    assert session is not None, "a discussion begins with session_started"
+    turned = evolve_turn(session, event, moment.at)
+    if turned is not None:
+        return turned
+    changes = _changes(session, event, moment.at) if isinstance(event, DiscussionEvent) else {}
+    if isinstance(event, Transition):
+        changes["state"] = event.state
+    return session.stamped(moment.at, **changes)
+
+
+def _begin(event: SessionStarted, moment: Moment) -> Discussion:
+    topic = event.topic
+    return Discussion(
+        id=moment.session_id,
+        kind=kind_of(moment.session_id),
+        state=event.state,
+        version=1,
+        created_at=moment.at,
+        updated_at=moment.at,
+        title=topic.title,
+        origin=topic.origin,
+        labels=topic.labels,
+        scenario=topic.scenario,
+        workspace=topic.workspace,
+        crew=topic.crew,
+        parent=topic.parent.session_id if topic.parent else None,
+        policy=event.policy,
+        subject=topic.subject,
+        strategy=topic.strategy,
+        max_rounds=topic.max_rounds,
+        profile=topic.profile,
+        repository=topic.repository,
+        about=topic.parent,
+        expires_ms=topic.expires_ms,
+        expires_as=topic.expires_as,
+    )
+
+
+def _changes(session: Discussion, event: DiscussionEvent, at: int) -> dict[str, object]:
+    match event:
+        case RoundAdded():
+            said = Contribution(
+                round=event.round,
+                role=event.role,
+                agent=event.agent,
+                content=event.content,
+                feedback=event.feedback,
+                problem=event.problem,
+            )
+            return {"rounds": (*session.rounds, said)}
+        case Assessed():
+            return {"metrics": (*session.metrics, event.metrics)}
+        case Synthesized():
+            return {"synthesis": event.synthesis, "fallback": event.fallback, "counts": event.counts}
+        case AgentFailed():
+            return {"stop_reason": "error", "last_error": event.error}
+        case DecisionRequested():
+            return {
+                "feedback": event.feedback,
+                "choices": event.choices,
+                "dissent": event.dissent,
+                "expires_at": event.expires_at,
+                "waiting_since": at,
+            }
+        case Decided():
+            return {
+                "decision": Decision(choice=event.choice, actor=event.actor, rationale=event.rationale, at=at),
+                "choices": (),
+            }
+        case Expired():
+            return {"decision": Decision(choice=event.choice, at=at, expired=True), "choices": ()}
+        case Cancelled():
+            decision = Decision(choice=event.choice, rationale=event.reason, at=at)
+            return {"decision": decision, "choices": (), "stop_reason": session.stop_reason or "cancelled"}
+        case _:
+            reasons = [reason for kind, reason in _REASONS.items() if isinstance(event, kind)]
+            return {"stop_reason": reasons[0]} if reasons else {}

@@ -1,0 +1,76 @@
+"""Strategies: who speaks in which round, in which role, asked by which prompt (S2 phases 2 and 3, K-28, K-35)."""
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+from domain.base import Invalid
+
+Choice = Literal["apply_fix", "skip", "revise", "accept"]
+CHOICES: dict[str, tuple[Choice, ...]] = {"review": ("apply_fix", "skip"), "debate": ("revise", "accept")}
+PASSING: dict[str, Choice] = {"review": "skip", "debate": "accept"}
+"""What a reset records as the decision (K-33)."""
+ROUNDS = {"review": 3, "debate": 2}
+"""The seed's limits where none is given."""
+
+
+class Part(NamedTuple):
+    """One contribution: the role it is spoken in, who is asked, and how. `judges` when its feedback counts."""
+
+    role: str
+    asked: str
+    prompt: str
+    judges: bool
+
+
+class Strategy(NamedTuple):
+    """`minimum` rounds are held whatever the setting says: the strategy is not itself with fewer (K-28)."""
+
+    name: str
+    kind: str
+    minimum: int
+    part: Callable[[int], Part]
+
+
+def _critique(strategy: str) -> Callable[[int], Part]:
+    """Odd rounds: the reviewer's critique; even rounds: the coder's rebuttal."""
+    critique = Part("critique", "reviewer", f"critique.{strategy}", judges=True)
+    rebuttal = Part("rebuttal", "coder", f"rebuttal.{strategy}", judges=False)
+    return lambda number: critique if number % 2 else rebuttal
+
+
+def _challenge(number: int) -> Part:
+    """Odd rounds: the critic's challenge; even rounds: the planner's defense."""
+    if number % 2:
+        return Part("challenge", "critic", "challenge.debate", judges=True)
+    return Part("defense", "planner", "defense.debate", judges=False)
+
+
+def _lens(number: int) -> Part:
+    """The risk lens, the innovation lens, then cross-reviews."""
+    match number:
+        case 1:
+            return Part("risk-analysis", "critic", "challenge.perspectives", judges=False)
+        case 2:
+            return Part("innovation-analysis", "planner", "challenge.perspectives", judges=False)
+        case _:
+            return Part("cross-review", "critic", "defense.perspectives", judges=True)
+
+
+STRATEGIES: dict[str, Strategy] = {
+    strategy.name: strategy
+    for strategy in (
+        Strategy("review", "review", 1, _critique("review")),
+        Strategy("red-team", "review", 1, _critique("red-team")),
+        Strategy("debate", "debate", 2, _challenge),
+        Strategy("perspectives", "debate", 3, _lens),
+    )
+}
+
+
+def strategy_of(kind: str, name: str | None, *, pointer: str = "/strategy") -> Strategy:
+    """The strategy of that name, or the kind's own. Raises Invalid."""
+    found = STRATEGIES.get(name or kind)
+    if found is None or found.kind != kind:
+        fitting = ", ".join(strategy.name for strategy in STRATEGIES.values() if strategy.kind == kind)
+        raise Invalid({pointer: f"should be one of {fitting}"})
+    return found

@@ -1,0 +1,120 @@
+"""Debates about the plan and reviews of the work, as steps of an orchestration (S2; K-24, K-25)."""
+
+from domain.children import CloseChild, fix_feedback
+from domain.orchestration import planning, rounds
+from domain.orchestration.events import PlanReturned, ReviewStarted, VerdictOverturned
+from domain.orchestration.parts import OrchestrationDraft, next_state
+from domain.orchestration.state import AGENT, Orchestration
+from domain.session import close_child, request_child
+
+REVIEWS = 4
+"""How often an agent's work is reviewed at the most: once, and after each of three fixes (S2, K-25)."""
+
+
+def left(session: Orchestration) -> int:
+    """The rounds of debate that the plan may still have (K-24)."""
+    if session.plan_review is None:
+        return 0
+    return max(0, session.plan_review.max_rounds - session.debate_rounds)
+
+
+def begin(draft: OrchestrationDraft, max_rounds: int) -> None:
+    """The plan goes to a debate before anybody works on it."""
+    session = draft.session
+    assert session.plan_review is not None and session.plan is not None, "a plan that is to be debated"
+    request_child(
+        draft,
+        kind="debate",
+        about="plan",
+        subject=session.plan.head,
+        wish=session.plan_review,
+        max_rounds=max_rounds,
+    )
+
+
+def due(session: Orchestration) -> tuple[int, ...]:
+    """The places of the agents whose work has passed in this round and is to be reviewed."""
+    if session.work_review is None:
+        return ()
+    return tuple(place for place in session.passed if session.reviews.get(place, 0) < REVIEWS)
+
+
+def review(draft: OrchestrationDraft, places: tuple[int, ...], *, all_done: bool, words: str) -> None:
+    """Passed work goes to a review, each agent's to its own; the round counts when all are decided."""
+    session = draft.session
+    assert session.work_review is not None, "work that is to be reviewed"
+    draft.record(
+        ReviewStarted(
+            message=f"The work of {len(places)} agents is reviewed.",
+            state=next_state(draft, "review", sentence="Only judged work is reviewed."),
+            round=session.round,
+            all_done=all_done,
+            words=draft.text(words),
+        )
+    )
+    for place in places:
+        request_child(
+            draft,
+            kind="review",
+            about=f"{AGENT}{place}",
+            subject=_subject(session, place),
+            wish=session.work_review,
+            max_rounds=session.work_review.max_rounds,
+        )
+
+
+def _subject(session: Orchestration, place: int) -> str:
+    """Step, action and result (behaviour §2.4)."""
+    agent, report = session.agents[place], session.reports[place]
+    phase = agent.phase_profile[session.passed[place]]
+    return (
+        f"Step: {agent.agent} ({agent.role}), phase {phase}\n\nAction:\n{agent.task}\n\nResult:\n{report.report.head}"
+    )
+
+
+def close(draft: OrchestrationDraft, command: CloseChild) -> None:
+    """A discussion has ended: the plan is accepted or revised, the work counts or is fixed."""
+    child = close_child(draft, command)
+    if child is None:
+        return
+    if child.about == "plan":
+        return _close_debate(draft, command)
+    if command.choice == "apply_fix":
+        _overturn(draft, int(child.about.removeprefix(AGENT)), command)
+    if not draft.session.open_children:
+        fixing = bool(draft.session.fixes)
+        rounds.close(draft, all_done=draft.session.all_done and not fixing, words=draft.session.judged.head)
+    return None
+
+
+def _close_debate(draft: OrchestrationDraft, command: CloseChild) -> None:
+    if command.choice != "revise":
+        next_state(draft, "approve", sentence="Only a debated plan is approved.")
+        return rounds.begin(draft)
+    draft.record(
+        PlanReturned(
+            message="The plan is to be revised.",
+            state=next_state(draft, "rethink", sentence="Only a debated plan is revised."),
+            synthesis=command.synthesis,
+            child_id=command.child_id,
+        )
+    )
+    return planning.revise(draft, command.synthesis)
+
+
+def _overturn(draft: OrchestrationDraft, place: int, command: CloseChild) -> None:
+    session = draft.session
+    agent = session.agents[place]
+    draft.record(
+        VerdictOverturned(
+            message=f"{agent.agent} has to mend what the review found.",
+            role="person",
+            round=session.round,
+            index=place,
+            agent=agent.agent,
+            phase=agent.phase_profile[session.passed[place]],
+            feedback=fix_feedback(command.feedback, command.synthesis),
+            synthesis=command.synthesis,
+            child_id=command.child_id,
+        )
+    )

@@ -1,0 +1,333 @@
+"""The program `hansard`, in processes of its own: streams, signals, exit codes, and the server as another client's."""
+
+import contextlib
+import json
+import os
+import pty
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+LONGEST = 30.0
+Program = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
+    ours.pop("NO_COLOR", None)
+    return ours | {
+        "HANSARD_DATABASE": f"sqlite:///{tmp_path}/hansard.db",
+        "TERM": "xterm-256color",
+        "TZ": "UTC",
+        "HOME": str(tmp_path),
+    }
+
+
+@pytest.fixture
+def hansard(environment: dict[str, str], tmp_path: Path) -> Program:
+    def call(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "api", *words],
+            capture_output=True,
+            encoding="utf-8",
+            env=environment | {"PYTHONPATH": str(_ROOT)} | more,
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            timeout=LONGEST,
+        )
+
+    return call
+
+
+_ROOT = Path(__file__).parents[2]
+
+
+# --- usage ----------------------------------------------------------------------------------------------------------
+
+
+def test_help_is_a_newcomers_first_page(hansard: Program) -> None:
+    said = hansard("--help")
+    assert (said.returncode, said.stderr) == (0, "")
+    assert "Start with hansard example" in said.stdout
+    for name in ("run", "example", "extend", "cancel", "list", "show", "events", "worklog", "serve", "doctor", "key"):
+        assert re.search(rf"│ {name} ", said.stdout), name
+
+
+def test_help_needs_nothing_heavy() -> None:
+    """What `--help` and completion import is what everybody waits for at every prompt."""
+    program = (
+        "import sys, api.cli.app as a; a.program(); "
+        "print([m for m in ('httpx2', 'starlette', 'uvicorn', 'statemachine', 'eventsourcing') if m in sys.modules])"
+    )
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=_ROOT, timeout=LONGEST)
+    assert said.stdout == "[]\n"
+
+
+def test_wrong_usage_is_told_on_stderr_and_code_2(hansard: Program) -> None:
+    said = hansard("list", "--nope")
+    assert (said.returncode, said.stdout) == (2, "")
+    assert said.stderr == "hansard: Unknown option: --nope.\n  `hansard list --help` shows how it is used.\n"
+
+
+def test_arguments_that_are_no_utf_8_are_refused(hansard: Program) -> None:
+    said = hansard("show", b"\xff\xfe".decode(errors="surrogateescape"))
+    assert (said.returncode, said.stdout) == (2, "")
+    assert said.stderr == "hansard: The arguments are not valid UTF-8.\n"
+
+
+def test_what_nobody_expected_is_one_line_and_a_hint_and_the_traceback_only_on_request(tmp_path: Path) -> None:
+    program = (
+        "import sys, api.cli.app as a\n"
+        "def _call(words): raise RuntimeError('odd')\n"
+        "a._call = _call\n"
+        "sys.exit(a.main(['list']))"
+    )
+    for debug, traceback in (("", False), ("1", True)):
+        said = subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            cwd=_ROOT,
+            env=os.environ | {"HANSARD_DEBUG": debug},
+            timeout=LONGEST,
+        )
+        assert said.returncode == 1
+        assert ("Traceback" in said.stderr) is traceback
+        assert ("hansard: Unexpected RuntimeError: odd\n" in said.stderr) is not traceback
+
+
+# --- streams --------------------------------------------------------------------------------------------------------
+
+
+def test_korean_comes_in_and_goes_out_whatever_the_locale(hansard: Program) -> None:
+    start = ("run", "-t", "합계를 고쳐줘", "-f", "값.py", "--test", "true", "--detach", "--json")
+    said = hansard(*start, LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert said.returncode == 0, said.stderr
+    shown = hansard("show", json.loads(said.stdout)["sessionId"], LC_ALL="C", PYTHONIOENCODING="ascii")
+    assert "합계를 고쳐줘" in shown.stdout
+    assert "값.py" in shown.stdout
+
+
+def test_a_scenario_comes_through_stdin(environment: dict[str, str], tmp_path: Path) -> None:
+    said = subprocess.run(
+        [sys.executable, "-m", "api", "run", "-t", "x", "-f", "a", "--test", "true", "--scenario", "-", "--json"],
+        input='{"replies": {"planner": [{"error": "refused"}]}}',
+        capture_output=True,
+        text=True,
+        env=environment | {"PYTHONPATH": str(_ROOT)},
+        cwd=tmp_path,
+        timeout=LONGEST,
+    )
+    assert said.returncode == 1, said.stderr
+    assert json.loads(said.stdout)["lastError"] == "The scenario answers planner with refused."
+
+
+def test_a_reader_who_has_seen_enough_gets_no_complaint(
+    hansard: Program, environment: dict[str, str], tmp_path: Path
+) -> None:
+    assert hansard("example").returncode == 0
+    reading, writing = os.pipe()
+    os.close(reading)
+    said = subprocess.run(
+        [sys.executable, "-m", "api", "events", "latest", "--json"],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        env=environment | {"PYTHONPATH": str(_ROOT)},
+        cwd=tmp_path,
+        timeout=LONGEST,
+    )
+    os.close(writing)
+    assert (said.returncode, said.stderr) == (141, b"")
+
+
+def test_colour_is_only_for_a_terminal_that_wants_it(
+    hansard: Program, environment: dict[str, str], tmp_path: Path
+) -> None:
+    assert hansard("run", "-t", "x", "-f", "a", "--test", "true", "--detach").returncode == 0
+    assert "\x1b" not in hansard("list").stdout
+    assert "\x1b[34mrunning" in _on_a_terminal(["list"], environment, tmp_path)[1]
+    assert "\x1b" not in _on_a_terminal(["list"], environment | {"NO_COLOR": "1"}, tmp_path)[1]
+
+
+def test_on_a_terminal_a_delivery_is_a_live_display(environment: dict[str, str], tmp_path: Path) -> None:
+    code, shown = _on_a_terminal(["example"], environment, tmp_path)
+    assert code == 0
+    assert "▶review" in shown
+    assert "Review blocked at iteration 1." in shown
+    assert "iteration 2/4" in shown
+    assert shown.rstrip().splitlines()[-1].startswith("\x1b[2mworkspace")
+
+
+# --- signals --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_it_cancels_nothing_and_says_how_to_go_on(
+    hansard: Program, environment: dict[str, str], tmp_path: Path, number: signal.Signals
+) -> None:
+    scenario = tmp_path / "slow.json"
+    scenario.write_text('{"replies": {}, "delayMs": 60000}')
+    words = ["run", "-t", "x", "-f", "a", "--test", "true", "--scenario", str(scenario)]
+    with _started(words, environment, tmp_path) as process:
+        talk = _read_until(process, "planner is asked")
+        process.send_signal(number)
+        out, err = process.communicate(timeout=LONGEST)
+    session_id = talk.splitlines()[0].removeprefix("Session ")
+    assert (process.returncode, out) == (130, "")
+    assert err.splitlines() == [
+        f"Interrupted. Nothing is cancelled: session {session_id} goes on wherever turns are worked on.",
+        f"  hansard events {session_id} --follow     hansard cancel {session_id}     hansard serve",
+    ]
+    assert json.loads(hansard("show", session_id, "--json").stdout)["session"]["status"] == "running"
+
+
+# --- serving --------------------------------------------------------------------------------------------------------
+
+
+def test_every_command_works_through_a_server_too(
+    hansard: Program, environment: dict[str, str], tmp_path: Path
+) -> None:
+    with _serving(environment, tmp_path) as (_, address, talk):
+        assert f"  log   {tmp_path}/hansard.db\n" in talk
+        assert "  team  the scripted example team, which does no real work" in talk
+        said = hansard("run", "-t", "원격", "-f", "a", "--test", "true", "--json", HANSARD_SERVER=address)
+        assert said.returncode == 0, said.stderr
+        assert "No team file: the scripted example team answers" in said.stderr
+        session_id = json.loads(said.stdout)["id"]
+        assert "원격" in hansard("list", "--server", address).stdout
+        assert "success" in hansard("show", "latest", "--server", address).stdout
+        assert len(hansard("events", session_id, "--follow", "--json", "--server", address).stdout.splitlines()) > 20
+        assert hansard("worklog", "latest", "--server", address).stdout.startswith("# Work Log: 원격\n")
+        refused = hansard("cancel", "latest", "--server", address)
+        assert (refused.returncode, refused.stderr) == (
+            4,
+            "hansard: A delivery that is success cannot be cancelled.\n",
+        )
+        assert hansard("show", "nope", "--server", address).returncode == 3
+
+
+def test_told_to_stop_it_ends_open_streams_and_gives_the_log_back(environment: dict[str, str], tmp_path: Path) -> None:
+    with _serving(environment, tmp_path, "--example") as (process, address, talk):
+        port = int(address.rpartition(":")[2])
+        _read_until(process, "example delivery: delivery-")
+        with socket.create_connection(("127.0.0.1", port), timeout=LONGEST) as stream:
+            stream.sendall(b"GET /api/events HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n")
+            assert b"200 OK" in stream.recv(4096)
+            started = time.monotonic()
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(LONGEST) == 0
+            assert time.monotonic() - started < 4.0
+    assert "Hansard serves on" in talk
+
+
+def test_a_port_that_is_taken_is_one_line(hansard: Program) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = hansard("serve", "--port", str(port))
+    assert (said.returncode, said.stdout) == (1, "")
+    assert said.stderr == (
+        f"hansard: Port {port} on 127.0.0.1 is in use; choose another with --port (0 takes a free one).\n"
+    )
+
+
+def test_no_other_machine_gets_in_without_a_key(hansard: Program, tmp_path: Path) -> None:
+    host = "0.0.0.0"  # noqa: S104 - refused
+    said = hansard("serve", "--host", host, "--port", "0")
+    assert (said.returncode, said.stdout) == (5, "")
+    assert said.stderr == (
+        f"hansard: Listening on {host} lets other machines in, so it needs keys: "
+        "set HANSARD_API_KEYS_FILE and make one with `hansard key NAME`.\n"
+    )
+    keys = tmp_path / "keys"
+    for content in (None, "# alice:00\n"):
+        if content is not None:
+            keys.write_text(content)
+        said = hansard("serve", "--host", host, "--port", "0", HANSARD_API_KEYS_FILE=str(keys))
+        assert said.returncode == 5
+        assert said.stderr == f"hansard: {keys} holds no key: make one with `hansard key NAME`.\n"
+
+
+def test_a_key_opens_the_server_and_the_log_needs_none(
+    hansard: Program, environment: dict[str, str], tmp_path: Path
+) -> None:
+    keys = {"HANSARD_API_KEYS_FILE": str(tmp_path / "keys")}
+    key = hansard("key", "alice", **keys).stdout.strip()
+    with _serving(environment | keys, tmp_path) as (_, address, _talk):
+        refused = hansard("list", "--server", address)
+        assert (refused.returncode, refused.stdout) == (5, "")
+        assert hansard("list", "--server", address, HANSARD_API_KEY=key).returncode == 0
+        assert hansard("list", "--server", address, HANSARD_API_KEY=key + "x").returncode == 5
+        assert hansard("list", **keys).returncode == 0
+
+
+@contextlib.contextmanager
+def _started(words: list[str], environment: dict[str, str], folder: Path) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-m", "api", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        env=environment | {"PYTHONPATH": str(_ROOT)},
+        cwd=folder,
+    )
+    watchdog = threading.Timer(LONGEST, process.kill)
+    watchdog.start()
+    try:
+        yield process
+    finally:
+        watchdog.cancel()
+        process.kill()
+        process.communicate()
+
+
+@contextlib.contextmanager
+def _serving(
+    environment: dict[str, str], folder: Path, *words: str
+) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
+    """A server on a free port: its process, its address, and what it said at first."""
+    with _started(["serve", "--port", "0", *words], environment, folder) as process:
+        talk = _read_until(process, "Ctrl-C stops it.")
+        address = re.search(r"http://\S+", talk)
+        assert address is not None
+        yield process, address[0], talk
+
+
+def _read_until(process: subprocess.Popen[str], words: str) -> str:
+    """What the process says on stderr up to the line with these words."""
+    assert process.stderr is not None
+    said = ""
+    for line in process.stderr:
+        said += line
+        if words in line:
+            return said
+    raise AssertionError(f"{words!r} was not said, but:\n{said}")
+
+
+def _on_a_terminal(words: list[str], environment: dict[str, str], folder: Path) -> tuple[int, str]:
+    """Exit code and everything shown when stdout and stderr are a terminal of 100 columns."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "api", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=follower,
+        stderr=follower,
+        env=environment | {"PYTHONPATH": str(_ROOT), "COLUMNS": "100"},
+        cwd=folder,
+    )
+    os.close(follower)
+    shown = b""
+    with contextlib.suppress(OSError):  # how a terminal says that nobody writes any more
+        while chunk := os.read(leader, 65_536):
+            shown += chunk
+    os.close(leader)
+    return process.wait(LONGEST), shown.decode()

@@ -1,0 +1,505 @@
+"""Server-sent events as a client sees them: history, then live, nothing missed or repeated (contract §3, P11)."""
+
+import contextlib
+import http.client
+import json
+import random
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.clock import Clock
+from adapters.store import open_store
+from adapters.writer import Order, Writer
+from api.hub import Frame
+from domain.base import Text
+from domain.budget import Limits
+from domain.delivery.commands import CancelDelivery, ExtendBudget, StartDelivery
+from domain.record import Cause, Recorded
+from domain.turns import TurnCancelled
+from domain.validation import Step
+from tests.api.server import PATIENCE, Json, Server, delivery, ended, events, serving, start, until
+
+SILENT = delivery({"planner": [{"text": "late", "delayMs": 86_400_000}]})
+"""A team that says nothing for a day: the session stays at version 3."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """What came between two empty lines."""
+
+    event: str = ""
+    id: int | None = None
+    data: str = ""
+    comment: str = ""
+    retry: str = ""
+
+    def json(self) -> Json:
+        found: Json = json.loads(self.data)
+        return found
+
+
+def message(lines: list[str]) -> Message:
+    """The fields of a block of lines, by the rules of the standard."""
+    found: dict[str, list[str]] = {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        found.setdefault(name or "comment", []).append(value.removeprefix(" "))
+    ids = found.get("id", [])
+    return Message(
+        event="".join(found.get("event", [])),
+        id=int(ids[-1]) if ids else None,
+        data="\n".join(found.get("data", [])),
+        comment="".join(found.get("comment", [])),
+        retry="".join(found.get("retry", [])),
+    )
+
+
+class Stream:
+    """One connection to an event stream."""
+
+    def __init__(self, server: Server, path: str, *, last: int | str | None = None, seconds: float = PATIENCE) -> None:
+        self._line = http.client.HTTPConnection("127.0.0.1", server.port, timeout=seconds)
+        headers = {"Accept": "text/event-stream"} | ({} if last is None else {"Last-Event-ID": str(last)})
+        self._line.request("GET", path, headers=headers)
+        self._answer = self._line.getresponse()
+        self.status, self.kind = self._answer.status, self._answer.getheader("content-type")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def messages(self) -> Iterator[Message]:
+        """Every block, until the server ends the stream."""
+        lines: list[str] = []
+        while line := self._answer.readline():
+            assert line.endswith(b"\n"), "the stream ended inside of a line"
+            if line != b"\n":
+                lines.append(line.decode().removesuffix("\n"))
+            elif lines:
+                yield message(lines)
+                lines = []
+        assert lines == [], "the stream ended inside of a block"
+
+    def events(self) -> Iterator[Message]:
+        return (found for found in self.messages() if found.id is not None)
+
+    def read(self, amount: int) -> bytes:
+        return self._answer.read1(amount)
+
+    def close(self) -> None:
+        self._answer.close()
+        self._line.close()
+
+    def reset(self) -> None:
+        """Leave without a word: the server's next packet meets nobody (RST)."""
+        line = self._line.sock
+        if line is not None:
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("streams")
+    with serving(folder, sse_heartbeat_seconds=0.1, worker_slots=64) as found:
+        yield found
+
+
+def path(session_id: str, query: str = "") -> str:
+    return f"/api/sessions/{session_id}/events{query}"
+
+
+def take(stream: Stream, count: int) -> list[Message]:
+    """The next events; the time-out of the connection says when to give up."""
+    found = []
+    for event in stream.events():
+        found.append(event)
+        if len(found) == count:
+            return found
+    raise AssertionError(f"the stream ended after {len(found)} of {count} events")
+
+
+def extend(server: Server, session_id: str) -> Json:
+    answer = server.client.post(f"/api/sessions/{session_id}/budget", json={"addMinutes": 1, "reason": "more"})
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()
+    return found
+
+
+def cancel(server: Server, session_id: str) -> None:
+    assert server.client.post(f"/api/sessions/{session_id}/cancel", json={}).status_code == 200
+
+
+def head(server: Server) -> int:
+    return int(server.client.get("/readyz").json()["head"])
+
+
+# -- what a stream says --------------------------------------------------------------------------------------------
+
+
+def test_a_stream_tells_the_history_then_what_happens_then_that_it_ended(server: Server) -> None:
+    """Each event once, with the same words as in the JSON page; `id` is its position."""
+    session_id = start(server.client, SILENT)
+    with Stream(server, path(session_id)) as stream:
+        assert (stream.status, stream.kind) == (200, "text/event-stream; charset=utf-8")
+        told = take(stream, 3)
+        assert extend(server, session_id)["position"] == take(stream, 1)[0].id
+        cancel(server, session_id)
+        rest = [found for found in stream.messages() if not found.comment]
+    assert (rest[-1].event, rest[-1].data, rest[-1].id) == ("end", "{}", None)
+    recorded = events(server.client, session_id)
+    assert [found.json() for found in (*told, *rest[:-1])] == [recorded[i] for i in range(len(recorded)) if i != 3]
+    assert [found.id for found in told] == [event["position"] for event in recorded[:3]]
+
+
+def test_a_stream_of_what_has_ended_is_its_history(server: Server) -> None:
+    session_id = start(server.client, delivery())
+    ended(server.client, session_id)
+    with Stream(server, path(session_id)) as stream:
+        told = [found for found in stream.messages() if not found.retry]
+    recorded = events(server.client, session_id)
+    assert [found.json() for found in told[:-1]] == recorded
+    assert told[-1].event == "end"
+    with Stream(server, path(session_id), last=recorded[-1]["position"]) as stream:
+        assert [found.event for found in stream.messages() if not found.retry] == ["end"]
+
+
+def test_a_stream_of_an_exhausted_delivery_ends_and_goes_on_after_an_extension(server: Server) -> None:
+    body = delivery({"dev": ["slow", {"text": "late", "delayMs": 86_400_000}]}, validationCommands=["false"])
+    session_id = start(server.client, body | {"maxIterations": 1})
+    ended(server.client, session_id)
+    with Stream(server, path(session_id)) as stream:
+        told = [found for found in stream.messages() if not found.retry]
+    assert told[-1].event == "end"
+    more = {"addIterations": 1, "reason": "again"}
+    assert server.client.post(f"/api/sessions/{session_id}/budget", json=more).status_code == 200
+    with Stream(server, path(session_id), last=told[-2].id) as stream:
+        [first] = take(stream, 1)
+        assert first.json()["type"] == "delivery.budget_extended"
+        cancel(server, session_id)
+        assert list(stream.messages())[-1].event == "end"
+
+
+def test_after_counts_versions_of_a_session_and_positions_of_the_log(server: Server) -> None:
+    start(server.client, SILENT)
+    session_id = start(server.client, SILENT)
+    recorded = events(server.client, session_id)
+    with Stream(server, path(session_id, "?after=2")) as stream:
+        assert take(stream, 1)[0].json() == recorded[2]
+    with Stream(server, f"/api/events?after={recorded[1]['position']}") as stream:
+        assert take(stream, 1)[0].json() == recorded[2]
+
+
+def test_last_event_id_beats_after(server: Server) -> None:
+    """A browser that reconnects repeats the query it began with."""
+    session_id = start(server.client, SILENT)
+    recorded = events(server.client, session_id)
+    for query in ("?after=0", "?after=1", "?after=3"):
+        with Stream(server, path(session_id, query), last=recorded[1]["position"]) as stream:
+            assert take(stream, 1)[0].json() == recorded[2]
+
+
+def test_the_log_can_be_followed_by_kind_and_type(server: Server) -> None:
+    begin = head(server)
+    with (
+        Stream(server, f"/api/events?after={begin}&type=delivery.budget_extended") as extensions,
+        Stream(server, f"/api/events?after={begin}&kind=delivery") as deliveries,
+    ):
+        session_id = start(server.client, SILENT)
+        extend(server, session_id)
+        assert take(extensions, 1)[0].json()["sessionId"] == session_id
+        assert [found.json()["version"] for found in take(deliveries, 4)] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("last", ["x", "-1", "1.5", "0x1", "1 2", "01", "9" * 30])
+def test_an_id_that_is_no_position_is_400(server: Server, last: str) -> None:
+    session_id = start(server.client, SILENT)
+    for place in (path(session_id), "/api/events"):
+        with Stream(server, place, last=last) as stream:
+            assert (stream.status, stream.kind) == (400, "application/problem+json")
+
+
+def test_an_id_above_the_head_waits(server: Server) -> None:
+    """Nothing up to it is told, whatever happens; what comes behind it is."""
+    session_id = start(server.client, SILENT)
+    above = head(server) + 5
+    with Stream(server, path(session_id), last=above) as stream, Stream(server, "/api/events", last=above) as whole:
+        positions = [extend(server, session_id)["position"] for _ in range(8)]
+        for line in (stream, whole):
+            assert [found.id for found in take(line, 3)] == positions[5:]
+
+
+def test_a_version_above_the_newest_waits(server: Server) -> None:
+    session_id = start(server.client, SILENT)
+    with Stream(server, path(session_id, "?after=5")) as stream:
+        for _ in range(3):
+            extend(server, session_id)
+        assert take(stream, 1)[0].json()["version"] == 6
+
+
+def test_a_silent_stream_shows_that_it_lives(server: Server) -> None:
+    """`HANSARD_SSE_HEARTBEAT_SECONDS` is 0.1 here: a comment, which no client takes for an event."""
+    session_id = start(server.client, SILENT)
+    with Stream(server, path(session_id)) as stream:
+        take(stream, 3)
+        began, told = time.monotonic(), stream.messages()
+        beats = [next(told) for _ in range(5)]
+    assert {(beat.comment, beat.id, beat.data, beat.event) for beat in beats} == {("alive", None, "", "")}
+    assert 0.3 < time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("place", ["/api/sessions/delivery-none/events", "/api/sessions/nobody-1/events"])
+def test_a_stream_of_nobody_is_404(server: Server, place: str) -> None:
+    with Stream(server, place) as stream:
+        assert (stream.status, stream.kind) == (404, "application/problem+json")
+
+
+# -- nothing missed, nothing repeated ------------------------------------------------------------------------------
+
+
+def test_a_hundred_disconnects_miss_and_repeat_nothing(server: Server) -> None:
+    """Three clients, while the log grows: closed politely, reset, or cut inside of a message, and each time resumed
+    from the last whole message."""
+    watched = start(server.client, SILENT)
+    begin = head(server)
+    stop = threading.Event()
+    writing = threading.Thread(target=_keep_extending, args=(server, watched, stop))
+    writing.start()
+    seen: dict[str, list[Json]] = {}
+    places = {"session": path(watched, "?after=3"), "log": f"/api/events?after={begin}", "more": "/api/events"}
+    readers = [
+        threading.Thread(target=_interrupted, args=(server, place, seen.setdefault(name, []), number))
+        for number, (name, place) in enumerate(places.items())
+    ]
+    try:
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join()
+    finally:
+        stop.set()
+        writing.join()
+    whole = _whole_log(server)
+    mine = [event for event in whole if event["sessionId"] == watched and event["version"] > 3]
+    later = [event for event in whole if event["position"] > begin]
+    for name, expected in (("session", mine), ("log", later), ("more", whole)):
+        assert len(seen[name]) > 100, "the readers have read something"
+        assert seen[name] == expected[: len(seen[name])], name
+
+
+def _keep_extending(server: Server, watched: str, stop: threading.Event) -> None:
+    other = start(server.client, SILENT)
+    while not stop.is_set():
+        for session_id in (watched, other):
+            extend(server, session_id)
+
+
+def _interrupted(server: Server, place: str, seen: list[Json], seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311 - a seed makes the test the same every time
+    last: int | None = None
+    for _ in range(100):
+        stream = Stream(server, place, last=last)
+        for found in take(stream, chance.randint(1, 8)):
+            seen.append(found.json())
+            last = found.id
+        end = chance.choice(("close", "reset", "cut"))
+        if end == "cut":
+            stream.read(chance.randint(1, 200))
+        stream.reset() if end == "reset" else stream.close()
+
+
+def _whole_log(server: Server) -> list[Json]:
+    found: list[Json] = []
+    after: str | None = "0"
+    while after is not None:
+        page = server.client.get("/api/events", params={"after": after, "limit": "500"}).json()
+        found += page["items"]
+        after = page["nextCursor"]
+    return found
+
+
+def fill(folder: Path, count: int) -> tuple[str, str]:
+    """A log of two silent sessions with so many events in turns, the first of them cancelled; their ids."""
+    store = open_store(f"sqlite:///{folder / 'hansard.db'}")
+    writer = Writer(store, Clock())
+    ids = ("delivery-first", "delivery-second")
+    step = Step(stage="custom", command="true", argv=("true",))
+    for session_id in ids:
+        scenario, _ = Text.of(json.dumps(SILENT["scenario"]))
+        begin = StartDelivery(task="t", file_paths=("a",), steps=(step,), limits=Limits(), scenario=scenario)
+        writer.do_now(Order(session_id, begin, actor="test", command_id=session_id, starts=True))
+    for number in range(count):
+        for session_id in ids:
+            more = ExtendBudget(add_minutes=1, reason="more")
+            writer.do_now(Order(session_id, more, actor="test", command_id=f"{session_id}-{number}"))
+    writer.do_now(Order(ids[0], CancelDelivery(), actor="test", command_id="end"))
+    store.close()
+    return ids
+
+
+def test_a_long_history_is_told_whole_and_in_order(tmp_path: Path) -> None:
+    """Over many pages of the log, from a server that saw none of it happen."""
+    first, second = fill(tmp_path, 700)
+    with serving(tmp_path) as server:
+        with Stream(server, path(first)) as stream:
+            told = [found for found in stream.messages() if not found.retry]
+        assert told[-1].event == "end"
+        assert [found.json()["version"] for found in told[:-1]] == list(range(1, 700 + 3 + 2 + 1))
+        with Stream(server, "/api/events?after=0") as stream:
+            count = head(server)
+            assert [found.id for found in take(stream, count)] == list(range(1, count + 1))
+        with Stream(server, path(second, "?after=600")) as stream:
+            assert take(stream, 1)[0].json()["version"] == 601
+
+
+@pytest.mark.parametrize("views", ["behind", "gone"])
+def test_a_stream_does_not_depend_on_how_far_the_views_are(tmp_path: Path, views: str) -> None:
+    """After a crash the views may stand behind the log; a stream tells the log all the same."""
+    fill(tmp_path, 3)
+    if views == "behind":
+        with serving(tmp_path) as server:
+            assert server.stop() < PATIENCE
+        fill_more(tmp_path, 3)
+    with serving(tmp_path) as server:
+        count = head(server)
+        with Stream(server, path("delivery-first")) as stream:
+            told = [found.json()["version"] for found in stream.events()]
+            assert told == list(range(1, 3 + 3 + 2 + 1))
+        with Stream(server, "/api/events") as whole, Stream(server, "/api/events", last=count - 1) as newest:
+            assert [found.id for found in take(whole, count)] == list(range(1, count + 1))
+            assert take(newest, 1)[0].id == count
+            position = extend(server, "delivery-second")["position"]
+            assert take(whole, 1)[0].id == take(newest, 1)[0].id == position == count + 1
+
+
+def fill_more(folder: Path, count: int) -> None:
+    """Events that no view has seen yet, as after a crash between a commit and its fold."""
+    store = open_store(f"sqlite:///{folder / 'hansard.db'}")
+    writer = Writer(store, Clock())
+    for number in range(count):
+        more = ExtendBudget(add_minutes=1, reason="more")
+        writer.do_now(Order("delivery-second", more, actor="test", command_id=f"again-{number}"))
+    store.close()
+
+
+def test_a_stream_goes_on_over_a_crash_of_the_server(tmp_path: Path) -> None:
+    """Every life of the server is one connection; none misses what an earlier one committed."""
+    with serving(tmp_path) as server:
+        session_id = start(server.client, SILENT)
+        told: list[int] = []
+        last: int | None = None
+        for _ in range(3):
+            with Stream(server, path(session_id), last=last) as stream:
+                newest = extend(server, session_id)["version"]
+                for found in stream.events():
+                    told.append(found.json()["version"])
+                    last = found.id
+                    if told[-1] == newest:
+                        break
+                extend(server, session_id)
+                server.kill()
+            server.start()
+        assert told == list(range(1, 3 + 3 + 2 + 1))
+
+
+# -- clients of all kinds ------------------------------------------------------------------------------------------
+
+
+def test_a_client_that_does_not_read_holds_nobody_up(server: Server) -> None:
+    """And misses nothing once it reads again."""
+    session_id = start(server.client, SILENT)
+    begin = head(server)
+    with Stream(server, f"/api/events?after={begin}") as lazy, Stream(server, path(session_id, "?after=3")) as eager:
+        long = "x" * 1_900
+        body = {"addMinutes": 1, "reason": long}
+        for _ in range(300):
+            assert server.client.post(f"/api/sessions/{session_id}/budget", json=body).status_code == 200
+        assert [found.json()["version"] for found in take(eager, 300)] == list(range(4, 304))
+        assert [found.json()["version"] for found in take(lazy, 300)] == list(range(4, 304))
+
+
+def test_the_server_counts_its_clients_and_forgets_those_that_went(server: Server) -> None:
+    session_id = start(server.client, SILENT)
+    until(lambda: _clients(server) == 0, what="streams of other tests to end")
+    with contextlib.ExitStack() as stack:
+        for number in range(12):
+            stream = stack.enter_context(Stream(server, path(session_id)))
+            stack.callback(stream.reset if number % 2 else stream.close)
+        until(lambda: _clients(server) == 12, what="twelve clients")
+    until(lambda: _clients(server) == 0, what="no client")
+
+
+def _clients(server: Server) -> float:
+    lines = server.client.get("/metrics").text.splitlines()
+    return float(next(line.split()[1] for line in lines if line.startswith("hansard_stream_clients ")))
+
+
+def test_a_server_that_ends_takes_leave_of_its_streams_at_once(tmp_path: Path) -> None:
+    """Every stream ends between two messages, asking to come back in a second; a new life tells the rest."""
+    with serving(tmp_path) as server:
+        session_id = start(server.client, SILENT)
+        with contextlib.ExitStack() as stack:
+            streams = [stack.enter_context(Stream(server, path(session_id))) for _ in range(20)]
+            begun = [take(stream, 3) for stream in streams]
+            assert server.stop() < 2.0
+            rests = [list(stream.messages()) for stream in streams]
+        assert [[found.retry for found in rest] for rest in rests] == [["1000"]] * 20
+        assert [[found.id for found in told] for told in begun] == [[1, 2, 3]] * 20
+        server.start()
+        newest = extend(server, session_id)["position"]
+        with Stream(server, path(session_id), last=3) as stream:
+            assert newest in [found.id for found in take(stream, 1)]
+
+
+# -- hostile words -------------------------------------------------------------------------------------------------
+
+FORGERIES = (
+    "\n\nid: 999999\ndata: {}\n\n",
+    "\r\rid: 999999\rdata: {}\r\r",
+    "\r\n\r\nevent: end\r\ndata: {}\r\n\r\n",
+    "\ndata: forged\nretry: 0\n: comment\n",
+    "\u2028\u2028id: 1\u2029data: x\x85\x0b\x0c",
+    "</script><script>alert(1)</script>",
+    '"}\n\ndata: {"position": 1',
+    "\ufeffid: 7\n\n",
+)
+
+
+def test_words_cannot_forge_a_message(server: Server) -> None:
+    """Not in the history, not live, not by an agent, not in a reason."""
+    with Stream(server, f"/api/events?after={head(server)}") as whole:
+        for words in FORGERIES:
+            body = delivery({"planner": [words], "dev": [{"error": "crash"}]}, task=f"x{words}", title=words)
+            session_id = start(server.client, body | {"labels": ["l" + words]})
+            ended(server.client, session_id)
+            recorded = events(server.client, session_id)
+            assert recorded[0]["data"]["task"] == f"x{words}"
+            with Stream(server, path(session_id)) as stream:
+                told = [found for found in stream.messages() if not found.retry and not found.comment]
+            assert [found.json() for found in told[:-1]] == recorded
+            assert [found.event for found in told] == [""] * len(recorded) + ["end"]
+            assert [found.json() for found in take(whole, len(recorded))] == recorded
+
+
+@given(words=st.text(st.characters(exclude_categories=["Cs"])))
+def test_every_text_makes_one_message(words: str) -> None:
+    cause = Cause(actor=words, command_id=words, correlation_id="c", causation_id="c")
+    event = TurnCancelled(turn_id="t", attempt=0, agent=words, role="dev", reason=words)
+    recorded = Recorded(position=7, session_id="delivery-1", version=1, at=0, cause=cause, event=event)
+    block = Frame.of(recorded).data
+    assert block.endswith(b"\n\n")
+    lines = block[:-2].decode().replace("\r", "\n").split("\n")
+    assert [line.partition(":")[0] for line in lines] == ["id", "data"]
+    assert message(lines).json() == recorded.wire()
