@@ -9,7 +9,7 @@ from domain.base import Blob, Command, Refused, Stale, Unknown
 from domain.policy import Reaction, react
 from domain.record import Cause, kind_of
 from domain.session import Moment, Session
-from domain.sessions import carry_out
+from domain.sessions import CHANNEL, carry_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,26 @@ class Outcome:
     entries: list[Entry] = field(default_factory=list)
     blobs: dict[str, Blob] = field(default_factory=dict)
     sessions: dict[str, Session] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A command in the chain that an order sets off: what it follows from, and the version it is bound to.
+
+    Nobody sees the version of a channel: what is expected is passed on to the session that the channel turns to.
+    """
+
+    reaction: Reaction
+    caused_by: str
+    expected: int | None
+
+    @property
+    def to_channel(self) -> bool:
+        return kind_of(self.reaction.session_id) == CHANNEL.name
+
+    @property
+    def passed_on(self) -> int | None:
+        return self.expected if self.to_channel else None
 
 
 class Scene:
@@ -89,39 +109,33 @@ class Scene:
 
     def _play(self, order: Order, touched: dict[str, Session | None]) -> Outcome:
         outcome = Outcome()
-        first = Reaction(order.session_id, order.command, starts=order.starts)
-        cause = order.causation_id or order.command_id
-        waiting = deque([(first, cause, order.expected)])
+        first = Reaction(order.session_id, order.command, starts=order.starts, actor=order.actor)
+        waiting = deque([_Step(first, order.causation_id or order.command_id, order.expected)])
         while waiting:
-            reaction, caused_by, expected = waiting.popleft()
-            entries = self._step(order, reaction, caused_by, expected, touched, outcome)
-            for entry in entries:
+            step = waiting.popleft()
+            for entry in self._carry_out(order, step, touched, outcome):
                 event_id = f"{entry.session_id}:{entry.version}"
-                waiting.extend((follows, event_id, None) for follows in react(entry.session_id, entry.event))
+                follow = react(entry.session_id, entry.event)
+                waiting.extend(_Step(reaction, event_id, step.passed_on) for reaction in follow)
         for name in outcome.sessions:
             self._seats[name].changed = True
         return outcome
 
-    def _step(
-        self,
-        order: Order,
-        reaction: Reaction,
-        caused_by: str,
-        expected: int | None,
-        touched: dict[str, Session | None],
-        outcome: Outcome,
+    def _carry_out(
+        self, order: Order, step: "_Step", touched: dict[str, Session | None], outcome: Outcome
     ) -> list[Entry]:
-        name = reaction.session_id
+        reaction, name = step.reaction, step.reaction.session_id
         seat = self._seat(name)
         before = touched.setdefault(name, seat.session) if name not in touched else seat.session
         version = before.version if before else 0
         if before is None and not reaction.starts:
             raise Unknown(f"There is no session {name!r}.")
-        if expected is not None and expected != version:
-            raise Stale(expected=expected, actual=version)
+        if step.expected not in (None, version) and not step.to_channel:
+            raise Stale(expected=step.expected, actual=version)
         at = max(self._clock(), before.updated_at if before else 0)
         decision = carry_out(kind_of(name), before, reaction.command, Moment(name, at))
-        cause = Cause(order.actor, order.command_id, order.correlation_id or order.session_id, caused_by)
+        correlation = order.correlation_id or decision.session.parent or name
+        cause = Cause(reaction.actor or order.actor, order.command_id, correlation, step.caused_by)
         entries = [
             Entry(name, version + number, at, cause, event) for number, event in enumerate(decision.events, start=1)
         ]

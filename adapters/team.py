@@ -42,10 +42,18 @@ class TeamLimits(Value):
 
 
 class Strategies(Value):
-    """Which way of review and debate is the default (S2)."""
+    """Which way of review and debate is the default, and for how many rounds (S2 phase 6, behaviour §2.1)."""
 
     agent_strategy: Literal["review", "red-team"] = "review"
     plan_strategy: Literal["debate", "perspectives"] = "debate"
+    max_review_iterations: Annotated[int, Field(ge=1, le=20)] = 3
+    max_debate_iterations: Annotated[int, Field(ge=1, le=20)] = 2
+
+    def of(self, kind: Literal["review", "debate"]) -> tuple[str, int]:
+        """Strategy and limit of rounds for reviews, or for debates."""
+        if kind == "review":
+            return self.agent_strategy, self.max_review_iterations
+        return self.plan_strategy, self.max_debate_iterations
 
 
 class Member(Value):

@@ -108,12 +108,9 @@ class Bench:
 
     async def _ask(self, job: Job) -> Command:
         agent, prompt = self._agent(job), await asyncio.to_thread(self._prompt, job)
-        workspace = self._workspaces.open(job.session.id, _source(job.session))
-        folder = None
-        if not isinstance(agent, Scripted):
-            folder = await asyncio.to_thread(workspace.checkout, tree=job.session.tree, slot=job.folder)
+        folder = None if isinstance(agent, Scripted) else await asyncio.to_thread(self._checkout, job)
         reply = await agent.ask(self._turn(job, prompt, folder))
-        return await asyncio.to_thread(self._keep, job, prompt, reply, workspace, folder)
+        return await asyncio.to_thread(self._keep, job, prompt, reply, folder)
 
     def _agent(self, job: Job) -> Agent:
         if job.session.scenario is not None:
@@ -162,7 +159,14 @@ class Bench:
             expects=request.expects,
         )
 
-    def _keep(self, job: Job, prompt: str, reply: Reply, workspace: Workspace, folder: Path | None) -> Command:
+    def _workspace(self, job: Job) -> Workspace:
+        """Blocks: the first time it copies the person's repository."""
+        return self._workspaces.open(job.session.home or job.session.id, _source(job.session))
+
+    def _checkout(self, job: Job) -> Path:
+        return self._workspace(job).checkout(tree=job.session.tree, slot=job.folder)
+
+    def _keep(self, job: Job, prompt: str, reply: Reply, folder: Path | None) -> Command:
         """Write the files an agent handed over, record the state of the folder, and answer."""
         files: tuple[str, ...] = ()
         tree, patch = None, None
@@ -170,8 +174,9 @@ class Bench:
         if job.request.access == "write" and reply.failure is None:
             contents = {**_contents(job, reply.text), **reply.files}
             if contents and folder is None:
-                folder = workspace.checkout(tree=job.session.tree, slot=job.folder)
+                folder = self._checkout(job)
             if folder is not None:
+                workspace = self._workspace(job)
                 workspace.write_files(folder, contents)
                 before = job.session.tree or workspace.base()
                 tree = workspace.snapshot(folder, message=f"{job.request.agent}: {job.request.turn_id}", parent=before)
@@ -196,7 +201,7 @@ class Bench:
 
     def merge(self, job: Job, command: RecordReply, session: Session) -> RecordReply:
         """The answer on top of what others have recorded meanwhile; a failure where both changed the same lines."""
-        workspace = self._workspaces.open(job.session.id, _source(job.session))
+        workspace = self._workspace(job)
         theirs = session.tree or workspace.base()
         assert command.tree is not None, "only changes can be overtaken"
         try:
@@ -219,8 +224,7 @@ class Bench:
     async def _validate(self, job: Job) -> Command:
         assert isinstance(job.session, Delivery), "only deliveries validate"
         started = time.monotonic()
-        workspace = self._workspaces.open(job.session.id, _source(job.session))
-        folder = await asyncio.to_thread(workspace.checkout, tree=job.session.tree, slot=job.folder)
+        folder = await asyncio.to_thread(self._checkout, job)
         runs: list[CommandRun] = []
         outputs: list[processes.Finished] = []
         for step in job.session.steps:
@@ -261,7 +265,7 @@ class Bench:
 
     def _publish(self, job: Job) -> Command:
         """The work as a patch and, in the person's repository, a branch; their checkout stays as it is."""
-        workspace = self._workspaces.open(job.session.id, _source(job.session))
+        workspace = self._workspace(job)
         base = workspace.base()
         commit = job.session.tree or base
         blobs: list[Blob] = []

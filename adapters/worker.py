@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from adapters import processes
 from adapters.alive import Presence
 from adapters.store import Fenced, Lease, SqliteStore, StoreError
 from adapters.team import Team
@@ -78,6 +79,7 @@ class Worker:
     async def run(self) -> None:
         """Until `stop`: take up what a dead worker left, then whatever waits. Afterwards nothing of ours is left."""
         self._loop = asyncio.get_running_loop()
+        processes.own(self.name)
         while not self._stopping:
             self._woken.clear()
             try:
@@ -157,10 +159,14 @@ class Worker:
         return self._store.turns.claim(self.name, now=now, lease_ms=round(self._settings.lease * 1000))
 
     def _bury(self) -> None:
-        """Take at once what a worker held that is no longer alive on this machine (its own earlier life, say)."""
-        for worker in self._store.turns.workers():
-            if worker != self.name and self._presence.gone(worker):
+        """Take at once what a worker held that is no longer alive on this machine (its own earlier life, say), but
+        not before everything that it had started is ended, too."""
+        for worker in {*self._store.turns.workers(), *self._presence.others()} - {self.name}:
+            if self._presence.gone(worker):
+                if ended := processes.end_orphans(worker):
+                    log.warning("ended %d processes that %s had left behind", ended, worker)
                 self._store.turns.release(worker)
+                self._presence.forget(worker)
 
     async def _expire(self) -> None:
         """Deadlines hold whether the turn waits, runs, or the service was down when they passed."""

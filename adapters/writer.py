@@ -224,13 +224,12 @@ class Writer:
     @staticmethod
     def _decide(work: _Work, scene: Scene) -> None:
         order, outcome = work.order, scene.play(work.order)
-        session = outcome.sessions[order.session_id]
         work.sessions = outcome.sessions
-        receipt = _receipt(order, session, session.updated_at) if order.key else None
+        receipt = _receipt(order, outcome.sessions) if order.key else None
         work.write = Write(outcome.entries, tuple(outcome.blobs.values()), receipt)
 
     def load(self, session_id: str, *, upto: int | None = None, known: Session | None = None) -> Session | None:
-        """A session as the log has it (as it stood after its event `upto`, if given), read from behind what is known."""
+        """A session as the log has it (or as it stood after its event `upto`), read from behind what is known."""
         history = self.store.history(session_id, after=known.version if known else 0, upto=upto)
         if not history:
             return known
@@ -247,9 +246,9 @@ class Writer:
             self._cache.move_to_end(session_id)
         while len(self._cache) > CACHED:
             self._cache.popitem(last=False)
-        session = work.sessions[work.order.session_id]
         position = recorded[-1].position
-        body = _body(session, position)
+        body = _body(work.order, work.sessions, position)
+        session = _told_of(work.order, work.sessions)
         work.future.set_result(Answer(work.order.status, body, session.id, session.version, position))
 
 
@@ -278,16 +277,24 @@ def _same(first: str, second: str) -> None:
         raise KeyReused("This Idempotency-Key came with another request before.")
 
 
-def _body(session: Session, position: int) -> bytes:
+def _told_of(order: Order, sessions: Mapping[str, Session]) -> Session:
+    """The session that the answer tells of: the one that was addressed, or that it turned to."""
+    session = sessions[order.session_id]
+    return sessions.get(str(session.receipt().get("sessionId")), session)
+
+
+def _body(order: Order, sessions: Mapping[str, Session], position: int) -> bytes:
     """The answer to every command (contract §2)."""
-    answer = {"sessionId": session.id, "kind": session.kind, "version": session.version, "position": position}
-    return orjson.dumps({name: value for name, value in (answer | session.receipt()).items() if value is not None})
+    session, told = sessions[order.session_id], _told_of(order, sessions)
+    answer = {"sessionId": told.id, "kind": told.kind, "version": told.version, "position": position}
+    more = session.receipt() if told is session else session.receipt() | {"version": told.version}
+    return orjson.dumps({name: value for name, value in (answer | more).items() if value is not None})
 
 
-def _receipt(order: Order, session: Session, at: int) -> Callable[[int], Receipt]:
-    key = order.key
+def _receipt(order: Order, sessions: Mapping[str, Session]) -> Callable[[int], Receipt]:
+    key, at = order.key, sessions[order.session_id].updated_at
     assert key is not None, "only a command with a key leaves a receipt"
-    return lambda position: Receipt(key, order.fingerprint, order.status, _body(session, position), at)
+    return lambda position: Receipt(key, order.fingerprint, order.status, _body(order, sessions, position), at)
 
 
 def _refusal(order: Order, error: HansardError, at: int) -> Callable[[int], Receipt]:

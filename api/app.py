@@ -40,6 +40,7 @@ VIEWS = (
     ("/api/sessions/{id}/artifacts", views.list_artifacts),
     ("/api/sessions/{id}/artifacts/{artifact}", views.show_artifact),
     ("/api/events", views.list_log),
+    ("/api/message", views.show_channel),
     ("/healthz", health.alive),
     ("/readyz", health.ready),
     ("/metrics", health.metrics),

@@ -8,6 +8,10 @@ from pydantic.alias_generators import to_camel
 Words = Annotated[str, Field(min_length=1, max_length=65_536, pattern=r"\S")]
 Short = Annotated[str, Field(max_length=200)]
 Reason = Annotated[str, Field(max_length=2_000)]
+DecisionSeconds = Annotated[
+    Annotated[StrictInt, Field(ge=1, le=31_536_000)] | None,
+    Field(description="how long the decision may wait; then it expires as `decisionDefault`, or without an effect"),
+]
 
 
 def _once(labels: list[str]) -> list[str]:
@@ -65,6 +69,8 @@ class WishBody(Body):
     strategy: Short | None = None
     max_rounds: Annotated[StrictInt, Field(ge=1, le=20)] | None = None
     profile: Short | dict[str, Any] = "seed"
+    decision_seconds: DecisionSeconds = None
+    decision_default: Literal["apply_fix", "skip", "revise", "accept"] | None = None
 
 
 class EmployeeBody(Body):
@@ -97,9 +103,7 @@ class Discussed(Start):
     strategy: Short | None = None
     max_rounds: Annotated[StrictInt, Field(ge=1, le=20)] | None = None
     profile: Short | dict[str, Any] = Field(default="seed", description="seed, shipped-v3, mysti, or thresholds")
-    decision_seconds: Annotated[StrictInt, Field(ge=1, le=31_536_000)] | None = Field(
-        default=None, description="how long the decision may wait; then it expires as `decisionDefault`"
-    )
+    decision_seconds: DecisionSeconds = None
     decision_default: Literal["apply_fix", "skip", "revise", "accept"] | None = None
 
 
@@ -123,7 +127,7 @@ class Decision(Body):
     decision: Literal["apply_fix", "skip", "revise", "accept"]
     rationale: Reason = ""
     version: Annotated[StrictInt, Field(ge=1)] | None = Field(
-        default=None, description="the version that the decision answers; refused when there is a newer one"
+        default=None, description="the version of the review or debate that is answered; refused when there is a newer"
     )
 
 

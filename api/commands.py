@@ -26,7 +26,7 @@ from api.bodies import (
 from api.intake import answer_headers, idempotency_key, if_match, raw_body, read, read_object, system
 from api.problems import Problem
 from domain.base import Command, Invalid, Refused, Stale, Unknown
-from domain.channel import Channel, ReceiveMessage, channel_id
+from domain.channel import ContinueLatest, ReceiveMessage, ResetLatest, channel_id
 from domain.delivery.commands import ExtendBudget
 from domain.discussion.commands import Decide, StartDiscussion
 from domain.discussion.state import Discussion
@@ -36,7 +36,6 @@ from domain.orchestration.commands import (
     ResetOrchestration,
     StartOrchestration,
 )
-from domain.orchestration.decide import NOTHING_TO_CONTINUE
 from domain.record import kind_of
 from domain.sessions import KINDS, available
 from domain.strict import JSON
@@ -87,18 +86,24 @@ async def cancel_session(request: Request) -> Response:
     """POST /api/sessions/{id}/cancel"""
     raw = await raw_body(request)
     body = read(Cancel, read_object(raw))
-    session_id = request.path_params["id"]
-    kind = KINDS.get(kind_of(session_id))
-    if kind is None:
+    session_id = _addressed(request)
+    cancel = KINDS[kind_of(session_id)].cancel(body.reason)
+    return respond(await carry_out(request, raw, session_id, cancel))
+
+
+def _addressed(request: Request) -> str:
+    """The session of the path. Raises Unknown for what is none: the stream of a channel is nobody's to command."""
+    session_id: str = request.path_params["id"]
+    if kind_of(session_id) not in KINDS:
         raise Unknown(f"There is no session {session_id!r}.")
-    return respond(await carry_out(request, raw, session_id, kind.cancel(body.reason)))
+    return session_id
 
 
 async def extend_budget(request: Request) -> Response:
     """POST /api/sessions/{id}/budget"""
     raw = await raw_body(request)
     body = read(Extend, read_object(raw))
-    session_id = request.path_params["id"]
+    session_id = _addressed(request)
     rounds = kind_of(session_id) == "orchestration"
     amounts = body.model_dump(exclude={"reason"}, exclude_none=True)
     fitting = {name: amount for name, amount in amounts.items() if (name == "add_rounds") == rounds}
@@ -113,21 +118,21 @@ async def continue_session(request: Request) -> Response:
     """POST /api/sessions/{id}/continue"""
     raw = await raw_body(request)
     read(Empty, read_object(raw))
-    return respond(await carry_out(request, raw, request.path_params["id"], ContinueOrchestration()))
+    return respond(await carry_out(request, raw, _addressed(request), ContinueOrchestration()))
 
 
 async def reset_session(request: Request) -> Response:
     """POST /api/sessions/{id}/reset"""
     raw = await raw_body(request)
     body = read(Cancel, read_object(raw))
-    return respond(await carry_out(request, raw, request.path_params["id"], ResetOrchestration(reason=body.reason)))
+    return respond(await carry_out(request, raw, _addressed(request), ResetOrchestration(reason=body.reason)))
 
 
 async def decide(request: Request) -> Response:
     """POST /api/sessions/{id}/decision: of the review or debate itself, or of the one that its parent waits for"""
     raw = await raw_body(request)
     body = read(Decision, read_object(raw))
-    session_id = await asyncio.to_thread(_waiting, request, request.path_params["id"])
+    session_id = await asyncio.to_thread(_waiting, request, _addressed(request))
     actor: str = request.state.actor
     command = Decide(choice=body.decision, rationale=body.rationale, actor=actor, version=body.version)
     return respond(await carry_out(request, raw, session_id, command))
@@ -159,30 +164,26 @@ async def receive_message(request: Request) -> Response:
     if not body.prompt.strip():
         raise Problem(400, "The message is empty.", action="rejected", reason="empty")
     opening, blobs = starting.orchestration(body, system(request).team)
-    command = ReceiveMessage(session_id=starting.new_id("orchestration"), opening=opening, blobs=blobs)
+    session_id, sender = starting.new_id("orchestration"), request.state.actor
+    command = ReceiveMessage(session_id=session_id, opening=opening, sender=sender, blobs=blobs)
     return respond(await carry_out(request, raw, channel_id(body.origin), command, starts=True), tagged=False)
 
 
 async def continue_latest(request: Request) -> Response:
     """POST /api/orchestrate/continue: the latest orchestration of the origin goes on"""
-    return await _on_latest(request, lambda _: ContinueOrchestration(), NOTHING_TO_CONTINUE)
+    return await _on_latest(request, lambda _: ContinueLatest())
 
 
 async def reset_latest(request: Request) -> Response:
     """POST /api/orchestrate/reset: the latest orchestration of the origin is ended"""
-    sentence = "리셋할 worklog가 없습니다. (There is nothing to reset.)"
-    return await _on_latest(request, lambda reason: ResetOrchestration(reason=reason), sentence)
+    return await _on_latest(request, lambda reason: ResetLatest(reason=reason))
 
 
-async def _on_latest(request: Request, command: Callable[[str], Command], nothing: str) -> Response:
+async def _on_latest(request: Request, command: Callable[[str], Command]) -> Response:
     raw = await raw_body(request)
     body = read(Origin, read_object(raw))
-    channel = system(request).sessions.get(channel_id(body.origin))
-    if not isinstance(channel, Channel) or channel.latest is None:
-        raise Refused(nothing)
-    answer = await carry_out(request, raw, channel.latest, command(body.reason))
-    found = replace(answer, body=orjson.dumps({"ok": True, **orjson.loads(answer.body)}))
-    return respond(found)
+    answer = await carry_out(request, raw, channel_id(body.origin), command(body.reason), starts=True)
+    return respond(replace(answer, body=orjson.dumps({"ok": True, **orjson.loads(answer.body)})))
 
 
 async def carry_out(

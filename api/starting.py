@@ -3,20 +3,21 @@
 import secrets
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Literal
 
 import orjson
 
 from adapters.agents.scripted import Scenario
 from adapters.team import Team
 from adapters.workspace import WorkspaceError, confine
-from api.bodies import Conversation, DebateStart, DeliveryStart, ReviewStart, Start, WishBody
+from api.bodies import Conversation, DebateStart, DeliveryStart, Discussed, ReviewStart, Start, WishBody
 from api.settings import Settings
 from domain.base import Blob, Invalid, Text
 from domain.budget import DEFAULT_MINUTES, Limits, effective_iterations
 from domain.convergence import named
 from domain.delivery.commands import StartDelivery
 from domain.delivery.decide import ROLES
-from domain.discussion.strategies import CHOICES, ROUNDS, strategy_of
+from domain.discussion.strategies import CHOICES, strategy_of
 from domain.discussion.topic import Topic, Wish
 from domain.orchestration.events import Employee, Opening
 from domain.validation import DEFAULT_COMMANDS, Step, commands
@@ -52,8 +53,8 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings) -> StartDelive
         workspace=str(workspace) if workspace else None,
         repository=workspace is not None and _in_repository(workspace),
         scenario=scenario,
-        crew={} if scenario else _crew(team, (*ROLES.values(), *TALKERS)),
-        review=_wish(body.review, "review", team.settings.agent_strategy, "/review"),
+        crew={} if scenario else _everybody(team, *ROLES.values()),
+        review=_wish(body.review, "review", team, "/review"),
         blobs=blobs,
     )
 
@@ -75,9 +76,9 @@ def orchestration(body: Conversation, team: Team) -> tuple[Opening, tuple[Blob, 
         workspace=str(workspace) if workspace else None,
         repository=workspace is not None and _in_repository(workspace),
         scenario=scenario,
-        crew={} if scenario else _crew(team, ("planner", "judge", "assistant", *TALKERS)),
-        plan_review=_wish(body.plan_review, "debate", team.settings.plan_strategy, "/planReview"),
-        work_review=_wish(body.work_review, "review", team.settings.agent_strategy, "/workReview"),
+        crew={} if scenario else _everybody(team, "planner", "judge", "assistant"),
+        plan_review=_wish(body.plan_review, "debate", team, "/planReview"),
+        work_review=_wish(body.work_review, "review", team, "/workReview"),
     )
     return opening, blobs
 
@@ -87,43 +88,54 @@ TALKERS = ("reviewer", "coder", "critic", "planner", "synthesizer")
 
 def discussion(body: ReviewStart | DebateStart, team: Team) -> tuple[Topic, tuple[Blob, ...]]:
     """What is discussed. Raises Invalid with a pointer for each field that does not hold."""
-    default = team.settings.agent_strategy if body.kind == "review" else team.settings.plan_strategy
-    strategy = strategy_of(body.kind, body.strategy or default)
+    wish = _wished(body, body.kind, team)
     workspace = _workspace(body)
     scenario, blobs = _scenario(body)
     subject, more = Text.of(body.subject if isinstance(body, ReviewStart) else body.plan)
-    expires_as = body.decision_default
-    if expires_as is not None and expires_as not in CHOICES[body.kind]:
-        raise Invalid({"/decisionDefault": f"should be one of {', '.join(CHOICES[body.kind])}"})
     topic = Topic(
         subject=subject,
-        strategy=strategy.name,
-        max_rounds=max(strategy.minimum, body.max_rounds or ROUNDS[body.kind]),
-        profile=named(body.profile),
+        strategy=wish.strategy,
+        max_rounds=wish.max_rounds,
+        profile=wish.profile,
         title=body.title,
         origin=body.origin,
         labels=tuple(body.labels),
         workspace=str(workspace) if workspace else None,
         repository=workspace is not None and _in_repository(workspace),
         scenario=scenario,
-        crew={} if scenario else _crew(team, TALKERS),
-        expires_ms=body.decision_seconds * 1000 if body.decision_seconds else None,
-        expires_as=expires_as,
+        crew={} if scenario else _everybody(team),
+        expires_ms=wish.expires_ms,
+        expires_as=wish.expires_as,
     )
     return topic, (*blobs, *more)
 
 
-def _wish(body: WishBody | None, kind: str, default: str, pointer: str) -> Wish | None:
+def _wish(body: WishBody | None, kind: Literal["review", "debate"], team: Team, pointer: str) -> Wish | None:
     """How something is to be discussed; None where it is not."""
     if body is None or not body.enabled:
         return None
-    strategy = strategy_of(kind, body.strategy or default, pointer=f"{pointer}/strategy")
     try:
-        profile = named(body.profile)
+        return _wished(body, kind, team)
     except Invalid as error:
         raise Invalid({pointer + at: detail for at, detail in error.errors.items()}) from None
-    rounds = max(strategy.minimum, body.max_rounds or ROUNDS[kind])
-    return Wish(strategy=strategy.name, max_rounds=rounds, profile=profile)
+
+
+def _wished(body: WishBody | Discussed, kind: Literal["review", "debate"], team: Team) -> Wish:
+    """What is asked for, else what the team has settled (S2 phase 6), never below the strategy's minimum (K-28)."""
+    default, limit = team.settings.of(kind)
+    strategy = strategy_of(kind, default if body.strategy is None else body.strategy)
+    expires_as = body.decision_default
+    if expires_as is not None and expires_as not in CHOICES[kind]:
+        raise Invalid({"/decisionDefault": f"should be one of {', '.join(CHOICES[kind])}"})
+    if expires_as is not None and body.decision_seconds is None:
+        raise Invalid({"/decisionDefault": "means something only with decisionSeconds"})
+    return Wish(
+        strategy=strategy.name,
+        max_rounds=max(strategy.minimum, body.max_rounds or limit),
+        profile=named(body.profile),
+        expires_ms=None if body.decision_seconds is None else body.decision_seconds * 1000,
+        expires_as=expires_as,
+    )
 
 
 def _employees(body: Conversation, team: Team) -> tuple[Employee, ...]:
@@ -144,6 +156,12 @@ def _crew(team: Team, roles: Iterable[str]) -> dict[str, str]:
     """Who takes which role: the team's own names, recorded with the session."""
     members = {role: team.agent_for(role) for role in roles}
     return {role: member.name for role, member in members.items() if member is not None}
+
+
+def _everybody(team: Team, *roles: str) -> dict[str, str]:
+    """Who has these roles, and who reviews and debates: the first agent where nobody does (S2: the main model)."""
+    talkers = [role for role in TALKERS if role not in roles]
+    return dict.fromkeys(talkers, team.agents[0].name) | _crew(team, (*talkers, *roles))
 
 
 def _steps(body: DeliveryStart, workspace: Path | None) -> tuple[Step, ...]:

@@ -12,10 +12,11 @@ from api.intake import MOST, answer_headers, has_it_already, limit, number, only
 from api.problems import Problem
 from api.stream import stream_log, stream_session, wants_stream
 from domain.base import Text, Unknown
+from domain.channel import Channel, channel_id
 from domain.record import kind_of
 from domain.session import Session
 from domain.sessions import KINDS, TOPICS, available
-from projections import artifacts, budget, overview, worklog
+from projections import artifacts, budget, channel, overview, worklog
 from projections.session import view
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -158,6 +159,14 @@ def _whole(request: Request, text: Text) -> str:
     if text.digest is None:
         return text.head
     return system(request).store.text(text.digest) or text.head
+
+
+@door("origin")
+async def show_channel(request: Request) -> Response:
+    """GET /api/message: what an origin is busy with, and the messages that wait"""
+    origin = request.query_params.get("origin", "")
+    found = system(request).sessions.get(channel_id(origin))
+    return answer(channel.view(origin, found if isinstance(found, Channel) else None))
 
 
 def _session(request: Request) -> Session:

@@ -43,6 +43,12 @@ class Text(Value):
         head = encoded[:INLINE_BYTES].decode(errors="ignore")
         return cls(head=head, length=len(encoded), digest=digest), (Blob(digest=digest, content=content),)
 
+    def shown(self) -> str:
+        """The words, where they are quoted within others: of longer ones the head, and how much there is."""
+        if self.digest is None:
+            return self.head
+        return f"{self.head}\n[… cut here: {len(self.head.encode())} of {self.length} bytes]"
+
 
 Count = Annotated[int, Field(ge=0, le=2**53 - 1)]
 

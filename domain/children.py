@@ -2,7 +2,10 @@
 
 from typing import Any, ClassVar
 
+from pydantic import Field
+
 from domain.base import Command, DomainEvent, Text, Value
+from domain.budget import Spent
 from domain.discussion.topic import Topic
 
 
@@ -39,6 +42,8 @@ class ChildClosed(DomainEvent):
     synthesis: Text
     feedback: dict[str, Any]
     rounds: int
+    waited: int = Field(default=0, description="milliseconds for which a person was waited for")
+    spent: Spent = Field(default=Spent(), description="what its turns cost")
 
 
 EVENTS: tuple[type[DomainEvent], ...] = (ChildRequested, ChildClosed)
@@ -53,6 +58,8 @@ class CloseChild(Command):
     synthesis: Text
     feedback: dict[str, Any]
     rounds: int
+    waited: int = 0
+    spent: Spent = Spent()
 
 
 def child_id(parent_id: str, kind: str, number: int) -> str:
@@ -61,12 +68,14 @@ def child_id(parent_id: str, kind: str, number: int) -> str:
 
 
 def fix_feedback(feedback: dict[str, Any], synthesis: Text) -> str:
-    """What the fixing agent is told (behaviour §2.4)."""
-    lines = [f"[Review NEEDS_FIX] {feedback.get('summary', '')}".rstrip()]
-    lines += [_issue(issue) for issue in feedback.get("issues") or ()]
-    if synthesis.length:
-        lines += ["", f"[Synthesis]: {synthesis.head}"]
-    return "\n".join(lines)
+    """The result of a step that has to be fixed (behaviour §2.4)."""
+    return fix_issues(feedback) + (f"\n\n[Synthesis]: {synthesis.head}" if synthesis.length else "")
+
+
+def fix_issues(feedback: dict[str, Any]) -> str:
+    """What has to be mended: the summary and a line for each issue."""
+    summary = f"[Review NEEDS_FIX] {feedback.get('summary', '')}".rstrip()
+    return "\n".join([summary, *(_issue(issue) for issue in feedback.get("issues") or ())])
 
 
 def _issue(issue: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ The writer carries these out in the transaction of the event itself: all of it i
 from typing import NamedTuple
 
 from domain.base import Command, DomainEvent
-from domain.channel import ContinueWanted, MessageStarted, NoteSession, ResetWanted, channel_id
+from domain.channel import ContinueWanted, MessageStarted, NoteSession, ResetWanted, SessionNoted, channel_id
 from domain.children import ChildRequested, CloseChild
 from domain.delivery import events as delivery
 from domain.discussion.commands import CancelDiscussion, StartDiscussion
@@ -21,25 +21,32 @@ from domain.orchestration.commands import (
 
 
 class Reaction(NamedTuple):
-    """A command for a session; `starts` when the session begins with it."""
+    """A command for a session; `starts` when the session begins with it.
+
+    `actor`: on whose behalf, where that is not whoever did what it follows from.
+    """
 
     session_id: str
     command: Command
     starts: bool = False
+    actor: str = ""
 
 
 def react(session_id: str, event: DomainEvent) -> tuple[Reaction, ...]:
     """The commands that an event of this session leads to, in order."""
     match event:
         case MessageStarted():
-            clearing = (Reaction(event.clears, ClearAgentSessions()),) if event.clears else ()
-            return (*clearing, Reaction(event.session_id, StartOrchestration(opening=event.opening), starts=True))
+            command = StartOrchestration(opening=event.opening)
+            return (Reaction(event.session_id, command, starts=True, actor=event.sender),)
+        case SessionNoted():
+            return tuple(Reaction(name, ClearAgentSessions()) for name in event.clears)
         case ContinueWanted():
             return (Reaction(event.session_id, ContinueOrchestration()),)
         case ResetWanted():
-            return (Reaction(event.session_id, ResetOrchestration(reason=event.message)),)
+            return (Reaction(event.session_id, ResetOrchestration(reason=event.reason)),)
         case orchestration.SessionStarted():
-            return (_note(session_id, event.opening.origin, "active", claims=bool(event.opening.origin)),)
+            origin = event.opening.origin
+            return (_note(session_id, origin, "active", claims=bool(origin), opens=True),)
         case orchestration.Continued():
             return (_note(session_id, event.origin, "active", claims=bool(event.origin)),)
         case orchestration.OrchestrateDone():
@@ -65,12 +72,14 @@ def _close(child_id: str, event: Decided | Expired | Cancelled, *, by: str) -> R
         synthesis=event.synthesis,
         feedback=event.feedback,
         rounds=event.round,
+        waited=event.waited,
+        spent=event.spent,
     )
     return Reaction(event.parent.session_id, command)
 
 
-def _note(session_id: str, origin: str, status: str, *, claims: bool = False) -> Reaction:
-    command = NoteSession(session_id=session_id, origin=origin, status=status, claims=claims)
+def _note(session_id: str, origin: str, status: str, *, claims: bool = False, opens: bool = False) -> Reaction:
+    command = NoteSession(session_id=session_id, origin=origin, status=status, claims=claims, opens=opens)
     return Reaction(channel_id(origin), command, starts=True)
 
 

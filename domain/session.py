@@ -19,6 +19,9 @@ from domain.turns import (
     Work,
 )
 
+CHILDREN = 1_000
+"""The folders of a session's own agents come before those of the discussions about it."""
+
 
 class Moved(Refused):
     """The workspace has moved on while this turn ran; its changes have to be merged first, then recorded."""
@@ -42,7 +45,10 @@ class Outstanding(Value):
 
 
 class Session(Value):
-    """The state that the rules of any kind need. Instants are milliseconds; `state` is a state of the kind's chart."""
+    """The state that the rules of any kind need. Instants are milliseconds; `state` is a state of the kind's chart.
+
+    `home` is the session whose workspace this one looks at, where that is not its own.
+    """
 
     id: str
     kind: str
@@ -55,6 +61,7 @@ class Session(Value):
     labels: tuple[str, ...] = ()
     scenario: Text | None = None
     workspace: str | None = None
+    home: str | None = None
     crew: dict[str, str] = {}
     parent: str | None = None
     children: tuple[str, ...] = ()
@@ -187,7 +194,8 @@ def evolve_turn(session: S, event: DomainEvent, at: int) -> S | None:
             opened = session.open_children | {event.child_id: child}
             return session.stamped(at, children=(*session.children, event.child_id), open_children=opened)
         case ChildClosed():
-            return session.stamped(at, open_children=_without(session.open_children, event.child_id))
+            left = _without(session.open_children, event.child_id)
+            return session.stamped(at, open_children=left, spent=_sum(session.spent, event.spent))
         case _:
             return None
 
@@ -199,6 +207,14 @@ def spend(spent: Spent, usage: Usage, *, asked: bool) -> Spent:
         tokens=add(spent.tokens, usage.tokens),
         cost_micros=add(spent.cost_micros, usage.cost_micros),
         unknown=spent.unknown + unknown,
+    )
+
+
+def _sum(spent: Spent, more: Spent) -> Spent:
+    return Spent(
+        tokens=add(spent.tokens, more.tokens),
+        cost_micros=add(spent.cost_micros, more.cost_micros),
+        unknown=spent.unknown + more.unknown,
     )
 
 
@@ -219,7 +235,12 @@ def settle(draft: Draft[S], command: RecordReply) -> bool:
         return False
     draft.record(
         TurnAnswered(
-            agent_session=command.agent_session, files=command.files, tree=command.tree, slot=command.slot, **common
+            agent_session=command.agent_session,
+            files=command.files,
+            patch=command.patch,
+            tree=command.tree,
+            slot=command.slot,
+            **common,
         )
     )
     return True
@@ -232,8 +253,9 @@ def cancel_turns(draft: Draft[S], reason: str) -> None:
 
 
 def request_child(draft: Draft[S], *, kind: str, about: str, subject: str, wish: Wish, max_rounds: int) -> None:
-    """Have something discussed: by the same agents, linked both ways."""
+    """Have something discussed: by the same agents, over the same workspace as it is now, linked both ways."""
     session = draft.session
+    number = len(session.children) + 1
     topic = Topic(
         subject=draft.text(subject),
         strategy=wish.strategy,
@@ -241,11 +263,17 @@ def request_child(draft: Draft[S], *, kind: str, about: str, subject: str, wish:
         profile=wish.profile,
         title=session.title,
         labels=session.labels,
+        workspace=session.workspace,
+        home=session.home or session.id,
+        tree=session.tree,
+        lane=CHILDREN + number,
         scenario=session.scenario,
         crew=session.crew,
         parent=Link(session_id=session.id, about=about),
+        expires_ms=wish.expires_ms,
+        expires_as=wish.expires_as,
     )
-    name = child_id(session.id, kind, len(session.children) + 1)
+    name = child_id(session.id, kind, number)
     draft.record(
         ChildRequested(message=f"A {kind} of {about} begins.", child_id=name, child_kind=kind, about=about, topic=topic)
     )

@@ -65,6 +65,7 @@ class TurnAnswered(Settled):
     prompt: Text = Field(default=Text(), description="what it was asked, word for word")
     agent_session: str | None = Field(default=None, description="the handle by which the conversation can be resumed")
     files: tuple[str, ...] = Field(default=(), description="files that changed in the workspace")
+    patch: Text | None = Field(default=None, description="how they changed")
     tree: str | None = Field(default=None, description="the recorded state of the workspace afterwards")
     slot: int = Field(default=0, description="which of the session's folders was worked in")
 

@@ -1,6 +1,6 @@
 """Every view there is."""
 
-from projections import artifacts, budget, overview, timeline, worklog
+from projections import artifacts, budget, inbox, overview, timeline, worklog
 from projections.ports import Projection
 
 PROJECTIONS: tuple[Projection, ...] = (
@@ -9,4 +9,5 @@ PROJECTIONS: tuple[Projection, ...] = (
     timeline.TIMELINE,
     worklog.WORKLOG,
     artifacts.ARTIFACTS,
+    inbox.INBOX,
 )

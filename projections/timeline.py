@@ -2,13 +2,15 @@
 
 from typing import Any
 
-from domain.base import DomainEvent
 from domain.delivery.events import DeliveryEvent
+from domain.discussion.events import DiscussionEvent
 from domain.instant import iso
+from domain.orchestration.events import OrchestrationEvent
 from domain.record import Recorded
-from domain.turns import Settled, TurnAnswered, TurnCancelled, TurnFailed, TurnRequested
+from domain.turns import Settled, TurnRequested
 from projections.markdown import plain, shortened
 from projections.ports import Database, Projection
+from projections.sentences import HIGHLIGHTED, message
 
 SCHEMA = (
     "CREATE TABLE IF NOT EXISTS timeline (session_id TEXT NOT NULL, version BIGINT NOT NULL, position BIGINT NOT NULL,"
@@ -18,25 +20,6 @@ SCHEMA = (
 )
 LONGEST_MESSAGE = 2_000
 DEFAULT_LIMIT, MOST = 500, 1_000
-
-HIGHLIGHTED = frozenset(
-    {
-        "review_blocking_detected",
-        "review_approved",
-        "budget_exhausted",
-        "budget_extended",
-        "phase_failed",
-        "decided",
-        "session_finished",
-    }
-)
-"""The last parts of the topics that a reader should not miss (S4 §8, behaviour §3.5)."""
-
-_REQUESTED = {
-    "ask": "{agent} is asked ({role}{phase}).",
-    "validate": "The validation commands are to be run.",
-    "package": "The work is to be handed over.",
-}
 
 
 def apply(db: Database, recorded: Recorded) -> None:
@@ -56,16 +39,19 @@ def apply(db: Database, recorded: Recorded) -> None:
             iteration,
             turn_id,
             shortened(plain(message(event)), LONGEST_MESSAGE),
-            int(event.TOPIC.rpartition(".")[2] in HIGHLIGHTED),
+            int(event.TOPIC in HIGHLIGHTED),
         ),
     )
 
 
 def _place(db: Database, recorded: Recorded) -> tuple[str, str | None, int | None, str | None]:
-    """Role, phase, iteration and turn; the end of a turn belongs where the turn was requested."""
+    """Role, phase, iteration or round, and turn; the end of a turn belongs where the turn was requested."""
     match recorded.event:
         case DeliveryEvent() as event:
             return event.role, event.phase, event.iteration or None, None
+        case OrchestrationEvent() | DiscussionEvent() as event:
+            phase = getattr(event, "phase", None)  # only what is about an agent's phase has one
+            return event.role, None if phase is None else str(phase), event.round or None, None
         case TurnRequested() as event:
             return event.role, event.phase, event.iteration or event.round, event.turn_id
         case Settled() as event:
@@ -79,27 +65,7 @@ def _place(db: Database, recorded: Recorded) -> tuple[str, str | None, int | Non
             return "supervisor", None, None, None
 
 
-def message(event: DomainEvent) -> str:
-    """The event as a sentence."""
-    match event:
-        case TurnRequested():
-            phase = f", {event.phase}" if event.phase else ""
-            return _REQUESTED[event.work].format(agent=event.agent, role=event.role, phase=phase)
-        case TurnAnswered():
-            return f"{event.agent} {'answered' if event.prompt.length else 'finished'} after {event.seconds:.1f} s."
-        case TurnFailed():
-            detail = f": {event.failure.detail}" if event.failure.detail else "."
-            return f"{event.agent} failed after {event.seconds:.1f} s ({event.failure.code}){detail}"
-        case TurnCancelled():
-            return f"The turn of {event.agent} was called off ({event.reason})."
-        case DeliveryEvent(message=words) if words:
-            return words
-        case _:
-            words = event.TOPIC.rpartition(".")[2].replace("_", " ")
-            return f"{words.capitalize()}."
-
-
-TIMELINE = Projection(name="timeline", tables=("timeline",), schema=SCHEMA, apply=apply)
+TIMELINE = Projection(name="timeline", tables=("timeline",), schema=SCHEMA, apply=apply, version=2)
 
 
 def page(db: Database, session_id: str, *, after: int = 0, limit: int = DEFAULT_LIMIT) -> dict[str, Any]:

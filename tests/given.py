@@ -14,6 +14,9 @@ from domain.base import Command, DomainEvent, Refused, Text, Usage
 from domain.budget import Limits
 from domain.delivery.commands import ExtendBudget, RecordPackage, RecordValidation, StartDelivery
 from domain.delivery.state import Delivery
+from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration, StartOrchestration
+from domain.orchestration.events import Employee, Opening
+from domain.orchestration.state import Orchestration
 from domain.session import Moment, Outstanding, Session
 from domain.sessions import Decision, carry_out, fold
 from domain.turns import Failure, FailureCode, RecordReply, TurnRequested
@@ -90,6 +93,33 @@ class Story:
     def events(self) -> list[DomainEvent]:
         return [event for event, _ in self.history]
 
+    @property
+    def turn(self) -> Outstanding:
+        """The one turn that is waited for."""
+        assert self.now is not None, "the story has begun"
+        [turn] = self.now.outstanding.values()
+        return turn
+
+    @property
+    def request(self) -> TurnRequested:
+        """The newest turn request."""
+        return next(event for event in reversed(self.events) if isinstance(event, TurnRequested))
+
+    def told(self, place: str) -> str:
+        """What the newest turn request says in a place of its prompt, in full."""
+        return self.whole(self.request.context[place])
+
+    def whole(self, text: Text) -> str:
+        return text.head if text.digest is None else self.blobs[text.digest]
+
+    def answer(self, words: str = "ok", *, after: int = 0, **fields: Any) -> list[DomainEvent]:
+        return self.when(self.reply(words, **fields), after=after)
+
+    def reply(self, words: str = "ok", *, turn_id: str | None = None, **fields: Any) -> RecordReply:
+        text, blobs = Text.of(words)
+        given: dict[str, Any] = {"attempt": 1, "prompt": Text.of("You are asked.")[0], "usage": Usage()}
+        return RecordReply(turn_id=turn_id or self.turn.turn_id, reply=text, blobs=blobs, **(given | fields))
+
     def _tell(self, decision: Decision) -> None:
         self.history += [(event, Moment(self.id, self.at)) for event in decision.events]
         self.blobs |= {blob.digest: blob.content for blob in decision.blobs}
@@ -110,31 +140,8 @@ class DeliveryStory(Story):
         assert isinstance(self.now, Delivery)
         return self.now
 
-    @property
-    def turn(self) -> Outstanding:
-        [turn] = self.delivery.outstanding.values()
-        return turn
-
-    @property
-    def request(self) -> TurnRequested:
-        """The newest turn request."""
-        return next(event for event in reversed(self.events) if isinstance(event, TurnRequested))
-
-    def told(self, place: str) -> str:
-        """What the newest turn request says in a place of its prompt, in full."""
-        text = self.request.context[place]
-        return text.head if text.digest is None else self.blobs[text.digest]
-
     def phases(self) -> dict[str, str]:
         return {str(phase): status for phase, status in self.delivery.phases.items()}
-
-    def answer(self, words: str = "ok", *, after: int = 0, **fields: Any) -> list[DomainEvent]:
-        return self.when(self.reply(words, **fields), after=after)
-
-    def reply(self, words: str = "ok", *, turn_id: str | None = None, **fields: Any) -> RecordReply:
-        text, blobs = Text.of(words)
-        given: dict[str, Any] = {"attempt": 1, "prompt": Text.of("You are asked.")[0], "usage": Usage()}
-        return RecordReply(turn_id=turn_id or self.turn.turn_id, reply=text, blobs=blobs, **(given | fields))
 
     def fail(self, code: FailureCode = "crash", detail: str = "", *, after: int = 0) -> list[DomainEvent]:
         """The turn that is waited for fails, whatever its work is."""
@@ -190,3 +197,85 @@ class DeliveryStory(Story):
 
 def extension(**amounts: int) -> ExtendBudget:
     return ExtendBudget(reason="worth it", **amounts)
+
+
+# -- orchestrations ------------------------------------------------------------------------------------------------
+
+TEAM = ("Frontend", "Backend", "Data", "Docs")
+
+
+def subtask(agent: str, start_phase: int = 3, end_phase: int = 3, **fields: Any) -> dict[str, Any]:
+    """One entry of a plan: by default one phase, in the role of that name."""
+    given = {"agent": agent, "role": agent.lower(), "task": f"{agent}'s task", "start_phase": start_phase}
+    return given | {"end_phase": end_phase} | fields
+
+
+def plan(*subtasks: dict[str, Any]) -> str:
+    return json.dumps({"subtasks": subtasks}, ensure_ascii=False)
+
+
+def verdicts(*, all_done: object = False, words: str = "", **passed: object) -> str:
+    """A judge's answer: agents by their names, and whether they pass."""
+    given = [{"agent": agent, "pass": ok, "feedback": f"{agent}: {ok}"} for agent, ok in passed.items()]
+    return f"{words}\n" + json.dumps({"verdicts": given, "allDone": all_done}, ensure_ascii=False)
+
+
+class OrchestrationStory(Story):
+    """An orchestration of the team above, with the answers of its agents as verbs."""
+
+    def __init__(self, prompt: str = "src/ API 만들어줘", session_id: str = "orchestration-1", **fields: Any) -> None:
+        super().__init__("orchestration", session_id)
+        given = {"employees": tuple(Employee(name=name, role=name.lower()) for name in TEAM)}
+        self.begun = self.when(StartOrchestration(opening=Opening(prompt=prompt, **(given | fields))))
+
+    @property
+    def run(self) -> Orchestration:
+        assert isinstance(self.now, Orchestration)
+        return self.now
+
+    @property
+    def asked(self) -> list[str]:
+        """Whose turns are waited for."""
+        return [turn.agent for turn in self.run.outstanding.values()]
+
+    def requested(self, agent: str) -> TurnRequested:
+        """The newest turn request to an agent."""
+        requests = (event for event in reversed(self.events) if isinstance(event, TurnRequested))
+        return next(request for request in requests if request.agent == agent)
+
+    def works(self, agent: str, words: str = "ok", **fields: Any) -> list[DomainEvent]:
+        """The agent reports."""
+        return self.answer(words, turn_id=self._turn_of(agent), **fields)
+
+    def breaks(self, agent: str, code: FailureCode = "crash", detail: str = "", words: str = "") -> list[DomainEvent]:
+        """The agent's turn fails."""
+        return self.works(agent, words, failure=Failure(code=code, detail=detail))
+
+    def round(self, *, all_done: object = False, words: str = "", **passed: object) -> list[DomainEvent]:
+        """Everybody reports, then the judge says who passes."""
+        while self.run.state == "working":
+            self.works(self.asked[0])
+        return self.answer(verdicts(all_done=all_done, words=words, **passed))
+
+    def planned(self, *subtasks: dict[str, Any]) -> "OrchestrationStory":
+        """Up to the first round."""
+        self.answer(plan(*subtasks))
+        return self
+
+    def resumes(self) -> list[DomainEvent]:
+        return self.when(ContinueOrchestration())
+
+    def resets(self, reason: str = "") -> list[DomainEvent]:
+        return self.when(ResetOrchestration(reason=reason))
+
+    def agent(self, name: str) -> dict[str, Any]:
+        """An agent's record, as it stands in the view."""
+        return next(a.model_dump(by_alias=True, mode="json") for a in self.run.agents if a.agent == name)
+
+    def judged(self, name: str) -> list[tuple[int, int, bool]]:
+        """Round, phase and verdict, one after another."""
+        found = next(agent for agent in self.run.agents if agent.agent == name)
+        return [(verdict.round, verdict.phase, verdict.passed) for verdict in found.history]
+
+    def _turn_of(self, agent: str) -> str:
+        return next(turn.turn_id for turn in self.run.outstanding.values() if turn.agent == agent)

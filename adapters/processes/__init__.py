@@ -35,7 +35,7 @@ async def run(
     grace_seconds: float = 2.0,
     on_output: Callable[[str], None] | None = None,
 ) -> Finished:
-    """Run `argv` in `cwd` with exactly `env`, and our marks; faults are values. `output_bytes` counts both streams.
+    """Run `argv` in `cwd` with exactly `env`, and our mark; faults are values. `output_bytes` counts both streams.
 
     Whatever ends it early is TERM to its group, `grace_seconds`, KILL. On return, and before a cancellation gets any
     further, nothing that it started is alive. An exception of `on_output` stops the run and is raised.

@@ -1,16 +1,15 @@
-"""What a child may know of our environment, and the marks in it by which it is found again."""
+"""What a child may know of our environment, and the mark in it by which it is found again."""
 
 import os
 from collections.abc import Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
-TAG: Final = "HANSARD_PROCESS"
-"""Names the run in the environment of everything it starts, so that a daemon which left the session is found again."""
-OWNER: Final = "HANSARD_OWNER"
-"""Names the worker for whom it runs, so that a later one finds what is left when that worker was killed."""
+_MARK: Final = "HANSARD_PROCESS"
+"""`run@worker`. The run's name is in the environment of everything it starts, so that a daemon which left the session
+is found again; the worker's, so that a later one finds what is left when that worker was killed."""
 
 _CERTIFICATES: Final = {"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"}
 _PASSED_ON: Final = _CERTIFICATES | {"PATH", "LANG", "LANGUAGE", "TERM", "TZ"}
@@ -24,18 +23,30 @@ def own(name: str) -> None:
     _owner.set(name)
 
 
+class Mark(NamedTuple):
+    """The run, and the worker it was made for (empty: none) that a process belongs to."""
+
+    tag: str
+    owner: str
+
+
 def marked(env: Mapping[str, str], *, tag: str) -> dict[str, str]:
-    """The environment with the run's name in it, and the owner's where there is one."""
+    """The environment with the mark of a run in it."""
     owner = _owner.get()
-    return {**env, TAG: tag, **({OWNER: owner} if owner else {})}
+    return {**env, _MARK: f"{tag}@{owner}" if owner else tag}
 
 
-def carries(pid: int, name: str, value: str) -> bool:
-    """Whether that process was started with `name=value` in its environment (Linux)."""
+def mark_of(pid: int) -> Mark | None:
+    """What that process was started with (Linux); None without a mark."""
     try:
-        return f"{name}={value}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:  # gone, or not ours to look into
-        return False
+        return None
+    found = next((entry for entry in entries if entry.startswith(f"{_MARK}=".encode())), None)
+    if found is None:
+        return None
+    tag, _, owner = found.decode(errors="replace").partition("=")[2].partition("@")
+    return Mark(tag, owner)
 
 
 def clean_environment(extra: Mapping[str, str] = _NOTHING, *, home: Path | None = None) -> dict[str, str]:

@@ -5,7 +5,7 @@ import sys
 import time
 from pathlib import Path
 
-from adapters.processes.environment import OWNER, carries
+from adapters.processes.environment import mark_of
 from adapters.processes.sweep import PAUSE, SECONDS, kill, reap
 from adapters.processes.table import Table, above, below, process_table
 
@@ -33,14 +33,23 @@ def _left_by(owner: str, table: Table) -> set[int]:
     """Who carries the owner's mark, who is in a session of theirs, and all their descendants. Never ourselves or our
     ancestors, should an orphan have started us."""
     ours = {os.getpid()} | above(os.getpid(), table)
-    marked = {pid for pid in table if pid not in ours and _is_our_users(pid) and carries(pid, OWNER, owner)}
-    sessions = {session for pid in marked if (session := table[pid].session) in marked or session not in table}
-    roots = marked | {pid for pid, process in table.items() if process.session in sessions - {os.getsid(0), 0}} - ours
+    marked = {pid for pid in table if pid not in ours and _is_owned(pid, owner)}
+    sessions = {table[pid].session for pid in marked} - {os.getsid(0)}
+    theirs = {session for session in sessions if session in marked or not _is_led(session, table)}
+    roots = marked | {pid for pid, process in table.items() if process.session in theirs and pid not in ours}
     return roots | below(roots, table)
 
 
-def _is_our_users(pid: int) -> bool:
+def _is_led(session: int, table: Table) -> bool:
+    """Whether the process that began the session lives. Without a mark it may not be of ours."""
+    return session in table and table[session].alive
+
+
+def _is_owned(pid: int, owner: str) -> bool:
     try:
-        return Path(f"/proc/{pid}").stat().st_uid == os.geteuid()
+        if Path(f"/proc/{pid}").stat().st_uid != os.geteuid():
+            return False
     except OSError:  # gone
         return False
+    mark = mark_of(pid)
+    return mark is not None and mark.owner == owner

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable
 from typing import Final
 
-from adapters.processes.environment import TAG, carries
+from adapters.processes.environment import mark_of
 from adapters.processes.table import Process, Table, below, look_up, process_table
 
 SECONDS: Final = 2.0
@@ -90,5 +90,10 @@ def _family(table: Table, leader: int, tag: str) -> set[int]:
     """Who belongs to the run: its session, whoever carries its tag, and all their descendants. Since orphans come to
     us, only our own descendants can be among them."""
     ours = below({os.getpid()}, table)
-    roots = {pid for pid in ours if table[pid].session == leader or carries(pid, TAG, tag)}
+    roots = {pid for pid in ours if table[pid].session == leader or _is_tagged(pid, tag)}
     return roots | below(roots, table)
+
+
+def _is_tagged(pid: int, tag: str) -> bool:
+    mark = mark_of(pid)
+    return mark is not None and mark.tag == tag

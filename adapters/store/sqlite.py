@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from eventsourcing.persistence import ApplicationRecorder, IntegrityError, Notification, StoredEvent, Subscription
 
+from adapters.store.durable import durable, of_the_file
 from adapters.store.entries import Conflict, Fenced, Receipt, StoreError, Write, chain, decode, encode
 from adapters.store.turns import Turns
 from domain.record import Recorded
@@ -63,20 +64,7 @@ class SqliteStore(ApplicationRecorder):
         self.turns = Turns(self._transaction, self._reading)
 
     def _connect(self, *pragmas: str) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=self._busy, isolation_level=None, check_same_thread=False)
-        durable = ("journal_mode=WAL", "synchronous=FULL", "fullfsync=1", "checkpoint_fullfsync=1")
-        try:
-            for pragma in (*durable, *pragmas):
-                connection.execute(f"PRAGMA {pragma}")
-            mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
-            synchronous = connection.execute("PRAGMA synchronous").fetchone()[0]
-            if (mode, synchronous) != ("wal", 2):
-                given = f"SQLite gave journal_mode={mode}, synchronous={synchronous}"
-                raise StoreError(f"{self.path}: {given}; not durable.")
-        except (sqlite3.Error, StoreError):
-            connection.close()
-            raise
-        return connection
+        return durable(self.path, self._busy, *pragmas)
 
     def close(self) -> None:
         """Give the connections back, those that are read from when they come home; later use raises StoreError."""
@@ -105,7 +93,7 @@ class SqliteStore(ApplicationRecorder):
             except BaseException as error:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
-                if _fails(error):
+                if of_the_file(error):
                     raise StoreError(f"The log {self.path} does not take writes now: {error}.") from error
                 raise
 
@@ -118,7 +106,7 @@ class SqliteStore(ApplicationRecorder):
         try:
             yield connection
         except sqlite3.Error as error:
-            if _fails(error):
+            if of_the_file(error):
                 raise StoreError(f"The log {self.path} cannot be read now: {error}.") from error
             raise
         finally:
@@ -289,11 +277,6 @@ class SqliteStore(ApplicationRecorder):
 
     def subscribe(self, gt: int | None = None, topics: Sequence[str] = ()) -> Subscription[ApplicationRecorder]:
         raise NotImplementedError("Follow the log with projections.follow: one way for every store.")
-
-
-def _fails(error: BaseException) -> bool:
-    """Whether it is the file, the disk or another process (a bare DatabaseError: damaged), not a wrong statement."""
-    return isinstance(error, sqlite3.OperationalError) or type(error) is sqlite3.DatabaseError
 
 
 def _recorded(row: tuple[int, str, int, str, bytes]) -> Recorded:

@@ -1,6 +1,6 @@
 """How a command ends: exit codes (contract §6), and the failure that carries one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from domain.base import HansardError, Invalid, Refused, Stale, Unknown
@@ -15,6 +15,9 @@ WAITS: Final = 6
 EXHAUSTED: Final = 7
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
+
+WAITING: Final = "waiting_for_decision"
+"""The status of a review or debate that a person has to decide."""
 
 _BY_HTTP_STATUS: Final = {
     400: USAGE,
@@ -37,7 +40,7 @@ _BY_STATUS: Final = {
     "reset": FAILURE,
     "partial": EXHAUSTED,
     "checkpoint": WAITS,
-    "waiting_for_decision": WAITS,
+    WAITING: WAITS,
 }
 """Every status in which a session rests, and what a command says that has waited for it (views of contract §2)."""
 
@@ -73,6 +76,13 @@ def of_error(error: HansardError) -> int:
 def rests(session: Mapping[str, Any]) -> bool:
     """Whether nothing more happens in the session until somebody says so."""
     return session.get("status") in _BY_STATUS
+
+
+def waits_below(session: Mapping[str, Any], children: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a session goes on only when a person has decided what is discussed of it (S2)."""
+    if rests(session) or session.get("outstandingTurns"):
+        return False
+    return all(rests(child) for child in children) and any(child["status"] == WAITING for child in children)
 
 
 def of_outcome(session: Mapping[str, Any]) -> int:

@@ -1,17 +1,18 @@
-"""Following a session while others work on it: a display that lives on a terminal, a line for each event in a pipe."""
+"""What a person sees while a session goes on: a display that lives on a terminal, a line for each event in a pipe."""
 
-import asyncio
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from math import inf
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
-from api.cli.client import Api, Json
+from api.cli.client import Json
 from api.cli.exits import rests
-from api.cli.terminal import local_time, minutes, one_line, say
+from api.cli.following import Screen
+from api.cli.happening import describe
+from api.cli.matrix import matrix, round_of
+from api.cli.terminal import local_time, minutes, one_line, say, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -19,34 +20,25 @@ if TYPE_CHECKING:
 
 MARKS: Final = {"completed": "✓", "running": "▶", "failed": "✗", "skipped": "–", "pending": "·"}
 _MARK_STYLES: Final = {"completed": "green", "running": "bold blue", "failed": "red"}
-_REFRESH_SECONDS: Final = 1.0
-_QUIET: Final = frozenset({"delivery.phase_skipped", "delivery.artifact_created"})
+_QUIET: Final = frozenset({"delivery.phase_skipped", "delivery.artifact_created", "turn.agent_sessions_cleared"})
 """Events that a live display already shows by other means."""
-
-
-class Screen(Protocol):
-    """Who is shown what happens."""
-
-    def happened(self, events: Sequence[Json]) -> None: ...
-
-    def stands(self, session: Json) -> None: ...
-
-
-async def follow(api: Api, session_id: str, screen: Screen, *, after: int = 0) -> Json:
-    """Show events behind version `after` as they come, until the session rests; the session as it is then."""
-    seen, session, asked = after, {}, -inf
-    while True:
-        events = await api.events(session_id, after=seen)
-        if events:
-            seen = int(events[-1]["version"])
-            screen.happened(events)
-        if events or monotonic() - asked >= _REFRESH_SECONDS:
-            session, asked = (await api.session(session_id))["session"], monotonic()
-            screen.stands(session)
-        if rests(session) and seen >= int(session["version"]):
-            return session
-        if not events:
-            await asyncio.sleep(api.poll)
+_BAD: Final = frozenset(
+    {
+        "failed",
+        "phase_failed",
+        "validation_failed",
+        "review_blocking_detected",
+        "budget_exhausted",
+        "plan_refused",
+        "plan_returned",
+        "verdict_unreadable",
+        "verdict_overturned",
+        "partial_reached",
+        "agent_failed",
+        "stalled",
+    }
+)
+_GOOD: Final = frozenset({"review_approved", "tests_passed", "branch_published", "completed", "converged"})
 
 
 def screen() -> AbstractContextManager[Screen]:
@@ -56,27 +48,8 @@ def screen() -> AbstractContextManager[Screen]:
     return nullcontext(Lines())
 
 
-def describe(event: Json) -> str:
-    """What happened, in a few words that fit on a line."""
-    data = event["data"]
-    agent = data.get("agent") or "somebody"
-    match event["type"]:
-        case "turn.requested":
-            asked = {"validate": "the validation commands run", "package": "the work is handed over"}
-            return asked.get(str(data.get("work")), f"{agent} is asked")
-        case "turn.answered":
-            return f"{agent} answered{_took(data)}"
-        case "turn.failed":
-            failure = data.get("failure") or {}
-            return f"{agent} failed: {failure.get('code')}. {failure.get('detail', '')}"
-        case "turn.cancelled":
-            return f"{agent} is no longer asked: {data.get('reason')}"
-        case _:
-            return str(data.get("message") or event["type"])
-
-
 class Lines:
-    """A line for each event: time, type, words."""
+    """A line for each event: version, time, type, words."""
 
     def happened(self, events: Sequence[Json]) -> None:
         for event in events:
@@ -84,6 +57,10 @@ class Lines:
 
     def stands(self, session: Json) -> None:
         """Lines say it all."""
+
+    def below(self, child: Json, events: Sequence[Json]) -> None:
+        for event in events:
+            say(f"    > {line_of(event)}")
 
 
 def line_of(event: Json) -> str:
@@ -100,6 +77,7 @@ class Live:
 
         self._console = console or Console(stderr=True, highlight=False, markup=False, emoji=False)
         self._session: Json | None = None
+        self._below: dict[str, Json] = {}
         self._at = monotonic()
         self._live = RichLive(
             console=self._console,
@@ -117,6 +95,18 @@ class Live:
         self._live.stop()
 
     def happened(self, events: Sequence[Json]) -> None:
+        self._print(events, indent="")
+
+    def stands(self, session: Json) -> None:
+        if self._session is None or session["version"] != self._session["version"]:
+            self._at = monotonic()  # `elapsedMs` is as of the last event, so the clock runs on from there
+        self._session = session
+
+    def below(self, child: Json, events: Sequence[Json]) -> None:
+        self._below[str(child["id"])] = child
+        self._print(events, indent="  > ")
+
+    def _print(self, events: Sequence[Json], *, indent: str) -> None:
         from rich.text import Text
 
         for event in events:
@@ -124,38 +114,39 @@ class Live:
                 continue
             time = local_time(event["timestamp"])[11:]
             words = Text(one_line(describe(event)), style=_style_of(event["type"]), overflow="ellipsis", no_wrap=True)
-            self._console.print(Text(f"{time}  ", style="dim") + words, overflow="ellipsis", no_wrap=True)
-
-    def stands(self, session: Json) -> None:
-        if self._session is None or session["version"] != self._session["version"]:
-            self._at = monotonic()  # `elapsedMs` is as of the last event, so the clock runs on from there
-        self._session = session
+            self._console.print(Text(f"{time}  {indent}", style="dim") + words, overflow="ellipsis", no_wrap=True)
 
     def _render(self) -> "RenderableType":
         if self._session is None:
             return ""
+        from rich.text import Text
+
         waited = 0 if rests(self._session) else round((monotonic() - self._at) * 1000)
-        return summary(self._session, waited_ms=waited)
+        open_ = [child for child in self._below.values() if child["status"] not in ("decided", "cancelled")]
+        parts = [summary(self._session, waited_ms=waited), *(summary(child) for child in open_)]
+        return Text("\n", no_wrap=True, overflow="ellipsis").join(parts)
 
 
 def summary(session: Json, *, waited_ms: int = 0) -> "Text":
-    """How a session stands: phases, iteration, what is left of the budget, who is at work."""
+    """How a session stands: phases, agents or rounds, what is left of the budget, who is at work."""
     from rich.text import Text
 
-    text = Text()
-    text.append(one_line(str(session.get("title") or session["id"]))[:60], style="bold")
+    text = Text(no_wrap=True, overflow="ellipsis")
+    text.append(shortened(str(session.get("title") or session["id"]), 60), style="bold")
     text.append(f"  {session['status']}\n", style="dim")
     for phase, mark in (session.get("phaseStatuses") or {}).items():
         text.append(f"{MARKS.get(mark, '?')}{phase} ", style=_MARK_STYLES.get(mark, "dim"))
-    text.append("\n" + "  ·  ".join([*standing(session, waited_ms=waited_ms), *_at_work(session)]))
+    text.append(matrix(session))
+    text.append("\n" if text.plain[-1] != "\n" else "")
+    text.append("  ·  ".join([*standing(session, waited_ms=waited_ms), *_at_work(session)]))
     return text
 
 
 def standing(session: Json, *, waited_ms: int = 0) -> list[str]:
-    """Iteration and budget, each in a few words; nothing for a session that has no such budget."""
+    """Rounds, or iteration and budget, each in a few words; nothing for a session that has none."""
     budget = session.get("budget")
     if not isinstance(budget, dict):
-        return []
+        return round_of(session)
     elapsed = int(budget["elapsedMs"]) + waited_ms
     words = [
         f"iteration {session.get('iteration', 0)}/{budget['maxIterations']}",
@@ -179,17 +170,13 @@ def _of_money(limit: int | None) -> str:
 
 
 def _at_work(session: Json) -> list[str]:
-    agents = [one_line(str(turn.get("agent"))) for turn in session.get("outstandingTurns") or ()]
+    turns = [turn for turn in session.get("outstandingTurns") or () if turn.get("work") != "wait"]
+    agents = [one_line(str(turn.get("agent"))) for turn in turns]
     return [f"{', '.join(agents)} at work"] if agents else []
-
-
-def _took(data: Json) -> str:
-    seconds = float(data.get("seconds") or 0.0)
-    return f" after {seconds:.1f} s" if seconds >= 0.05 else ""
 
 
 def _style_of(topic: str) -> str:
     last = topic.rpartition(".")[2]
-    if last in ("failed", "phase_failed", "validation_failed", "review_blocking_detected", "budget_exhausted"):
+    if last in _BAD:
         return "yellow"
-    return "green" if last in ("review_approved", "tests_passed", "branch_published") else ""
+    return "green" if last in _GOOD else ""

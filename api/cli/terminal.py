@@ -25,6 +25,10 @@ _STATUS_STYLES: Final = {
     "waiting_for_decision": "yellow",
     "checkpoint": "yellow",
     "partial": "yellow",
+    "active": "blue",
+    "reviewing": "blue",
+    "debating": "blue",
+    "synthesizing": "blue",
 }
 
 
@@ -78,22 +82,40 @@ def status_style(status: str) -> str | None:
     return _STATUS_STYLES.get(status)
 
 
-def put_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns; the second is a status. On a terminal the last one is cut at the edge, in a pipe nothing is."""
+def aligned(rows: Iterable[Sequence[str]]) -> list[list[str]]:
+    """The cells of each row on one line, harmless, all but the last as wide as their column."""
     from rich.cells import cell_len, set_cell_size
 
-    table = [[one_line(cell) for cell in row] for row in (headings, *rows)]
-    widths = [max(cell_len(row[i]) for row in table) for i in range(len(headings))]
-    room = max(10, shutil.get_terminal_size().columns - sum(widths[:-1]) - 2 * (len(widths) - 1))
-    for number, row in enumerate(table):
-        padded = [set_cell_size(cell, width) for cell, width in zip(row[:-1], widths, strict=False)]
-        last = row[-1]
-        if sys.stdout.isatty() and cell_len(last) > room:
-            last = set_cell_size(last, room - 1) + "…"
+    table = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(cell_len(cell) for cell in column) for column in zip(*table, strict=True)][:-1]
+    return [[*(set_cell_size(cell, width) for cell, width in zip(row, widths, strict=False)), row[-1]] for row in table]
+
+
+def columns(rows: Iterable[Sequence[str]]) -> str:
+    """The rows as lines, their cells under each other."""
+    return "\n".join("  ".join(row).rstrip() for row in aligned(rows))
+
+
+def shortened(text: str, cells: int) -> str:
+    """The text on one line, cut where it takes more than so many cells of a terminal."""
+    from rich.cells import cell_len, set_cell_size
+
+    line = one_line(text)
+    return line if cell_len(line) <= cells else set_cell_size(line, cells - 1).rstrip() + "…"
+
+
+def put_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Columns; the second is a status. On a terminal the last one is cut at the edge, in a pipe nothing is."""
+    from rich.cells import cell_len
+
+    for number, (*padded, last) in enumerate(aligned((headings, *rows))):
+        if sys.stdout.isatty():
+            room = shutil.get_terminal_size().columns - sum(cell_len(cell) + 2 for cell in padded)
+            last = shortened(last, max(10, room))
         if number == 0:
             put(paint("  ".join([*padded, last]), "dim"))
             continue
-        padded[1:2] = [paint(cell, status_style(row[1])) for cell in padded[1:2]]
+        padded[1:2] = [paint(cell, status_style(cell.rstrip())) for cell in padded[1:2]]
         put("  ".join([*padded, last]).rstrip())
 
 

@@ -70,6 +70,7 @@ OPERATIONS: dict[str, Operation] = {
         answer=shapes.MessageAnswer,
         refuses=(503,),
     ),
+    "show_channel": Operation("Messages", "What an origin is busy with, and what waits", answer=shapes.ChannelView),
     "continue_latest": Operation(
         tag="Messages",
         summary="Let the latest orchestration of an origin go on",

@@ -34,6 +34,7 @@ AT_DOORS: dict[tuple[str, str], tuple[str, Schema]] = {
     ("list_events", "after"): ("only events after this version of the session", _WHOLE),
     ("list_events", "limit"): _EVENTS_LIMIT,
     ("list_log", "limit"): _EVENTS_LIMIT,
+    ("show_channel", "origin"): ("as it was given with the messages; empty where none was", _WORDS),
 }
 PATH: dict[str, str] = {
     "id": "a session's id, such as `delivery-7f3k2m9qx4`",

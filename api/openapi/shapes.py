@@ -47,11 +47,31 @@ class MessageAnswer(Value):
     kind: str
     position: int
     session_id: str | None = Field(default=None, exclude_if=_absent)
+    version: int | None = Field(default=None, exclude_if=_absent, description="of the session, once it has begun")
     reason: str | None = Field(default=None, exclude_if=_absent)
     continued: bool | None = Field(default=None, exclude_if=_absent)
     reset: bool | None = Field(default=None, exclude_if=_absent)
     queued: bool | None = Field(default=None, exclude_if=_absent)
     pending: int | None = Field(default=None, exclude_if=_absent, description="how many messages wait, with this one")
+
+
+class WaitingMessage(Value):
+    """A message that waits; the session of that id begins when it is its turn."""
+
+    session_id: str
+    prompt: str
+    title: str
+    sender: str
+    queued_at: str
+
+
+class ChannelView(Value):
+    """What an origin is busy with (a session, or null), which session was its latest, and what waits, in order."""
+
+    origin: str
+    busy: str | None
+    latest: str | None
+    queue: tuple[WaitingMessage, ...]
 
 
 class Done(Receipt):

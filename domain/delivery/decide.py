@@ -7,7 +7,7 @@ from typing import Any
 from domain.base import Command, Refused, Text, Unreadable
 from domain.budget import Reason
 from domain.children import CloseChild, fix_feedback
-from domain.delivery.chart import PHASES, TABLE, Phase
+from domain.delivery.chart import PHASES, TABLE, Phase, PhaseStatus
 from domain.delivery.commands import (
     CancelDelivery,
     ExpireTurn,
@@ -48,6 +48,7 @@ from domain.session import (
     close_child,
     content,
     request_child,
+    settle,
 )
 from domain.turns import Access, Failure, RecordReply, TurnAnswered, TurnFailed, TurnRequested, Work
 
@@ -125,6 +126,7 @@ def _start(draft: DeliveryDraft, command: StartDelivery) -> None:
 def _cancel(draft: DeliveryDraft, command: CancelDelivery) -> None:
     target = _next(draft, "cancel", sentence=f"A delivery that {_standing(draft.session)} cannot be cancelled.")
     cancel_turns(draft, "cancelled")
+    _skip(draft, "running", "pending")
     _finish(draft, target, summary="cancelled" + (f": {command.reason}" if command.reason else ""))
 
 
@@ -191,24 +193,11 @@ def _more(limit: int | None, extra: int | None) -> int | None:
 
 
 def _record_reply(draft: DeliveryDraft, command: RecordReply) -> None:
-    turn = _turn(draft, command.turn_id, "ask")
+    _turn(draft, command.turn_id, "ask")
     phase = draft.session.phase
-    common: dict[str, Any] = {
-        **turn.settled(),
-        "attempt": command.attempt,
-        "seconds": command.seconds,
-        "usage": command.usage,
-        "prompt": command.prompt,
-        "reply": command.reply,
-    }
-    if command.failure is not None:
-        draft.record(TurnFailed(failure=command.failure, **common))
+    if not settle(draft, command):
+        assert command.failure is not None, "what is not answered has failed"
         return _fail(draft, phase, command.failure)
-    draft.record(
-        TurnAnswered(
-            agent_session=command.agent_session, files=command.files, tree=command.tree, slot=command.slot, **common
-        )
-    )
     if phase == "review":
         return _record_review(draft, content(command, command.reply))
     parts = plan_parts(content(command, command.reply)) if phase == "planning" else PlanParts()
@@ -257,20 +246,35 @@ def _approved(draft: DeliveryDraft) -> None:
         return _enter(draft, _phase(_next(draft, "complete", sentence="Only a review approves.")))
     state = _next(draft, "hold", sentence="Only approved work is held for a review.")
     draft.record(ReviewHeld(message="Held for a review.", state=state, **_common(draft, "review")))
-    changes = delivery.contents.get("implementation", Text())
     return request_child(
         draft,
         kind="review",
         about="delivery",
-        subject=f"Step: iteration {delivery.iteration}\n\nAction:\n{delivery.task}\n\nResult:\n{changes.head}",
+        subject=_subject(delivery),
         wish=delivery.review,
         max_rounds=delivery.review.max_rounds,
     )
 
 
+def _subject(delivery: Delivery) -> str:
+    """Step, action and result (behaviour §2.4): what the developer says, what has changed, what the tests say."""
+    said = delivery.contents.get("implementation", Text())
+    parts = {
+        "Step": f"iteration {delivery.iteration} of the implementation",
+        "Action": delivery.task,
+        "Result": said.shown(),
+        "Validation": delivery.validation_summary,
+        "Changes in this iteration": delivery.patch.shown() if delivery.patch else "",
+    }
+    return "\n\n".join(f"{name}:\n{words}" for name, words in parts.items() if words)
+
+
 def _close_review(draft: DeliveryDraft, command: CloseChild) -> None:
-    """The review is decided: the work is handed over, or what it found is mended in the next iteration (K-25)."""
-    if close_child(draft, command) is None:
+    """The review is decided: the work is handed over, or what it found is mended in the next iteration (K-25).
+
+    A delivery that has ended only takes down how its review was closed (K-33).
+    """
+    if close_child(draft, command) is None or draft.session.ended:
         return None
     if command.choice != "apply_fix":
         return _enter(draft, _phase(_next(draft, "complete", sentence="Only held work is released.")))
@@ -332,7 +336,7 @@ def _record_package(draft: DeliveryDraft, command: RecordPackage) -> None:
             )
         )
     stands = f"The work stands on branch {command.branch}." if command.branch else command.problem or ""
-    return _succeed(draft, f"{stands} Nothing is packaged (packaging is a no-op).".strip())
+    return _succeed(draft, f"{stands} Nothing is packaged (packaging is a no-op).".strip(), command.problem)
 
 
 def _expire(draft: DeliveryDraft, command: ExpireTurn) -> None:
@@ -472,8 +476,8 @@ PLACES: dict[Phase, tuple[str, ...]] = {
 # -- the ends ------------------------------------------------------------------------------------------------------
 
 
-def _succeed(draft: DeliveryDraft, message: str) -> None:
-    draft.record(PhaseCompleted(message=message, **_common(draft, "packaging")))
+def _succeed(draft: DeliveryDraft, message: str, problem: str | None = None) -> None:
+    draft.record(PhaseCompleted(message=message, problem=problem, **_common(draft, "packaging")))
     target = _next(draft, "complete", sentence="Only packaging completes a delivery.")
     _finish(draft, target, summary="success")
 
@@ -489,7 +493,7 @@ def _fail(draft: DeliveryDraft, phase: Phase, failure: Failure) -> None:
             **_common(draft, phase),
         )
     )
-    _skip_pending(draft)
+    _skip(draft, "pending")
     target = _next(draft, "fail", sentence="Only a phase can fail.")
     _finish(draft, target, summary=f"Phase {phase} failed: {words}")
 
@@ -509,13 +513,13 @@ def _exhaust(draft: DeliveryDraft, reason: Reason, resume: Phase, iteration: int
             **common,
         )
     )
-    _skip_pending(draft)
+    _skip(draft, "pending")
     _finish(draft, target, summary=BUDGET_EXHAUSTED)
 
 
-def _skip_pending(draft: DeliveryDraft) -> None:
+def _skip(draft: DeliveryDraft, *marks: PhaseStatus) -> None:
     for phase in PHASES:
-        if draft.session.phases[phase] == "pending":
+        if draft.session.phases[phase] in marks:
             draft.record(PhaseSkipped(message=f"Phase {phase} skipped.", **_common(draft, phase, role="supervisor")))
 
 

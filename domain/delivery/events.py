@@ -67,6 +67,7 @@ class PhaseCompleted(DeliveryEvent):
     """A phase has done what it was for."""
 
     TOPIC: ClassVar[str] = "delivery.phase_completed"
+    problem: str | None = Field(default=None, description="what did not work without making the phase fail")
 
 
 class PhaseFailed(DeliveryEvent):

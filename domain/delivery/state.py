@@ -51,6 +51,7 @@ class Delivery(Session):
     artifacts: int = 0
     artifact_refs: dict[Phase, str] = {}
     contents: dict[Phase, Text] = {}
+    patch: Text | None = None
     feedback: Text = Text()
     validation_summary: str = ""
     goals: tuple[str, ...] = ()
@@ -90,16 +91,16 @@ def evolve(delivery: Delivery | None, event: DomainEvent, moment: Moment) -> Del
     assert delivery is not None, "a delivery begins with session_started"  # a log that lies is corrupt
     turned = evolve_turn(delivery, event, moment.at)
     if turned is not None:
-        return turned.model_copy(update={"budget": _budget(delivery, turned, event, moment.at)})
+        return turned.model_copy(update={"budget": _budget(turned, event)})
     changes = _changes(delivery, event, moment.at) if isinstance(event, DeliveryEvent) else {}
     if isinstance(event, Transition):
         changes["state"] = event.state
     return delivery.stamped(moment.at, **changes)
 
 
-def _budget(before: Delivery, after: Delivery, event: DomainEvent, at: int) -> Budget:
-    """What turns cost counts; the time that a review takes to be decided does not."""
-    waited = at - before.open_children[event.child_id].requested_at if isinstance(event, ChildClosed) else 0
+def _budget(after: Delivery, event: DomainEvent) -> Budget:
+    """What turns cost counts, those of a review too; the time for which a person is waited for does not."""
+    waited = event.waited if isinstance(event, ChildClosed) else 0
     return after.budget.model_copy(update={"spent": after.spent, "paused": after.budget.paused + waited})
 
 
@@ -144,6 +145,7 @@ def _changes(delivery: Delivery, event: DeliveryEvent, at: int) -> dict[str, obj
                 "artifact_refs": delivery.artifact_refs | {phase: event.artifact_id},
                 "contents": delivery.contents | {phase: event.content},
                 "goals": event.goals or delivery.goals,
+                "patch": event.patch if phase == "implementation" else delivery.patch,
             }
         case AttemptStarted():
             return {"iteration": event.iteration}

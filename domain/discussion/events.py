@@ -2,7 +2,10 @@
 
 from typing import Any, ClassVar, Literal
 
+from pydantic import Field
+
 from domain.base import DomainEvent, Text
+from domain.budget import Spent
 from domain.convergence import Metrics
 from domain.discussion.topic import Link, Topic
 
@@ -32,9 +35,10 @@ class RoundAdded(DiscussionEvent):
     """Somebody spoke. `feedback` is what could be read of it; `problem` says why what was needed could not be."""
 
     agent: str
-    content: Text
+    content: Text = Field(description="what was said, without thinking blocks")
     feedback: dict[str, Any] | None = None
     problem: str | None = None
+    counted: str | None = Field(default=None, description="of a text too long for an event: the talk that is counted")
 
 
 class Assessed(DiscussionEvent):
@@ -78,34 +82,32 @@ class DecisionRequested(DiscussionEvent):
     expires_at: str | None = None
 
 
-class Decided(Transition):
+class Ending(Transition):
+    """What a discussion came to, and what it cost."""
+
+    choice: str
+    feedback: dict[str, Any]
+    synthesis: Text
+    parent: Link | None = None
+    waited: int = Field(default=0, description="milliseconds for which a person was waited for")
+    spent: Spent = Field(default=Spent(), description="what its turns cost")
+
+
+class Decided(Ending):
     """A person has chosen."""
 
-    choice: str
     actor: str = ""
     rationale: str = ""
-    feedback: dict[str, Any]
-    synthesis: Text
-    parent: Link | None = None
 
 
-class Expired(Transition):
+class Expired(Ending):
     """Nobody has chosen in time; the policy's default stands in. This is nobody's choice."""
 
-    choice: str
-    feedback: dict[str, Any]
-    synthesis: Text
-    parent: Link | None = None
 
-
-class Cancelled(Transition):
+class Cancelled(Ending):
     """Called off; `choice` is what a reset stands for (K-33)."""
 
-    choice: str
     reason: str = ""
-    feedback: dict[str, Any]
-    synthesis: Text
-    parent: Link | None = None
 
 
 _LAST_PARTS: dict[type[DiscussionEvent], str] = {

@@ -35,6 +35,7 @@ class Contribution(Value):
     content: Text
     feedback: dict[str, Any] | None = None
     problem: str | None = None
+    counted: str | None = None
 
 
 class Decision(Value):
@@ -56,6 +57,7 @@ class Discussion(Session):
     max_rounds: int
     profile: Profile
     repository: bool
+    lane: int = 0
     about: Link | None = None
     expires_ms: int | None = None
     expires_as: str | None = None
@@ -120,6 +122,9 @@ def _begin(event: SessionStarted, moment: Moment) -> Discussion:
         labels=topic.labels,
         scenario=topic.scenario,
         workspace=topic.workspace,
+        home=topic.home,
+        tree=topic.tree,
+        lane=topic.lane,
         crew=topic.crew,
         parent=topic.parent.session_id if topic.parent else None,
         policy=event.policy,
@@ -144,6 +149,7 @@ def _changes(session: Discussion, event: DiscussionEvent, at: int) -> dict[str, 
                 content=event.content,
                 feedback=event.feedback,
                 problem=event.problem,
+                counted=event.counted,
             )
             return {"rounds": (*session.rounds, said)}
         case Assessed():

@@ -9,8 +9,6 @@ Choice = Literal["apply_fix", "skip", "revise", "accept"]
 CHOICES: dict[str, tuple[Choice, ...]] = {"review": ("apply_fix", "skip"), "debate": ("revise", "accept")}
 PASSING: dict[str, Choice] = {"review": "skip", "debate": "accept"}
 """What a reset records as the decision (K-33)."""
-ROUNDS = {"review": 3, "debate": 2}
-"""The seed's limits where none is given."""
 
 
 class Part(NamedTuple):
@@ -67,10 +65,10 @@ STRATEGIES: dict[str, Strategy] = {
 }
 
 
-def strategy_of(kind: str, name: str | None, *, pointer: str = "/strategy") -> Strategy:
-    """The strategy of that name, or the kind's own. Raises Invalid."""
-    found = STRATEGIES.get(name or kind)
+def strategy_of(kind: str, name: str) -> Strategy:
+    """The strategy of that name, if it is one of that kind. Raises Invalid."""
+    found = STRATEGIES.get(name)
     if found is None or found.kind != kind:
         fitting = ", ".join(strategy.name for strategy in STRATEGIES.values() if strategy.kind == kind)
-        raise Invalid({pointer: f"should be one of {fitting}"})
+        raise Invalid({"/strategy": f"should be one of {fitting}"})
     return found

@@ -12,6 +12,8 @@ class Wish(Value):
     strategy: str
     max_rounds: int
     profile: Profile
+    expires_ms: int | None = Field(default=None, description="how long a decision may wait")
+    expires_as: str | None = Field(default=None, description="what then stands in for a decision")
 
 
 class Link(Value):
@@ -33,6 +35,9 @@ class Topic(Value):
     labels: tuple[str, ...] = ()
     workspace: str | None = None
     repository: bool = False
+    home: str | None = Field(default=None, description="the session whose workspace is looked at; else its own")
+    tree: str | None = Field(default=None, description="the state of that workspace under discussion")
+    lane: int = Field(default=0, description="which folder of that workspace is the discussion's own")
     scenario: Text | None = None
     crew: dict[str, str] = {}
     parent: Link | None = None

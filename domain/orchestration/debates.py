@@ -1,42 +1,54 @@
 """Debates about the plan and reviews of the work, as steps of an orchestration (S2; K-24, K-25)."""
 
-from domain.children import CloseChild, fix_feedback
+from domain import replies
+from domain.base import Unreadable
+from domain.children import CloseChild, fix_feedback, fix_issues
+from domain.discussion.strategies import STRATEGIES
 from domain.orchestration import planning, rounds
 from domain.orchestration.events import PlanReturned, ReviewStarted, VerdictOverturned
 from domain.orchestration.parts import OrchestrationDraft, next_state
 from domain.orchestration.state import AGENT, Orchestration
+from domain.phases import phase_name
 from domain.session import close_child, request_child
 
 REVIEWS = 4
-"""How often an agent's work is reviewed at the most: once, and after each of three fixes (S2, K-25)."""
+"""How often an agent's work on one phase is reviewed at the most: once, and after each of three fixes (S2, K-25)."""
 
 
 def left(session: Orchestration) -> int:
-    """The rounds of debate that the plan may still have (K-24)."""
+    """The rounds of debate that the plan may still have (K-24); none where they are too few for a debate (K-28)."""
     if session.plan_review is None:
         return 0
-    return max(0, session.plan_review.max_rounds - session.debate_rounds)
+    rounds = session.plan_review.max_rounds - session.debate_rounds
+    return rounds if rounds >= STRATEGIES[session.plan_review.strategy].minimum else 0
 
 
-def begin(draft: OrchestrationDraft, max_rounds: int) -> None:
-    """The plan goes to a debate before anybody works on it."""
+def begin(draft: OrchestrationDraft, max_rounds: int, words: str) -> None:
+    """The plan goes to a debate before anybody works on it; `words` are those of whoever made it."""
     session = draft.session
-    assert session.plan_review is not None and session.plan is not None, "a plan that is to be debated"
+    assert session.plan_review is not None, "a plan that is to be debated"
     request_child(
         draft,
         kind="debate",
         about="plan",
-        subject=session.plan.head,
+        subject=f"Request:\n{session.prompt}\n\nPlan:\n{_spoken(words)}",
         wish=session.plan_review,
         max_rounds=max_rounds,
     )
+
+
+def _spoken(words: str) -> str:
+    try:
+        return replies.spoken(words).strip()
+    except Unreadable:  # whoever read a plan in them has read them
+        return words
 
 
 def due(session: Orchestration) -> tuple[int, ...]:
     """The places of the agents whose work has passed in this round and is to be reviewed."""
     if session.work_review is None:
         return ()
-    return tuple(place for place in session.passed if session.reviews.get(place, 0) < REVIEWS)
+    return tuple(place for place in session.passed if session.reviews.get(session.step(place), 0) < REVIEWS)
 
 
 def review(draft: OrchestrationDraft, places: tuple[int, ...], *, all_done: bool, words: str) -> None:
@@ -67,15 +79,17 @@ def _subject(session: Orchestration, place: int) -> str:
     """Step, action and result (behaviour §2.4)."""
     agent, report = session.agents[place], session.reports[place]
     phase = agent.phase_profile[session.passed[place]]
-    return (
-        f"Step: {agent.agent} ({agent.role}), phase {phase}\n\nAction:\n{agent.task}\n\nResult:\n{report.report.head}"
-    )
+    step = f"{agent.agent} ({agent.role}), phase {phase} ({phase_name(phase)})"
+    return f"Step:\n{step}\n\nAction:\n{agent.task}\n\nResult:\n{report.report.shown()}"
 
 
 def close(draft: OrchestrationDraft, command: CloseChild) -> None:
-    """A discussion has ended: the plan is accepted or revised, the work counts or is fixed."""
+    """A discussion has ended: the plan is accepted or revised, the work counts or is fixed.
+
+    A run that has ended only takes down how its discussions were closed (K-33).
+    """
     child = close_child(draft, command)
-    if child is None:
+    if child is None or draft.session.ended:
         return
     if child.about == "plan":
         return _close_debate(draft, command)
@@ -114,6 +128,7 @@ def _overturn(draft: OrchestrationDraft, place: int, command: CloseChild) -> Non
             agent=agent.agent,
             phase=agent.phase_profile[session.passed[place]],
             feedback=fix_feedback(command.feedback, command.synthesis),
+            issues=fix_issues(command.feedback),
             synthesis=command.synthesis,
             child_id=command.child_id,
         )

@@ -12,7 +12,7 @@ from domain.orchestration.commands import (
     StartOrchestration,
 )
 from domain.orchestration.events import Continued, OrchestrateDone, RoundsAdded, SessionStarted, Signals, WasReset
-from domain.orchestration.parts import OrchestrationDraft, next_state
+from domain.orchestration.parts import OrchestrationDraft, doors, next_state
 from domain.orchestration.state import Orchestration
 from domain.session import cancel_turns, clear_agents
 from domain.triage import triage
@@ -20,6 +20,7 @@ from domain.turns import RecordReply
 
 TRIAGE = "seed-ko@1"
 NOTHING_TO_CONTINUE = "이어갈 worklog가 없습니다. (There is nothing to continue.)"
+NOTHING_TO_RESET = "리셋할 worklog가 없습니다. (There is nothing to reset.)"
 RESET = "유저 요청으로 페이즈 리셋됨."
 RESET_DONE = "페이즈 리셋 완료. 새로 시작하려면 작업을 요청하세요."
 ALREADY_DONE = "모든 작업이 이미 완료되었습니다."
@@ -47,10 +48,7 @@ def decide(draft: OrchestrationDraft, command: Command) -> None:
 
 
 def available(session: Orchestration) -> tuple[str, ...]:
-    """What a person may do now, by the names of the doors (contract §2)."""
-    allowed = TABLE.allowed(session.state, session.guard)
-    doors = {"resume": ("continue",), "discard": ("reset", "cancel"), "extend": ("extend",)}
-    return tuple(door for event, names in doors.items() if event in allowed for door in names)
+    return doors(session)
 
 
 def _start(draft: OrchestrationDraft, command: StartOrchestration) -> None:
@@ -115,7 +113,7 @@ def _resume(draft: OrchestrationDraft, state: str, *, last_round: int) -> None:
 
 def _reset(draft: OrchestrationDraft, command: ResetOrchestration) -> None:
     session = draft.session
-    sentence = f"리셋할 worklog가 없습니다. An orchestration that is {session.status} cannot be reset."
+    sentence = f"{NOTHING_TO_RESET} An orchestration that is {session.status} cannot be reset."
     state = next_state(draft, "discard", sentence=sentence)
     cancel_turns(draft, "reset")
     summary = draft.text(RESET)

@@ -172,6 +172,7 @@ class VerdictOverturned(OrchestrationEvent):
     agent: str
     phase: int
     feedback: str
+    issues: str = Field(default="", description="of the feedback, what has to be mended: without the synthesis")
     synthesis: Text
     child_id: str
 

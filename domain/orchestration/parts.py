@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from domain.base import Text
+from domain.base import Refused, Text
 from domain.orchestration.chart import TABLE
 from domain.orchestration.events import AgentPhase
 from domain.orchestration.state import Orchestration
@@ -14,7 +14,19 @@ OrchestrationDraft = Draft[Orchestration]
 
 
 def next_state(draft: OrchestrationDraft, event: str, *, sentence: str) -> str:
-    return TABLE.next(draft.session.state, event, draft.session.guard, sentence=sentence)
+    """The state that the event leads to. Refused, with the doors that are open, where it leads nowhere."""
+    session = draft.session
+    target = TABLE.target(session.state, event, session.guard)
+    if target is None:
+        raise Refused(sentence, allowed=doors(session))
+    return target
+
+
+def doors(session: Orchestration) -> tuple[str, ...]:
+    """What a person may do now, by the names of the doors (contract §2)."""
+    allowed = TABLE.allowed(session.state, session.guard)
+    names = {"resume": ("continue",), "discard": ("reset", "cancel"), "extend": ("extend",)}
+    return tuple(door for event, found in names.items() if event in allowed for door in found)
 
 
 def request(

@@ -69,7 +69,7 @@ def _record_direct(draft: OrchestrationDraft, command: RecordReply, words: str) 
     problems = _problems(draft, plan.subtasks)
     if problems:
         return _refuse(draft, command, problems)
-    return _adopt(draft, plan.subtasks, draft.text("Agent-initiated dispatch"), source="agent")
+    return _adopt(draft, plan.subtasks, draft.text("Agent-initiated dispatch"), source="agent", words=words)
 
 
 def _said(words: str) -> str:
@@ -89,11 +89,13 @@ def _record_plan(draft: OrchestrationDraft, command: RecordReply, words: str) ->
     try:
         plan = replies.subtasks(words)
     except Unreadable as problem:
+        if draft.session.plan_version:  # a plan that a person sent back is not answered away
+            return _refuse(draft, command, [str(problem)])
         return _record_planners_answer(draft, command, words, str(problem))
     problems = _problems(draft, plan.subtasks)
     if problems:
         return _refuse(draft, command, problems)
-    return _adopt(draft, plan.subtasks, command.reply, source="planner")
+    return _adopt(draft, plan.subtasks, command.reply, source="planner", words=words)
 
 
 def _record_planners_answer(draft: OrchestrationDraft, command: RecordReply, words: str, problem: str) -> None:
@@ -129,7 +131,7 @@ def _refuse(draft: OrchestrationDraft, command: RecordReply, reasons: Sequence[s
     return request(draft, role="planner", prompt="plan_repair", reads="subtasks", context=context)
 
 
-def _adopt(draft: OrchestrationDraft, subtasks: Sequence[Subtask], plan: Text, *, source: str) -> None:
+def _adopt(draft: OrchestrationDraft, subtasks: Sequence[Subtask], plan: Text, *, source: str, words: str) -> None:
     session = draft.session
     names = [employee.name for employee in session.employees]
     agents, warnings = plan_agents(
@@ -149,7 +151,7 @@ def _adopt(draft: OrchestrationDraft, subtasks: Sequence[Subtask], plan: Text, *
         )
     )
     if left:
-        return debates.begin(draft, left)
+        return debates.begin(draft, left, words)
     return rounds.begin(draft)
 
 

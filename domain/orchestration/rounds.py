@@ -92,7 +92,11 @@ def _assign(draft: OrchestrationDraft, index: int) -> None:
             access="write",
             lane=index + 1,
             phase=str(agent.current_phase),
-            context={"task": agent.task, "issues": fix.issues, "synthesis": fix.synthesis},
+            context={
+                "task": agent.task,
+                "issues": "\n\n".join(filter(None, (fix.issues, session.feedback.get(index)))),
+                "synthesis": fix.synthesis,
+            },
         )
     return request(
         draft,

@@ -43,7 +43,7 @@ class Report(Value):
 
 
 class Fix(Value):
-    """What a person wants mended, for the agent's next turn."""
+    """What a person wants mended, until a verdict says that it is."""
 
     issues: str
     synthesis: Text
@@ -82,7 +82,7 @@ class Orchestration(Session):
     all_done: bool = False
     judged: Text = Text()
     passed: dict[int, int] = {}
-    reviews: dict[int, int] = {}
+    reviews: dict[str, int] = {}
     fixes: dict[int, Fix] = {}
 
     @property
@@ -102,7 +102,7 @@ class Orchestration(Session):
         """The chart's guards."""
         match name:
             case "planned":
-                return bool(self.agents)
+                return bool(self.agents) and self.partial_reason == "rounds"
             case "answers_directly":
                 return self.mode == "direct" and not self.agents
             case "out_of_rounds":
@@ -111,6 +111,10 @@ class Orchestration(Session):
                 return self.state == "checkpoint" and all(agent.completed for agent in self.resumed())
             case _:
                 return False
+
+    def step(self, place: int) -> str:
+        """What a review of passed work is about: the agent's place, and the phase that it passed."""
+        return f"{place}.{self.agents[place].phase_profile[self.passed[place]]}"
 
     def resumed(self) -> tuple[AgentPhases, ...]:
         """The agents as a continue finds them (K-7): whoever paused goes on with what the role has beyond, once."""
@@ -135,13 +139,13 @@ def evolve(session: Orchestration | None, event: DomainEvent, moment: Moment) ->
 
 
 def _counted(session: Orchestration, event: DomainEvent) -> dict[str, object]:
-    """Discussions have bounds of their own: rounds of debate about the plan, reviews of each agent's work."""
+    """Discussions have bounds of their own: rounds of debate about the plan, reviews of each piece of work."""
     match event:
         case ChildClosed(about="plan"):
             return {"debate_rounds": session.debate_rounds + event.rounds}
         case ChildRequested(about=about) if about.startswith(AGENT):
-            place = int(about.removeprefix(AGENT))
-            return {"reviews": session.reviews | {place: session.reviews.get(place, 0) + 1}}
+            step = session.step(int(about.removeprefix(AGENT)))
+            return {"reviews": session.reviews | {step: session.reviews.get(step, 0) + 1}}
         case _:
             return {}
 
@@ -200,8 +204,7 @@ def _changes(session: Orchestration, event: OrchestrationEvent) -> dict[str, obj
             }
         case WorkReported():
             report = Report(result=event.result, report=event.report, claimed=event.claimed)
-            fixes = {place: fix for place, fix in session.fixes.items() if place != event.index}
-            return {"reports": session.reports | {event.index: report}, "fixes": fixes}
+            return {"reports": session.reports | {event.index: report}}
         case VerdictUnreadable():
             return {"unreadable_verdicts": event.attempt, "verdict_problem": event.problem}
         case VerdictGiven():
@@ -250,10 +253,12 @@ def _judged(session: Orchestration, event: VerdictGiven) -> dict[str, object]:
     if not event.judged:
         return {"agents": (*session.agents[: event.index], moved, *session.agents[event.index + 1 :])}
     feedback = {key: words for key, words in session.feedback.items() if key != event.index}
+    fixes = {key: fix for key, fix in session.fixes.items() if key != event.index}
     return {
         "agents": (*session.agents[: event.index], moved, *session.agents[event.index + 1 :]),
         "passed": passed,
         "feedback": feedback if event.passed else feedback | {event.index: event.feedback},
+        "fixes": fixes if event.passed else session.fixes,
     }
 
 
@@ -270,8 +275,7 @@ def _overturned(session: Orchestration, event: VerdictOverturned) -> dict[str, o
     )
     return {
         "agents": (*session.agents[: event.index], back, *session.agents[event.index + 1 :]),
-        "fixes": session.fixes | {event.index: Fix(issues=event.feedback, synthesis=event.synthesis)},
-        "feedback": session.feedback | {event.index: event.feedback},
+        "fixes": session.fixes | {event.index: Fix(issues=event.issues, synthesis=event.synthesis)},
     }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from adapters.processes import Finished, clean_environment, resolve_secrets, run
+from adapters.processes import Finished, clean_environment, own, resolve_secrets, run
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="what leaves its session is only found on Linux")
 
@@ -340,6 +340,30 @@ def test_the_environment_is_an_allow_list(monkeypatch: pytest.MonkeyPatch, tmp_p
     names = {line.partition("=")[0] for line in seen}
     assert names - {"PWD", "SHLVL", "_", "OLDPWD"} == {*allowed, "HANSARD_PROCESS"}
     assert "HANSARD_PROCESS=secret" not in seen
+
+
+def test_what_runs_for_a_worker_carries_its_name(tmp_path: Path) -> None:
+    """Each of two workers in one process its own; and a setting cannot say otherwise."""
+
+    async def work(owner: str) -> str:
+        own(owner)
+        env = clean_environment({"HANSARD_PROCESS": "mine@other"})
+        in_a_task = asyncio.create_task(shell("echo $HANSARD_PROCESS", tmp_path, env=env))
+        return (await in_a_task).stdout.rstrip("\n").partition("@")[2]
+
+    async def both() -> list[str]:
+        return await asyncio.gather(work("here.1.a"), work("here.1.b"))
+
+    assert asyncio.run(both()) == ["here.1.a", "here.1.b"]
+    assert "@" not in ran("echo $HANSARD_PROCESS", tmp_path).stdout
+
+
+@linux
+def test_when_memory_runs_out_a_program_goes_before_us(tmp_path: Path) -> None:
+    ours = int(Path("/proc/self/oom_score_adj").read_text())
+    script = "until [ $(cat /proc/self/oom_score_adj) -ne $0 ]; do :; done; cat /proc/self/oom_score_adj"
+    finished = asyncio.run(run(["sh", "-c", script, str(ours)], cwd=tmp_path, env=clean_environment(), wall_seconds=10))
+    assert int(finished.stdout) == min(ours + 500, 1000)
 
 
 def test_secrets_are_named_in_settings_and_found_elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -304,12 +304,21 @@ def test_readers_see_every_event_once_and_in_order_while_it_is_written(store: Sq
         assert all(reader.result() == written for reader in readers)
 
 
-def test_a_new_log_is_opened_by_many_at_once(database: Database) -> None:
-    """P27: replicas that boot together."""
+def test_a_new_log_is_opened_by_many_at_once(database: Database, tmp_path: Path) -> None:
+    """P27: replicas that boot together, thirty times."""
+    barrier = threading.Barrier(8)
+
+    def boot(path: Path) -> SqliteStore:
+        barrier.wait()
+        return database.opener(path)
+
     with ThreadPoolExecutor(8) as threads:
-        stores = list(threads.map(lambda _: database.open(), range(8)))
-    stores[0].append([write(told().begun)])
-    assert {store.head() for store in stores} == {3}
+        for number in range(30):
+            stores = list(threads.map(boot, [tmp_path / f"{number}"] * 8))
+            stores[0].append([write(told().begun)])
+            assert {store.head() for store in stores} == {3}
+            for store in stores:
+                store.close()
 
 
 WRITING = """

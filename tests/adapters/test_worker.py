@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,19 +31,21 @@ from tests.api.server import (
     delivery,
     ended,
     events,
+    inside,
     only,
     running,
     serving,
     session,
     start,
-    types,
     until,
 )
 
 PROGRAM = """
 import os, pathlib, signal, subprocess, sys, time
+prompt = sys.stdin.read()
 desk = pathlib.Path(sys.argv[1])
-if "stubborn" in sys.argv:
+desk.mkdir(parents=True, exist_ok=True)
+if "BE STUBBORN" in prompt:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 note = desk / f"{os.getpid()}.note"
@@ -53,14 +55,19 @@ while not (desk / "go").exists() and not note.with_suffix(".go").exists():
     time.sleep(0.01)
 child.kill()
 child.wait()
-pathlib.Path("done.txt").write_text("done")
 print(f"done by {os.getpid()}")
+"""
+FAILING = """
+import os, sys, time
+prompt = sys.stdin.read()
+orders = prompt[prompt.index("<<") + 2 : prompt.index(">>")]
+exec(orders)
 """
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A run of the program: its process, whose child it was, and the child that it has itself."""
+class Run:
+    """The program, asked once: its process, whose child that is, and the child that it has itself."""
 
     pid: int
     parent: int
@@ -70,32 +77,41 @@ class Asked:
         return [pid for pid in (self.pid, self.child) if running(pid)]
 
 
-class Desk:
-    """Where the developer, a program, says that it was asked, and waits until it may answer."""
+class Desks:
+    """Where the developer, a program, says in which session it was asked, and waits until it may answer."""
 
-    def __init__(self, folder: Path, *words: str) -> None:
-        self.folder = folder / "desk"
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "desks"
         self.folder.mkdir()
         program = folder / "developer.py"
         program.write_text(PROGRAM)
-        self.team = team(folder, argv=[sys.executable, str(program), str(self.folder), *words])
+        self.team = team(folder, argv=[sys.executable, str(program), f"{self.folder}/{{session}}"])
 
-    def asked(self, count: int) -> list[Asked]:
-        """The runs so far, oldest first, once there are so many."""
+    def runs(self, session_id: str) -> list[Run]:
+        """The runs for a session so far, oldest first."""
+        notes = sorted((self.folder / session_id).glob("*.asked"), key=lambda note: note.stat().st_mtime_ns)
+        return [Run(*map(int, note.read_text().split())) for note in notes]
 
-        def there() -> list[Asked] | None:
-            notes = sorted(self.folder.glob("*.asked"), key=lambda note: note.stat().st_mtime_ns)
-            return [Asked(*map(int, note.read_text().split())) for note in notes] if len(notes) >= count else None
+    def asked(self, session_id: str, count: int) -> list[Run]:
+        """Those runs, once there are so many."""
+
+        def there() -> list[Run] | None:
+            found = self.runs(session_id)
+            return found if len(found) >= count else None
 
         return until(there, what=f"{count} runs of the program")
 
-    def may_answer(self, run: Asked | None = None) -> None:
-        """This run may, or every run."""
-        (self.folder / (f"{run.pid}.go" if run else "go")).touch()
+    def may_answer(self, session_id: str, run: Run | None = None) -> None:
+        """This run may, or every run for the session."""
+        (self.folder / session_id / (f"{run.pid}.go" if run else "go")).touch()
+
+    def left(self, session_id: str) -> list[int]:
+        return [pid for run in self.runs(session_id) for pid in run.left()]
 
     def clear(self) -> None:
-        for note in self.folder.glob("*.asked"):
-            for pid in Asked(*map(int, note.read_text().split())).left():
+        """End what a killed server has left behind."""
+        for desk in self.folder.iterdir():
+            for pid in self.left(desk.name):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
@@ -111,274 +127,285 @@ def team(folder: Path, *, argv: list[str], **settings: object) -> Path:
     return path
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    found = Desk(tmp_path)
+@pytest.fixture(scope="module")
+def desks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desks]:
+    found = Desks(tmp_path_factory.mktemp("desks"))
     yield found
     found.clear()
 
 
-BODY = delivery()
-del BODY["scenario"]
-"""A delivery by the team of the file."""
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, desks: Desks) -> Iterator[Server]:
+    """Its budget minute has 1.6 seconds."""
+    with serving(tmp_path_factory.mktemp("worker"), team=desks.team, budget_minute=1.6) as found:
+        yield found
 
 
-def answers(server: Server, session_id: str) -> list[Json]:
-    """The developer's answers in the log."""
-    return [answer for answer in only(events(server.client, session_id), "turn.answered") if answer["role"] == "dev"]
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory, desks: Desks) -> Iterator[tuple[Server, Server]]:
+    """Two servers on one log; who is silent for a second loses its turns."""
+    folder = tmp_path_factory.mktemp("pair")
+    settings: dict[str, Any] = {"team": desks.team, "worker_slots": 2, "lease_seconds": 1, "poll_seconds": 0.1}
+    with serving(folder, **settings) as first, serving(folder, **settings) as second:
+        yield first, second
+
+
+def begin(server: Server, **fields: Any) -> str:
+    """Start a delivery by the team of the file, with all the time in the world."""
+    body = delivery(maxMinutes=180, **fields)
+    del body["scenario"]
+    return start(server.client, body)
+
+
+def cancel(server: Server, session_id: str) -> None:
+    assert server.client.post(f"/api/sessions/{session_id}/cancel", json={}).status_code == 200
+
+
+def answers(server: Server, session_id: str) -> list[tuple[int, str]]:
+    """Attempt and words of the developer's answers in the log."""
+    found = only(events(server.client, session_id), "turn.answered")
+    return [(answer["attempt"], answer["reply"]["head"]) for answer in found if answer["role"] == "dev"]
 
 
 # -- crashes -------------------------------------------------------------------------------------------------------
 
 
-def test_a_turn_that_a_crash_interrupted_is_asked_again_at_once_and_recorded_once(tmp_path: Path, desk: Desk) -> None:
+def test_a_turn_that_crashes_interrupt_is_asked_again_at_once_and_recorded_once(server: Server, desks: Desks) -> None:
     """The lease has a minute: the next life does not wait for it, its own earlier life is known to be dead."""
-    with serving(tmp_path, team=desk.team) as server:
-        session_id = start(server.client, BODY)
-        [first] = desk.asked(1)
+    session_id = begin(server)
+    for life in (1, 2):
+        assert desks.asked(session_id, life)[-1].parent == server.pid
         server.kill()
         began = time.monotonic()
         server.start()
-        _, second = desk.asked(2)
+        desks.asked(session_id, life + 1)
         assert time.monotonic() - began < 5
-        assert (first.pid != second.pid, second.parent) == (True, server.pid)
-        desk.may_answer()
-        assert ended(server.client, session_id)["status"] == "success"
-        [answer] = answers(server, session_id)
-        assert (answer["attempt"], answer["reply"]["head"]) == (2, f"done by {second.pid}")
-        requests = [turn for turn in only(events(server.client, session_id), "turn.requested") if turn["role"] == "dev"]
-        assert len(requests) == 1
+    newest = desks.asked(session_id, 3)[-1]
+    desks.may_answer(session_id)
+    assert ended(server.client, session_id)["status"] == "success"
+    assert answers(server, session_id) == [(3, f"done by {newest.pid}")]
+    requests = only(events(server.client, session_id), "turn.requested")
+    assert [turn["role"] for turn in requests].count("dev") == 1
 
 
-def test_a_turn_that_crashes_again_and_again_is_recorded_once(tmp_path: Path, desk: Desk) -> None:
-    with serving(tmp_path, team=desk.team) as server:
-        session_id = start(server.client, BODY)
-        for life in range(1, 4):
-            desk.asked(life)
-            server.kill()
-            server.start()
-        newest = desk.asked(4)[-1]
-        desk.may_answer()
-        assert ended(server.client, session_id)["status"] == "success"
-        assert [(a["attempt"], a["reply"]["head"]) for a in answers(server, session_id)] == [
-            (4, f"done by {newest.pid}")
-        ]
-
-
-def test_a_worker_that_stops_gives_its_turn_back_and_leaves_no_process(tmp_path: Path, desk: Desk) -> None:
-    with serving(tmp_path, team=desk.team) as server:
-        session_id = start(server.client, BODY)
-        [first] = desk.asked(1)
-        assert server.stop() < 4
-        assert first.left() == []
-        server.start()
-        _, second = desk.asked(2)
-        desk.may_answer()
-        assert ended(server.client, session_id)["status"] == "success"
-        assert [answer["reply"]["head"] for answer in answers(server, session_id)] == [f"done by {second.pid}"]
+def test_a_worker_that_stops_gives_its_turn_back_and_leaves_no_process(server: Server, desks: Desks) -> None:
+    session_id = begin(server)
+    desks.asked(session_id, 1)
+    assert server.stop() < 4
+    assert desks.left(session_id) == []
+    server.start()
+    second = desks.asked(session_id, 2)[-1]
+    desks.may_answer(session_id)
+    assert ended(server.client, session_id)["status"] == "success"
+    assert answers(server, session_id) == [(2, f"done by {second.pid}")]
 
 
 # -- several workers -----------------------------------------------------------------------------------------------
 
 
-def test_a_zombie_cannot_answer_the_turn_it_has_lost(tmp_path: Path, desk: Desk) -> None:
-    """A frozen process loses its lease; thawed, it is told so, and the one that has the turn now goes on."""
-    settings: dict[str, Any] = {"team": desk.team, "lease_seconds": 1, "poll_seconds": 0.1}
-    with serving(tmp_path, **settings) as frozen:
-        session_id = start(frozen.client, BODY)
-        [first] = desk.asked(1)
-        os.kill(frozen.pid, signal.SIGSTOP)
-        with serving(tmp_path, **settings) as other:
-            _, second = desk.asked(2)
-            assert second.parent == other.pid
-            desk.may_answer(first)
-            until(lambda: not running(first.pid), what="the end of the first run")
-            os.kill(frozen.pid, signal.SIGCONT)
-            until(lambda: "came too late" in frozen.log.read_text() or _beats(frozen), what="the zombie's next word")
-            assert answers(other, session_id) == []
-            assert second.left() == [second.pid, second.child]
-            desk.may_answer(second)
-            assert ended(other.client, session_id)["status"] == "success"
-            [answer] = answers(other, session_id)
-            assert (answer["attempt"], answer["reply"]["head"]) == (2, f"done by {second.pid}")
+def frozen_and_other(pair: tuple[Server, Server], run: Run) -> tuple[Server, Server]:
+    """The server whose program this is, stopped in its tracks, and the other one."""
+    frozen, other = pair if run.parent == pair[0].pid else (pair[1], pair[0])
+    os.kill(frozen.pid, signal.SIGSTOP)
+    return frozen, other
 
 
-def _beats(server: Server) -> bool:
-    """Whether the server answers again: its loop has run, and with it whatever was due."""
-    return server.client.get("/readyz").status_code == 200
+def thaw(frozen: Server) -> None:
+    """Once it answers again its loop has run, and with it whatever was due."""
+    os.kill(frozen.pid, signal.SIGCONT)
+    for _ in range(3):
+        assert frozen.client.get("/readyz").status_code == 200
 
 
-def test_an_answer_after_the_end_of_the_turn_changes_nothing(tmp_path: Path, desk: Desk) -> None:
-    settings: dict[str, Any] = {"team": desk.team, "lease_seconds": 1, "poll_seconds": 0.1}
-    with serving(tmp_path, **settings) as frozen:
-        session_id = start(frozen.client, BODY)
-        desk.asked(1)
-        os.kill(frozen.pid, signal.SIGSTOP)
-        with serving(tmp_path, **settings) as other:
-            _, second = desk.asked(2)
-            desk.may_answer()
-            last = ended(other.client, session_id)
-            assert last["status"] == "success"
-            os.kill(frozen.pid, signal.SIGCONT)
-            until(lambda: _beats(frozen), what="the zombie's next word")
-            assert session(frozen.client, session_id) == session(other.client, session_id) == last
-            assert [answer["reply"]["head"] for answer in answers(other, session_id)] == [f"done by {second.pid}"]
+def test_a_zombie_cannot_answer_the_turn_it_has_lost(pair: tuple[Server, Server], desks: Desks) -> None:
+    """A frozen process loses its lease; thawed, with an answer at hand, it changes nothing for the one that has the
+    turn now."""
+    session_id = begin(pair[0])
+    [first] = desks.asked(session_id, 1)
+    frozen, other = frozen_and_other(pair, first)
+    _, second = desks.asked(session_id, 2)
+    assert second.parent == other.pid
+    desks.may_answer(session_id, first)
+    until(lambda: not running(first.pid), what="the end of the first run")
+    thaw(frozen)
+    assert answers(other, session_id) == []
+    assert second.left() == [second.pid, second.child]
+    desks.may_answer(session_id, second)
+    assert ended(other.client, session_id)["status"] == "success"
+    assert answers(other, session_id) == [(2, f"done by {second.pid}")]
 
 
-def test_two_workers_share_the_turns_of_one_log(tmp_path: Path, desk: Desk) -> None:
-    """Each takes as many as it has slots for; both work on all sessions, and every turn is recorded once."""
-    settings: dict[str, Any] = {"team": desk.team, "worker_slots": 2, "poll_seconds": 0.1}
-    with serving(tmp_path, **settings) as first, serving(tmp_path, **settings) as second:
-        ids = [start(first.client, BODY) for _ in range(6)]
-        at_work = desk.asked(4)
-        assert sorted(run.parent for run in at_work) == sorted([first.pid] * 2 + [second.pid] * 2)
-        desk.may_answer()
-        for session_id in ids:
-            assert ended(second.client, session_id)["status"] == "success"
-            assert ended(first.client, session_id)["status"] == "success"
-            assert [answer["attempt"] for answer in answers(second, session_id)] == [1]
-        assert len(desk.asked(6)) == 6
+def test_an_answer_after_the_end_of_the_session_changes_nothing(pair: tuple[Server, Server], desks: Desks) -> None:
+    session_id = begin(pair[0])
+    [first] = desks.asked(session_id, 1)
+    frozen, other = frozen_and_other(pair, first)
+    _, second = desks.asked(session_id, 2)
+    desks.may_answer(session_id)
+    last = ended(other.client, session_id)
+    assert last["status"] == "success"
+    thaw(frozen)
+    assert session(frozen.client, session_id) == session(other.client, session_id) == last
+    assert answers(other, session_id) == [(2, f"done by {second.pid}")]
+
+
+def test_two_workers_share_the_turns_of_one_log(pair: tuple[Server, Server], desks: Desks) -> None:
+    """Each takes as many as it has slots for, and every turn is asked and recorded once."""
+    ids = [begin(pair[0]) for _ in range(6)]
+
+    def at_work() -> list[int] | None:
+        runs = [run for session_id in ids for run in desks.runs(session_id)]
+        return sorted(run.parent for run in runs) if len(runs) == 4 else None
+
+    assert until(at_work, what="four runs") == sorted([pair[0].pid, pair[1].pid] * 2)
+    for session_id in ids:
+        (desks.folder / session_id).mkdir(exist_ok=True)
+        desks.may_answer(session_id)
+    for session_id in ids:
+        assert ended(pair[1].client, session_id)["status"] == "success"
+        [run] = desks.asked(session_id, 1)
+        assert answers(pair[0], session_id) == [(1, f"done by {run.pid}")]
+
+
+def test_a_cancellation_by_another_process_stops_the_agent_too(pair: tuple[Server, Server], desks: Desks) -> None:
+    session_id = begin(pair[0])
+    [run] = desks.asked(session_id, 1)
+    cancel(pair[1] if run.parent == pair[0].pid else pair[0], session_id)
+    until(lambda: not run.left(), what="the end of the program and its child", seconds=2)
 
 
 # -- cancelling ----------------------------------------------------------------------------------------------------
 
 
-def test_a_cancelled_session_stops_its_agent_at_once(tmp_path: Path, desk: Desk) -> None:
-    with serving(tmp_path, team=desk.team) as server:
-        session_id = start(server.client, BODY)
-        [run] = desk.asked(1)
-        assert server.client.post(f"/api/sessions/{session_id}/cancel", json={}).status_code == 200
-        until(lambda: not run.left(), what="the end of the program and its child", seconds=1.5)
-        assert answers(server, session_id) == []
-        assert session(server.client, session_id)["outstandingTurns"] == []
+@pytest.mark.parametrize(("manner", "seconds"), [("BE POLITE", 1.5), ("BE STUBBORN", 4.0)])
+def test_a_cancelled_session_stops_its_agent_at_once(server: Server, desks: Desks, manner: str, seconds: float) -> None:
+    """With its child; a program that ignores SIGTERM is killed after two seconds."""
+    session_id = begin(server, task=manner)
+    [run] = desks.asked(session_id, 1)
+    cancel(server, session_id)
+    assert session(server.client, session_id)["outstandingTurns"] == []
+    until(lambda: not run.left(), what="the end of the program and its child", seconds=seconds)
+    assert answers(server, session_id) == []
 
 
-def test_a_program_that_will_not_end_is_ended(tmp_path: Path) -> None:
-    """It ignores SIGTERM: SIGKILL follows after two seconds."""
-    desk = Desk(tmp_path, "stubborn")
-    try:
-        with serving(tmp_path, team=desk.team) as server:
-            session_id = start(server.client, BODY)
-            [run] = desk.asked(1)
-            assert server.client.post(f"/api/sessions/{session_id}/cancel", json={}).status_code == 200
-            until(lambda: not run.left(), what="the end of the program and its child", seconds=4)
-    finally:
-        desk.clear()
-
-
-def test_a_cancelled_session_stops_its_validation_at_once(tmp_path: Path) -> None:
-    program = tmp_path / "validate.py"
+def test_a_cancelled_session_stops_its_validation_at_once(server: Server, tmp_path: Path) -> None:
     said = tmp_path / "pid"
-    program.write_text(f"import os, time\nopen({str(said)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)\n")
-    with serving(tmp_path) as server:
-        session_id = start(server.client, delivery(validationCommands=[[sys.executable, str(program)]]))
-        pid = int(until(lambda: said.exists() and said.read_text(), what="its pid"))
-        assert server.client.post(f"/api/sessions/{session_id}/cancel", json={}).status_code == 200
-        until(lambda: not running(pid), what="the end of the validation", seconds=1.5)
-
-
-def test_a_cancellation_by_another_process_stops_the_agent_too(tmp_path: Path, desk: Desk) -> None:
-    settings: dict[str, Any] = {"team": desk.team, "worker_slots": 1, "poll_seconds": 0.1}
-    with serving(tmp_path, **settings) as first, serving(tmp_path, **settings) as second:
-        session_id = start(first.client, BODY)
-        [run] = desk.asked(1)
-        other = second if run.parent == first.pid else first
-        assert other.client.post(f"/api/sessions/{session_id}/cancel", json={}).status_code == 200
-        until(lambda: not run.left(), what="the end of the program and its child", seconds=2)
+    script = f"import os, time; open({str(said)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    session_id = start(server.client, delivery(validationCommands=[[sys.executable, "-c", script]], maxMinutes=180))
+    pid = int(until(lambda: said.exists() and said.read_text(), what="its pid"))
+    cancel(server, session_id)
+    until(lambda: not running(pid), what="the end of the validation", seconds=1.5)
 
 
 # -- deadlines -----------------------------------------------------------------------------------------------------
 
 
-def test_a_deadline_stops_the_agent_that_runs(tmp_path: Path, desk: Desk) -> None:
-    """The budget minute has two seconds here; at most a second after them nothing runs any more."""
-    with serving(tmp_path, team=desk.team, budget_minute=2) as server:
-        session_id = start(server.client, BODY | {"maxMinutes": 1})
-        [run] = desk.asked(1)
-        found = ended(server.client, session_id)
-        assert (found["finalSummary"], found["budget"]["reason"]) == ("failed_budget_exhausted", "minutes")
-        assert 0 < _late(found) <= 1.0
-        until(lambda: not run.left(), what="the end of the program and its child", seconds=1.5)
-        assert answers(server, session_id) == []
+def hurried(server: Server) -> str:
+    """A delivery that has one budget minute."""
+    body = delivery(maxMinutes=1)
+    del body["scenario"]
+    return start(server.client, body)
 
 
-def test_a_deadline_that_passed_while_nobody_served_holds_at_the_next_start(tmp_path: Path, desk: Desk) -> None:
+def late(moment: str, found: Json) -> float:
+    """Seconds from the deadline to the moment."""
+    return (datetime.fromisoformat(moment) - datetime.fromisoformat(found["budget"]["deadlineAt"])).total_seconds()
+
+
+def test_a_deadline_stops_the_agent_that_runs(server: Server, desks: Desks) -> None:
+    """At most a second after it nothing runs any more."""
+    session_id = hurried(server)
+    [run] = desks.asked(session_id, 1)
+    found = ended(server.client, session_id)
+    assert (found["finalSummary"], found["budget"]["reason"]) == ("failed_budget_exhausted", "minutes")
+    assert 0 < late(found["updatedAt"], found) <= 1.0
+    until(lambda: not run.left(), what="the end of the program and its child", seconds=1.0)
+    assert answers(server, session_id) == []
+
+
+def test_a_deadline_that_passed_while_nobody_served_holds_at_the_next_start(server: Server, desks: Desks) -> None:
     """The turn is not asked again: its time is over."""
-    with serving(tmp_path, team=desk.team, budget_minute=3) as server:
-        session_id = start(server.client, BODY | {"maxMinutes": 1})
-        desk.asked(1)
-        deadline = datetime.fromisoformat(session(server.client, session_id)["budget"]["deadlineAt"])
-        server.kill()
-        until(lambda: datetime.now(deadline.tzinfo) > deadline, what="the deadline")
-        server.start()
-        found = ended(server.client, session_id, seconds=1.5)
-        assert (found["finalSummary"], found["budget"]["reason"]) == ("failed_budget_exhausted", "minutes")
-        assert len(desk.asked(1)) == 1
+    session_id = hurried(server)
+    desks.asked(session_id, 1)
+    running_session = session(server.client, session_id)
+    server.kill()
+    until(lambda: late(_now(), running_session) > 0, what="the deadline")
+    server.start()
+    found = ended(server.client, session_id, seconds=1.5)
+    assert (found["finalSummary"], found["budget"]["reason"]) == ("failed_budget_exhausted", "minutes")
+    assert len(desks.asked(session_id, 1)) == 1
 
 
-def test_an_extension_lets_the_turn_that_runs_go_on(tmp_path: Path, desk: Desk) -> None:
+def test_an_extension_lets_the_turn_that_runs_go_on(server: Server, desks: Desks) -> None:
     """Given before the deadline: nothing is stopped or asked again, and the first answer counts."""
-    with serving(tmp_path, team=desk.team, budget_minute=2) as server:
-        session_id = start(server.client, BODY | {"maxMinutes": 1})
-        [run] = desk.asked(1)
-        deadline = datetime.fromisoformat(session(server.client, session_id)["budget"]["deadlineAt"])
-        more = {"addMinutes": 100, "reason": "nearly there"}
-        assert server.client.post(f"/api/sessions/{session_id}/budget", json=more).status_code == 200
-        until(lambda: (datetime.now(deadline.tzinfo) - deadline).total_seconds() > 1.2, what="the first deadline")
-        assert run.left() == [run.pid, run.child]
-        desk.may_answer()
-        found = ended(server.client, session_id)
-        assert (found["status"], found["iteration"]) == ("success", 1)
-        [answer] = answers(server, session_id)
-        assert (answer["attempt"], answer["reply"]["head"]) == (1, f"done by {run.pid}")
+    session_id = hurried(server)
+    [run] = desks.asked(session_id, 1)
+    before = session(server.client, session_id)
+    more = {"addMinutes": 100, "reason": "nearly there"}
+    assert server.client.post(f"/api/sessions/{session_id}/budget", json=more).status_code == 200
+    until(lambda: late(_now(), before) > 1.1, what="a while after the first deadline")
+    assert run.left() == [run.pid, run.child]
+    desks.may_answer(session_id)
+    found = ended(server.client, session_id)
+    assert (found["status"], found["iteration"]) == ("success", 1)
+    assert answers(server, session_id) == [(1, f"done by {run.pid}")]
 
 
-def _late(found: Json) -> float:
-    """Seconds from the deadline to the end of the session."""
-    end, deadline = (datetime.fromisoformat(text) for text in (found["updatedAt"], found["budget"]["deadlineAt"]))
-    return (end - deadline).total_seconds()
+def _now() -> str:
+    return datetime.now(UTC).isoformat()
 
 
 # -- failures are outcomes -----------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The developer does what the task orders, and has narrow limits."""
+    folder = tmp_path_factory.mktemp("failing")
+    program = folder / "developer.py"
+    program.write_text(FAILING)
+    limits = {"timeout_seconds": 1.0, "idle_seconds": 0.4, "output_bytes": 1_000}
+    with serving(folder, team=team(folder, argv=[sys.executable, str(program)], **limits)) as found:
+        yield found
+
+
 @pytest.mark.parametrize(
-    ("script", "settings", "code"),
+    ("orders", "code"),
     [
-        ("import sys; sys.exit(3)", {}, "crash"),
-        ("import os; os.kill(os.getpid(), 9)", {}, "crash"),
-        ("pass", {}, "bad_output"),
-        ("import time; time.sleep(60)", {"timeout_seconds": 0.3}, "timeout"),
-        ("import time; print('x', flush=True); time.sleep(60)", {"idle_seconds": 0.3}, "idle"),
-        ("print('x' * 100_000)", {"output_bytes": 1_000}, "limit"),
-        ("open('src', 'w').close(); print('done'); import os; os.symlink('/etc', 'etc')", {}, None),
+        ("sys.exit(3)", "crash"),
+        ("os.kill(os.getpid(), 9)", "crash"),
+        ("pass", "bad_output"),
+        ("[(time.sleep(0.1), print(end='x', flush=True)) for _ in range(100)]", "timeout"),
+        ("print('x', flush=True), time.sleep(60)", "idle"),
+        ("print('x' * 100_000)", "limit"),
+        ("os.symlink('/etc', 'etc'), print('done')", None),
     ],
     ids=["exit code", "signal", "silence", "too long", "idle", "too much", "odd files"],
 )
-def test_however_an_agent_fails_the_session_says_so(
-    tmp_path: Path, script: str, settings: Json, code: str | None
-) -> None:
-    found = team(tmp_path, argv=[sys.executable, "-c", script], **settings)
-    with serving(tmp_path, team=found) as server:
-        session_id = start(server.client, BODY)
-        last = ended(server.client, session_id)
-        told = events(server.client, session_id)
-        assert last["status"] == ("failed" if code else "success")
-        assert [failed["errorType"] for failed in only(told, "delivery.phase_failed")] == ([code] if code else [])
-        assert [failed["failure"]["code"] for failed in only(told, "turn.failed")] == ([code] if code else [])
-        if code:
-            assert types(told)[-3:] == ["phase_skipped", "phase_skipped", "session_finished"]
+def test_however_an_agent_fails_the_session_says_so(failing: Server, orders: str, code: str | None) -> None:
+    session_id = begin(failing, task=f"<<{orders}>>")
+    last = ended(failing.client, session_id)
+    told = events(failing.client, session_id)
+    assert last["status"] == ("failed" if code else "success")
+    assert [failed["errorType"] for failed in only(told, "delivery.phase_failed")] == ([code] if code else [])
+    assert [failed["failure"]["code"] for failed in only(told, "turn.failed")] == ([code] if code else [])
+    skipped = ["validation", "review", "packaging"] if code else []
+    assert [phase["phase"] for phase in only(told, "delivery.phase_skipped")] == skipped
 
 
 def test_a_program_that_is_not_there_is_a_failure_with_its_name(tmp_path: Path) -> None:
-    with serving(tmp_path, team=team(tmp_path, argv=["no-such-program-anywhere"])) as server:
-        session_id = start(server.client, BODY)
-        assert "no-such-program-anywhere" in ended(server.client, session_id)["lastError"]
-        [failed] = only(events(server.client, session_id), "delivery.phase_failed")
+    with inside(tmp_path, team=team(tmp_path, argv=["no-such-program-anywhere"])) as client:
+        body = delivery()
+        del body["scenario"]
+        session_id = start(client, body)
+        assert "no-such-program-anywhere" in ended(client, session_id)["lastError"]
+        [failed] = only(events(client, session_id), "delivery.phase_failed")
         assert failed["errorType"] == "refused"
 
 
 # -- the worker alone ----------------------------------------------------------------------------------------------
+
+
+CREW = {"planner": "Team", "architect": "Team", "designer": "Team", "dev": "Dev"}
 
 
 @dataclass
@@ -442,20 +469,22 @@ def test_a_turn_that_is_claimed_while_the_worker_stops_is_given_back(tmp_path: P
         assert found.counted() == {"queued": 1, "running": 0}
 
 
-def test_a_worker_that_lost_a_turn_to_itself_lets_the_first_attempt_go(tmp_path: Path, desk: Desk) -> None:
+def test_a_worker_that_lost_a_turn_to_itself_lets_the_first_attempt_go(tmp_path: Path, desks: Desks) -> None:
     """Its heart did not beat in time (a store that hung, say): the turn is taken anew, the old run is stopped, and a
     cancellation still finds the new one."""
-    with shop(tmp_path, load(desk.team), lease=0.2, heartbeat=3600.0) as found:
+    with shop(tmp_path, load(desks.team), lease=0.2, heartbeat=3600.0) as found:
 
         async def lose_and_cancel() -> None:
-            found.begin("delivery-1", crew={"dev": "Dev", "planner": "Team", "architect": "Team", "designer": "Team"})
+            found.begin(
+                "delivery-lost", crew={"dev": "Dev", "planner": "Team", "architect": "Team", "designer": "Team"}
+            )
             working = asyncio.create_task(found.worker.run())
             found.worker.wake()
-            await asyncio.to_thread(desk.asked, 2)
-            order = Order("delivery-1", CancelDelivery(), actor="test", command_id="cancel")
+            await asyncio.to_thread(desks.asked, "delivery-lost", 2)
+            order = Order("delivery-lost", CancelDelivery(), actor="test", command_id="cancel")
             await found.writer.do(order)
             found.worker.seen(found.writer.store.log())
-            await asyncio.to_thread(until, lambda: not _left(desk), what="the end of all runs")
+            await asyncio.to_thread(until, lambda: not desks.left("delivery-lost"), what="the end of all runs")
             found.worker.stop()
             await working
 
@@ -463,9 +492,9 @@ def test_a_worker_that_lost_a_turn_to_itself_lets_the_first_attempt_go(tmp_path:
 
 
 def test_a_worker_survives_whatever_goes_wrong_when_it_looks_for_work(
-    tmp_path: Path, desk: Desk, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, desks: Desks, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with shop(tmp_path, load(desk.team)) as found:
+    with shop(tmp_path, load(desks.team)) as found:
         claim, broken = found.worker._store.turns.claim, [ZeroDivisionError("broken"), OSError("broken too")]
 
         def claim_at_last(*args: Any, **named: Any) -> Lease | None:
@@ -476,9 +505,11 @@ def test_a_worker_survives_whatever_goes_wrong_when_it_looks_for_work(
         found.worker._store.turns.claim = claim_at_last  # type: ignore[method-assign]
 
         async def work() -> None:
-            found.begin("delivery-1", crew={"dev": "Dev", "planner": "Team", "architect": "Team", "designer": "Team"})
+            found.begin(
+                "delivery-found", crew={"dev": "Dev", "planner": "Team", "architect": "Team", "designer": "Team"}
+            )
             working = asyncio.create_task(found.worker.run())
-            while not list(desk.folder.glob("*.asked")):
+            while not desks.runs("delivery-found"):
                 found.worker.wake()
                 await asyncio.sleep(0.01)
             found.worker.stop()
@@ -486,7 +517,3 @@ def test_a_worker_survives_whatever_goes_wrong_when_it_looks_for_work(
 
         asyncio.run(asyncio.wait_for(work(), PATIENCE))
         assert caplog.text.count("the worker could not take turns; trying again") == 2
-
-
-def _left(desk: Desk) -> list[int]:
-    return [pid for run in desk.asked(1) for pid in run.left()]

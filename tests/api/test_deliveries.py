@@ -20,7 +20,8 @@ VALIDATED = [*RUN, "tests_passed", "phase_completed"]
 BROKEN = [*RUN, "validation_failed"]
 APPROVED = [*ASKED, "review_approved"]
 BLOCKED = [*ASKED, "review_blocking_detected"]
-DELIVERED = ["phase_started", "phase_completed", "session_finished"]
+CLEARED = "session.agent_sessions_cleared"
+DELIVERED = ["phase_started", "phase_completed", CLEARED, "session_finished"]
 
 
 @pytest.fixture(scope="module")
@@ -290,7 +291,7 @@ def test_a_cancelled_delivery_stays_cancelled(server: Server) -> None:
     found = ended(server.client, session_id)
     assert (found["status"], found["finalSummary"]) == ("cancelled", "cancelled: no longer needed")
     assert found["outstandingTurns"] == []
-    assert types(events(server.client, session_id))[-2:] == ["turn.cancelled", "session_finished"]
+    assert types(events(server.client, session_id))[-3:] == ["turn.cancelled", CLEARED, "session_finished"]
     again = server.client.post(f"/api/sessions/{session_id}/cancel", json={})
     assert again.status_code == 409
     more = server.client.post(f"/api/sessions/{session_id}/budget", json={"addMinutes": 1, "reason": "?"})

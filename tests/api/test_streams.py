@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from adapters.clock import Clock
 from adapters.store import open_store
+from adapters.store.views import SqliteViews
 from adapters.writer import Order, Writer
 from api.hub import Frame
 from domain.base import Text
@@ -27,6 +28,7 @@ from domain.delivery.commands import CancelDelivery, ExtendBudget, StartDelivery
 from domain.record import Cause, Recorded
 from domain.turns import TurnCancelled
 from domain.validation import Step
+from projections.follow import Follower
 from tests.api.server import PATIENCE, Json, Server, delivery, ended, events, serving, start, until
 
 SILENT = delivery({"planner": [{"text": "late", "delayMs": 86_400_000}]})
@@ -369,8 +371,7 @@ def test_a_stream_does_not_depend_on_how_far_the_views_are(tmp_path: Path, views
     """After a crash the views may stand behind the log; a stream tells the log all the same."""
     fill(tmp_path, 3)
     if views == "behind":
-        with serving(tmp_path) as server:
-            assert server.stop() < PATIENCE
+        fold(tmp_path)
         fill_more(tmp_path, 3)
     with serving(tmp_path) as server:
         count = head(server)
@@ -382,6 +383,13 @@ def test_a_stream_does_not_depend_on_how_far_the_views_are(tmp_path: Path, views
             assert take(newest, 1)[0].id == count
             position = extend(server, "delivery-second")["position"]
             assert take(whole, 1)[0].id == take(newest, 1)[0].id == position == count + 1
+
+
+def fold(folder: Path) -> None:
+    """The views of the log as it is now."""
+    store = open_store(f"sqlite:///{folder / 'hansard.db'}")
+    with contextlib.closing(store), contextlib.closing(SqliteViews(folder / "hansard.db.views")) as views:
+        assert Follower(store, views).catch_up() == store.head()
 
 
 def fill_more(folder: Path, count: int) -> None:
@@ -400,7 +408,7 @@ def test_a_stream_goes_on_over_a_crash_of_the_server(tmp_path: Path) -> None:
         session_id = start(server.client, SILENT)
         told: list[int] = []
         last: int | None = None
-        for _ in range(3):
+        for _ in range(2):
             with Stream(server, path(session_id), last=last) as stream:
                 newest = extend(server, session_id)["version"]
                 for found in stream.events():
@@ -411,7 +419,7 @@ def test_a_stream_goes_on_over_a_crash_of_the_server(tmp_path: Path) -> None:
                 extend(server, session_id)
                 server.kill()
             server.start()
-        assert told == list(range(1, 3 + 3 + 2 + 1))
+        assert told == list(range(1, 3 + 2 + 1 + 1))
 
 
 # -- clients of all kinds ------------------------------------------------------------------------------------------

@@ -83,12 +83,16 @@ def test_the_delivery_chart_is_the_way_of_the_seed() -> None:
         "implementation": "validation",
         "validation": "review",
         "review": "packaging",
+        "under_review": "packaging",
         "packaging": "success",
     }
-    assert way("send_back") == {"validation": "implementation", "review": "implementation"}
-    for event, end in (("fail", "failed"), ("exhaust", "exhausted"), ("cancel", "cancelled")):
-        assert way(event) == dict.fromkeys(delivery.PHASES, end)
-    assert way("extend") == {phase: phase for phase in delivery.PHASES}
+    assert way("hold") == {"review": "under_review"}
+    assert way("send_back") == dict.fromkeys(("validation", "review", "under_review"), "implementation")
+    assert way("fail") == dict.fromkeys(delivery.PHASES, "failed")
+    running = (*delivery.PHASES, "under_review")
+    for event, end in (("exhaust", "exhausted"), ("cancel", "cancelled")):
+        assert way(event) == dict.fromkeys(running, end)
+    assert way("extend") == {state: state for state in running}
     assert delivery.TABLE.initial == "planning"
     assert delivery.TABLE.finals == {"success", "failed", "cancelled"}
 
@@ -101,7 +105,7 @@ def test_an_exhausted_delivery_goes_on_where_its_guard_says(phase: str) -> None:
 @pytest.mark.parametrize(
     ("state", "status"),
     [
-        *((phase, "running") for phase in delivery.PHASES),
+        *((state, "running") for state in (*delivery.PHASES, "under_review")),
         ("success", "success"),
         ("failed", "failed"),
         ("exhausted", "failed"),

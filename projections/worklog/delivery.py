@@ -1,13 +1,10 @@
-"""The worklog of a session in Markdown, as of any version (shape of cli-jaw's file, behaviour §1.12).
-
-Each event adds rows; of a section that can change the newest row counts, so that the log as it stood at version N is
-made of the rows up to N.
-"""
+"""How a delivery is written down: phases instead of agents, iterations instead of rounds."""
 
 import json
 from collections.abc import Iterable, Iterator
 
-from domain.base import DomainEvent, Text
+from domain.base import Text
+from domain.children import ChildClosed, ChildRequested
 from domain.delivery.chart import PHASES, status
 from domain.delivery.events import (
     ArtifactCreated,
@@ -16,6 +13,7 @@ from domain.delivery.events import (
     BudgetExhausted,
     BudgetExtended,
     DeliveryEvent,
+    FixRequested,
     PhaseCompleted,
     PhaseFailed,
     PhaseSkipped,
@@ -30,44 +28,36 @@ from domain.delivery.events import (
 )
 from domain.instant import iso
 from domain.record import Recorded
-from domain.turns import Settled, TurnAnswered, TurnCancelled, TurnFailed, TurnRequested
-from projections.markdown import cell, code, inline, item, neutral, plain, quote, shortened
-from projections.ports import Database, Projection
-
-SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS worklog (session_id TEXT NOT NULL, version BIGINT NOT NULL, ordinal BIGINT NOT NULL,"
-    " section TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (session_id, version, ordinal))",
-    "CREATE TABLE IF NOT EXISTS worklog_turns (session_id TEXT NOT NULL, turn_id TEXT NOT NULL, phase TEXT,"
-    " iteration BIGINT NOT NULL, PRIMARY KEY (session_id, turn_id))",
+from domain.turns import Settled
+from projections.markdown import cell, code, inline, item, neutral
+from projections.ports import Database
+from projections.worklog.parts import (
+    RESULT,
+    TITLE,
+    WAITING,
+    Row,
+    block,
+    child_begins,
+    child_ends,
+    entries,
+    joined,
+    result,
+    summary,
+    turn,
 )
-TITLE, RESULT, PLAN = 80, 500, 4_000
-"""Characters of the title, of an agent's result, of the plan."""
-WAITING, UNFINISHED = "(대기 중)", "(미완료)"
-
-Row = tuple[str, str]
-"""Section and body."""
 
 
-def apply(db: Database, recorded: Recorded) -> None:
-    rows = list(_rows(db, recorded))
-    for ordinal, (section, body) in enumerate(rows):
-        db.execute(
-            "INSERT INTO worklog VALUES (?, ?, ?, ?, ?)",
-            (recorded.session_id, recorded.version, ordinal, section, body),
-        )
-
-
-def _rows(db: Database, recorded: Recorded) -> Iterator[Row]:
+def rows(db: Database, recorded: Recorded) -> Iterator[Row]:
+    """What an event adds."""
     match recorded.event:
         case SessionStarted() as event:
             yield from _started(recorded, event)
-        case TurnRequested() as event:
-            db.execute(
-                "INSERT INTO worklog_turns VALUES (?, ?, ?, ?)",
-                (recorded.session_id, event.turn_id, event.phase, event.iteration or event.round or 0),
-            )
         case Settled() as event:
-            yield "log", _entry(db, recorded, event)
+            yield from _settled(db, recorded, event)
+        case ChildRequested() as event:
+            yield child_begins(event, "the delivery")
+        case ChildClosed() as event:
+            yield child_ends(event)
         case BudgetExtended() as event:
             yield from _extended(db, recorded, event)
         case DeliveryEvent() as event:
@@ -106,7 +96,7 @@ def _delivery(event: DeliveryEvent) -> Iterator[Row]:
         case AttemptStarted():
             yield "iterations", f"{event.iteration}/{event.iteration + max(0, event.remaining_iterations - 1)}"
         case ArtifactCreated(phase="planning"):
-            yield "plan", quote(shortened(event.content.head.strip(), PLAN))
+            yield "plan", block(event.content.head)
         case ArtifactCreated(phase="validation", media_type="application/json"):
             for line in _commands(event.content):
                 yield "log", line
@@ -134,6 +124,8 @@ def _outcome(event: DeliveryEvent) -> Iterator[Row]:
             yield "log", f"### Budget exhausted by {event.reason}\n\n- Message: {neutral(event.message)}"
         case BranchPublished():
             yield "log", f"- Branch: {code(event.branch)} at {code(event.commit)}"
+        case FixRequested():
+            yield "log", item("Fix wanted", event.feedback.head, limit=RESULT)
         case SessionFinished():
             yield "summary", event.final_summary
 
@@ -176,63 +168,32 @@ def _commands(report: Text) -> Iterator[str]:
         yield f"- Command: {code(command)} → exit code {exit_code}"
 
 
-def _entry(db: Database, recorded: Recorded, event: Settled) -> str:
-    row = db.execute(
-        "SELECT phase, iteration FROM worklog_turns WHERE session_id = ? AND turn_id = ?",
-        (recorded.session_id, event.turn_id),
-    ).fetchone()
-    phase, iteration = row or (None, 0)
-    place = ", ".join(cell(word) for word in (event.role, phase) if word)
-    lines = [f"### Iteration {iteration} — {cell(event.agent)} ({place})", "", *_result(event)]
-    return "\n".join(lines)
-
-
-def _result(event: DomainEvent) -> Iterator[str]:
-    match event:
-        case TurnAnswered():
-            yield "- Status: done"
-            if event.reply.head.strip():
-                yield item("Result", event.reply.head, limit=RESULT)
-        case TurnFailed():
-            yield "- Status: error"
-            yield item(f"Error: {event.failure.code}", event.failure.detail, limit=RESULT)
-            if event.reply.head.strip():
-                yield item("Result", event.reply.head, limit=RESULT)
-        case TurnCancelled():
-            yield "- Status: cancelled"
-            yield item("Reason", event.reason, limit=RESULT)
-
-
-WORKLOG = Projection(name="worklog", tables=("worklog", "worklog_turns"), schema=SCHEMA, apply=apply)
+def _settled(db: Database, recorded: Recorded, event: Settled) -> Iterator[Row]:
+    place = turn(db, recorded.session_id, event.turn_id)
+    names = ", ".join(cell(word) for word in (event.role, place.phase) if word)
+    yield "log", "\n".join([f"### Iteration {place.number} — {cell(event.agent)} ({names})", "", *result(event)])
 
 
 # -- rendering -----------------------------------------------------------------------------------------------------
 
 
-def render(db: Database, session_id: str, upto_version: int | None = None) -> str | None:
-    """The worklog as it stood after event `upto_version` (now, if not given); None if no session began there."""
-    rows = _read(db, session_id, 2**62 if upto_version is None else upto_version)
+def text(rows: Iterable[Row]) -> str | None:
+    """The worklog of these rows; None if no delivery began in them."""
+    rows = list(rows)
     latest = dict(rows)
     if "task" not in latest:
         return None
-    parts = [
-        f"# Work Log: {latest['task']}\n- Created: {latest['created']}\n- Status: {latest['status']}\n"
-        f"- Iterations: {latest['iterations']}",
-        f"## Plan\n\n{latest.get('plan') or WAITING}",
-        f"## Verification Criteria\n\n{latest.get('criteria') or WAITING}",
-        f"## Phase Status Matrix\n\n{_matrix(latest)}",
-        "\n\n".join(["## Execution Log", *_log(rows)]),
-        f"## Final Summary\n\n{_summary(latest.get('summary', ''))}",
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _read(db: Database, session_id: str, upto: int) -> list[Row]:
-    rows = db.execute(
-        "SELECT section, body FROM worklog WHERE session_id = ? AND version <= ? ORDER BY version, ordinal",
-        (session_id, upto),
-    ).fetchall()
-    return [(section, body) for section, body in rows]
+    return joined(
+        (
+            f"# Work Log: {latest['task']}\n- Created: {latest['created']}\n- Status: {latest['status']}\n"
+            f"- Iterations: {latest['iterations']}",
+            f"## Plan\n\n{latest.get('plan') or WAITING}",
+            f"## Verification Criteria\n\n{latest.get('criteria') or WAITING}",
+            f"## Phase Status Matrix\n\n{_matrix(latest)}",
+            *("## Execution Log", *entries(rows)),
+            f"## Final Summary\n\n{summary(latest.get('summary', ''))}",
+        )
+    )
 
 
 def _matrix(latest: dict[str, str]) -> str:
@@ -241,22 +202,3 @@ def _matrix(latest: dict[str, str]) -> str:
         word, iteration = json.loads(latest[f"phase:{phase}"])
         lines.append(f"| {phase} | {word} | {iteration or '-'} |")
     return "\n".join(lines)
-
-
-def _log(rows: Iterable[Row]) -> list[str]:
-    """Entries, each with the items that followed it."""
-    entries: list[str] = []
-    for section, body in rows:
-        if section != "log":
-            continue
-        if body.startswith("### ") or not entries:
-            entries.append(body)
-        else:
-            entries[-1] += f"\n{body}"
-    return [entry.rstrip("\n") for entry in entries]
-
-
-def _summary(words: str) -> str:
-    if not words.strip():
-        return UNFINISHED
-    return quote(words) if "\n" in plain(words).strip() else neutral(words.strip())

@@ -1,0 +1,15 @@
+"""Where a session's agents work, and what they have changed there.
+
+Git looks at the agents' folders only through a repository of our own outside of them (`repo.git`): its configuration,
+hooks and attributes are ours, so nothing that an agent plants in its folder is ever executed by us (agents rule 7).
+The agents get a `.git` of their own for comfort; we make it, move it in, and never read it.
+
+Everything here blocks: call it from a thread.
+"""
+
+from adapters.workspace.errors import WorkspaceError
+from adapters.workspace.paths import confine
+from adapters.workspace.repository import PATCH_BYTES
+from adapters.workspace.workspaces import Workspace, Workspaces
+
+__all__ = ["PATCH_BYTES", "Workspace", "WorkspaceError", "Workspaces", "confine"]

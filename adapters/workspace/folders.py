@@ -1,0 +1,65 @@
+"""Folders that agents have had in their hands: looking without following links, setting right, deleting."""
+
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from adapters.workspace.errors import WorkspaceError
+
+
+def plain_files(tree: Path, paths: Iterable[bytes]) -> Iterator[bytes]:
+    """Those that are readable files or symbolic links now, not reached through a symbolic link."""
+    root, real = os.fsencode(tree), {b"": True}
+
+    def is_real(folder: bytes) -> bool:
+        if folder not in real:
+            real[folder] = is_real(folder.rpartition(b"/")[0]) and stat.S_ISDIR(_mode(root + b"/" + folder))
+        return real[folder]
+
+    for path in paths:
+        mode = _mode(root + b"/" + path) if is_real(path.rpartition(b"/")[0]) else 0
+        if stat.S_ISLNK(mode) or (stat.S_ISREG(mode) and os.access(root + b"/" + path, os.R_OK)):
+            yield path
+
+
+def _mode(path: bytes | Path) -> int:
+    """0 when there is nothing."""
+    try:
+        return os.lstat(path).st_mode
+    except OSError:
+        return 0
+
+
+def is_real_folder(path: Path) -> bool:
+    return stat.S_ISDIR(_mode(path))
+
+
+def existing_folder(path: Path) -> Path:
+    if not path.is_dir():
+        raise WorkspaceError(f"The folder {path} does not exist.")
+    return path.resolve()
+
+
+def tame(folder: Path) -> None:
+    """Give ourselves back the right to enter and read what is in there, which agents may have taken, and remove pipes
+    and sockets: no state records them, and whoever opens one may wait for ever."""
+    folder.chmod(stat.S_IMODE(_mode(folder)) | stat.S_IRWXU)
+    for parent, folders, files in os.walk(folder):
+        for path in (Path(parent, name) for name in (*folders, *files)):
+            mode = _mode(path)
+            if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
+                path.chmod(stat.S_IMODE(mode) | stat.S_IRWXU)
+            elif stat.S_ISREG(mode) and not mode & stat.S_IRUSR:
+                path.chmod(stat.S_IMODE(mode) | stat.S_IRUSR)
+            elif stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+                path.unlink()
+
+
+def delete(path: Path) -> None:
+    if not is_real_folder(path):
+        path.unlink(missing_ok=True)
+        return
+    tame(path)
+    shutil.rmtree(path)

@@ -1,0 +1,135 @@
+"""How a workspace begins: a repository of our own, with what the person's folder held then."""
+
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from adapters.workspace.errors import WorkspaceError
+from adapters.workspace.git import AUTHOR, git, in_theirs, line
+from adapters.workspace.repository import Index, Repository
+
+SOURCE: Final = "source"
+"""The index of a folder that is worked in as it is."""
+
+_ATTRIBUTES: Final = "* -text !eol !crlf !ident !filter !diff !merge !working-tree-encoding !whitespace\n"
+"""Beats every `.gitattributes`: contents are recorded and restored byte for byte, and no diff is hidden."""
+_NEVER_RECORDED: Final = (
+    "__pycache__/\n*.pyc\n.pytest_cache/\n.mypy_cache/\n.ruff_cache/\n.hypothesis/\nnode_modules/\n.venv/\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a folder lies in the person's git repository."""
+
+    top: Path
+    prefix: str
+    index: Path
+    exclude: Path
+
+
+def found(home: Path, asked: str | None) -> None:
+    """Make `repo.git`, complete or not at all."""
+    home.mkdir(parents=True, exist_ok=True)
+    place = None if asked is None else _place_of(Path(asked))
+    with tempfile.TemporaryDirectory(prefix="new-", dir=home) as made:
+        repository = Repository(Path(made) / "repo.git")
+        facts = {"asked": asked, "repository": None, "prefix": "", "dirty": False}
+        if place is None:
+            facts["start"] = _begin(repository, None if asked is None else Path(asked))
+        else:
+            facts |= {"repository": str(place.top), "prefix": place.prefix, "start": _copy(repository, place)}
+            facts["dirty"] = _is_dirty(repository, place, str(facts["start"]))
+            repository.write("info/attributes", _ATTRIBUTES)
+        repository.write("hansard.json", json.dumps(facts))
+        _settle(repository.path, home / "repo.git")
+
+
+def given_git(repository: Repository) -> Path:
+    """The git directory that agents get a copy of; made on first use, complete or not at all."""
+    kept = repository.path / "given"
+    if kept.exists():
+        return kept
+    with tempfile.TemporaryDirectory(prefix="given-", dir=repository.path) as made:
+        form = line(repository.run("rev-parse", "--show-object-format"))
+        new = ["init", "--quiet", "--template=", "--initial-branch=hansard", f"--object-format={form}", made]
+        git(new, cwd=repository.path)
+        inside = Repository(Path(made) / ".git")
+        inside.write("info/exclude", _NEVER_RECORDED)
+        inside.run("config", "user.name", AUTHOR["GIT_AUTHOR_NAME"])
+        inside.run("config", "user.email", AUTHOR["GIT_AUTHOR_EMAIL"])
+        _settle(inside.path, kept)
+    return kept
+
+
+def _settle(made: Path, place: Path) -> None:
+    try:
+        made.rename(place)
+    except OSError:
+        if not place.exists():  # else another process was faster, and its word counts
+            raise
+
+
+def _begin(repository: Repository, folder: Path | None) -> str:
+    """A new repository that starts with what the folder holds; empty without one."""
+    git(["init", "--quiet", "--bare", "--template=", str(repository.path)], cwd=repository.path.parent)
+    repository.write("info/attributes", _ATTRIBUTES)
+    repository.write("info/exclude", _NEVER_RECORDED)
+    with repository.index(SOURCE) as index:
+        if folder is not None:
+            index.record(folder)
+        return repository.record(index.written(), message="Start", parents=())
+
+
+def _copy(repository: Repository, place: _Place) -> str:
+    """A repository that starts with the commit that is checked out there; with nothing when there is none yet."""
+    options = ["--bare", "--quiet", "--single-branch", "--no-tags", "--template="]
+    in_theirs(["clone", *options, "--", str(place.top), str(repository.path)], repository.path.parent)
+    repository.run("config", "--remove-section", "remote.origin")
+    repository.write("info/exclude", _NEVER_RECORDED)
+    start = _head(repository)
+    if start is None:
+        start = repository.record(line(repository.run("mktree")), message="Start", parents=())
+    repository.run("update-ref", "refs/hansard/base", start)
+    return start
+
+
+def _head(repository: Repository) -> str | None:
+    """The commit that was checked out; None when there was none yet."""
+    try:
+        return line(repository.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}"))
+    except WorkspaceError:
+        if repository.run("for-each-ref", "--count=1", "--format=%(objectname)"):
+            raise
+        return None
+
+
+def _place_of(folder: Path) -> _Place | None:
+    """None when the folder is in no git repository."""
+    question = ["--show-toplevel", "--show-prefix", "--git-path", "index", "--git-path", "info/exclude"]
+    try:
+        said = in_theirs(["rev-parse", "--path-format=absolute", *question], folder)
+    except WorkspaceError as error:
+        if "not a git repository (or any" in str(error):
+            return None
+        raise
+    top, prefix, index, exclude = os.fsdecode(said).split("\n")[:4]
+    return _Place(Path(top), prefix, Path(index), Path(exclude))
+
+
+def _is_dirty(repository: Repository, place: _Place, start: str) -> bool:
+    """Whether the checkout differs from its commit, judged with a copy of its index and none of its settings. An
+    index that we cannot read counts as a difference."""
+    with tempfile.TemporaryDirectory(prefix="index-", dir=repository.path) as private:
+        index = Index(repository, Path(private) / "index")
+        ignored = [f"--exclude-from={place.exclude}"] if place.exclude.is_file() else []
+        if place.index.is_file():
+            shutil.copy2(place.index, index.path)
+        try:
+            return index.has_new(place.top, *ignored) or index.differs(place.top, start)
+        except WorkspaceError:
+            return True

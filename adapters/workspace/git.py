@@ -1,0 +1,97 @@
+"""Running git: with settings of ours, without prompts, hooks or the network.
+
+It carries no owner's mark (`adapters/processes`): it ends by itself, and killed it would leave a lock behind, perhaps
+in the person's repository.
+"""
+
+import os
+import subprocess
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import IO, Final
+
+from adapters.workspace.errors import WorkspaceError
+
+AUTHOR: Final = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "Hansard"), ("EMAIL", "hansard@localhost"))
+}
+OURS: Final = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_ATTR_NOSYSTEM": "1"}
+_SECONDS: Final = 300.0
+_SETTINGS: Final = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.alternateRefsCommand=true",
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
+    "core.quotePath=false",
+    "core.autocrlf=false",
+    "core.bigFileThreshold=16m",
+    "merge.directoryRenames=false",
+    "protocol.allow=never",
+    "protocol.file.allow=always",
+    "submodule.recurse=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+)
+
+
+def git(
+    args: Iterable[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    given: bytes = b"",
+    output: IO[bytes] | int = subprocess.PIPE,
+) -> bytes:
+    """What git says; WorkspaceError with its complaint."""
+    return answered(args, cwd=cwd, env=env, given=given, output=output, codes=(0,)).stdout or b""
+
+
+def answered(
+    args: Iterable[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    given: bytes = b"",
+    output: IO[bytes] | int = subprocess.PIPE,
+    codes: Collection[int],
+) -> subprocess.CompletedProcess[bytes]:
+    """Git's answer with its exit code, one of `codes`; WorkspaceError with its complaint for any other."""
+    command, whole = [*args], _environment(OURS if env is None else env)
+    settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+    try:
+        done = subprocess.run(
+            ["git", *settings, *command],
+            cwd=cwd,
+            env=whole,
+            input=given,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            timeout=_SECONDS,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise WorkspaceError(f"git {command[0]} took more than {_SECONDS:g} s.") from error
+    except OSError as error:
+        raise WorkspaceError(f"git {command[0]} was not started: {error.strerror}.") from error
+    if done.returncode not in codes:
+        complaint = " ".join(done.stderr.decode(errors="replace").split())[-500:]
+        raise WorkspaceError(f"git {command[0]} failed: {complaint or done.returncode}")
+    return done
+
+
+def in_theirs(args: Iterable[str], folder: Path) -> bytes:
+    """Git in the person's repository: their own settings count (`safe.directory`), but nothing of them is executed."""
+    env = {name: os.environ[name] for name in ("HOME", "XDG_CONFIG_HOME") if name in os.environ}
+    return git(args, cwd=folder, env=env)
+
+
+def _environment(env: Mapping[str, str]) -> dict[str, str]:
+    """No prompt, no network, no lock for looking."""
+    quiet = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"}
+    return {"PATH": os.environ.get("PATH", os.defpath), **quiet, **AUTHOR, **env}
+
+
+def line(said: bytes) -> str:
+    return said.decode().strip()

@@ -1,0 +1,173 @@
+"""A git directory that only we write: its configuration, hooks and attributes are ours."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from adapters.workspace.errors import WorkspaceError
+from adapters.workspace.folders import plain_files
+from adapters.workspace.git import OURS, answered, git, line
+
+PATCH_BYTES: Final = 4_194_304
+"""A patch is cut here, at a line's end, with a last line that says so."""
+
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_GITLINK: Final = b"160000"
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """Commits, and an index for each folder; a state is the full id of a commit in here."""
+
+    path: Path
+
+    def run(self, *args: str, tree: Path | None = None, index: Path | None = None, given: bytes = b"") -> bytes:
+        """What git says. It sees `tree` as its working tree, and nothing of that tree's own `.git`."""
+        return git(args, cwd=tree or self.path, env=self._environment(tree, index), given=given)
+
+    def answered(self, *args: str, codes: Collection[int]) -> subprocess.CompletedProcess[bytes]:
+        return answered(args, cwd=self.path, env=self._environment(), codes=codes)
+
+    def _environment(self, tree: Path | None = None, index: Path | None = None) -> dict[str, str]:
+        places = {"GIT_DIR": self.path, "GIT_WORK_TREE": tree, "GIT_INDEX_FILE": index}
+        return {name: str(value) for name, value in places.items() if value is not None} | OURS
+
+    def write(self, name: str, text: str) -> None:
+        (self.path / name).parent.mkdir(exist_ok=True)
+        (self.path / name).write_text(text, encoding="utf-8")
+
+    def check(self, state: str) -> None:
+        """Raises WorkspaceError when the state is not recorded in here."""
+        try:
+            if not _COMMIT.fullmatch(state):
+                raise WorkspaceError("not an id")
+            self.run("cat-file", "-e", _commit(state))
+        except WorkspaceError:
+            raise WorkspaceError(f"The state {state!r} is not recorded in this workspace.") from None
+
+    @contextmanager
+    def knowing(self, *states: str) -> Iterator[None]:
+        """Work on these states. They are looked up only when it fails: mostly they are known."""
+        for state in states:
+            if not _COMMIT.fullmatch(state):
+                self.check(state)
+        try:
+            yield
+        except WorkspaceError:
+            for state in states:
+                self.check(state)
+            raise
+
+    def record(self, tree: str, *, message: str, parents: Collection[str]) -> str:
+        """The tree as a commit on its parents."""
+        text = message.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace")
+        on = [word for parent in parents for word in ("-p", parent)]
+        return line(self.run("commit-tree", tree, *on, "-F", "-", given=text))
+
+    def follow(self, tree: str, *, message: str, parent: str | None) -> str:
+        """The tree as a commit on its parent; the parent itself when nothing is different."""
+        if parent is None:
+            return self.record(tree, message=message, parents=())
+        with self.knowing(parent):
+            if line(self.run("rev-parse", "--verify", f"{_commit(parent)}^{{tree}}")) == tree:
+                return parent
+        return self.record(tree, message=message, parents=(parent,))
+
+    def changed_files(self, before: str, after: str) -> tuple[str, ...]:
+        """The paths that differ, sorted; a renamed file is both."""
+        with self.knowing(before, after):
+            states = _commit(before), _commit(after)
+            names = self.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", *states)
+        return tuple(name.decode(errors="replace") for name in names.split(b"\0") if name)
+
+    def patch(self, before: str, after: str) -> str:
+        """A unified diff; of a binary file it only says that it differs. At most `PATCH_BYTES`."""
+        plain = ["--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--submodule=short"]
+        form = ["-p", "-r", "--full-index", "--src-prefix=a/", "--dst-prefix=b/", *plain]
+        with tempfile.TemporaryFile() as whole, self.knowing(before, after):
+            command = ["diff-tree", *form, _commit(before), _commit(after)]
+            git(command, cwd=self.path, env=self._environment(), output=whole)
+            size = whole.seek(0, os.SEEK_END)
+            whole.seek(0)
+            head = whole.read(PATCH_BYTES)
+        if size <= PATCH_BYTES:
+            return head.decode(errors="replace")
+        kept = head[: head.rfind(b"\n") + 1]
+        return kept.decode(errors="replace") + f"[cut here: {len(kept)} of {size} bytes]\n"
+
+    @contextmanager
+    def index(self, name: str) -> "Iterator[Index]":
+        """The index of that name, as a copy that takes its place when all went well: whoever is killed meanwhile
+        leaves no lock behind. Its time is kept, git needs it to notice a change within the same tick."""
+        kept = self.path / f"index-{name}"
+        with tempfile.TemporaryDirectory(prefix="index-", dir=self.path) as private:
+            index = Index(self, Path(private) / "index")
+            if kept.exists():
+                shutil.copy2(kept, index.path)
+            yield index
+            if index.path.exists():
+                index.path.replace(kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """What git remembers of one folder."""
+
+    repository: Repository
+    path: Path
+
+    def record(self, tree: Path) -> None:
+        """Take in the files as they are. Never `git add`: it would run git inside of nested repositories."""
+        tracked, others = self._look(tree)
+        present = set(plain_files(tree, tracked))
+        gone = [path for path in tracked if path not in present]
+        found = [*present, *plain_files(tree, others)]
+        if gone:
+            self._run("update-index", "-z", "--force-remove", "--stdin", tree=tree, given=b"\0".join(gone))
+        if found:
+            options = ["-z", "--add", "--remove", "--replace", "--stdin"]
+            self._run("update-index", *options, tree=tree, given=b"\0".join(found))
+
+    def restore(self, tree: Path, commit: str) -> None:
+        self._run("read-tree", "--reset", "-u", commit, tree=tree)
+        self._run("clean", "-ffdq", tree=tree)
+
+    def written(self) -> str:
+        return line(self._run("write-tree"))
+
+    def has_new(self, tree: Path, *ignored: str) -> bool:
+        """Whether there are files that it does not know."""
+        return bool(self._run("ls-files", "-z", "--others", "--exclude-standard", *ignored, tree=tree))
+
+    def differs(self, tree: Path, commit: str) -> bool:
+        self._run("update-index", "-q", "--refresh", tree=tree)
+        return bool(self._run("diff-index", "--name-only", "--ignore-submodules=all", commit, tree=tree))
+
+    def _look(self, tree: Path) -> tuple[list[bytes], list[bytes]]:
+        """The files it knows, without submodules, and those that are new and that the project does not ignore, also
+        inside of repositories that an agent has made."""
+        said = self._run("ls-files", "-z", "-t", "--stage", "--others", "--exclude-standard", tree=tree)
+        entries = [entry.partition(b" ") for entry in said.split(b"\0") if entry]
+        known = [fact.partition(b"\t") for tag, _, fact in entries if tag != b"?"]
+        tracked = [path for facts, _, path in known if not facts.startswith(_GITLINK)]
+        new = [path for tag, _, path in entries if tag == b"?"]
+        files = [path for path in new if not path.endswith(b"/")]
+        for nested in (path for path in new if path.endswith(b"/")):
+            _, inside = Index(self.repository, self.path.with_name("none"))._look(tree / os.fsdecode(nested))
+            files += [nested + path for path in inside]
+        return tracked, files
+
+    def _run(self, *args: str, tree: Path | None = None, given: bytes = b"") -> bytes:
+        return self.repository.run(*args, tree=tree, index=self.path, given=given)
+
+
+def _commit(state: str) -> str:
+    """The state, as git is to read it: a commit, nothing else that has an id."""
+    return f"{state}^{{commit}}"

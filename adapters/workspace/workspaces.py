@@ -1,0 +1,202 @@
+"""A session's workspace: where its agents work, and what they have changed there."""
+
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from adapters.workspace.errors import WorkspaceError, in_a_sentence
+from adapters.workspace.folders import delete, existing_folder, is_real_folder, tame
+from adapters.workspace.founding import SOURCE, found, given_git
+from adapters.workspace.git import git, in_theirs
+from adapters.workspace.merging import merge
+from adapters.workspace.paths import confine
+from adapters.workspace.repository import Repository
+from adapters.workspace.trail import trail
+from adapters.workspace.writing import check_place, encoded, opened_folder, write
+
+_SESSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_TRIES: Final = 5
+"""So often a folder is looked at while others write in it."""
+_SLOT: Final = re.compile(r"tree-[0-9]+")
+
+
+class Workspaces:
+    """The workspaces of all sessions, each in a folder of its own below `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve()
+
+    @in_a_sentence()
+    def open(self, session_id: str, source: Path | None) -> "Workspace":
+        """The session's workspace, founded on first use; its start state is the source as it was then."""
+        if not _SESSION.fullmatch(session_id):
+            raise WorkspaceError(f"{session_id!r} cannot name a workspace.")
+        home = self.root / session_id
+        asked = None if source is None else str(existing_folder(source))
+        if not (home / "repo.git").exists():
+            found(home, asked)
+        workspace = Workspace(home, **json.loads((home / "repo.git" / "hansard.json").read_text(encoding="utf-8")))
+        if workspace.asked != asked:
+            raise WorkspaceError(f"Session {session_id} works on {workspace.asked}, not on {asked}.")
+        return workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """One session's folders and their recorded states; a state is the id of a commit in `repo.git`."""
+
+    home: Path
+    asked: str | None
+    """The folder that the session was started with."""
+    repository: str | None
+    """The top of the git repository that it lies in."""
+    prefix: str
+    """Where it lies in there, as a path with a slash behind it; empty at the top."""
+    dirty: bool
+    """The repository had uncommitted changes: they are not in the start state."""
+    start: str
+
+    def base(self) -> str:
+        """The state everything began with."""
+        return self.start
+
+    @in_a_sentence()
+    def checkout(self, *, tree: str | None, slot: int) -> Path:
+        """The folder of this slot, brought to that state (None: the start); what the project ignores stays in it.
+        A folder without git is worked in as it is, whatever the state and the slot."""
+        if self.in_place is not None:
+            return existing_folder(self.in_place)
+        commit, folder = tree or self.start, self.home / f"tree-{int(slot)}"
+        with self._git.knowing(commit):
+            try:
+                self._restore(folder, commit)
+            except (OSError, WorkspaceError):
+                self._git.check(commit)
+                delete(folder)
+                self._restore(folder, commit)
+        with opened_folder(folder, self.prefix):
+            return folder / self.prefix
+
+    @in_a_sentence()
+    def snapshot(self, folder: Path, *, message: str, parent: str | None) -> str:
+        """Record what the folder holds, as a commit on `parent`; `parent` itself when nothing is different.
+
+        A folder that is worked in as it is may have changed under several hands since: there the parent is the
+        latest snapshot, so that each contains all that came before."""
+        tree = self._tree_of(folder)
+        if self.in_place is None:
+            tame(tree)
+            return self._recorded(tree, tree.name, message=message, parent=parent)
+        with trail(self._git.path / "trail") as so_far:
+            parent = so_far.latest() or parent or self.start
+            for _ in range(_TRIES - 1):
+                with suppress(WorkspaceError):  # somebody is writing the very file that git reads
+                    return so_far.go_on(self._recorded(tree, SOURCE, message=message, parent=parent))
+            return so_far.go_on(self._recorded(tree, SOURCE, message=message, parent=parent))
+
+    def merge(self, *, ours: str, theirs: str, message: str) -> str:
+        """A commit that has what both have: one of the two where it follows the other (in a folder that is worked in
+        as it is, the later one always does), else a new one on both. No working tree is touched.
+
+        WorkspaceError names the files of which both changed the same lines."""
+        return merge(self._git, ours=ours, theirs=theirs, message=message)
+
+    def patch(self, before: str, after: str) -> str:
+        """A unified diff; of a binary file it only says that it differs. At most `PATCH_BYTES`."""
+        return self._git.patch(before, after)
+
+    def changed_files(self, before: str, after: str) -> tuple[str, ...]:
+        """The paths that differ, sorted; a renamed file is both."""
+        return self._git.changed_files(before, after)
+
+    @in_a_sentence()
+    def write_files(self, folder: Path, files: Mapping[str, str]) -> tuple[str, ...]:
+        """Write these contents, all or, when one path is not allowed, none; the normalised paths."""
+        tree = self._tree_of(folder)
+        contents = {confine(path): encoded(path, text) for path, text in files.items()}
+        if len(contents) < len(files):
+            raise WorkspaceError("The same file is given twice.")
+        with opened_folder(tree, self.prefix) as root:
+            for path in contents:
+                check_place(root, path)
+                if any(other.startswith(f"{path}/") for other in contents):
+                    raise WorkspaceError(f"{path!r} cannot be a file and a folder.")
+            for path, data in contents.items():
+                write(root, path, data)
+        return tuple(contents)
+
+    def publish(self, commit: str, branch: str) -> bool:
+        """Create the branch in the person's repository, or move it forward; False when the source has none. Their
+        checkout, index and current branch stay as they are; a branch that is checked out anywhere is refused."""
+        if self.repository is None:
+            return False
+        self._git.check(commit)
+        ref = f"refs/heads/{branch}"
+        git(["check-ref-format", "--branch", branch], cwd=self.home)
+        listed = in_theirs(["worktree", "list", "--porcelain", "-z"], Path(self.repository))
+        if f"branch {ref}".encode() in listed.split(b"\0"):
+            raise WorkspaceError(f"The branch {branch} is checked out in {self.repository}; it is left alone.")
+        self._git.run("update-ref", f"refs/hansard/{commit}", commit)
+        quiet = ["--no-write-fetch-head", "--no-auto-maintenance", "--no-tags", "--no-prune"]
+        origin = [str(self._git.path), f"refs/hansard/{commit}:{ref}"]
+        in_theirs(["fetch", *quiet, "--no-recurse-submodules", "--", *origin], Path(self.repository))
+        return True
+
+    @in_a_sentence()
+    def remove(self) -> None:
+        """Delete everything that was kept for the session; its source stays."""
+        delete(self.home)
+
+    @property
+    def in_place(self) -> Path | None:
+        """The person's own folder, when that is where the agents work: a folder without git."""
+        return Path(self.asked) if self.asked is not None and self.repository is None else None
+
+    @property
+    def _git(self) -> Repository:
+        return Repository(self.home / "repo.git")
+
+    def _restore(self, folder: Path, commit: str) -> None:
+        if not is_real_folder(folder):
+            delete(folder)
+            folder.mkdir(parents=True)
+        tame(folder)
+        delete(folder / ".git")
+        with self._git.index(folder.name) as index:
+            index.restore(folder, commit)
+            self._give_git(folder, commit, index.path)
+
+    def _recorded(self, tree: Path, name: str, *, message: str, parent: str | None) -> str:
+        with self._git.index(name) as index:
+            index.record(tree)
+            return self._git.follow(index.written(), message=message, parent=parent)
+
+    def _give_git(self, folder: Path, commit: str, index: Path) -> None:
+        """A repository for the agents, made where they cannot reach it and only then moved in."""
+        with tempfile.TemporaryDirectory(prefix="git-", dir=self.home) as made:
+            inside = Repository(Path(made) / ".git")
+            shutil.copytree(given_git(self._git), inside.path)
+            inside.write("objects/info/alternates", f"{self._git.path / 'objects'}\n")
+            inside.run("update-ref", "refs/heads/hansard", commit)
+            shutil.copy2(index, inside.path / "index")
+            inside.path.rename(folder / ".git")
+
+    def _tree_of(self, folder: Path) -> Path:
+        """The whole tree that a folder from `checkout` belongs to."""
+        if self.in_place is not None:
+            tree, expected = folder, self.in_place
+        else:
+            below = folder.relative_to(self.home).parts if folder.is_relative_to(self.home) else ()
+            tree = self.home / below[0] if below and _SLOT.fullmatch(below[0]) else self.home
+            expected = tree / self.prefix
+        if folder != expected or tree == self.home:
+            raise WorkspaceError(f"{folder} is no folder of this workspace.")
+        if not is_real_folder(tree):
+            raise WorkspaceError(f"The folder {folder} is gone.")
+        return tree

@@ -1,0 +1,98 @@
+"""Writing below a folder in which an agent may be changing things at the same time: no link is ever followed (S14)."""
+
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from adapters.workspace.errors import WorkspaceError
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+
+
+@contextmanager
+def opened_folder(tree: Path, prefix: str) -> Iterator[int]:
+    """A descriptor of the working folder, which is made if need be; no symbolic link below `tree` is followed."""
+    with ExitStack() as opened:
+        here = os.open(tree, _FOLDER)
+        opened.callback(os.close, here)
+        yield _made(here, [part for part in prefix.split("/") if part], opened)
+
+
+def _made(here: int, names: Iterable[str], opened: ExitStack) -> int:
+    for name in names:
+        try:
+            os.mkdir(name, dir_fd=here)
+        except FileExistsError:
+            pass
+        except OSError as error:
+            raise WorkspaceError(f"The folder {name!r} cannot be made: {error.strerror}.") from error
+        here = _entered(here, name, opened)
+    return here
+
+
+def _entered(here: int, name: str, opened: ExitStack) -> int:
+    try:
+        deeper = os.open(name, _FOLDER, dir_fd=here)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise WorkspaceError(f"{name!r} is not a folder of the workspace's own.") from error
+    opened.callback(os.close, deeper)
+    return deeper
+
+
+def check_place(root: int, path: str) -> None:
+    """Nothing on the way is a symbolic link, and what stands there, if anything, is a plain file."""
+    *folders, name = path.split("/")
+    with ExitStack() as opened:
+        try:
+            for folder in folders:
+                root = _entered(root, folder, opened)
+            mode = os.stat(name, dir_fd=root, follow_symlinks=False).st_mode
+        except FileNotFoundError:
+            return
+        if not stat.S_ISREG(mode):
+            raise WorkspaceError(f"{path!r} is not a plain file.")
+
+
+def write(root: int, path: str, data: bytes) -> None:
+    """Atomically; an existing file keeps its mode."""
+    *folders, name = path.split("/")
+    with ExitStack() as opened:
+        try:
+            here = _made(root, folders, opened)
+            _replace(here, name, data)
+        except OSError as error:
+            raise WorkspaceError(f"{path!r} cannot be written: {error.strerror}.") from error
+
+
+def _replace(folder: int, name: str, data: bytes) -> None:
+    draft = f".hansard-{secrets.token_hex(8)}"
+    try:
+        made = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, dir_fd=folder)
+        with os.fdopen(made, "wb") as file:
+            os.fchmod(file.fileno(), _mode_at(folder, name))
+            file.write(data)
+        os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError:
+        with suppress(FileNotFoundError):
+            os.unlink(draft, dir_fd=folder)
+        raise
+
+
+def _mode_at(folder: int, name: str) -> int:
+    try:
+        return stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return 0o644
+
+
+def encoded(path: str, text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise WorkspaceError(f"The content for {path!r} is not valid text.") from None

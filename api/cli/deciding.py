@@ -1,0 +1,95 @@
+"""`hansard decide` and `hansard inbox`: what waits for a person, and what the person says."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+from cyclopts.types import PositiveInt
+
+from api.cli import exits
+from api.cli.client import HERE, Api, Json, TeamFile, Where, connected, path_of, resolve
+from api.cli.commanding import Key, Version
+from api.cli.outcome import see_through
+from api.cli.reading import AsJson, Id
+from api.cli.starting import say_who_works
+from api.cli.terminal import local_time, put_json, put_table, say
+
+Choice = Literal["apply_fix", "skip", "revise", "accept"]
+_DISCUSSIONS = ("review", "debate")
+
+
+async def decide(
+    session: Id,
+    choice: Annotated[Choice, Parameter(help="Of a review: apply_fix or skip. Of a debate: revise or accept.")],
+    /,
+    *,
+    rationale: Annotated[str | None, Parameter(allow_leading_hyphen=True, help="Why; it goes into the record.")] = None,
+    detach: bool = False,
+    idempotency_key: Key = None,
+    if_version: Version = None,
+    json: AsJson = False,
+    where: Where = HERE,
+    team: TeamFile = None,
+) -> int:
+    """Decide a review or a debate, named itself or by the session that waits for it, which then goes on.
+
+    Exit code: 0 decided (of a session that goes on: how that ends), 4 nothing to decide, or not by this choice.
+
+    Parameters
+    ----------
+    detach
+        Do not see the session through that goes on.
+    """
+    body: Json = {"decision": choice, "rationale": rationale}
+    async with connected(where) as api:
+        session_id = await resolve(api, session)
+        parent = await _goes_on(api, session_id)
+        answer = await api.post(f"{path_of(session_id)}/decision", body, key=idempotency_key, version=if_version)
+        say(f"Decided: {choice} for {answer['sessionId']}.")
+        if parent is None or detach:
+            if parent is not None:
+                say_who_works(api)
+            if json:
+                put_json(answer)
+            return exits.OK
+    say(f"Session {parent['id']} goes on.")
+    async with connected(where, "work", team=team) as api:
+        return await see_through(api, str(parent["id"]), after=int(parent["version"]), json=json)
+
+
+async def inbox(*, limit: PositiveInt = 50, json: AsJson = False, where: Where = HERE) -> int:
+    """List what waits for a person, the oldest first.
+
+    Parameters
+    ----------
+    limit
+        At most so many (50).
+    """
+    async with connected(where) as api:
+        items, more = await api.pages("/api/decisions", limit=limit)
+    if json:
+        put_json({"items": items, "nextCursor": more})
+        return exits.OK
+    if not items:
+        say("Nothing waits for you.")
+        return exits.OK
+    put_table(("SESSION", "KIND", "SINCE", "CHOICES", "TITLE"), [_row(item) for item in items])
+    say("`hansard show SESSION` shows what is decided upon.")
+    if more:
+        say(f"These are the oldest {len(items)}; --limit shows more.")
+    return exits.OK
+
+
+async def _goes_on(api: Api, session_id: str) -> Json | None:
+    """The session that goes on after the decision, as it is before; None when none waits for it."""
+    session: Json = (await api.session(session_id))["session"]
+    if session["kind"] not in _DISCUSSIONS:
+        return session
+    parent = session.get("parent")
+    return (await api.session(str(parent)))["session"] if parent else None
+
+
+def _row(item: Json) -> list[str]:
+    choices = "|".join(map(str, item.get("choices") or ()))
+    title = str(item.get("title") or item.get("reason") or "")
+    return [str(item["sessionId"]), str(item.get("kind") or ""), local_time(item.get("since")), choices, title]

@@ -1,0 +1,146 @@
+"""A review or a debate in words: rounds, convergence, feedback, synthesis, decision."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from api.cli.client import Json
+from api.cli.terminal import columns, local_time, shortened
+
+Pairs = list[tuple[str, str]]
+
+_SEVERITIES: Final = ("critical", "major", "minor")
+_FOLDED: Final = 80
+"""Cells of a terminal that a folded round's first words may take."""
+_LISTS: Final = (
+    ("concerns", "concern"),
+    ("securityRisks", "security risk"),
+    ("edgeCases", "edge case"),
+    ("scalabilityConcerns", "scalability"),
+    ("maintenanceBurden", "maintenance"),
+    ("unexaminedAssumptions", "assumption"),
+    ("missingConsiderations", "missing"),
+    ("pointsOfDisagreement", "disagreement"),
+    ("suggestions", "suggestion"),
+)
+
+
+def result(session: Json) -> Pairs:
+    """What a person decides upon: the rounds folded, how near they came, the feedback, the synthesis."""
+    return [
+        ("rounds", columns(_folded(said) for said in session["rounds"])),
+        ("stopped", stopped(session)),
+        ("convergence", _assessed(session["convergence"]) if session["convergence"] else ""),
+        ("feedback", feedback(session["feedback"] or {})),
+        ("dissent", "\n".join(f"- {shortened(claim, 2_000)}" for claim in session["dissent"])),
+        ("synthesis", synthesis(session)),
+        ("decision", decision(session)),
+    ]
+
+
+def in_full(session: Json) -> Pairs:
+    """The same with every round's words, and the convergence after each."""
+    folded = dict(result(session))
+    spelt = "\n\n".join(_spelt(said) for said in session["rounds"])
+    return list((folded | {"rounds": spelt, "convergence": convergence(session)}).items())
+
+
+def stopped(session: Json) -> str:
+    """Why the talk ended, and after how many rounds."""
+    reason = session["stopReason"]
+    words = {
+        "converged": "they agree",
+        "stalled": "nothing improves any more",
+        "limit": "the rounds are used up",
+        "error": f"an agent failed: {session.get('lastError')}",
+        "cancelled": "it was called off",
+    }
+    return f"{reason} after {len(session['rounds'])} rounds: {words.get(reason, '')}" if reason else ""
+
+
+def convergence(session: Json) -> str:
+    """A line for each round."""
+    rows = [
+        [f"round {number}", *(f"{found[name]:.2f}" for name in _SHARES), str(found["recommendation"])]
+        for number, found in enumerate(session["convergenceHistory"], 1)
+    ]
+    return columns([["", "agreement", "stability", "score", ""], *rows]) if rows else ""
+
+
+_SHARES: Final = ("agreementRatio", "avgStability", "overallScore")
+
+
+def feedback(found: Json) -> str:
+    """The verdict, the issues with the worst first, and whatever else was brought up."""
+    if not found:
+        return ""
+    head = ": ".join(str(words) for words in (found.get("verdict"), found.get("summary")) if words)
+    return "\n".join([head, *_issues(found), *_others(found), *_faults(found)])
+
+
+def synthesis(session: Json) -> str:
+    found = session["synthesis"]
+    if not found:
+        return ""
+    note = "(The synthesis failed; these are the rounds themselves.)\n" if found["fallback"] else ""
+    counts = ", ".join(f"{name} {count}" for name, count in (found["counts"] or {}).items() if name != "summary")
+    return f"{note}{found['text'].rstrip()}" + (f"\n({counts})" if counts else "")
+
+
+def decision(session: Json) -> str:
+    found = session["decision"]
+    if not found:
+        return ""
+    who = "by default, for nobody decided in time" if found.get("expired") else f"by {found['actor'] or 'somebody'}"
+    why = f": {found['rationale']}" if found["rationale"] else ""
+    return f"{found['choice']} {who}, {local_time(found['at'])}{why}"
+
+
+def _folded(said: Json) -> list[str]:
+    verdict = (said["feedback"] or {}).get("verdict") or ("unreadable" if said["problem"] else "")
+    issues = len((said["feedback"] or {}).get("issues") or ())
+    found = f"{verdict}, {issues} issue{'' if issues == 1 else 's'}" if issues else verdict
+    first = next((line for line in said["content"].splitlines() if line.strip(" #")), "")
+    return [str(said["round"]), str(said["role"]), str(said["agent"]), found, shortened(first, _FOLDED)]
+
+
+def _spelt(said: Json) -> str:
+    cut = "" if len(said["content"].encode()) >= said["length"] else "\n(cut; the worklog has more)"
+    problem = f"\n({said['problem']})" if said["problem"] else ""
+    return f"[Round {said['round']}: {said['role']} by {said['agent']}]\n{said['content'].rstrip()}{cut}{problem}"
+
+
+def _assessed(found: Json) -> str:
+    shares = zip(("agreement", "stability", "score"), _SHARES, strict=True)
+    return ", ".join([*(f"{word} {found[name]:.2f}" for word, name in shares), f"profile {found['profile']}"])
+
+
+def _issues(found: Json) -> Iterator[str]:
+    issues = [issue for issue in found.get("issues") or () if isinstance(issue, dict)]
+    for issue in sorted(issues, key=_rank):
+        suggestion = f" → {issue['suggestion']}" if issue.get("suggestion") else ""
+        yield f"[{issue.get('severity')}] {shortened(str(issue.get('description')) + suggestion, 2_000)}"
+
+
+def _rank(issue: Json) -> int:
+    severity = issue.get("severity")
+    return _SEVERITIES.index(severity) if severity in _SEVERITIES else len(_SEVERITIES)
+
+
+def _others(found: Json) -> Iterator[str]:
+    for name, word in _LISTS:
+        for entry in found.get(name) or ():
+            yield f"[{word}] {shortened(_words(entry), 2_000)}"
+
+
+def _words(entry: object) -> str:
+    if not isinstance(entry, dict):
+        return str(entry)
+    names = ("severity", "claim", "description", "explanation", "alternative")
+    return ": ".join(str(entry[name]) for name in names if entry.get(name))
+
+
+def _faults(found: Json) -> Iterator[str]:
+    """Why there is no better feedback than this."""
+    for name in ("problem", "error"):
+        if found.get(name):
+            yield f"({found[name]})"

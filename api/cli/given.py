@@ -1,0 +1,47 @@
+"""Long texts as people hand them over: as an argument, from a file, through a pipe."""
+
+import sys
+from pathlib import Path
+
+from api.cli import exits
+from api.cli.exits import Failed
+
+LONGEST = 500_000
+"""Characters of a text that can be discussed."""
+
+
+def given(text: str | None, file: Path | None, *, what: str) -> str:
+    """The text itself, the file's, or with `-` what comes through stdin. Raises Failed: none of them, or several."""
+    if text is not None and file is not None:
+        raise Failed(f"Give the {what} or --file, not both.", code=exits.USAGE)
+    if file is not None:
+        return _read(file)
+    if text is None:
+        raise Failed(f"Give the {what}: as an argument, with --file FILE, or - for stdin.", code=exits.USAGE)
+    return _checked(_decoded(sys.stdin.buffer.read(), "stdin"), what) if text == "-" else _checked(text, what)
+
+
+def _read(file: Path) -> str:
+    try:
+        raw = file.expanduser().read_bytes()
+    except OSError as error:
+        raise Failed(f"--file {file}: {error.strerror}.", code=exits.USAGE) from None
+    return _checked(_decoded(raw, str(file)), f"text in {file}")
+
+
+def _decoded(raw: bytes, name: str) -> str:
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Failed(f"{name} is not UTF-8 text.", code=exits.USAGE) from None
+    if "\0" in text:
+        raise Failed(f"{name} is not text: it has a NUL character in it.", code=exits.USAGE)
+    return text
+
+
+def _checked(text: str, what: str) -> str:
+    if not text.strip():
+        raise Failed(f"The {what} is empty.", code=exits.USAGE)
+    if len(text) > LONGEST:
+        raise Failed(f"The {what} has {len(text):,} characters; {LONGEST:,} can be discussed.", code=exits.USAGE)
+    return text

@@ -1,0 +1,101 @@
+"""`hansard message`: a word to the team, which starts something, goes on, ends it, or has to wait."""
+
+import asyncio
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from api.cli import exits
+from api.cli.client import HERE, Api, Json, TeamFile, Where, connected
+from api.cli.exits import Failed
+from api.cli.given import given
+from api.cli.orchestrate import ANYHOW, Origin, Talk
+from api.cli.resuming import put_answer, see_latest_run
+from api.cli.starting import PLAIN, AsEnd, Start, say_where_and_who, started
+from api.cli.terminal import say
+
+_REJECTED: Final = {
+    "busy": "a run of this origin is at work; it can be continued when it has paused.",
+    "duplicate": "the same words came just now, and count once.",
+    "nothing_to_reset": "there is nothing to reset.",
+    "queue_full": "too many messages of this origin wait already.",
+}
+
+
+async def message(
+    text: Annotated[str, Parameter(help="The message; - reads it from stdin.")],
+    /,
+    *,
+    talk: Talk = ANYHOW,
+    origin: Origin = None,
+    options: Start = PLAIN,
+    json: AsEnd = False,
+    where: Where = HERE,
+    team: TeamFile = None,
+) -> int:
+    """Say something to the team, as in a chat: a request, or a word like "이어서 해줘", "리셋해" or /continue.
+
+    It is started, queued behind the run that is busy, or rejected with the reason (exit code 4).
+    """
+    words, folder = given(text, None, what="message"), options.folder(where)
+    body = {"prompt": words, "origin": origin} | talk.body() | options.body(folder)
+    async with connected(where, "start" if options.detach else "work", team=team) as api:
+        answer = await api.post("/api/message", body, key=options.idempotency_key)
+        if answer["action"] == "rejected":
+            return _rejected(answer, json=json)
+        say(_received(answer))
+        if answer.get("reset"):
+            return put_answer(answer, json=json)
+        if not answer.get("continued"):
+            await say_where_and_who(api, options, folder)
+        if options.detach:
+            return started(api, answer, json=json)
+        if answer["action"] == "queued":
+            await _its_turn(api, str(answer["sessionId"]), origin or "")
+        return await see_latest_run(api, str(answer["sessionId"]), json=json)
+
+
+def _received(answer: Json) -> str:
+    name = answer["sessionId"]
+    if answer["action"] == "queued":
+        return f"Queued: {name} begins when the run before it ends or pauses; {answer['pending']} wait."
+    if answer.get("continued"):
+        return f"Continued: session {name} goes on."
+    return f"Reset: session {name} has ended." if answer.get("reset") else f"Started: session {name}"
+
+
+def _rejected(answer: Json, *, json: bool) -> int:
+    reason = str(answer.get("reason"))
+    first = f" They led to session {answer['sessionId']}." if answer.get("sessionId") else ""
+    say(f"Rejected: {_REJECTED.get(reason, reason)}{first}")
+    put_answer(answer, json=json)
+    return exits.REFUSED
+
+
+async def _its_turn(api: Api, session_id: str, origin: str) -> None:
+    """Wait until the queued message has become a session."""
+    said = ""
+    while not await _exists(api, session_id):
+        busy = (await api.get("/api/message", origin=origin))["busy"]
+        if busy and busy != said:
+            say(f"It waits behind session {busy}.")
+            said = busy
+        if busy and await _needs_a_person(api, busy):
+            raise Failed(f"Session {busy} waits for a decision: `hansard inbox` lists it.", code=exits.WAITS)
+        await asyncio.sleep(api.poll)
+
+
+async def _exists(api: Api, session_id: str) -> bool:
+    try:
+        await api.session(session_id)
+    except Failed as error:
+        if error.code != exits.NOT_FOUND:
+            raise
+        return False
+    return True
+
+
+async def _needs_a_person(api: Api, session_id: str) -> bool:
+    session = (await api.session(session_id))["session"]
+    children = [(await api.session(child))["session"] for child in session["children"]]
+    return exits.waits_below(session, children)

@@ -1,0 +1,101 @@
+"""`hansard continue` and `hansard reset`: an orchestration that has paused goes on, or ends for good."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from api.cli import exits
+from api.cli.client import HERE, Api, Json, TeamFile, Where, connected, path_of, resolve
+from api.cli.commanding import Key, Version
+from api.cli.exits import Failed
+from api.cli.outcome import see_through
+from api.cli.reading import AsJson
+from api.cli.starting import AsEnd, started
+from api.cli.terminal import put_json, say
+
+Which = Annotated[str, Parameter(help="The orchestration: its id or a unique beginning; else the latest of the origin.")]
+Origin = Annotated[str | None, Parameter(help="Whose latest one is meant; else those that were started without origin.")]
+
+_LATEST: Final = "latest"
+_BEGINNINGS: Final = ("orchestration.session_started", "orchestration.continued", "orchestration.rounds_added")
+
+
+async def go_on(
+    session: Which = _LATEST,
+    /,
+    *,
+    origin: Origin = None,
+    detach: bool = False,
+    idempotency_key: Key = None,
+    if_version: Version = None,
+    json: AsEnd = False,
+    where: Where = HERE,
+    team: TeamFile = None,
+) -> int:
+    """Let an orchestration go on that stopped at a checkpoint or had used up its rounds; it gets as many again.
+
+    Exit code: 0 done, 4 nothing to continue, 6 at a checkpoint or waiting for your decision, 7 the rounds are used up.
+
+    Parameters
+    ----------
+    detach
+        Only record it. Without a server nobody works on it until `hansard serve` runs.
+    """
+    async with connected(where, "start" if detach else "work", team=team) as api:
+        path, body = await _door(api, session, "continue", origin=origin, version=if_version)
+        answer = await api.post(path, body, key=idempotency_key, version=if_version)
+        say(f"Session {answer['sessionId']} goes on.")
+        if detach:
+            return started(api, answer, json=json)
+        return await see_latest_run(api, str(answer["sessionId"]), json=json)
+
+
+async def reset(
+    session: Which = _LATEST,
+    /,
+    *,
+    origin: Origin = None,
+    reason: Annotated[str | None, Parameter(allow_leading_hyphen=True, help="Why; it goes into the record.")] = None,
+    idempotency_key: Key = None,
+    if_version: Version = None,
+    json: AsJson = False,
+    where: Where = HERE,
+) -> int:
+    """End an orchestration for good, also while it works. What it has recorded stays."""
+    async with connected(where) as api:
+        path, body = await _door(api, session, "reset", origin=origin, version=if_version)
+        answer = await api.post(path, body | {"reason": reason}, key=idempotency_key, version=if_version)
+    say(f"Session {answer['sessionId']} is reset.")
+    return put_answer(answer, json=json)
+
+
+async def see_latest_run(api: Api, session_id: str, *, json: bool) -> int:
+    """See an orchestration through from where it was last started or continued."""
+    events, _ = await api.pages(f"{path_of(session_id)}/events", limit=1_000_000)
+    begun = [int(event["version"]) for event in events if event["type"] in _BEGINNINGS]
+    return await see_through(api, session_id, after=max(begun, default=1) - 1, json=json)
+
+
+def put_answer(answer: Json, *, json: bool) -> int:
+    if json:
+        put_json(answer)
+    return exits.OK
+
+
+async def _door(
+    api: Api, session: str, verb: str, *, origin: str | None, version: int | None
+) -> tuple[str, Json]:
+    """Path and body: of one session, or of the latest one of an origin."""
+    if session == _LATEST:
+        if version is not None:
+            raise Failed("--if-version needs the session's id.", code=exits.USAGE)
+        return f"/api/orchestrate/{verb}", {"origin": origin}
+    if origin is not None:
+        raise Failed("Give a session or --origin, not both.", code=exits.USAGE)
+    session_id = await resolve(api, session)
+    if not session_id.startswith("orchestration-"):
+        kind = session_id.partition("-")[0]
+        hint = " `hansard extend` gives it more budget." if kind == "delivery" and verb == "continue" else ""
+        raise Failed(f"Session {session_id} is a {kind}; only orchestrations {verb}.{hint}", code=exits.REFUSED)
+    return f"{path_of(session_id)}/{verb}", {}

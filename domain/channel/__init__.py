@@ -1,0 +1,45 @@
+"""A channel: what comes in from one origin, in order, one orchestration at a time (behaviour §1.2, K-6, K-17).
+
+It decides what a message means (continue, reset, a new request), queues what comes while a run is busy, and knows the
+latest run of its origin. What follows from its decisions for the sessions themselves says `domain/policy.py`.
+"""
+
+import hashlib
+
+from domain.channel.commands import ContinueLatest, NoteSession, ReceiveMessage, ResetLatest
+from domain.channel.events import (
+    EVENTS,
+    ContinueWanted,
+    MessageQueued,
+    MessageRejected,
+    MessageStarted,
+    ResetWanted,
+    SessionNoted,
+)
+from domain.channel.rules import available, decide
+from domain.channel.state import Channel, Waiting, evolve
+
+__all__ = [
+    "EVENTS",
+    "Channel",
+    "ContinueLatest",
+    "ContinueWanted",
+    "MessageQueued",
+    "MessageRejected",
+    "MessageStarted",
+    "NoteSession",
+    "ReceiveMessage",
+    "ResetLatest",
+    "ResetWanted",
+    "SessionNoted",
+    "Waiting",
+    "available",
+    "channel_id",
+    "decide",
+    "evolve",
+]
+
+
+def channel_id(origin: str) -> str:
+    """The stream of an origin."""
+    return f"channel-{hashlib.sha256(origin.encode()).hexdigest()[:20]}"

@@ -1,0 +1,132 @@
+"""A channel as its events made it."""
+
+from domain.base import DomainEvent, Value
+from domain.channel.events import (
+    ContinueWanted,
+    MessageQueued,
+    MessageRejected,
+    MessageStarted,
+    ResetWanted,
+    SessionNoted,
+)
+from domain.orchestration.events import Opening
+from domain.session import Moment, Session
+from domain.triage.spelling import composed
+
+DUPLICATE_MS = 5_000
+"""The same words within so long are one message that was sent twice (behaviour §4)."""
+PAUSED = ("checkpoint", "partial")
+"""The statuses in which an orchestration can be continued."""
+
+
+class Waiting(Value):
+    """A message that waits for its turn."""
+
+    session_id: str
+    opening: Opening
+    sender: str = ""
+    queued_at: int
+
+
+class Channel(Session):
+    """The state of a channel.
+
+    `busy` is the session that holds the origin now, `paused` are those that held it and whose agents may still be
+    resumed, `last_…` tell of the newest message that led to a session.
+    """
+
+    latest: str | None = None
+    latest_status: str = ""
+    busy: str | None = None
+    paused: tuple[str, ...] = ()
+    queue: tuple[Waiting, ...] = ()
+    last_text: str = ""
+    last_at: int = -DUPLICATE_MS - 1
+    last_session: str | None = None
+    answer: dict[str, object] = {}
+
+    @property
+    def status(self) -> str:
+        return "busy" if self.busy else "free"
+
+    @property
+    def ended(self) -> bool:
+        return False
+
+    def receipt(self) -> dict[str, object]:
+        """What became of the message; the channel's own id and version say nothing to whoever sent it."""
+        return {"kind": "orchestration", "sessionId": None, "version": None} | self.answer
+
+
+def evolve(channel: Channel | None, event: DomainEvent, moment: Moment) -> Channel:
+    before = channel or Channel(
+        id=moment.session_id, kind="channel", state="open", created_at=moment.at, updated_at=moment.at
+    )
+    return before.stamped(moment.at, **_changes(before, event, moment.at))
+
+
+def _changes(channel: Channel, event: DomainEvent, at: int) -> dict[str, object]:
+    match event:
+        case MessageStarted():
+            answer = {"action": "started", "sessionId": event.session_id}
+            said = {} if event.queued else _heard(event, at) | {"answer": answer}
+            return said | {
+                "origin": event.opening.origin,
+                "busy": event.session_id,
+                "paused": resumable(channel),
+                "latest": event.session_id,
+                "latest_status": "active",
+                "queue": tuple(item for item in channel.queue if item.session_id != event.session_id),
+            }
+        case MessageQueued():
+            waiting = Waiting(session_id=event.session_id, opening=event.opening, sender=event.sender, queued_at=at)
+            return _heard(event, at) | {
+                "origin": event.opening.origin,
+                "queue": (*channel.queue, waiting),
+                "answer": {
+                    "action": "queued",
+                    "queued": True,
+                    "pending": event.pending,
+                    "reason": "busy",
+                    "sessionId": event.session_id,
+                },
+            }
+        case MessageRejected():
+            return {"answer": {"action": "rejected", "reason": event.reason, "sessionId": event.session_id}}
+        case ContinueWanted():
+            return {
+                "busy": channel.busy or event.session_id,
+                "answer": {"action": "started", "continued": True, "sessionId": event.session_id},
+            }
+        case ResetWanted():
+            return {"answer": {"action": "started", "reset": True, "sessionId": event.session_id}}
+        case SessionNoted():
+            return _noted(channel, event)
+        case _:
+            return {}
+
+
+def _heard(event: MessageStarted | MessageQueued, at: int) -> dict[str, object]:
+    return {"last_text": composed(event.opening.prompt), "last_at": at, "last_session": event.session_id}
+
+
+def _noted(channel: Channel, event: SessionNoted) -> dict[str, object]:
+    busy, held = channel.busy, channel.busy == event.session_id
+    if event.status == "active" and event.claims:
+        busy = event.session_id
+    elif event.status != "active" and held:
+        busy = None
+    paused = tuple(name for name in channel.paused if name != event.session_id and name not in event.clears)
+    newest = {"latest": event.session_id, "latest_status": event.status}
+    known = newest if event.status == "active" or event.session_id == channel.latest else {}
+    return known | {
+        "origin": event.origin,
+        "busy": busy,
+        "paused": (*paused, event.session_id) if held and event.status in PAUSED else paused,
+    }
+
+
+def resumable(channel: Channel) -> tuple[str, ...]:
+    """The runs whose agents' conversations are kept: those that held the origin, and the latest."""
+    latest = (channel.latest,) if channel.latest is not None and channel.latest_status in PAUSED else ()
+    return tuple(dict.fromkeys((*channel.paused, *latest)))

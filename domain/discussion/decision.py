@@ -1,0 +1,114 @@
+"""The decision: a person is asked and may answer once; or it expires, or is called off (S2, K-32, K-33)."""
+
+from typing import Any
+
+from domain.base import Refused
+from domain.delivery.commands import ExpireTurn
+from domain.discussion import findings
+from domain.discussion.commands import CancelDiscussion, Decide
+from domain.discussion.events import Cancelled, Decided, DecisionRequested, Expired
+from domain.discussion.parts import DiscussionDraft, available, next_state, say
+from domain.discussion.strategies import CHOICES, PASSING
+from domain.instant import iso, milliseconds
+from domain.session import cancel_turns, cancelled, clear_agents
+from domain.turns import TurnRequested
+
+
+def ask(draft: DiscussionDraft) -> None:
+    session = draft.session
+    expires_at = None if session.expires_ms is None else iso(draft.at + session.expires_ms)
+    say(
+        draft,
+        DecisionRequested,
+        message="A person decides.",
+        round=len(session.rounds),
+        feedback=findings.feedback(session),
+        choices=CHOICES[session.kind],
+        dissent=findings.dissent(session),
+        expires_at=expires_at,
+    )
+    if expires_at is not None:
+        draft.record(
+            TurnRequested(
+                turn_id=f"{session.id}.t{session.turns + 1}",
+                work="wait",
+                agent="person",
+                role="person",
+                deadline=expires_at,
+                round=len(session.rounds),
+            )
+        )
+
+
+def record(draft: DiscussionDraft, command: Decide) -> None:
+    """Once only, on the version that the person had seen, by one of the choices that are open."""
+    session = draft.session
+    choices = CHOICES[session.kind]
+    state = next_state(draft, "decide")
+    if command.version is not None and command.version != session.version:
+        raise Refused(
+            f"The decision answers version {command.version}, but the {session.kind} is at {session.version}.",
+            allowed=choices,
+        )
+    if command.choice not in choices:
+        raise Refused(f"A {session.kind} is decided by one of {', '.join(choices)}.", allowed=choices)
+    cancel_turns(draft, "decided")
+    say(
+        draft,
+        Decided,
+        message=f"Decided: {command.choice}.",
+        role="person",
+        state=state,
+        choice=command.choice,
+        actor=command.actor,
+        rationale=command.rationale,
+        **_ending(draft),
+    )
+    clear_agents(draft, "decided")
+
+
+def _ending(draft: DiscussionDraft) -> dict[str, Any]:
+    """What every end says, for the parent above all."""
+    session = draft.session
+    return {
+        "round": len(session.rounds),
+        "feedback": session.feedback or findings.feedback(session),
+        "synthesis": session.synthesis or draft.text(findings.joined(session)),
+        "parent": session.about,
+        "waited": 0 if session.waiting_since is None else draft.at - session.waiting_since,
+        "spent": session.spent,
+    }
+
+
+def expire(draft: DiscussionDraft, command: ExpireTurn) -> None:
+    """A decision that nobody made in time: recorded as expired, never as a person's choice."""
+    session = draft.session
+    turn = session.turn(command.turn_id)
+    if turn.work != "wait" or session.expires_at is None or draft.at <= milliseconds(session.expires_at):
+        raise Refused("The decision may still be made.", allowed=available(session))
+    choice = session.expires_as or PASSING[session.kind]
+    draft.record(cancelled(turn, "expired"))
+    say(
+        draft,
+        Expired,
+        message=f"Nobody decided in time; {choice} by default.",
+        state=next_state(draft, "decide"),
+        choice=choice,
+        **_ending(draft),
+    )
+    clear_agents(draft, "expired")
+
+
+def cancel(draft: DiscussionDraft, command: CancelDiscussion) -> None:
+    state = next_state(draft, "cancel")
+    cancel_turns(draft, "cancelled")
+    say(
+        draft,
+        Cancelled,
+        message=command.reason or "Cancelled.",
+        state=state,
+        choice=PASSING[draft.session.kind],
+        reason=command.reason,
+        **_ending(draft),
+    )
+    clear_agents(draft, "cancelled")

@@ -1,0 +1,112 @@
+"""What a discussion has come to: its rounds as a text, the feedback that counts, and what was never agreed."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from domain.convergence import Round
+from domain.discussion.state import Contribution, Discussion
+from domain.discussion.strategies import STRATEGIES
+
+Feedback = dict[str, Any]
+
+_NOTHING_READ: dict[str, Feedback] = {
+    "review": {"verdict": "NEEDS_FIX", "summary": "Review completed", "issues": []},
+    "debate": {"verdict": "CHALLENGE", "concerns": [], "suggestions": []},
+}
+
+
+def counted(session: Discussion) -> list[Round]:
+    """The rounds as the metrics go by them."""
+    return [
+        Round(round=said.round, role=said.role, content=said.content.head if said.counted is None else said.counted)
+        for said in session.rounds
+    ]
+
+
+def so_far(session: Discussion, between: str = "\n\n") -> str:
+    """Everybody sees everything that was said (behaviour §2.4)."""
+    return between.join(f"[Round {said.round} - {said.role}]\n{_quoted(said)}" for said in session.rounds)
+
+
+def joined(session: Discussion) -> str:
+    """What stands in for a synthesis (S2): the rounds, or why there are none."""
+    rounds = "\n\n".join(f"[{said.role}]: {_quoted(said)}" for said in session.rounds)
+    return rounds or _broken(session)
+
+
+def _quoted(said: Contribution) -> str:
+    """The words; of very long ones the beginning, and the feedback with which they end."""
+    shown = said.content.shown()
+    if said.content.digest is None or said.feedback is None:
+        return shown
+    return f"{shown}\n\n{json.dumps(said.feedback, ensure_ascii=False)}"
+
+
+def feedback(session: Discussion) -> Feedback:
+    """That of the last contribution that judges; where it could not be read, or there is none, nothing is waved on.
+
+    `problem` says why it could not be read, `error` why the discussion broke off (K-32).
+    """
+    last = _last_judging(session)
+    found = dict(last.feedback if last and last.feedback else _NOTHING_READ[session.kind])
+    if last is not None and last.problem:
+        found["problem"] = last.problem
+    if session.stop_reason == "error":
+        found["error"] = session.last_error
+    if last is None and "summary" in found:
+        found["summary"] = _broken(session)
+    return found
+
+
+def _broken(session: Discussion) -> str:
+    if session.stop_reason == "error":
+        return f"The {session.kind} broke off: {session.last_error}"
+    return f"The {session.kind} was called off."
+
+
+def _last_judging(session: Discussion) -> Contribution | None:
+    return next((said for said in reversed(session.rounds) if _judges(session, said)), None)
+
+
+def _judges(session: Discussion, said: Contribution) -> bool:
+    return STRATEGIES[session.strategy].part(said.round).judges
+
+
+def dissent(session: Discussion) -> tuple[str, ...]:
+    """What was never agreed, whatever the metrics say: the last judgement's points and what was answered to it.
+
+    A point that the other side lists as conceded is agreed. Where the last judgement could not be read, nothing is
+    settled, and the last word of every side counts.
+    """
+    latest = _latest_word(session)
+    points = [point for said in latest for point in _points(said.feedback, judging=_judges(session, said))]
+    conceded = {_folded(point) for said in latest for point in _conceded(said.feedback, _judges(session, said))}
+    return tuple(dict.fromkeys(point for point in points if _folded(point) not in conceded))
+
+
+def _latest_word(session: Discussion) -> list[Contribution]:
+    last = _last_judging(session)
+    if last is not None and last.feedback is not None:
+        return [said for said in session.rounds if said.round >= last.round]
+    return list({said.role: said for said in session.rounds if said.feedback is not None}.values())
+
+
+def _points(found: Feedback | None, *, judging: bool) -> Iterable[str]:
+    if found is None:
+        return
+    yield from (point["claim"] for point in found.get("pointsOfDisagreement") or ())
+    yield from found.get("concerns") or ()
+    if judging:  # what the other side lists as an issue, it has conceded
+        yield from (issue["description"] for issue in found.get("issues") or ())
+
+
+def _conceded(found: Feedback | None, judging: bool) -> Iterable[str]:
+    if found is None or judging:
+        return
+    yield from found.get("pointsOfAgreement") or ()
+    yield from (issue["description"] for issue in found.get("issues") or ())
+
+
+def _folded(words: str) -> str:
+    return " ".join(words.casefold().split())

@@ -1,0 +1,62 @@
+"""What every step of a discussion shares: the draft, the chart's next state, and how a turn is requested."""
+
+from typing import Any
+
+from domain.base import Refused, Text
+from domain.discussion.chart import TABLES
+from domain.discussion.events import VOICES, DiscussionEvent
+from domain.discussion.state import Discussion
+from domain.discussion.strategies import Part
+from domain.session import Draft
+from domain.turns import TurnRequested
+
+DiscussionDraft = Draft[Discussion]
+
+
+def available(session: Discussion) -> tuple[str, ...]:
+    """What a person may do now, by the names of the doors (contract §2)."""
+    allowed = TABLES[session.kind].allowed(session.state, session.guard)
+    doors = {"decide": "decision", "cancel": "cancel"}
+    return tuple(door for event, door in doors.items() if event in allowed)
+
+
+def next_state(draft: DiscussionDraft, event: str) -> str:
+    session = draft.session
+    target = TABLES[session.kind].target(session.state, event, session.guard)
+    if target is None:
+        raise Refused(_standing(session), allowed=available(session))
+    return target
+
+
+def _standing(session: Discussion) -> str:
+    decision = session.decision
+    if decision is None or session.state == "cancelled":
+        return f"A {session.kind} that is {session.state.replace('_', ' ')} does not allow this."
+    return f"It has {'expired' if decision.expired else 'been decided'}: {decision.choice}."
+
+
+def say(draft: DiscussionDraft, event: type[DiscussionEvent], **fields: Any) -> None:
+    draft.record(VOICES[draft.session.kind][event](**fields))
+
+
+def request(draft: DiscussionDraft, part: Part, context: dict[str, Text], number: int, *, reads: str) -> None:
+    session = draft.session
+    agent = session.crew.get(part.asked, part.asked)
+    draft.record(
+        TurnRequested(
+            turn_id=f"{session.id}.t{session.turns + 1}",
+            work="ask",
+            agent=agent,
+            role=part.asked,
+            prompt=f"{part.prompt}@1",
+            reads=reads,
+            context=context,
+            lane=session.lane,
+            access="read",
+            ordinal=session.asked.get(agent, 0),
+            role_ordinal=session.asked_roles.get(part.asked, 0),
+            agent_session=session.agent_sessions.get(agent),
+            phase=part.role,
+            round=number,
+        )
+    )

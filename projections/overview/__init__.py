@@ -1,0 +1,11 @@
+"""All sessions at a glance: one row each, found by kind, status, label or words, newest first."""
+
+from projections.overview.fold import SCHEMA, apply
+from projections.overview.reading import counts, cursor_of, item, normal, page, position_of, waiting
+from projections.ports import Projection
+
+__all__ = ["OVERVIEW", "SCHEMA", "apply", "counts", "cursor_of", "item", "normal", "page", "position_of", "waiting"]
+
+OVERVIEW = Projection(
+    name="overview", tables=("overview", "overview_labels", "overview_turns"), schema=SCHEMA, apply=apply
+)

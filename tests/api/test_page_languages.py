@@ -1,0 +1,72 @@
+"""The page speaks Korean and English, out of one catalogue."""
+
+import re
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from api.web.words import LANGUAGES, catalogue, preferred
+from tests.api.seen import BROWSER, Seen, finished, page
+from tests.api.server import inside
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    with inside(tmp_path) as found:
+        yield found
+
+
+def test_every_message_stands_in_both_languages() -> None:
+    assert {key for key, both in catalogue().items() if set(both) != set(LANGUAGES)} == set()
+    assert [key for key, both in catalogue().items() if not all(text.strip() for text in both.values())] == []
+
+
+def test_every_message_is_used_and_every_message_used_exists() -> None:
+    templates = [
+        place.read_text("utf-8")
+        for place in (files("api.web") / "templates").iterdir()
+        if place.name.endswith(".html") and "say" in place.read_text("utf-8")
+    ]
+    used = set(re.findall(r'say\("(\w+)"', "\n".join(templates))) | {"recent", "first", "previous", "next", "last"}
+    assert used == {key for key in catalogue() if "." not in key}
+
+
+@pytest.mark.parametrize(
+    ("accepted", "expected"),
+    [
+        ("", "en"),
+        ("ko", "ko"),
+        ("ko-KR,ko;q=0.9,en-US;q=0.8,en;q=0.7", "ko"),
+        ("en-US,en;q=0.9,ko;q=0.8", "en"),
+        ("de,ko;q=0.3", "ko"),
+        ("fr-FR", "en"),
+        ("ko;q=0", "en"),
+        ("ko;q=nan", "en"),
+        ("ko;q=x,en;q=0.1", "en"),
+        ("*", "en"),
+    ],
+)
+def test_the_language_that_the_browser_prefers_is_taken(accepted: str, expected: str) -> None:
+    assert preferred(accepted) == expected
+
+
+def test_a_page_speaks_korean_or_english(client: TestClient) -> None:
+    session_id = finished(client, task="Add a login page")
+    english = page(client, f"/sessions/{session_id}")
+    korean = page(client, f"/sessions/{session_id}", **{"Accept-Language": "ko-KR,ko;q=0.9"})
+    assert '<html lang="en">' in english and "Worklog" in english and "Success" in english
+    assert '<html lang="ko">' in korean and "작업 로그" in korean and "성공" in korean
+    assert "Artifacts" not in Seen(korean).text
+
+
+def test_a_language_that_was_asked_for_stays(client: TestClient) -> None:
+    session_id = finished(client)
+    html = page(client, "/?lang=ko", **{"Accept-Language": "en"})
+    assert '<html lang="ko">' in html
+    assert f'href="/sessions/{session_id}?lang=ko"' in html
+    assert '<input type="hidden" name="lang" value="ko">' in html
+    assert 'href="/?lang=en"' in html
+    assert client.get("/", headers=BROWSER).headers["vary"] == "Accept-Language, Accept"

@@ -1,0 +1,118 @@
+"""How speed is measured: everything against a floor of the same machine in the same minute."""
+
+import asyncio
+import contextlib
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
+
+from tests.api.server import ROOT, free_port, until
+
+BARE = """
+import sys, uvicorn
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+
+async def answer(request):
+    await request.body()
+    return Response(b'{"sessionId": "delivery-0123456789", "version": 4}', media_type="application/json")
+
+app = Starlette(routes=[Route("/api/sessions/{id}/budget", answer, methods=["POST"])])
+uvicorn.run(app, port=int(sys.argv[1]), access_log=False, log_level="warning", ws="none", server_header=False)
+"""
+
+
+def commits_a_second(folder: Path, *, rows: int = 1_500, size: int = 700) -> float:
+    """What the disk gives: one row a transaction, WAL, `synchronous=FULL`, by the bare sqlite3 module."""
+    with contextlib.closing(sqlite3.connect(folder / "floor.db", isolation_level=None)) as raw:
+        raw.execute("PRAGMA journal_mode=WAL")
+        raw.execute("PRAGMA synchronous=FULL")
+        raw.execute("CREATE TABLE events (position INTEGER PRIMARY KEY AUTOINCREMENT, state BLOB NOT NULL)")
+        state = b"x" * size
+        began = time.perf_counter()
+        for _ in range(rows):
+            raw.execute("BEGIN IMMEDIATE")
+            raw.execute("INSERT INTO events (state) VALUES (?)", (state,))
+            raw.execute("COMMIT")
+        return rows / (time.perf_counter() - began)
+
+
+async def together(callers: int, total: int, call: Callable[[int, int], Awaitable[object]]) -> float:
+    """Calls a second, of so many callers at once; each is told its number and which of its calls it is."""
+
+    async def caller(number: int) -> None:
+        for turn in range(total // callers):
+            await call(number, turn)
+
+    began = time.perf_counter()
+    await asyncio.gather(*(caller(number) for number in range(callers)))
+    return (total // callers) * callers / (time.perf_counter() - began)
+
+
+class Line:
+    """A kept-alive connection, as thin as it can be: the client is not what is measured."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    @classmethod
+    async def open(cls, port: int) -> "Line":
+        return cls(*await asyncio.open_connection("127.0.0.1", port))
+
+    async def post(self, path: str, body: bytes) -> tuple[int, bytes]:
+        """Status and body."""
+        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        self._writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        answer = await self._reader.readuntil(b"\r\n\r\n")
+        length = int(answer.lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0])
+        return int(answer[9:12]), await self._reader.readexactly(length)
+
+    async def close(self) -> None:
+        self._writer.close()
+        with contextlib.suppress(ConnectionError):
+            await self._writer.wait_closed()
+
+
+async def posts_a_second(port: int, paths: Sequence[str], body: bytes, *, total: int) -> float:
+    """Over one line for each path, all at once; every answer has to be 200."""
+    lines = [await Line.open(port) for _ in paths]
+
+    async def post(number: int, _: int) -> None:
+        status, answer = await lines[number].post(paths[number], body)
+        assert status == 200, answer
+
+    try:
+        return await together(len(lines), total, post)
+    finally:
+        for line in lines:
+            await line.close()
+
+
+@contextlib.contextmanager
+def bare_handler() -> Iterator[int]:
+    """The same server and framework with nothing behind them; the port."""
+    port = free_port()
+    process = subprocess.Popen([sys.executable, "-c", BARE, str(port)], cwd=ROOT)
+    try:
+        until(lambda: _listens(port), what="the bare handler")
+        yield port
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _listens(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
+
+
+def resident_bytes(pid: int) -> int:
+    """Memory of a process (Linux)."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * 4_096

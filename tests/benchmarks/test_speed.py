@@ -1,0 +1,189 @@
+"""How fast it is, each figure beside its floor of the same run (`./dev test -m benchmark`)."""
+
+import asyncio
+import contextlib
+import json
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from adapters.clock import Clock
+from adapters.store import SqliteStore, open_store
+from adapters.writer import Order, Writer
+from domain.base import Text
+from domain.budget import Limits
+from domain.delivery.commands import ExtendBudget, StartDelivery
+from domain.sessions import fold
+from domain.validation import Step
+from tests.api.server import delivery, serving, start
+from tests.benchmarks.measuring import bare_handler, commits_a_second, posts_a_second, resident_bytes, together
+
+pytestmark = pytest.mark.benchmark
+
+CALLERS = 64
+SCENARIO = {"replies": {"planner": [{"text": "late", "delayMs": 86_400_000}]}}
+MORE = ExtendBudget(add_minutes=1, reason="more")
+
+Tell = Callable[[str], None]
+
+
+@pytest.fixture
+def tell(capsys: pytest.CaptureFixture[str], record_property: Callable[[str, object], None]) -> Tell:
+    """Figures are for people: told at once, and kept in the report."""
+
+    def say(sentence: str) -> None:
+        record_property("measured", sentence)
+        with capsys.disabled():
+            print(f"\n  {sentence}", end=" ")  # noqa: T201 - the figures are the result
+
+    return say
+
+
+@contextlib.contextmanager
+def written(folder: Path) -> Iterator[tuple[SqliteStore, Writer]]:
+    store = open_store(f"sqlite:///{folder / 'hansard.db'}")
+    try:
+        yield store, Writer(store, Clock())
+    finally:
+        store.close()
+
+
+def begin(writer: Writer, session_id: str) -> None:
+    """A session that waits for its planner, at version 3."""
+    step = Step(stage="custom", command="true", argv=("true",))
+    scenario, _ = Text.of(json.dumps(SCENARIO))
+    command = StartDelivery(task="t", file_paths=("a",), steps=(step,), limits=Limits(), scenario=scenario)
+    writer.do_now(Order(session_id, command, actor="test", command_id=session_id, starts=True))
+
+
+def extend(writer: Writer, session_id: str, count: int = 1) -> None:
+    for _ in range(count):
+        writer.do_now(Order(session_id, MORE, actor="test", command_id="more"))
+
+
+def seconds(call: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+def test_the_writer_keeps_up_with_the_disk(tmp_path: Path, tell: Tell) -> None:
+    """64 callers share transactions: deciding, receipts and hashes included, at least a quarter of what the disk does
+    when it commits one bare row after the other."""
+    with written(tmp_path) as (_, writer):
+        ids = [f"delivery-{number}" for number in range(CALLERS)]
+        for session_id in ids:
+            begin(writer, session_id)
+        writer.start()
+
+        async def call(number: int, turn: int) -> None:
+            key = f"{number}-{turn}"
+            await writer.do(Order(ids[number], MORE, actor="test", command_id=key, key=key, fingerprint="f"))
+
+        asyncio.run(together(CALLERS, 1_000, call))
+        floor = commits_a_second(tmp_path)
+        batches = writer.batches
+
+        async def call_again(number: int, turn: int) -> None:
+            key = f"again-{number}-{turn}"
+            await writer.do(Order(ids[number], MORE, actor="test", command_id=key, key=key, fingerprint="f"))
+
+        rate = asyncio.run(together(CALLERS, 6_400, call_again))
+        size = 6_400 / (writer.batches - batches)
+        writer.stop()
+    tell(
+        f"writer: {rate:,.0f} commands/s from {CALLERS} callers, {size:.0f} a commit; raw INSERT+COMMIT {floor:,.0f}/s"
+    )
+    assert rate > floor / 4
+
+
+def test_http_keeps_up_with_a_bare_handler(tmp_path: Path, tell: Tell) -> None:
+    """Strict decoding, deciding, committing, answering and the views behind it: at least a tenth of bare HTTP."""
+    body = json.dumps({"addMinutes": 1, "reason": "more"}).encode()
+    with bare_handler() as port:
+        paths = [f"/api/sessions/delivery-{number}/budget" for number in range(CALLERS)]
+        asyncio.run(posts_a_second(port, paths, body, total=1_280))
+        bare = asyncio.run(posts_a_second(port, paths, body, total=6_400))
+    with serving(tmp_path, worker_slots=CALLERS) as server:
+        paths = [f"/api/sessions/{start(server.client, delivery(scenario=SCENARIO))}/budget" for _ in range(CALLERS)]
+        asyncio.run(posts_a_second(server.port, paths, body, total=1_280))
+        rate = asyncio.run(posts_a_second(server.port, paths, body, total=6_400))
+    tell(f"HTTP: {rate:,.0f} commands/s on {CALLERS} lines; bare handler {bare:,.0f}/s ({rate / bare:.0%})")
+    assert rate > bare / 10
+
+
+def test_a_fold_costs_less_than_reading_its_events(tmp_path: Path, tell: Tell) -> None:
+    """Beside decoding rows, which nobody can be spared, becoming is cheap."""
+    with written(tmp_path) as (store, writer):
+        begin(writer, "delivery-1")
+        extend(writer, "delivery-1", 5_000)
+        reading = min(seconds(lambda: store.history("delivery-1")) for _ in range(3))
+        history = store.history("delivery-1")
+        pairs = [(recorded.event, recorded.moment) for recorded in history]
+        folding = min(seconds(lambda: fold("delivery", pairs)) for _ in range(3))
+        texts = [orjson.dumps(recorded.wire()) for recorded in history]
+        floor = min(seconds(lambda: [orjson.loads(text) for text in texts]) for _ in range(3))
+    count = len(history)
+    tell(
+        f"fold: {count / folding:,.0f} events/s; read and decoded {count / reading:,.0f}/s;"
+        f" orjson alone {count / floor:,.0f}/s"
+    )
+    assert folding < reading * 2
+
+
+def test_a_command_costs_the_same_however_long_its_session_is(tmp_path: Path, tell: Tell) -> None:
+    """At length 10 and 5,000, in turns, so that the disk treats both alike."""
+    short, long = [], []
+    with written(tmp_path) as (_, writer):
+        begin(writer, "delivery-long")
+        extend(writer, "delivery-long", 5_000)
+        for number in range(300):
+            begin(writer, f"delivery-{number}")
+            extend(writer, f"delivery-{number}", 7)
+            short.append(seconds(lambda n=number: extend(writer, f"delivery-{n}")))  # type: ignore[misc]
+            long.append(seconds(lambda: extend(writer, "delivery-long")))
+    ratio = statistics.median(long) / statistics.median(short)
+    micros = statistics.median(short) * 1e6, statistics.median(long) * 1e6
+    tell(f"a command: {micros[0]:.0f} µs at version 10, {micros[1]:.0f} µs at version 5,000: ratio {ratio:.2f}")
+    assert ratio < 1.5
+
+
+def test_a_view_costs_the_same_however_long_its_session_is(tmp_path: Path, tell: Tell) -> None:
+    """GET of a session that was looked at before: only what is new is folded."""
+    short, long = [], []
+    with written(tmp_path) as (_, writer):
+        for session_id, count in (("delivery-short", 7), ("delivery-long", 5_000)):
+            begin(writer, session_id)
+            extend(writer, session_id, count)
+    with serving(tmp_path) as server:
+        for _ in range(200):
+            for name, found in (("short", short), ("long", long)):
+                path = f"/api/sessions/delivery-{name}"
+                server.client.post(f"{path}/budget", json={"addMinutes": 1, "reason": "more"})
+                found.append(seconds(lambda p=path: server.client.get(p)))  # type: ignore[misc]
+    ratio = statistics.median(long) / statistics.median(short)
+    micros = statistics.median(short) * 1e6, statistics.median(long) * 1e6
+    tell(f"GET a session: {micros[0]:.0f} µs at version 10, {micros[1]:.0f} µs at version 5,000: ratio {ratio:.2f}")
+    assert ratio < 1.5
+
+
+def test_memory_stays_in_bounds(tmp_path: Path, tell: Tell) -> None:
+    """Ten thousand more commands on known sessions leave next to nothing behind."""
+    body = json.dumps({"addMinutes": 1, "reason": "more"}).encode()
+    with serving(tmp_path, worker_slots=CALLERS) as server:
+        idle = resident_bytes(server.pid)
+        paths = [f"/api/sessions/{start(server.client, delivery(scenario=SCENARIO))}/budget" for _ in range(CALLERS)]
+        asyncio.run(posts_a_second(server.port, paths, body, total=10_000))
+        warm = resident_bytes(server.pid)
+        asyncio.run(posts_a_second(server.port, paths, body, total=10_000))
+        after = resident_bytes(server.pid)
+    grown = (after - warm) / 10_000
+    tell(
+        f"memory: {idle / 1e6:.0f} MB idle, {warm / 1e6:.0f} MB after 10,000 commands, then {grown:.0f} bytes a command"
+    )
+    assert after < 300_000_000
+    assert grown < 1_000

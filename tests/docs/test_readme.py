@@ -1,0 +1,73 @@
+"""What the documents tell exists: commands, settings, links, and a team file that loads."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from adapters.team import load
+from api.cli.app import COMMANDS
+from api.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted(
+    [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs").glob("decisions/*.md")]
+)
+
+
+def words(path: Path) -> str:
+    return path.read_text("utf-8")
+
+
+def test_the_settings_of_the_readme_are_those_that_there_are() -> None:
+    told = re.findall(r"^\| `HANSARD_(\w+)` \| ([^|]+) \|", words(ROOT / "README.md"), re.MULTILINE)
+    assert {name.lower() for name, _ in told} == set(Settings.model_fields)
+    for name, default in told:
+        found = Settings.model_fields[name.lower()].get_default()
+        number = re.fullmatch(r"`(\d+(?:\.\d+)?)`", default.strip())
+        assert number is None or float(number[1]) == float(found), name
+
+
+def test_the_team_file_of_the_readme_is_one(tmp_path: Path) -> None:
+    [team_file] = re.findall(r"```toml\n(.*?)```", words(ROOT / "README.md"), re.DOTALL)
+    (tmp_path / "team.toml").write_text(team_file, encoding="utf-8")
+    team = load(tmp_path / "team.toml")
+    assert [member.name for member in team.agents] == ["Ada", "Grace"]
+    roles = ("planner", "architect", "designer", "dev", "reviewer")
+    assert {role: member.name for role in roles if (member := team.agent_for(role))} == {
+        "planner": "Ada",
+        "architect": "Ada",
+        "designer": "Ada",
+        "dev": "Grace",
+        "reviewer": "Ada",
+    }
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_the_commands_that_a_document_shows_exist(path: Path) -> None:
+    blocks = "\n".join(re.findall(r"```sh\n(.*?)```", words(path), re.DOTALL))
+    shown = set(re.findall(r"(?:^|; |bin/)hansard (\w+)", blocks, re.MULTILINE))
+    assert shown <= {listed.name for listed in COMMANDS}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_the_links_of_a_document_lead_to_files(path: Path) -> None:
+    addresses = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", words(path))
+    missing = [address for address in addresses if "://" not in address and not (path.parent / address).exists()]
+    assert missing == []
+
+
+def test_the_picture_is_small_enough_to_load() -> None:
+    picture = (ROOT / "docs" / "screenshot.png").read_bytes()
+    assert picture.startswith(b"\x89PNG") and len(picture) <= 300_000
+
+
+def test_the_tour_has_the_same_chapters_and_commands_in_both_languages() -> None:
+    english, korean = words(ROOT / "docs" / "tour.md"), words(ROOT / "docs" / "tour.ko.md")
+    assert len(re.findall(r"^## ", english, re.MULTILINE)) == len(re.findall(r"^## ", korean, re.MULTILINE))
+    assert re.findall(r"hansard (\w+)", english) == re.findall(r"hansard (\w+)", korean)
+    assert re.findall(r"`((?:api|domain|adapters|projections)/[^`]+)`", english) == re.findall(
+        r"`((?:api|domain|adapters|projections)/[^`]+)`", korean
+    )
+    for place in re.findall(r"`((?:api|domain|adapters|projections)/[\w/.]+)`", english):
+        assert (ROOT / place).exists(), place

@@ -1,0 +1,524 @@
+"""Rounds: who works when, what each is told, what a verdict moves and what not (S0, S1; behaviour §1.8, §1.9)."""
+
+import json
+import unicodedata
+from typing import Any
+
+import pytest
+
+from domain.base import Refused
+from domain.orchestration.events import (
+    Employee,
+    RoundDone,
+    RoundStart,
+    VerdictGiven,
+    VerdictRefused,
+    VerdictUnreadable,
+    WorkReported,
+)
+from domain.turns import Failure
+from tests.given import OrchestrationStory, plan, subtask, topics, verdicts
+
+
+def files(*paths: str) -> dict[str, Any]:
+    return {"parallel": True, "verification": {"affected_files": list(paths)}}
+
+
+def found(story: OrchestrationStory, kind: type[Any]) -> list[Any]:
+    return [event for event in story.events if isinstance(event, kind)]
+
+
+def stands(story: OrchestrationStory) -> dict[str, tuple[int, bool]]:
+    """The current phase of each agent, and whether it has completed."""
+    return {agent.agent: (agent.current_phase, agent.completed) for agent in story.run.agents}
+
+
+# -- who works when ------------------------------------------------------------------------------------------------
+
+
+def test_the_parallel_group_works_at_once_then_the_others_one_by_one() -> None:
+    story = OrchestrationStory().planned(
+        subtask("Data"), subtask("Backend", **files("a.py")), subtask("Docs"), subtask("Frontend", **files("b.ts"))
+    )
+    assert story.asked == ["Backend", "Frontend"]
+    story.works("Frontend")
+    assert story.asked == ["Backend"]
+    story.works("Backend")
+    assert story.asked == ["Data"]
+    story.works("Data")
+    assert story.asked == ["Docs"]
+    story.works("Docs")
+    assert (story.asked, story.run.state) == (["judge"], "judging")
+
+
+def test_a_round_begins_with_who_stands_where_and_who_works_at_once() -> None:
+    """The seeds' broadcast round_start."""
+    story = OrchestrationStory().planned(subtask("Backend", 3, 5, **files("a.py")), subtask("Docs"))
+    [started] = found(story, RoundStart)
+    assert (started.round, started.parallel) == (1, (True, False))
+    assert [agent.model_dump() for agent in started.agent_phases] == [
+        {"agent": "Backend", "phase": 3, "completed": False},
+        {"agent": "Docs", "phase": 3, "completed": False},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("case", "first", "second", "parallel"),
+    [
+        ("apart", ["a.py"], ["b.py"], (True, True)),
+        ("the same file", ["a.py"], ["a.py"], (True, False)),
+        ("spelled otherwise", ["src/a.py"], ["./src//x/../a.py"], (True, False)),
+        ("a folder around it", ["src/a.py"], ["src"], (True, False)),
+        ("no list", ["a.py"], None, (True, False)),
+        ("an empty list", [], ["b.py"], (False, True)),
+        ("out of the workspace", ["../a.py"], ["b.py"], (False, True)),
+    ],
+)
+def test_overlapping_files_make_the_later_one_wait(
+    case: str, first: list[str], second: list[str] | None, parallel: tuple[bool, bool]
+) -> None:
+    """K-19: a missing list is no promise."""
+    story = OrchestrationStory().planned(
+        subtask("Backend", parallel=True, verification={"affected_files": first}),
+        subtask("Docs", parallel=True, verification={"affected_files": second}),
+    )
+    assert story.run.parallel == parallel
+
+
+def test_who_had_to_wait_claims_nothing() -> None:
+    """Shipped, a third agent was downgraded for a file of one that had itself been downgraded (§1.8)."""
+    story = OrchestrationStory().planned(
+        subtask("Backend", **files("a.py")), subtask("Docs", **files("a.py", "b.md")), subtask("Data", **files("b.md"))
+    )
+    assert (story.run.parallel, story.asked) == ((True, False, True), ["Backend", "Data"])
+
+
+def test_files_of_an_agent_that_has_finished_are_free() -> None:
+    story = OrchestrationStory().planned(subtask("Backend", **files("a.py")), subtask("Docs", 3, 5, **files("a.py")))
+    story.round(Backend=True, Docs=True)
+    assert (story.run.parallel, story.asked) == ((False, True), ["Docs"])
+
+
+def test_agents_at_once_know_of_each_other_but_not_of_results() -> None:
+    story = OrchestrationStory().planned(subtask("Backend", **files("a.py", "b.py")), subtask("Docs", **files("c.md")))
+    asked = story.requested("Backend")
+    assert (asked.lane, story.requested("Docs").lane, asked.access) == (1, 2, "write")
+    assert story.whole(asked.context["mode"]) == "parallel"
+    assert story.whole(asked.context["peers"]) == "- Docs: c.md"
+    assert story.whole(story.requested("Docs").context["peers"]) == "- Backend: a.py, b.py"
+    assert story.whole(asked.context["previous_results"]) == ""
+
+
+def test_agents_in_turn_see_the_first_150_characters_of_what_came_before() -> None:
+    story = OrchestrationStory().planned(subtask("Data", **files("a.py")), subtask("Backend"), subtask("Docs"))
+    story.works("Data", "가" * 200)
+    assert story.told("previous_results") == f"- Data (done): {'가' * 150}"
+    story.breaks("Backend", "crash", "exit 1")
+    assert story.told("previous_results") == f"- Data (done): {'가' * 150}\n- Backend (error): crash: exit 1"
+    assert story.told("mode") == "sequential"
+    assert story.told("peers") == ""
+
+
+def test_results_of_an_earlier_round_are_not_shown_again() -> None:
+    story = OrchestrationStory().planned(subtask("Backend", 3, 4), subtask("Docs", 3, 5))
+    story.works("Backend", "first")
+    story.works("Docs", "first")
+    story.answer(verdicts(Backend=True, Docs=True))
+    assert story.told("previous_results") == ""
+    story.works("Backend", "second")
+    assert story.told("previous_results") == "- Backend (done): second"
+
+
+def test_an_agent_is_told_its_phase_what_remains_and_by_what_it_is_judged() -> None:
+    checks = {"pass_criteria": "tests pass", "fail_criteria": "lint fails"}
+    story = OrchestrationStory().planned(subtask("Backend", 3, 5, verification=checks))
+    assert story.request.prompt == "work@1"
+    assert (story.request.phase, story.request.round, story.request.role) == ("3", 1, "backend")
+    assert {place: story.told(place) for place in story.request.context if place != "plan"} == {
+        "task": "Backend's task",
+        "phase_number": "3",
+        "remaining_phases": "4,5",
+        "mode": "sequential",
+        "previous_results": "",
+        "peers": "",
+        "pass_criteria": "tests pass",
+        "fail_criteria": "lint fails",
+        "feedback": "",
+    }
+
+
+# -- agents' conversations -----------------------------------------------------------------------------------------
+
+
+def test_an_agents_conversation_is_kept_and_resumed_in_the_next_round() -> None:
+    story = OrchestrationStory().planned(subtask("Backend", 3, 5), subtask("Docs"))
+    assert story.request.agent_session is None
+    story.works("Backend", agent_session="backend-1")
+    story.works("Docs", agent_session="docs-1")
+    story.answer(verdicts(Backend=True, Docs=True), agent_session="judge-1")
+    assert (story.request.agent, story.request.agent_session) == ("Backend", "backend-1")
+    story.works("Backend", agent_session="backend-2")
+    assert (story.request.role, story.request.agent_session) == ("judge", "judge-1")
+    assert story.run.agent_sessions == {"Backend": "backend-2", "Docs": "docs-1", "judge": "judge-1"}
+
+
+def test_a_conversation_is_only_kept_of_a_turn_that_was_answered() -> None:
+    """§1.8: a new session id is stored only when the exit code is 0."""
+    story = OrchestrationStory().planned(subtask("Backend", 3, 4))
+    story.works("Backend", agent_session="broken", failure=Failure(code="crash"))
+    assert story.run.agent_sessions == {}
+
+
+# -- work that failed ----------------------------------------------------------------------------------------------
+
+
+def test_an_agent_that_fails_is_judged_as_an_error() -> None:
+    story = OrchestrationStory().planned(subtask("Backend"), subtask("Docs"))
+    story.breaks("Backend", "timeout", "No answer within 1800 s.", words="I was at it")
+    story.works("Docs", "Written.")
+    reported = [(event.agent, event.result, event.phase) for event in found(story, WorkReported)]
+    assert reported == [("Backend", "error", 3), ("Docs", "done", 3)]
+    assert story.told("results") == ("❌ Backend\ntimeout: No answer within 1800 s.\nI was at it\n\n✅ Docs\nWritten.")
+    story.answer(verdicts(Backend=False, Docs=True))
+    assert stands(story) == {"Backend": (3, False), "Docs": (3, True)}
+    assert (story.asked, story.told("feedback")) == (["Backend"], "Backend: False")
+
+
+def test_a_claim_of_a_turn_that_failed_counts_for_nothing() -> None:
+    story = OrchestrationStory().planned(subtask("Backend", 3, 5))
+    story.breaks("Backend", words='{"phases_completed": [3, 4, 5]}')
+    story.answer(verdicts(Backend=True))
+    assert stands(story) == {"Backend": (4, False)}
+
+
+# -- what the judge is told ----------------------------------------------------------------------------------------
+
+
+def test_the_judge_sees_results_standing_and_rubric() -> None:
+    checks = {"pass_criteria": "tests pass", "fail_criteria": "lint fails"}
+    story = OrchestrationStory().planned(subtask("Backend", 3, 5, verification=checks), subtask("Docs", 5, 5))
+    story.works("Backend", "가" * 2_000)
+    story.works("Docs", "Written.")
+    asked = story.request
+    assert (asked.prompt, asked.reads, asked.expects, asked.access) == (
+        "verdict@1",
+        "verdicts",
+        ("Backend", "Docs"),
+        "read",
+    )
+    assert (story.told("task"), story.told("round"), story.told("max_rounds")) == ("src/ API 만들어줘", "1", "3")
+    assert story.told("results") == f"✅ Backend\n{'가' * 1_200}\n\n✅ Docs\nWritten."
+    assert story.told("agents") == (
+        "- Backend (backend): judged for phase 3 (개발); pass: tests pass; fail: lint fails\n"
+        "- Docs (docs): judged for phase 5 (통합검증)"
+    )
+    assert story.told("rubric") == "3,5"
+
+
+def test_who_has_finished_is_shown_but_not_expected() -> None:
+    story = OrchestrationStory().planned(subtask("Backend", 3, 4), subtask("Docs"))
+    story.round(Backend=True, Docs=True)
+    story.works("Backend", "again")
+    assert story.request.expects == ("Backend",)
+    assert story.told("agents").splitlines()[1] == "- Docs (docs): completed"
+    assert story.told("results") == "✅ Backend\nagain"
+
+
+# -- verdicts ------------------------------------------------------------------------------------------------------
+
+
+def test_pass_leads_to_the_next_phase_and_fail_stays() -> None:
+    story = OrchestrationStory().planned(subtask("Backend", 3, 5), subtask("Docs", 3, 5))
+    events = story.round(Backend=True, Docs=False)
+    assert topics(events) == [
+        *["turn.answered", "orchestration.verdict_given", "orchestration.verdict_given"],
+        *["orchestration.round_done", "orchestration.round_start", "turn.requested"],
+    ]
+    assert stands(story) == {"Backend": (4, False), "Docs": (3, False)}
+    assert (story.judged("Backend"), story.judged("Docs")) == ([(1, 3, True)], [(1, 3, False)])
+    assert story.agent("Docs")["history"] == [{"round": 1, "phase": 3, "pass": False, "feedback": "Docs: False"}]
+    assert (story.asked, story.told("feedback")) == (["Backend"], "")
+    story.works("Backend")
+    assert story.told("feedback") == "Docs: False"
+
+
+def test_a_pass_in_the_last_phase_completes() -> None:
+    story = OrchestrationStory().planned(subtask("Backend", 3, 4), subtask("Docs", 3, 5))
+    story.round(Backend=True, Docs=True)
+    story.round(Backend=True, Docs=False)
+    assert stands(story) == {"Backend": (4, True), "Docs": (5, False)}
+    assert story.asked == ["Docs"]
+
+
+def test_the_feedback_of_a_failure_is_gone_once_it_is_mended() -> None:
+    story = OrchestrationStory(max_rounds=5).planned(subtask("Backend", 3, 5))
+    story.round(Backend=False)
+    assert story.told("feedback") == "Backend: False"
+    story.round(Backend=True)
+    assert story.told("feedback") == ""
+
+
+def test_the_round_ends_with_who_stands_where() -> None:
+    """The seeds' broadcast round_done."""
+    story = OrchestrationStory().planned(subtask("Backend", 3, 4), subtask("Docs"))
+    story.round(Backend=True, Docs=True)
+    [ended] = found(story, RoundDone)
+    assert (ended.round, ended.action, ended.all_done) == (1, "next", False)
+    assert [(agent.agent, agent.phase, agent.completed) for agent in ended.agent_phases] == [
+        ("Backend", 4, False),
+        ("Docs", 3, True),
+    ]
+
+
+@pytest.mark.parametrize("name", ["Ghost", "backend", "Back", "Backend "])
+def test_a_verdict_on_somebody_unknown_is_refused_and_recorded(name: str) -> None:
+    """§1.9: names are exact."""
+    story = OrchestrationStory().planned(subtask("Backend", 3, 4))
+    story.works("Backend")
+    given = [{"agent": name, "pass": True, "feedback": ""}]
+    story.answer(json.dumps({"verdicts": given, "allDone": True}))
+    [refused] = found(story, VerdictRefused)
+    assert (refused.agent, refused.reason, refused.round) == (name, "is not part of this run", 1)
+    assert (stands(story), story.judged("Backend")) == ({"Backend": (3, False)}, [])
+    assert (story.run.state, story.run.round) == ("working", 2)
+
+
+def test_a_verdict_on_an_agent_that_has_finished_is_refused_and_recorded() -> None:
+    story = OrchestrationStory().planned(subtask("Backend", 3, 4), subtask("Docs"))
+    story.round(Backend=True, Docs=True)
+    story.round(Backend=False, Docs=False)
+    [refused] = found(story, VerdictRefused)
+    assert (refused.agent, refused.reason, refused.round) == ("Docs", "has completed its phases", 2)
+    assert (stands(story), story.judged("Docs")) == ({"Backend": (4, False), "Docs": (3, True)}, [(1, 3, True)])
+
+
+def test_refused_verdicts_are_recorded_in_the_judges_order() -> None:
+    story = OrchestrationStory().planned(subtask("Backend", 3, 4))
+    story.works("Backend")
+    story.answer(verdicts(Zoe=True, Backend=True, Adam=True, Mia=False))
+    assert [refused.agent for refused in found(story, VerdictRefused)] == ["Zoe", "Adam", "Mia"]
+    assert stands(story) == {"Backend": (4, False)}
+
+
+def test_a_name_is_the_same_name_however_its_letters_were_typed() -> None:
+    syllables, letters = (unicodedata.normalize(form, "백엔드") for form in ("NFC", "NFD"))
+    assert syllables != letters
+    story = OrchestrationStory(employees=(Employee(name=letters, role="backend"),))
+    story.answer(plan(subtask(syllables, role="backend")))
+    story.works(letters)
+    story.answer(json.dumps({"verdicts": [{"agent": syllables, "pass": True}]}))
+    assert (story.run.status, found(story, VerdictRefused)) == ("done", [])
+
+
+def test_who_is_not_judged_stays_without_an_entry() -> None:
+    story = OrchestrationStory().planned(subtask("Backend", 3, 4), subtask("Docs", 3, 5))
+    story.round(Backend=True)
+    assert stands(story) == {"Backend": (4, False), "Docs": (3, False)}
+    assert story.judged("Docs") == []
+
+
+def test_one_verdict_is_about_all_subtasks_of_an_agent() -> None:
+    story = OrchestrationStory().planned(subtask("Backend", 3, 4), subtask("Backend", 3, 3, task="more"))
+    story.works("Backend", "one")
+    assert story.asked == ["Backend"]
+    story.works("Backend", "two")
+    assert story.request.expects == ("Backend",)
+    story.answer(verdicts(Backend=True))
+    assert [(agent.current_phase, agent.completed) for agent in story.run.agents] == [(4, False), (3, True)]
+
+
+# -- phases_completed: a claim widens what is judged, only the verdict moves (K-12) --------------------------------
+
+CLAIM = 'Done.\n```json\n{"phases_completed": [3, 4]}\n```'
+
+
+def test_a_claim_widens_what_the_verdict_is_about() -> None:
+    story = OrchestrationStory().planned(subtask("Backend", 3, 5))
+    story.works("Backend", CLAIM)
+    assert story.told("rubric") == "3,4"
+    assert story.told("agents") == "- Backend (backend): judged for phase 3 (개발), 4 (디버깅)"
+    assert stands(story) == {"Backend": (3, False)}, "the claim itself moves nothing"
+    story.answer(verdicts(Backend=True))
+    assert stands(story) == {"Backend": (5, False)}
+    [given] = found(story, VerdictGiven)
+    assert (given.phase, given.judged, given.passed) == (3, (3, 4), True)
+
+
+def test_a_claim_that_fails_moves_nothing() -> None:
+    """RL-20: shipped, the agent's word completed phases although the verdict was FAIL."""
+    story = OrchestrationStory().planned(subtask("Backend", 3, 5))
+    story.works("Backend", CLAIM)
+    story.answer(verdicts(Backend=False))
+    assert (stands(story), story.judged("Backend")) == ({"Backend": (3, False)}, [(1, 3, False)])
+
+
+@pytest.mark.parametrize(
+    ("claim", "phase", "completed"),
+    [
+        ([3, 4, 5], 5, True),
+        ([1, 2, 3, 4, 5], 5, True),
+        ([4, 5], 5, True),
+        ([3], 4, False),
+        ([1, 2], 4, False),
+        ([3, 9], 4, False),
+        ("3,4,5", 4, False),
+        ([3, True], 4, False),
+    ],
+)
+def test_a_claim_counts_from_two_phases_on_and_to_its_highest(claim: object, phase: int, completed: bool) -> None:
+    """RL-21: a PASS skips no phase that was not judged."""
+    story = OrchestrationStory().planned(subtask("Backend", 3, 5), subtask("Docs", 3, 5))
+    story.works("Backend", json.dumps({"phases_completed": claim}))
+    story.works("Docs")
+    story.answer(verdicts(Backend=True, Docs=True))
+    assert stands(story)["Backend"] == (phase, completed)
+
+
+# -- verdicts that cannot be read (K-14, K-15) ---------------------------------------------------------------------
+
+GARBLED = {
+    "prose": "Looks good to me.",
+    "nothing": "",
+    "a-word-for-a-boolean": '{"verdicts": [{"agent": "Backend", "pass": "false", "feedback": ""}], "allDone": true}',
+    "a-number-for-a-boolean": '{"verdicts": [{"agent": "Backend", "pass": 1}], "allDone": true}',
+    "one-agent-twice": '{"verdicts": [{"agent": "Backend", "pass": true}, {"agent": "Backend", "pass": true}]}',
+    "twice-in-other-case": '{"verdicts": [{"agent": "Backend", "pass": true}, {"agent": "backend ", "pass": false}]}',
+    "no-list": '{"verdicts": "all good", "allDone": true}',
+    "allDone-alone": '{"allDone": true}',
+    "cut-off": '{"verdicts": [{"agent": "Backend", "pass": true}',
+    "twice-a-key": '{"verdicts": [], "verdicts": [{"agent": "Backend", "pass": true}]}',
+}
+
+
+@pytest.mark.parametrize("words", GARBLED.values(), ids=GARBLED.keys())
+def test_a_verdict_that_cannot_be_read_is_asked_for_once_more(words: str) -> None:
+    story = OrchestrationStory().planned(subtask("Backend", 3, 4))
+    story.works("Backend", "Built.")
+    assert topics(story.answer(words)) == ["turn.answered", "orchestration.verdict_unreadable", "turn.requested"]
+    [unreadable] = found(story, VerdictUnreadable)
+    assert (unreadable.attempt, unreadable.round) == (1, 1)
+    assert (story.asked, story.request.prompt, story.run.state) == (["judge"], "verdict_repair@1", "judging")
+    assert (story.told("answer"), story.told("reasons")) == (words, unreadable.problem)
+    assert story.told("results") == "✅ Backend\nBuilt.", "with the same results"
+    story.answer(verdicts(Backend=True))
+    assert (stands(story), story.judged("Backend")) == ({"Backend": (4, False)}, [(1, 3, True)])
+
+
+def test_a_verdict_unreadable_twice_advances_nobody() -> None:
+    """CP-004, K-15: everybody active gets an entry {pass: false}; the allDone of the bad object is ignored."""
+    story = OrchestrationStory().planned(subtask("Backend", 3, 4), subtask("Docs"), subtask("Data", 3, 4))
+    story.round(Backend=False, Docs=True, Data=True)
+    for agent in ("Backend", "Data"):
+        story.works(agent)
+    story.answer('{"verdicts": 0, "allDone": true}')
+    events = story.answer('{"verdicts": null, "allDone": true}')
+    assert topics(events) == [
+        *["turn.answered", "orchestration.verdict_unreadable"],
+        *["orchestration.verdict_given", "orchestration.verdict_given"],
+        *["orchestration.round_done", "orchestration.round_start", "turn.requested"],
+    ]
+    assert [event.attempt for event in found(story, VerdictUnreadable)] == [1, 2]
+    assert stands(story) == {"Backend": (3, False), "Docs": (3, True), "Data": (4, False)}
+    assert story.judged("Docs") == [(1, 3, True)]
+    assert story.judged("Data") == [(1, 3, True), (2, 4, False)]
+    assert story.agent("Data")["history"][1]["feedback"] == ("verdict_unreadable: The reply holds no list of verdicts.")
+    assert [given.judged for given in found(story, VerdictGiven)[-2:]] == [(), ()]
+
+
+def test_a_fail_that_nobody_pronounced_is_no_feedback() -> None:
+    """What the judge last asked an agent to mend still stands; that the judge could not be read is not its fault."""
+    story = OrchestrationStory().planned(subtask("Backend", 3, 4))
+    story.round(Backend=False)
+    story.works("Backend")
+    story.answer("?")
+    story.answer("?")
+    assert (story.run.round, story.told("feedback")) == (3, "Backend: False")
+
+
+def test_a_judge_that_fails_is_asked_once_more_and_then_counts_as_unreadable() -> None:
+    story = OrchestrationStory().planned(subtask("Backend"))
+    story.works("Backend")
+    story.answer(failure=Failure(code="timeout", detail="No answer."))
+    assert (story.asked, found(story, VerdictUnreadable)[0].problem) == (["judge"], "judge: timeout: No answer.")
+    story.answer(failure=Failure(code="crash"))
+    assert (story.run.round, stands(story)) == (2, {"Backend": (3, False)})
+
+
+def test_every_round_has_its_own_second_chance() -> None:
+    story = OrchestrationStory().planned(subtask("Backend", 3, 5))
+    for _ in range(2):
+        story.works("Backend")
+        story.answer("?")
+        story.answer("?")
+    assert story.run.round == 3
+    assert [event.attempt for event in found(story, VerdictUnreadable)] == [1, 2, 1, 2]
+
+
+# -- allDone (K-14) ------------------------------------------------------------------------------------------------
+
+
+def two() -> OrchestrationStory:
+    return OrchestrationStory().planned(subtask("Backend", 3, 5), subtask("Docs", 3, 5))
+
+
+def test_all_done_ends_the_run_with_phases_left() -> None:
+    """CP-003; S1's early completion."""
+    story = two()
+    story.round(Backend=True, Docs=True, all_done=True)
+    assert (story.run.status, stands(story)) == ("done", {"Backend": (4, True), "Docs": (5, True)})
+    [ended] = found(story, RoundDone)
+    assert (ended.action, ended.all_done) == ("complete", True)
+
+
+@pytest.mark.parametrize(
+    ("case", "passed"),
+    [
+        ("RL-28: one fails", {"Backend": True, "Docs": False}),
+        ("one is missing", {"Backend": True}),
+        ("RL-24: all are missing", {}),
+        ("a stranger stands for one", {"Backend": True, "Ghost": True}),
+    ],
+)
+def test_all_done_is_ignored_when_a_verdict_fails_or_is_missing(case: str, passed: dict[str, bool]) -> None:
+    story = two()
+    story.round(all_done=True, **passed)
+    assert (story.run.state, story.run.round) == ("working", 2)
+    assert [ended.all_done for ended in found(story, RoundDone)] == [False]
+
+
+@pytest.mark.parametrize("word", ["true", 1, None, [], "yes"])
+def test_only_the_boolean_true_says_that_all_is_done(word: object) -> None:
+    story = two()
+    story.round(Backend=True, Docs=True, all_done=word)
+    assert story.run.state == "working"
+
+
+def test_all_done_is_ignored_when_somebody_who_had_finished_fails() -> None:
+    story = OrchestrationStory().planned(subtask("Backend", 3, 5), subtask("Docs"))
+    story.round(Backend=True, Docs=True)
+    story.round(Backend=True, Docs=False, all_done=True)
+    assert (story.run.state, stands(story)) == ("working", {"Backend": (5, False), "Docs": (3, True)})
+
+
+def test_a_strangers_failure_is_nothing() -> None:
+    story = two()
+    story.round(Backend=True, Docs=True, Ghost=False, all_done=True)
+    assert story.run.status == "done"
+
+
+def test_an_employees_verdicts_are_only_words() -> None:
+    """Agents' reports are shown to the judge, never read as its answer."""
+    story = OrchestrationStory().planned(subtask("Backend", 3, 5))
+    story.works("Backend", verdicts(Backend=True, all_done=True))
+    assert (story.run.state, stands(story)) == ("judging", {"Backend": (3, False)})
+
+
+# -- each turn once ------------------------------------------------------------------------------------------------
+
+
+def test_a_turn_is_settled_once() -> None:
+    story = OrchestrationStory().planned(subtask("Backend"), subtask("Docs"))
+    turn = story.turn.turn_id
+    story.works("Backend")
+    assert "is settled or was never requested" in str(story.refused(story.reply("again", turn_id=turn)))
+    assert isinstance(story.refused(story.reply("?", turn_id="orchestration-1.t99")), Refused)
