@@ -2,14 +2,16 @@
 
 from collections import deque
 from collections.abc import Callable, MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from adapters.store import Entry
 from domain.base import Blob, Command, Refused, Stale, Unknown
+from domain.forking import renamed
+from domain.forks import ForkSession
 from domain.policy import Reaction, react
-from domain.record import Cause, kind_of
+from domain.record import Cause, Recorded, kind_of
 from domain.session import Moment, Session
-from domain.sessions import CHANNEL, carry_out
+from domain.sessions import CHANNEL, carry_out, fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class Outcome:
     entries: list[Entry] = field(default_factory=list)
     blobs: dict[str, Blob] = field(default_factory=dict)
     sessions: dict[str, Session] = field(default_factory=dict)
+    adopted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +77,10 @@ class Scene:
         self,
         cache: MutableMapping[str, Session],
         load: Callable[[str, Session | None], Session | None],
+        history: Callable[[str, int], list[Recorded]],
         clock: Callable[[], int],
     ) -> None:
-        self._cache, self._load, self._clock = cache, load, clock
+        self._cache, self._load, self._history, self._clock = cache, load, history, clock
         self._seats: dict[str, Seat] = {}
 
     def play(self, order: Order) -> Outcome:
@@ -127,6 +131,8 @@ class Scene:
         reaction, name = step.reaction, step.reaction.session_id
         seat = self._seat(name)
         before = touched.setdefault(name, seat.session) if name not in touched else seat.session
+        if isinstance(reaction.command, ForkSession) and before is None:
+            before = self._adopt(name, reaction.command, outcome)
         version = before.version if before else 0
         if before is None and not reaction.starts:
             raise Unknown(f"There is no session {name!r}.")
@@ -143,6 +149,19 @@ class Scene:
         outcome.entries.extend(entries)
         outcome.blobs.update((blob.digest, blob) for blob in decision.blobs)
         return entries
+
+    def _adopt(self, name: str, command: ForkSession, outcome: Outcome) -> Session | None:
+        """The source's history up to the version, as the fork's own; what it caused elsewhere is not caused again."""
+        history = self._history(command.source, command.at_version)
+        if len(history) != command.at_version or kind_of(name) != kind_of(command.source):
+            raise Unknown(f"Session {command.source} has no version {command.at_version}.")
+        outcome.adopted = True
+        events = [renamed(recorded.event, source=command.source, fork=name) for recorded in history]
+        for recorded, event in zip(history, events, strict=True):
+            cause = replace(recorded.cause, correlation_id=name)
+            outcome.entries.append(Entry(name, recorded.version, recorded.at, cause, event))
+        moments = (Moment(name, recorded.at) for recorded in history)
+        return fold(kind_of(name), zip(events, moments, strict=True))
 
     def _seat(self, name: str) -> Seat:
         if name not in self._seats:

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -22,20 +22,27 @@ from adapters.agents.scripted import Scenario, Scripted
 from adapters.store import Lease, SqliteStore
 from adapters.team import Member, Team, build
 from adapters.workspace import Workspace, Workspaces
-from domain.base import Blob, Command, HansardError, Text
+from domain.base import Blob, Command, DomainEvent, HansardError, Text, Usage
 from domain.delivery.commands import RecordPackage, RecordValidation
 from domain.delivery.state import Delivery
+from domain.forking import renamed, same_request
+from domain.forks import Diverge, Reuse
 from domain.instant import milliseconds
 from domain.phases import phase_name
+from domain.reconstruction import Decision, command_of, decisions
+from domain.record import Recorded
 from domain.replies.artifacts import changes
-from domain.session import Session
-from domain.turns import AgentSessionsCleared, Failure, RecordReply, TurnRequested
+from domain.session import Moment, Session
+from domain.sessions import fold
+from domain.turns import AgentSessionsCleared, Failure, RecordReply, TurnAnswered, TurnFailed, TurnRequested
 from domain.validation import CommandRun, Ended, Outcome, Step, outcome
 
 log = logging.getLogger(__name__)
 
 _ENDS: Mapping[str, Ended] = {"exit": "exited", "output": "limit", "timeout": "timeout", "idle": "idle"}
 _TAIL = 4_000
+FREE = Usage(input_tokens=0, output_tokens=0, cost_micros=0)
+"""What a recalled answer costs."""
 LANE = 1_000
 """More folders than a lane ever leaves behind."""
 
@@ -90,6 +97,8 @@ class Bench:
     async def do(self, job: Job) -> Command:
         """The command that records what came of the turn; only a cancellation is raised."""
         started = time.monotonic()
+        if job.session.reuse is not None and job.lease.work != "package":
+            return await asyncio.to_thread(self._recall, job, job.session.reuse)
         doing: dict[str, Callable[[Job], Awaitable[Command]]] = {
             "ask": self._ask,
             "validate": self._validate,
@@ -103,6 +112,31 @@ class Bench:
             log.exception("turn %s broke", job.lease.turn_id)
             failure = Failure(code="crash", detail=f"{type(error).__name__}: {error}")
         return _failed(job, failure, seconds=time.monotonic() - started)
+
+    # -- recalling -------------------------------------------------------------------------------------------------
+
+    def _recall(self, job: Job, reuse: Reuse) -> Command:
+        """The answer that the fork's source recorded to the same question, free; or that there is none."""
+        history = self._store.history(reuse.source)
+        asked = {
+            renamed(recorded.event, source=reuse.source, fork=job.session.id).turn_id: recorded.event.turn_id
+            for recorded in history
+            if isinstance(recorded.event, TurnRequested) and self._asks_the_same(job, reuse, recorded.event)
+        }
+        turn_id = asked.get(job.request.turn_id) or next(iter(asked.values()), None)
+        found = next((decision for decision in decisions(history) if _settles(decision, turn_id)), None)
+        if found is None:
+            return Diverge(turn_id=job.lease.turn_id)
+        before = fold(job.session.kind, _until(history, found))
+        command = command_of(found, before, self._whole)
+        free = {"usage": FREE} if isinstance(command, RecordReply) else {}
+        base = {"base": job.session.tree} if isinstance(command, RecordReply) else {}
+        fenced = {"turn_id": job.lease.turn_id, "attempt": job.lease.attempt}
+        return command.model_copy(update={**fenced, **free, **base})
+
+    @staticmethod
+    def _asks_the_same(job: Job, reuse: Reuse, request: TurnRequested) -> bool:
+        return same_request(renamed(request, source=reuse.source, fork=job.session.id), job.request)
 
     # -- asking ----------------------------------------------------------------------------------------------------
 
@@ -161,7 +195,10 @@ class Bench:
 
     def _workspace(self, job: Job) -> Workspace:
         """Blocks: the first time it copies the person's repository."""
-        return self._workspaces.open(job.session.home or job.session.id, _source(job.session))
+        session = job.session
+        if session.forked_from is not None:
+            self._workspaces.copy(session.forked_from, session.id)
+        return self._workspaces.open(session.home or session.id, _source(session))
 
     def _checkout(self, job: Job) -> Path:
         return self._workspace(job).checkout(tree=job.session.tree, slot=job.folder)
@@ -284,6 +321,16 @@ class Bench:
             slot=job.slot,
             blobs=tuple(blobs),
         )
+
+
+def _settles(decision: Decision, turn_id: str | None) -> bool:
+    first = decision.events[0]
+    return isinstance(first, TurnAnswered | TurnFailed) and first.turn_id == turn_id
+
+
+def _until(history: list[Recorded], decision: Decision) -> Iterator[tuple[DomainEvent, Moment]]:
+    first = decision.recorded[0].version
+    return ((recorded.event, recorded.moment) for recorded in history if recorded.version < first)
 
 
 def _spelled_out(words: Mapping[str, str], language: str) -> dict[str, str]:

@@ -21,6 +21,7 @@ from adapters.workspace import Workspaces
 from adapters.writer import Busy, Order, Writer
 from domain.base import Command, Refused, Unknown
 from domain.delivery.commands import ExpireTurn
+from domain.forks import Diverge
 from domain.record import Recorded
 from domain.session import Moved
 from domain.turns import AgentSessionsCleared, RecordReply, Settled, TurnRequested
@@ -187,10 +188,15 @@ class Worker:
     async def _work(self, lease: Lease) -> None:
         beat = asyncio.create_task(self._hold(lease, asyncio.current_task()))
         try:
-            job = await asyncio.to_thread(self._job, lease)
-            command = await self._bounded(job)
-            if command is not None:
-                await self._record(job, command)
+            while True:
+                job = await asyncio.to_thread(self._job, lease)
+                if lease.turn_id not in job.session.outstanding:
+                    return
+                command = await self._bounded(job)
+                if command is not None:
+                    await self._record(job, command)
+                if not isinstance(command, Diverge):
+                    return
         finally:
             beat.cancel()
 
@@ -262,6 +268,6 @@ def _order(job: Job, command: Command, worker: str) -> Order:
         lease.session_id,
         command,
         actor=f"agent:{lease.agent}" if lease.work == "ask" else f"worker:{worker}",
-        command_id=f"{lease.turn_id}#{lease.attempt}",
+        command_id=f"{lease.turn_id}#{lease.attempt}" + ("/diverged" if isinstance(command, Diverge) else ""),
         causation_id=f"{lease.session_id}:{lease.version}",
     )

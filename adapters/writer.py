@@ -160,7 +160,7 @@ class Writer:
 
     def _attempt(self, batch: Sequence[_Work]) -> None:
         """Decide and store a batch. When somebody else wrote first: each command alone, on what the log says now."""
-        scene = Scene(self._cache, self._catch_up, self._clock)
+        scene = Scene(self._cache, self._catch_up, self._history, self._clock)
         for work in batch:
             self._prepare(work, scene, batch)
         writes = [(work, work.write) for work in batch if work.write is not None]
@@ -226,7 +226,10 @@ class Writer:
         order, outcome = work.order, scene.play(work.order)
         work.sessions = outcome.sessions
         receipt = _receipt(order, outcome.sessions) if order.key else None
-        work.write = Write(outcome.entries, tuple(outcome.blobs.values()), receipt)
+        work.write = Write(outcome.entries, tuple(outcome.blobs.values()), receipt, adopted=outcome.adopted)
+
+    def _history(self, session_id: str, upto: int) -> list[Recorded]:
+        return self.store.history(session_id, upto=upto)
 
     def load(self, session_id: str, *, upto: int | None = None, known: Session | None = None) -> Session | None:
         """A session as the log has it (or as it stood after its event `upto`), read from behind what is known."""

@@ -131,6 +131,40 @@ class Decision(Body):
     )
 
 
+class Answer(Body):
+    """What an agent would have said instead."""
+
+    text: Annotated[str, Field(max_length=1_000_000)]
+    turn_id: Short | None = Field(default=None, description="which waiting turn; may be left out when only one waits")
+
+
+class MoreBudget(Body):
+    """A budget that is larger from here on."""
+
+    add_iterations: Annotated[StrictInt, Field(ge=1, le=20)] | None = None
+    add_minutes: Annotated[StrictInt, Field(ge=1, le=180)] | None = None
+    add_tokens: Annotated[StrictInt, Field(ge=1, le=2**53)] | None = None
+    add_cost_micros: Annotated[StrictInt, Field(ge=1, le=2**53)] | None = None
+    add_rounds: Annotated[StrictInt, Field(ge=1, le=50)] | None = None
+
+
+class Substitute(Body):
+    """What is different in the fork: one of these."""
+
+    decision: Literal["apply_fix", "skip", "revise", "accept"] | None = None
+    answer: Answer | None = None
+    budget: MoreBudget | None = None
+    profile: Short | dict[str, Any] | None = None
+
+
+class Fork(Body):
+    """A new session whose history up to `atVersion` is the source's."""
+
+    at_version: Annotated[StrictInt, Field(ge=1, le=2**53)]
+    substitute: Substitute | None = None
+    mode: Literal["live", "stop"] = Field(default="live", description="how it goes on where no recorded answer fits")
+
+
 class Message(Conversation):
     """A message to the team: a new request, or a word to continue or reset."""
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from adapters.writer import Answer, Order, fingerprint
-from api import starting
+from api import forks, starting
 from api.bodies import (
     Cancel,
     DebateStart,
@@ -18,6 +18,7 @@ from api.bodies import (
     DeliveryStart,
     Empty,
     Extend,
+    Fork,
     Message,
     OrchestrationStart,
     Origin,
@@ -118,7 +119,19 @@ async def continue_session(request: Request) -> Response:
     """POST /api/sessions/{id}/continue"""
     raw = await raw_body(request)
     read(Empty, read_object(raw))
-    return respond(await carry_out(request, raw, _addressed(request), ContinueOrchestration()))
+    session_id = _addressed(request)
+    command = await asyncio.to_thread(_continuing, request, session_id)
+    return respond(await carry_out(request, raw, session_id, command))
+
+
+def _continuing(request: Request, session_id: str) -> Command:
+    """A held fork is released; otherwise only orchestrations stop in a way that lets them go on."""
+    session = system(request).sessions.get(session_id)
+    if session is not None and session.held:
+        return forks.release(system(request).store.history(session_id))
+    if session is not None and session.kind != "orchestration":
+        raise Refused(f"A {session.kind} is not continued.", allowed=available(session))
+    return ContinueOrchestration()
 
 
 async def reset_session(request: Request) -> Response:
@@ -155,6 +168,24 @@ def _waiting(request: Request, session_id: str) -> str:
         said = f" It is decided: {decided[-1].decision.choice}." if decided and decided[-1].decision else ""
         raise Refused(f"Session {session_id} does not wait for a decision.{said}", allowed=available(session))
     return waiting[0]
+
+
+async def fork_session(request: Request) -> Response:
+    """POST /api/sessions/{id}/fork: another way on from a version; the source is untouched"""
+    raw = await raw_body(request)
+    body = read(Fork, read_object(raw))
+    source_id = request.path_params["id"]
+    reader = system(request).sessions
+    source = await asyncio.to_thread(reader.get, source_id, body.at_version)
+    if source is None:
+        known = await asyncio.to_thread(reader.get, source_id)
+        found = (
+            f"Session {source_id} has no version {body.at_version}." if known else f"There is no session {source_id!r}."
+        )
+        raise Unknown(found)
+    fork_id = starting.new_id(source.kind)
+    command = forks.fork_command(body, source, fork_id, reader.get, actor=request.state.actor)
+    return respond(await carry_out(request, raw, fork_id, command, starts=True, status=202))
 
 
 async def receive_message(request: Request) -> Response:

@@ -112,9 +112,14 @@ async def read_after(request: Request) -> None:
         return
     if not NUMBER.fullmatch(text.strip()):
         raise Problem(400, "Read-After should be a position.")
+    await reached(request, int(text))
+
+
+async def reached(request: Request, position: int) -> None:
+    """Wait until the views have reached a position of the log; 503 when that takes too long."""
     found = system(request)
-    if not await found.follower.wait_for(int(text), found.settings.read_after_seconds):
-        detail = f"The views have not reached position {text} yet; they are at {found.follower.position}."
+    if not await found.follower.wait_for(position, found.settings.read_after_seconds):
+        detail = f"The views have not reached position {position} yet; they are at {found.follower.position}."
         raise Problem(503, detail, headers={"Retry-After": "1"})
 
 

@@ -28,6 +28,7 @@ class Settings(BaseSettings):
     port: Annotated[int, Field(ge=0, le=65_535)] = 8000
     team: Path | None = None
     api_keys_file: Path | None = None
+    worklog_folder: Path | None = Field(default=None, description="where worklogs are kept as files, too")
     allowed_hosts: str = Field(default="", description="further Host names to answer to, with commas")
     budget_minute: Seconds = Field(default=60.0, description="seconds in a budget minute")
     max_body_bytes: Annotated[int, Field(ge=1_024)] = 1_048_576

@@ -14,6 +14,7 @@ from api.hub import Hub
 from api.settings import Settings
 from projections.catalogue import PROJECTIONS
 from projections.follow import Follower
+from projections.mirror import Mirror
 from projections.session import Sessions
 
 
@@ -31,6 +32,8 @@ class System:
         self.sessions = Sessions(self.store)
         self.closing = asyncio.Event()
         self.hub: Hub
+        folder = settings.worklog_folder
+        self._mirror = Mirror(folder.expanduser(), self.views) if folder else None
 
     @contextlib.asynccontextmanager
     async def running(self, *, work: bool) -> AsyncIterator[None]:
@@ -41,6 +44,9 @@ class System:
         await asyncio.to_thread(self.follower.catch_up)
         self.hub = Hub()
         self.hub.begin(self.follower.listen(self.hub.seen))
+        if self._mirror:
+            self.follower.listen(self._mirror.seen)
+            self._mirror.start()
         self.follower.start()
         task = asyncio.create_task(worker.run()) if worker else None
         try:
@@ -67,5 +73,7 @@ class System:
     def _close(self) -> None:
         self.writer.stop()
         self.follower.stop()
+        if self._mirror:
+            self._mirror.stop()
         self.views.close()
         self.store.close()

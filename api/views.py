@@ -8,7 +8,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.intake import MOST, answer_headers, has_it_already, limit, number, only, read_after, system
+from api.intake import MOST, answer_headers, has_it_already, limit, number, only, reached, read_after, system
 from api.problems import Problem
 from api.stream import stream_log, stream_session, wants_stream
 from domain.base import Text, Unknown
@@ -16,7 +16,7 @@ from domain.channel import Channel, channel_id
 from domain.record import kind_of
 from domain.session import Session
 from domain.sessions import KINDS, TOPICS, available
-from projections import artifacts, budget, channel, overview, worklog
+from projections import artifacts, budget, channel, inbox, overview, worklog
 from projections.session import view
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -92,6 +92,14 @@ async def list_events(request: Request) -> Response:
     )
 
 
+@door("limit", "cursor")
+async def list_decisions(request: Request) -> Response:
+    """GET /api/decisions: everything that waits for a person, oldest first"""
+    await reached(request, system(request).store.head())
+    with system(request).views.reading() as db:
+        return answer(inbox.page(db, limit=limit(request), cursor=request.query_params.get("cursor")))
+
+
 @door("after", "cursor", "limit", "kind", "type")
 async def list_log(request: Request) -> Response:
     """GET /api/events: the whole log by position"""
@@ -117,7 +125,7 @@ async def list_log(request: Request) -> Response:
 @door("version")
 async def show_worklog(request: Request) -> Response:
     """GET /api/sessions/{id}/worklog: Markdown"""
-    session = _session(request)
+    session = await _folded(request)
     with system(request).views.reading() as db:
         text = worklog.render(db, session.id, session.version)
     headers = answer_headers(ETag=f'"{session.version}"')
@@ -127,7 +135,7 @@ async def show_worklog(request: Request) -> Response:
 @door("version")
 async def show_budget(request: Request) -> Response:
     """GET /api/sessions/{id}/budget: snapshots over time"""
-    session = _session(request)
+    session = await _folded(request)
     with system(request).views.reading() as db:
         return answer({"items": budget.snapshots(db, session.id, session.version), "nextCursor": None})
 
@@ -135,7 +143,7 @@ async def show_budget(request: Request) -> Response:
 @door()
 async def list_artifacts(request: Request) -> Response:
     """GET /api/sessions/{id}/artifacts"""
-    session = _session(request)
+    session = await _folded(request)
     with system(request).views.reading() as db:
         return answer({"items": artifacts.artifacts(db, session.id), "nextCursor": None})
 
@@ -143,7 +151,7 @@ async def list_artifacts(request: Request) -> Response:
 @door()
 async def show_artifact(request: Request) -> Response:
     """GET /api/sessions/{id}/artifacts/{artifactId}: the whole text, and the patch where there is one"""
-    session = _session(request)
+    session = await _folded(request)
     artifact_id = request.path_params["artifact"]
     with system(request).views.reading() as db:
         found = artifacts.artifact(db, session.id, artifact_id)
@@ -167,6 +175,14 @@ async def show_channel(request: Request) -> Response:
     origin = request.query_params.get("origin", "")
     found = system(request).sessions.get(channel_id(origin))
     return answer(channel.view(origin, found if isinstance(found, Channel) else None))
+
+
+async def _folded(request: Request) -> Session:
+    """The session of the path, once the views have all of it: they must not be older than what was just seen."""
+    session = _session(request)
+    for newest in system(request).store.history(session.id, after=session.version - 1, upto=session.version):
+        await reached(request, newest.position)
+    return session
 
 
 def _session(request: Request) -> Session:

@@ -14,11 +14,12 @@ from domain.delivery import commands as delivery
 from domain.delivery import events as delivered
 from domain.discussion import commands as discussion
 from domain.discussion import events as discussed
+from domain.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
 from domain.orchestration import commands as orchestration
 from domain.orchestration import events as orchestrated
 from domain.record import Recorded
 from domain.session import Session
-from domain.turns import AgentSessionsCleared, RecordReply, TurnAnswered, TurnCancelled, TurnFailed
+from domain.turns import AgentSessionsCleared, RecordReply, TurnAnswered, TurnCancelled, TurnFailed, TurnRequested
 
 Whole = Callable[[Text], str]
 """Finds the whole of a long text."""
@@ -44,7 +45,7 @@ def decisions(history: Sequence[Recorded]) -> Iterator[Decision]:
 def command_of(decision: Decision, session: Session | None, whole: Whole) -> Command:
     """The command that led from `session` to these events. Raises Unknown where none is known that would."""
     events = decision.events
-    command = _start(events[0]) or _settled(events, session) or _by_a_person(events) or _cancelled(events)
+    command = _start(events[0]) or _forked(events, session) or _of_a_session(events, session)
     if command is None:
         raise Unknown(f"No command is known that begins with {events[0].TOPIC}.")
     return command.model_copy(update={"blobs": tuple(_blobs(events, whole))})
@@ -66,6 +67,31 @@ def _start(event: DomainEvent) -> Command | None:
             return orchestration.StartOrchestration(opening=event.opening)
         case discussed.SessionStarted():
             return discussion.StartDiscussion(topic=event.topic)
+        case _:
+            return None
+
+
+def _of_a_session(events: Sequence[DomainEvent], session: Session | None) -> Command | None:
+    return _settled(events, session) or _by_a_person(events) or _cancelled(events)
+
+
+def _forked(events: Sequence[DomainEvent], session: Session | None) -> Command | None:
+    match events[0]:
+        case SessionForked() as event:
+            then = _of_a_session(events[1:], session) if len(events) > 1 else None
+            return ForkSession(
+                source=event.source,
+                at_version=event.source_version,
+                mode=event.mode,
+                substitute=event.substitute,
+                profile=event.profile,
+                then=then,
+            )
+        case SessionDiverged() as event:
+            return Diverge(turn_id=event.turn_id)
+        case SessionReleased():
+            requests = (event for event in events if isinstance(event, TurnRequested))
+            return Release(requests=tuple(requests))
         case _:
             return None
 

@@ -8,6 +8,7 @@ from domain.base import Blob, Command, DomainEvent, Refused, Text, Usage, Value
 from domain.budget import Spent, add
 from domain.children import Child, ChildClosed, ChildRequested, CloseChild, child_id
 from domain.discussion.topic import Link, Topic, Wish
+from domain.forks import Reuse, SessionDiverged, SessionForked, SessionReleased
 from domain.turns import (
     AgentSessionsCleared,
     RecordReply,
@@ -67,6 +68,8 @@ class Session(Value):
     children: tuple[str, ...] = ()
     open_children: dict[str, Child] = {}
     forked_from: str | None = None
+    reuse: Reuse | None = None
+    held: bool = False
     outstanding: dict[str, Outstanding] = {}
     turns: int = 0
     asked: dict[str, int] = {}
@@ -189,6 +192,13 @@ def evolve_turn(session: S, event: DomainEvent, at: int) -> S | None:
             return session.stamped(at, outstanding=_without(session.outstanding, event.turn_id))
         case AgentSessionsCleared():
             return session.stamped(at, agent_sessions={})
+        case SessionForked():
+            reuse = Reuse(source=event.source, version=event.source_version, mode=event.mode)
+            return session.stamped(at, forked_from=event.source, reuse=reuse, parent=None)
+        case SessionDiverged():
+            return session.stamped(at, reuse=None, held=event.held)
+        case SessionReleased():
+            return session.stamped(at, held=False)
         case ChildRequested():
             child = Child(kind=event.child_kind, about=event.about, requested_at=at)
             opened = session.open_children | {event.child_id: child}

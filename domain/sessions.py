@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from domain import channel, children, turns
+from domain import channel, children, forking, forks, turns
 from domain.base import Blob, Command, DomainEvent, Unknown
 from domain.delivery import decide as delivery_decide
 from domain.delivery import events as delivery_events
@@ -14,6 +14,7 @@ from domain.discussion import decide as discussion_decide
 from domain.discussion import events as discussion_events
 from domain.discussion import state as discussion_state
 from domain.discussion.commands import CancelDiscussion
+from domain.forks import ForkSession
 from domain.orchestration import decide as orchestration_decide
 from domain.orchestration import events as orchestration_events
 from domain.orchestration import state as orchestration_state
@@ -82,6 +83,7 @@ def channel_refuses() -> Command:
 EVENTS: tuple[type[DomainEvent], ...] = (
     *turns.EVENTS,
     *children.EVENTS,
+    *forks.EVENTS,
     *delivery_events.EVENTS,
     *orchestration_events.EVENTS,
     *discussion_events.EVENTS,
@@ -119,7 +121,10 @@ class Decision:
 def carry_out(kind: str, session: Session | None, command: Command, moment: Moment) -> Decision:
     """Decide a command on a session (None: it does not exist yet). Raises Refused; changes nothing itself."""
     draft: Draft[Session] = Draft(evolve=_all(kind).evolve, moment=moment, before=session)
-    _all(kind).decide(draft, command)
+    if not forking.decide(draft, command):
+        _all(kind).decide(draft, command)
+    elif isinstance(command, ForkSession) and command.then is not None:
+        _all(kind).decide(draft, command.then)
     blobs = {blob.digest: blob for blob in (*command.blobs, *draft.blobs)}
     return Decision(events=tuple(draft.events), blobs=tuple(blobs.values()), session=draft.session)
 

@@ -1,11 +1,13 @@
 """How a session's budget was used over time (S4 §4.3, K-38): one snapshot for every event of the session's own kind.
 
-A delivery has iterations and minutes, the other kinds have rounds; tokens and money are summed for all of them.
+A delivery has iterations and minutes, the other kinds have rounds; tokens and money are summed for all, what was discussed
+for a session included.
 """
 
 from typing import Any
 
-from domain.budget import Limits, Spent
+from domain.budget import Limits, Spent, add
+from domain.children import ChildClosed
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
 from domain.instant import iso
@@ -31,11 +33,9 @@ def apply(db: Database, recorded: Recorded) -> None:
     session_id = recorded.session_id
     match recorded.event:
         case TurnAnswered() | TurnFailed() as event:
-            known = spend(_spent(db, session_id), event.usage, asked=bool(event.prompt.length))
-            db.execute(
-                "UPDATE budget_state SET tokens = ?, cost_micros = ?, unknown_turns = ? WHERE session_id = ?",
-                (known.tokens, known.cost_micros, known.unknown, session_id),
-            )
+            _spend(db, session_id, spend(_spent(db, session_id), event.usage, asked=bool(event.prompt.length)))
+        case ChildClosed(spent=more):
+            _spend(db, session_id, _sum(_spent(db, session_id), more))
         case delivery.DeliveryEvent() as event:
             if isinstance(event, delivery.SessionStarted | delivery.BudgetExtended):
                 _limit(db, recorded, event.limits)
@@ -65,6 +65,22 @@ def _spent(db: Database, session_id: str) -> Spent:
         "SELECT tokens, cost_micros, unknown_turns FROM budget_state WHERE session_id = ?", (session_id,)
     ).fetchone()
     return Spent() if row is None else Spent(tokens=row[0], cost_micros=row[1], unknown=row[2])
+
+
+def _spend(db: Database, session_id: str, spent: Spent) -> None:
+    db.execute(
+        "UPDATE budget_state SET tokens = ?, cost_micros = ?, unknown_turns = ? WHERE session_id = ?",
+        (spent.tokens, spent.cost_micros, spent.unknown, session_id),
+    )
+
+
+def _sum(spent: Spent, more: Spent) -> Spent:
+    """What a discussion cost counts for the session that wanted it."""
+    return Spent(
+        tokens=add(spent.tokens, more.tokens),
+        cost_micros=add(spent.cost_micros, more.cost_micros),
+        unknown=spent.unknown + more.unknown,
+    )
 
 
 def _limit(db: Database, recorded: Recorded, limits: Limits | None, rounds: int | None = None) -> None:

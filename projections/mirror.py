@@ -85,7 +85,11 @@ class Mirror:
                 rows = db.execute(
                     "SELECT session_id, created, created_at, updated_at, title FROM overview ORDER BY created"
                 ).fetchall()
-                self._add(row[0] for row in rows if self._written_at(_name(db, *row[1:3], row[4])) != row[3])
+                self._add(
+                    session_id
+                    for session_id, created, created_at, updated_at, title in rows
+                    if self._written_at(_name(db, created, created_at, title)) != updated_at
+                )
         except OSError:
             _log.exception("the worklogs in %s cannot be compared", self._folder)
             return False

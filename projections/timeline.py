@@ -1,10 +1,13 @@
 """What happened, event by event, in words."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from domain.delivery.events import DeliveryEvent
 from domain.discussion.events import DiscussionEvent
 from domain.instant import iso
+from domain.orchestration.events import OrchestrationEvent
+from domain.discussion.events import DiscussionEvent
 from domain.orchestration.events import OrchestrationEvent
 from domain.record import Recorded
 from domain.turns import Settled, TurnRequested
@@ -44,11 +47,18 @@ def apply(db: Database, recorded: Recorded) -> None:
     )
 
 
+def matters(event: DomainEvent) -> bool:
+    """Whether a reader should not miss it."""
+    return not isinstance(event, Settled) and event.TOPIC.rpartition(".")[2] in HIGHLIGHTED
+
+
 def _place(db: Database, recorded: Recorded) -> tuple[str, str | None, int | None, str | None]:
     """Role, phase, iteration or round, and turn; the end of a turn belongs where the turn was requested."""
     match recorded.event:
         case DeliveryEvent() as event:
             return event.role, event.phase, event.iteration or None, None
+        case OrchestrationEvent() | DiscussionEvent() as event:
+            return event.role, None, event.round or None, None
         case OrchestrationEvent() | DiscussionEvent() as event:
             phase = getattr(event, "phase", None)  # only what is about an agent's phase has one
             return event.role, None if phase is None else str(phase), event.round or None, None
@@ -78,6 +88,37 @@ def page(db: Database, session_id: str, *, after: int = 0, limit: int = DEFAULT_
     ).fetchall()
     items = [_item(row) for row in rows[:size]]
     return {"items": items, "nextCursor": str(items[-1]["version"]) if len(rows) > size else None}
+
+
+def around(
+    db: Database, session_id: str, at: int, *, before: int, behind: int, roles: Sequence[str] = (), highlights: bool
+) -> list[dict[str, Any]]:
+    """The events next to one of them, in order: so many up to and with version `at`, so many after it; of these roles
+    alone, or highlights alone, if asked for."""
+    where, values = "session_id = ?", [session_id]
+    if roles:
+        where += f" AND role IN ({', '.join('?' * len(roles))})"
+        values += roles
+    if highlights:
+        where += " AND highlight = 1"
+    columns = "version, position, at, type, actor, role, phase, iteration, turn_id, message, highlight"
+    earlier = db.execute(
+        f"SELECT {columns} FROM timeline WHERE {where} AND version <= ? ORDER BY version DESC LIMIT ?",
+        (*values, at, before),
+    ).fetchall()
+    later = db.execute(
+        f"SELECT {columns} FROM timeline WHERE {where} AND version > ? ORDER BY version LIMIT ?", (*values, at, behind)
+    ).fetchall()
+    return [_item(row) for row in (*reversed(earlier), *later)]
+
+
+def roles(db: Database, session_id: str) -> list[str]:
+    """Everybody who speaks in a session, the busiest first."""
+    rows = db.execute(
+        "SELECT role FROM timeline WHERE session_id = ? GROUP BY role ORDER BY COUNT(*) DESC, role LIMIT 20",
+        (session_id,),
+    ).fetchall()
+    return [row[0] for row in rows]
 
 
 def _item(row: Any) -> dict[str, Any]:

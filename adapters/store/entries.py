@@ -57,6 +57,8 @@ class Write:
     entries: Sequence[Entry] = ()
     blobs: Sequence[Blob] = ()
     receipt: Callable[[int], Receipt] | None = None
+    adopted: bool = False
+    """The entries are another session's history: their turns are taken over as they ended there."""
 
 
 def encode(entry: Entry) -> StoredEvent:

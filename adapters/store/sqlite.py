@@ -135,7 +135,7 @@ class SqliteStore(ApplicationRecorder):
         for entry in write.entries:
             position = self._insert(connection, encode(entry))
             recorded.append(entry.recorded(position))
-            self.turns.follow(connection, recorded[-1])
+            self.turns.follow(connection, recorded[-1], adopted=write.adopted)
         if write.receipt is not None:
             position = recorded[-1].position if recorded else self._head(connection)
             receipt = write.receipt(position)

@@ -42,9 +42,14 @@ class Turns:
     def __init__(self, transaction: Access, reading: Access) -> None:
         self._transaction, self._reading = transaction, reading
 
-    def follow(self, connection: sqlite3.Connection, recorded: Recorded) -> None:
-        """What an event means for the table, in the event's own transaction. Raises Fenced."""
+    def follow(self, connection: sqlite3.Connection, recorded: Recorded, *, adopted: bool = False) -> None:
+        """What an event means for the table, in the event's own transaction. Raises Fenced.
+
+        Turns of an adopted history ended elsewhere: nobody here held them.
+        """
         match recorded.event:
+            case Settled() as event if adopted:
+                self._end(connection, event, "done", "state = 'queued'")
             case TurnRequested() as event:
                 self._queue(connection, recorded, event)
             case TurnCancelled() as event:

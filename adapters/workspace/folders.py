@@ -4,6 +4,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from adapters.workspace.errors import WorkspaceError
@@ -24,7 +25,7 @@ def plain_files(tree: Path, paths: Iterable[bytes]) -> Iterator[bytes]:
             yield path
 
 
-def _mode(path: bytes | Path) -> int:
+def _mode(path: bytes | str | Path) -> int:
     """0 when there is nothing."""
     try:
         return os.lstat(path).st_mode
@@ -46,15 +47,27 @@ def tame(folder: Path) -> None:
     """Give ourselves back the right to enter and read what is in there, which agents may have taken, and remove pipes
     and sockets: no state records them, and whoever opens one may wait for ever."""
     folder.chmod(stat.S_IMODE(_mode(folder)) | stat.S_IRWXU)
-    for parent, folders, files in os.walk(folder):
-        for path in (Path(parent, name) for name in (*folders, *files)):
+    todo = [os.fspath(folder)]
+    while todo:
+        for path in _listed(todo.pop()):
             mode = _mode(path)
-            if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
-                path.chmod(stat.S_IMODE(mode) | stat.S_IRWXU)
-            elif stat.S_ISREG(mode) and not mode & stat.S_IRUSR:
-                path.chmod(stat.S_IMODE(mode) | stat.S_IRUSR)
-            elif stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
-                path.unlink()
+            if stat.S_ISDIR(mode):
+                todo.append(path)
+            _tame_one(path, mode)
+
+
+def _listed(folder: str) -> list[str]:
+    with suppress(OSError), os.scandir(folder) as entries:  # gone, or not ours
+        return [entry.path for entry in entries]
+    return []
+
+
+def _tame_one(path: str, mode: int) -> None:
+    wanted = stat.S_IRWXU if stat.S_ISDIR(mode) else stat.S_IRUSR
+    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+        Path(path).unlink()
+    elif (stat.S_ISDIR(mode) or stat.S_ISREG(mode)) and mode & wanted != wanted:
+        Path(path).chmod(stat.S_IMODE(mode) | wanted)
 
 
 def delete(path: Path) -> None:

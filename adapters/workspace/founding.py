@@ -87,8 +87,10 @@ def _begin(repository: Repository, folder: Path | None) -> str:
 
 def _copy(repository: Repository, place: _Place) -> str:
     """A repository that starts with the commit that is checked out there; with nothing when there is none yet."""
-    options = ["--bare", "--quiet", "--single-branch", "--no-tags", "--template="]
-    in_theirs(["clone", *options, "--", str(place.top), str(repository.path)], repository.path.parent)
+    try:
+        _clone(repository, place)
+    except WorkspaceError:  # perhaps their git has just tidied up, and the files that are copied vanish
+        _clone(repository, place, "--no-local")
     repository.run("config", "--remove-section", "remote.origin")
     repository.write("info/exclude", _NEVER_RECORDED)
     start = _head(repository)
@@ -96,6 +98,11 @@ def _copy(repository: Repository, place: _Place) -> str:
         start = repository.record(line(repository.run("mktree")), message="Start", parents=())
     repository.run("update-ref", "refs/hansard/base", start)
     return start
+
+
+def _clone(repository: Repository, place: _Place, *more: str) -> None:
+    options = ["--bare", "--quiet", "--single-branch", "--no-tags", "--template=", *more]
+    in_theirs(["clone", *options, "--", str(place.top), str(repository.path)], repository.path.parent)
 
 
 def _head(repository: Repository) -> str | None:

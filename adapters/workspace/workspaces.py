@@ -2,6 +2,7 @@
 
 import json
 import re
+import secrets
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -31,6 +32,19 @@ class Workspaces:
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
+
+    @in_a_sentence()
+    def copy(self, source_id: str, session_id: str) -> None:
+        """What a fork inherits: every recorded state of the source; nothing where it has none or was copied before."""
+        given, ours = self.root / source_id / "repo.git", self.root / session_id / "repo.git"
+        if not given.is_dir() or ours.exists():
+            return
+        ours.parent.mkdir(parents=True, exist_ok=True)
+        draft = ours.with_name(f"repo.{secrets.token_hex(4)}")
+        shutil.copytree(given, draft)
+        with suppress(OSError):  # another copy was faster
+            draft.rename(ours)
+        shutil.rmtree(draft, ignore_errors=True)
 
     @in_a_sentence()
     def open(self, session_id: str, source: Path | None) -> "Workspace":

@@ -15,25 +15,28 @@ from cyclopts import App, CycloptsError, Group, Parameter
 
 from api.cli import exits
 from api.cli.terminal import paint, say, visible
+from api.cli.wishes import spelt_out
 from domain.base import HansardError, Invalid
 
-WORK: Final = Group("Work", sort_key=1)
-READ: Final = Group("Read", sort_key=2)
-CARE: Final = Group("Serve and take care", sort_key=3)
-OTHER: Final = Group("Options", sort_key=4)
+WORK: Final = Group("Put the team to work", sort_key=1)
+STEER: Final = Group("Decide and steer", sort_key=2)
+READ: Final = Group("Read", sort_key=3)
+CARE: Final = Group("Serve and take care", sort_key=4)
+OTHER: Final = Group("Options", sort_key=5)
 
 HELP: Final = """The official record of what a team of coding agents does.
 
 Start with `hansard example`, or in your repository:
 
     hansard run -t "Add a --version flag" -f src/cli.py --test "pytest -q"
+    hansard review --diff
 
 Commands work on the log directly; no server is needed. With --server URL (or HANSARD_SERVER) they ask that server."""
 
 EPILOGUE: Final = """Data goes to stdout, talk to stderr. NO_COLOR is honoured.
 
-Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 refused or stale, 5 not allowed, 6 waits for a decision,
-7 budget exhausted, 130 interrupted."""
+Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 refused or stale, 5 not allowed, 6 waits for a decision
+(yours, or to go on at a checkpoint), 7 budget or rounds exhausted, 130 interrupted."""
 
 
 class Listed(NamedTuple):
@@ -47,9 +50,17 @@ class Listed(NamedTuple):
 
 COMMANDS: Final = (
     Listed("run", "run:run", WORK, "Let the team deliver a task, and watch it to the end."),
+    Listed("orchestrate", "orchestrate:orchestrate", WORK, "Give the team a request; it plans and works in rounds."),
+    Listed("message", "message:message", WORK, "Say something to the team, as in a chat."),
+    Listed("review", "discuss:review", WORK, "Have a text, or your uncommitted changes, reviewed."),
+    Listed("debate", "discuss:debate", WORK, "Have a plan debated before anybody works on it."),
     Listed("example", "example:example", WORK, "Run the example delivery, to see what happens."),
-    Listed("extend", "commanding:extend", WORK, "Give a session more budget."),
-    Listed("cancel", "commanding:cancel", WORK, "Cancel a session."),
+    Listed("inbox", "deciding:inbox", STEER, "List what waits for you."),
+    Listed("decide", "deciding:decide", STEER, "Decide a review or a debate."),
+    Listed("continue", "resuming:go_on", STEER, "Let an orchestration that has paused go on."),
+    Listed("reset", "resuming:reset", STEER, "End an orchestration for good."),
+    Listed("extend", "commanding:extend", STEER, "Give a session more budget, or more rounds."),
+    Listed("cancel", "commanding:cancel", STEER, "Cancel a session."),
     Listed("list", "reading:list_sessions", READ, "List sessions, newest first."),
     Listed("show", "reading:show", READ, "Show a session, now or as it stood."),
     Listed("events", "reading:events", READ, "List a session's events, or follow them."),
@@ -115,7 +126,9 @@ def _call(words: list[str]) -> int:
         words = [os.fsencode(word).decode() for word in words]  # people type UTF-8, whatever the locale calls it
     except UnicodeError:
         return _complain("The arguments are not valid UTF-8.", code=exits.USAGE)
-    answer = program(next(iter(words), ""))(words, exit_on_error=False, print_error=False, result_action="return_value")
+    answer = program(next(iter(words), ""))(
+        spelt_out(words), exit_on_error=False, print_error=False, result_action="return_value"
+    )
     return answer if isinstance(answer, int) else exits.OK
 
 

@@ -54,7 +54,7 @@ def understood(line: str, choices: list[str]) -> Answer | None:
 async def _ask(choices: list[str]) -> Answer | None:
     offered = "   ".join(f"{paint(f'[{name[0]}]', 'bold', sys.stderr)} {LABELS.get(name, name)}" for name in choices)
     while True:
-        sys.stderr.write(f"\n{offered}   Enter leaves it waiting. Words behind the letter are kept as the reason: ")
+        sys.stderr.write(f"\n{offered}   Enter: leave it waiting   (a reason may follow the letter) ")
         sys.stderr.flush()
         line = await _line()
         if not line.strip():
@@ -68,11 +68,10 @@ async def _ask(choices: list[str]) -> Answer | None:
 async def _line() -> str:
     """A line of the terminal, empty at its end. Agents go on meanwhile, and Ctrl-C interrupts it."""
     loop = asyncio.get_running_loop()
-    ready: asyncio.Future[None] = loop.create_future()
-    descriptor = sys.stdin.fileno()
-    loop.add_reader(descriptor, lambda: ready.done() or ready.set_result(None))
+    ready, descriptor = asyncio.Event(), sys.stdin.fileno()
+    loop.add_reader(descriptor, ready.set)
     try:
-        await ready
+        await ready.wait()
     finally:
         loop.remove_reader(descriptor)
     return os.read(descriptor, _ANSWER).decode(errors="replace")

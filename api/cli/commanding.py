@@ -50,6 +50,7 @@ async def extend(
     minutes: int | None = None,
     tokens: int | None = None,
     cost_micros: int | None = None,
+    rounds: int | None = None,
     wait: bool = False,
     idempotency_key: Key = None,
     if_version: Version = None,
@@ -57,7 +58,7 @@ async def extend(
     where: Where = HERE,
     team: TeamFile = None,
 ) -> int:
-    """Give a session more budget; one that had run out goes on.
+    """Give a delivery more budget, or an orchestration more rounds; one that had run out goes on.
 
     Parameters
     ----------
@@ -71,6 +72,8 @@ async def extend(
         So many more tokens.
     cost_micros
         So much more money, in millionths.
+    rounds
+        So many more rounds of an orchestration.
     wait
         See it through like `hansard run`; directly on the log, work on it here.
     """
@@ -79,9 +82,13 @@ async def extend(
         "addMinutes": minutes,
         "addTokens": tokens,
         "addCostMicros": cost_micros,
+        "addRounds": rounds,
     }
     if all(amount is None for amount in amounts.values()):
-        raise Failed("Say how much more: --iterations, --minutes, --tokens or --cost-micros.", code=exits.USAGE)
+        raise Failed(
+            "Say how much more: --iterations, --minutes, --tokens or --cost-micros; --rounds of an orchestration.",
+            code=exits.USAGE,
+        )
     async with connected(where, "work" if wait else "read", team=team) as api:
         session_id = await resolve(api, session)
         path = f"{path_of(session_id)}/budget"

@@ -1,6 +1,5 @@
 """`hansard decide` and `hansard inbox`: what waits for a person, and what the person says."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter

@@ -13,7 +13,8 @@ MOST: Final = 200_000
 _NAMES: Final = 200
 _KEPT_BYTES: Final = 8 * 1_048_576
 _SECONDS: Final = 120.0
-_EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+_OF_A_HOOK: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
+"""What git tells its hooks of the repository they run for; about another one it would be wrong."""
 _PLAIN: Final = ("--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", "--submodule=short")
 
 
@@ -36,27 +37,33 @@ async def changes(folder: Path, *, base: str | None) -> Changes | None:
         say(f"Nothing to review: {top} has no changes since {named}.")
         return None
     if new:
-        say(f"Of {len(new)} new files only the names are reviewed; `git add -N .` puts their contents into the diff.")
+        say(f"Of {_files(new)} only the name is reviewed; `git add -N .` puts the contents into the diff.")
     statistics = await _git(top, "diff", *_PLAIN, "--stat=100", since, "--")
     text = _told(top, named, statistics=statistics, diff=whole, new=new)
     return Changes(top, f"Changes in {top.name} since {named}", text)
 
 
 async def _since(top: Path, base: str | None) -> tuple[str, str]:
-    """The commit to compare with, and how people call it."""
+    """What to compare with, and how people call it. A branch is compared with where it left `base`."""
     if base is None:
         head = await _commit(top, "HEAD")
-        return (head, f"the last commit ({head[:10]})") if head else (_EMPTY_TREE, "the beginning")
+        if head is None:
+            return (await _git(top, "hash-object", "-t", "tree", os.devnull)).strip(), "the beginning"
+        return head, f"the last commit ({head[:10]})"
     commit = await _commit(top, base)
     if commit is None:
         raise Failed(f"--base {base}: {top} has no such revision.", code=exits.USAGE)
-    fork = (await _git(top, "merge-base", commit, "HEAD", codes=(0, 1, 128))).strip()
-    return (fork or commit, f"{base} ({(fork or commit)[:10]})")
+    fork = (await _git(top, "merge-base", commit, "HEAD", codes=(0, 1, 128))).strip() or commit
+    return fork, f"{base} ({fork[:10]})"
 
 
 async def _commit(top: Path, revision: str) -> str | None:
-    found = await _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}", codes=(0, 1, 128))
-    return found.strip() or None
+    question = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    return (await _git(top, *question, codes=(0, 1, 128))).strip() or None
+
+
+def _files(new: list[str]) -> str:
+    return f"{len(new)} new files" if len(new) > 1 else f"the new file {new[0]}"
 
 
 def _told(top: Path, named: str, *, statistics: str, diff: str, new: list[str]) -> str:
@@ -89,10 +96,15 @@ async def _git(folder: Path, *words: str, codes: tuple[int, ...] = (0,)) -> str:
 
     quiet = {"LC_ALL": "C.UTF-8", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat"}
     command = ["git", "-c", "core.quotePath=false", *words]
-    done = await run(command, cwd=folder, env=os.environ | quiet, wall_seconds=_SECONDS, output_bytes=_KEPT_BYTES)
+    env = {name: value for name, value in os.environ.items() if name not in _OF_A_HOOK or _is_here(folder)} | quiet
+    done = await run(command, cwd=folder, env=env, wall_seconds=_SECONDS, output_bytes=_KEPT_BYTES)
     if done.ended == "output" or done.exit_code in codes:
         return done.stdout
     complaint = " ".join(done.stderr.split())[-500:] or done.detail or f"exit code {done.exit_code}"
     if "not a git repository" in complaint:
         raise Failed(f"{folder} is in no git repository.", code=exits.USAGE)
     raise Failed(f"git {words[0]}: {complaint}")
+
+
+def _is_here(folder: Path) -> bool:
+    return Path.cwd().is_relative_to(folder.resolve())

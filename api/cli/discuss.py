@@ -8,23 +8,22 @@ from cyclopts.types import ExistingDirectory
 
 from api.cli import exits
 from api.cli.client import HERE, Json, TeamFile, Where
-from api.cli.diff import changes
+from api.cli.diff import Changes, changes
 from api.cli.exits import Failed
 from api.cli.given import given
-from api.cli.starting import PLAIN, AsEnd, Start, in_repository, start
-from api.cli.terminal import say
+from api.cli.starting import PLAIN, AsEnd, Start, start
 from api.cli.wishes import DebateStrategy, ReviewStrategy
 
 TALK: Final = Group("How they talk", sort_key=10)
 CHANGES: Final = Group("Changes in a git repository", sort_key=5)
 Rounds = Annotated[int | None, Parameter(group=TALK)]
-Profile = Annotated[
-    str | None, Parameter(group=TALK, help="When they agree: seed (the default), shipped-v3 or mysti.")
-]
+Profile = Annotated[str | None, Parameter(group=TALK, help="When they agree: seed (the default), shipped-v3 or mysti.")]
 
 
 async def review(
-    subject: Annotated[str | None, Parameter(help="The text to review; - reads it from stdin.")] = None,
+    subject: Annotated[
+        str | None, Parameter(allow_leading_hyphen=True, help="The text to review; - reads it from stdin.")
+    ] = None,
     /,
     *,
     file: Annotated[Path | None, Parameter(help="Review what stands in this file.")] = None,
@@ -41,14 +40,17 @@ async def review(
 ) -> int:
     """Have something reviewed: a reviewer and a coder talk it over, you get the result and decide.
 
-        hansard review --diff                    # what you have changed and not committed
-        hansard review --diff --base main        # the whole branch
+        hansard review --diff
 
-    At a terminal you are asked to apply the fix or to skip it; Enter leaves that open for `hansard decide`.
+    reviews what you have not committed yet; with `--base main`, all that your branch has changed. At a terminal you
+    are asked to apply the fix or to skip it; Enter leaves that open for `hansard decide`.
+
     Exit code: 0 decided or nothing to review, 1 cancelled, 6 waits for your decision.
 
     Parameters
     ----------
+    subject
+        The text to review; - reads it from stdin.
     diff
         Review the changes of the repository: staged, unstaged, and the names of files that git does not know yet.
     base
@@ -66,16 +68,19 @@ async def review(
         found = await changes(repo or Path.cwd(), base=base)
         if found is None:
             return exits.OK
-        options = _at_home(options, found.top)
-        text, title = found.text, found.title
+    elif subject is None and file is None:
+        raise Failed("What is to be reviewed? A text, --file FILE, - for stdin, or --diff.", code=exits.USAGE)
     else:
-        text, title = given(subject, file, what="subject"), None
-    body: Json = {"kind": "review", "subject": text, "strategy": strategy, "maxRounds": max_rounds, "profile": profile}
-    return await start(where, team, options, body | {"origin": "cli", "title": title}, json=json)
+        found = Changes(Path.cwd(), "", given(subject, file, what="subject"))
+    body: Json = {"kind": "review", "subject": found.text, "title": found.title, "strategy": strategy}
+    body |= {"maxRounds": max_rounds, "profile": profile, "origin": "cli"}
+    return await start(where, team, options, body, json=json, here=found.top)
 
 
 async def debate(
-    plan: Annotated[str | None, Parameter(help="The plan to debate; - reads it from stdin.")] = None,
+    plan: Annotated[
+        str | None, Parameter(allow_leading_hyphen=True, help="The plan to debate; - reads it from stdin.")
+    ] = None,
     /,
     *,
     file: Annotated[Path | None, Parameter(help="Debate the plan that stands in this file.")] = None,
@@ -92,10 +97,13 @@ async def debate(
         hansard debate --file plan.md --strategy perspectives
 
     At a terminal you are asked to revise the plan or to accept it; Enter leaves that open for `hansard decide`.
+
     Exit code: 0 decided, 1 cancelled, 6 waits for your decision.
 
     Parameters
     ----------
+    plan
+        The plan to debate; - reads it from stdin.
     strategy
         debate challenges and defends; perspectives looks for risks, then for chances, then weighs both.
     max_rounds

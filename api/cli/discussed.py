@@ -1,5 +1,6 @@
 """A review or a debate in words: rounds, convergence, feedback, synthesis, decision."""
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -11,6 +12,9 @@ Pairs = list[tuple[str, str]]
 _SEVERITIES: Final = ("critical", "major", "minor")
 _FOLDED: Final = 80
 """Cells of a terminal that a folded round's first words may take."""
+_LONG: Final = 2_000
+"""Cells that one issue or concern may take."""
+_VERDICT_AT_THE_END: Final = re.compile(r"(?:```(?:json)?\s*)?\{[^{}]*\}\s*(?:```)?\s*\Z")
 _LISTS: Final = (
     ("concerns", "concern"),
     ("securityRisks", "security risk"),
@@ -31,7 +35,7 @@ def result(session: Json) -> Pairs:
         ("stopped", stopped(session)),
         ("convergence", _assessed(session["convergence"]) if session["convergence"] else ""),
         ("feedback", feedback(session["feedback"] or {})),
-        ("dissent", "\n".join(f"- {shortened(claim, 2_000)}" for claim in session["dissent"])),
+        ("dissent", _dissent(session)),
         ("synthesis", synthesis(session)),
         ("decision", decision(session)),
     ]
@@ -78,12 +82,15 @@ def feedback(found: Json) -> str:
 
 
 def synthesis(session: Json) -> str:
+    """Its words, and in the place of the JSON at their end what that says."""
     found = session["synthesis"]
     if not found:
         return ""
-    note = "(The synthesis failed; these are the rounds themselves.)\n" if found["fallback"] else ""
-    counts = ", ".join(f"{name} {count}" for name, count in (found["counts"] or {}).items() if name != "summary")
-    return f"{note}{found['text'].rstrip()}" + (f"\n({counts})" if counts else "")
+    if found["fallback"]:
+        return f"(The synthesis failed; these are the rounds themselves.)\n{found['text'].rstrip()}"
+    if not found["counts"]:
+        return str(found["text"]).rstrip()
+    return f"{_VERDICT_AT_THE_END.sub('', found['text']).rstrip()}\n{_counted(found['counts'])}".strip()
 
 
 def decision(session: Json) -> str:
@@ -95,12 +102,31 @@ def decision(session: Json) -> str:
     return f"{found['choice']} {who}, {local_time(found['at'])}{why}"
 
 
+def _counted(counts: Json) -> str:
+    """`NEEDS_FIX: mostly agreed (resolved 1, remaining 2)`"""
+    numbers = [f"{name.removesuffix('Count')} {number}" for name, number in counts.items() if name.endswith("Count")]
+    head = ": ".join(str(words) for words in (counts.get("verdict"), counts.get("summary")) if words)
+    return f"{head} ({', '.join(numbers)})"
+
+
+def _dissent(session: Json) -> str:
+    """What was never agreed and does not stand in the feedback already."""
+    known = feedback(session["feedback"] or {})
+    claims = [shortened(str(claim), _LONG) for claim in session["dissent"]]
+    return "\n".join(f"- {claim}" for claim in claims if claim not in known)
+
+
 def _folded(said: Json) -> list[str]:
     verdict = (said["feedback"] or {}).get("verdict") or ("unreadable" if said["problem"] else "")
     issues = len((said["feedback"] or {}).get("issues") or ())
     found = f"{verdict}, {issues} issue{'' if issues == 1 else 's'}" if issues else verdict
-    first = next((line for line in said["content"].splitlines() if line.strip(" #")), "")
-    return [str(said["round"]), str(said["role"]), str(said["agent"]), found, shortened(first, _FOLDED)]
+    return [str(said["round"]), str(said["role"]), str(said["agent"]), found, shortened(_opening(said), _FOLDED)]
+
+
+def _opening(said: Json) -> str:
+    """The first line that is neither a heading nor code."""
+    lines = [line.strip() for line in said["content"].splitlines() if line.strip()]
+    return next((line for line in lines if line[0] not in "#{`"), "")
 
 
 def _spelt(said: Json) -> str:
@@ -118,7 +144,7 @@ def _issues(found: Json) -> Iterator[str]:
     issues = [issue for issue in found.get("issues") or () if isinstance(issue, dict)]
     for issue in sorted(issues, key=_rank):
         suggestion = f" → {issue['suggestion']}" if issue.get("suggestion") else ""
-        yield f"[{issue.get('severity')}] {shortened(str(issue.get('description')) + suggestion, 2_000)}"
+        yield f"[{issue.get('severity')}] {shortened(str(issue.get('description')) + suggestion, _LONG)}"
 
 
 def _rank(issue: Json) -> int:
@@ -129,7 +155,7 @@ def _rank(issue: Json) -> int:
 def _others(found: Json) -> Iterator[str]:
     for name, word in _LISTS:
         for entry in found.get(name) or ():
-            yield f"[{word}] {shortened(_words(entry), 2_000)}"
+            yield f"[{word}] {shortened(_words(entry), _LONG)}"
 
 
 def _words(entry: object) -> str:

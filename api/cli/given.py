@@ -1,13 +1,19 @@
 """Long texts as people hand them over: as an argument, from a file, through a pipe."""
 
+import re
 import sys
 from pathlib import Path
+from typing import Final
 
 from api.cli import exits
 from api.cli.exits import Failed
 
 LONGEST = 500_000
 """Characters of a text that can be discussed."""
+
+
+_OPTION: Final = re.compile(r"--?[A-Za-z][\w-]*(=.*)?")
+"""What is more likely a slip than a text. Texts may begin with a hyphen: a list does."""
 
 
 def given(text: str | None, file: Path | None, *, what: str) -> str:
@@ -18,6 +24,8 @@ def given(text: str | None, file: Path | None, *, what: str) -> str:
         return _read(file)
     if text is None:
         raise Failed(f"Give the {what}: as an argument, with --file FILE, or - for stdin.", code=exits.USAGE)
+    if _OPTION.fullmatch(text):
+        raise Failed(f"Unknown option: {text}. As a text, hand it over with --file or through stdin.", code=exits.USAGE)
     return _checked(_decoded(sys.stdin.buffer.read(), "stdin"), what) if text == "-" else _checked(text, what)
 
 

@@ -11,9 +11,8 @@ def describe(event: Json) -> str:
     """The event's own message, or more where its data say more."""
     data = event["data"]
     group, _, last = event["type"].rpartition(".")
-    if group == "turn":
-        return _turn(last, data) or event["type"]
-    told = _run(last, data) if group == "orchestration" else _talk(last, data) if group in ("review", "debate") else ""
+    tellers = {"turn": _turn, "session": _session, "orchestration": _run, "review": _talk, "debate": _talk}
+    told = tellers[group](last, data) if group in tellers else ""
     return told or str(data.get("message") or event["type"])
 
 
@@ -34,10 +33,14 @@ def _turn(last: str, data: Json) -> str:
             return f"{agent} failed: {failure.get('code')}. {failure.get('detail', '')}"
         case "cancelled":
             return f"{agent} is no longer asked: {data.get('reason')}"
-        case "agent_sessions_cleared":
-            return f"The agents' conversations end: {data.get('reason')}."
         case _:
             return ""
+
+
+def _session(last: str, data: Json) -> str:
+    if last == "agent_sessions_cleared":
+        return f"The agents' conversations end: {data.get('reason')}."
+    return ""
 
 
 def _run(last: str, data: Json) -> str:
@@ -53,7 +56,7 @@ def _run(last: str, data: Json) -> str:
             verdict = _VERDICTS.get(data.get("pass", False), "FAIL")
             feedback = f": {data['feedback']}" if data.get("feedback") else ""
             return f"{verdict} {data.get('agent')} in phase {data.get('phase')}{feedback}"
-        case "checkpoint_reached" | "completed" | "partial_reached":
+        case "checkpoint_reached" | "completed":
             return _with_head(data, "summary")
         case _:
             return ""

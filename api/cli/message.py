@@ -11,7 +11,7 @@ from api.cli.exits import Failed
 from api.cli.given import given
 from api.cli.orchestrate import ANYHOW, Origin, Talk
 from api.cli.resuming import put_answer, see_latest_run
-from api.cli.starting import PLAIN, AsEnd, Start, say_where_and_who, started
+from api.cli.starting import PLAIN, AsEnd, Start, say_where, say_who, started
 from api.cli.terminal import say
 
 _REJECTED: Final = {
@@ -23,7 +23,7 @@ _REJECTED: Final = {
 
 
 async def message(
-    text: Annotated[str, Parameter(help="The message; - reads it from stdin.")],
+    text: Annotated[str, Parameter(allow_leading_hyphen=True, help="The message; - reads it from stdin.")],
     /,
     *,
     talk: Talk = ANYHOW,
@@ -47,7 +47,8 @@ async def message(
         if answer.get("reset"):
             return put_answer(answer, json=json)
         if not answer.get("continued"):
-            await say_where_and_who(api, options, folder)
+            say_where(options, folder)
+            await say_who(api, options)
         if options.detach:
             return started(api, answer, json=json)
         if answer["action"] == "queued":

@@ -51,7 +51,9 @@ ANYHOW = Talk()
 
 
 async def orchestrate(
-    prompt: Annotated[str | None, Parameter(help="What is wanted; - reads it from stdin.")] = None,
+    prompt: Annotated[
+        str | None, Parameter(allow_leading_hyphen=True, help="What is wanted; - reads it from stdin.")
+    ] = None,
     /,
     *,
     file: Annotated[Path | None, Parameter(help="Read the prompt from this file.")] = None,
@@ -68,6 +70,11 @@ async def orchestrate(
 
     Exit code: 0 done, 1 reset or failed, 6 at a checkpoint or waiting for your decision, 7 the rounds are used up.
     `hansard continue` goes on from 6 and 7.
+
+    Parameters
+    ----------
+    prompt
+        What is wanted; - reads it from stdin.
     """
     words = given(prompt, file, what="prompt")
     body: Json = {"kind": "orchestration", "prompt": words, "origin": origin} | talk.body()

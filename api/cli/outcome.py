@@ -3,7 +3,7 @@
 import asyncio
 
 from api.cli import exits
-from api.cli.asking import LABELS, decide, somebody_is_there
+from api.cli.asking import decide, somebody_is_there
 from api.cli.client import Api, Json, path_of
 from api.cli.following import Following
 from api.cli.progress import screen
@@ -64,8 +64,7 @@ async def _put_result(api: Api, session: Json, waiting: list[Json], seen: set[st
 def _say_what_next(session: Json, waiting: list[Json]) -> None:
     """What a person can do about a session that waits for one."""
     for discussion in waiting:
-        choices = ", ".join(f"{choice} ({LABELS.get(choice, choice).lower()})" for choice in discussion["choices"])
-        say(f"{discussion['id']} waits for your decision: {choices}.")
+        say("It waits for your decision:")
         say(f"  hansard decide {discussion['id']} {'|'.join(discussion['choices'])}")
     if waiting:
         return

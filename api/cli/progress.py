@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 
 MARKS: Final = {"completed": "✓", "running": "▶", "failed": "✗", "skipped": "–", "pending": "·"}
 _MARK_STYLES: Final = {"completed": "green", "running": "bold blue", "failed": "red"}
-_QUIET: Final = frozenset({"delivery.phase_skipped", "delivery.artifact_created", "turn.agent_sessions_cleared"})
+_QUIET: Final = frozenset(
+    {
+        "delivery.phase_skipped",
+        "delivery.artifact_created",
+        "orchestration.orchestrate_done",
+        "session.agent_sessions_cleared",
+    }
+)
 """Events that a live display already shows by other means."""
 _BAD: Final = frozenset(
     {

@@ -8,7 +8,9 @@ from cyclopts.types import NonNegativeInt, PositiveInt
 
 from api.cli import exits
 from api.cli.client import HERE, Api, Json, Where, connected, path_of, resolve
-from api.cli.progress import MARKS, follow, line_of, standing
+from api.cli.following import Following
+from api.cli.progress import line_of
+from api.cli.showing import shown
 from api.cli.terminal import local_time, put, put_document, put_json, put_json_line, put_pairs, put_table, say, visible
 
 AsJson = Annotated[bool, Parameter(help="Print what the API answers, as JSON.")]
@@ -34,9 +36,9 @@ async def list_sessions(
     Parameters
     ----------
     kind
-        Only this kind, as in delivery.
+        Only this kind: delivery, orchestration, review or debate.
     status
-        Only this status, as in running, success, failed.
+        Only this status, as in running, success, checkpoint, waiting_for_decision.
     q
         Only those with these words.
     label
@@ -63,13 +65,13 @@ async def list_sessions(
 
 
 async def show(session: Id, /, *, at: At = None, json: AsJson = False, where: Where = HERE) -> int:
-    """Show a session: status, phases, budget, result, and what can be done with it now."""
+    """Show a session: how it stands, what came of it, and what can be done with it now."""
     async with connected(where) as api:
         found = await api.session(await resolve(api, session), at=at)
     if json:
         put_json(found)
     else:
-        put_pairs(_shown(found["session"], found.get("availableCommands") or []))
+        put_pairs(shown(found["session"], found.get("availableCommands") or []))
     return exits.OK
 
 
@@ -129,9 +131,12 @@ class _Printed:
     def stands(self, session: Json) -> None:
         """`hansard show` is for that."""
 
+    def below(self, child: Json, events: Sequence[Json]) -> None:
+        """Its events are another session's data."""
+
 
 async def _follow(api: Api, session_id: str, *, after: int, json: bool) -> None:
-    await follow(api, session_id, _Printed(json=json), after=after)
+    await Following(api, session_id, after=after).to_rest(_Printed(json=json))
 
 
 async def _print(api: Api, session_id: str, *, after: int, limit: int | None, json: bool) -> None:
@@ -143,33 +148,3 @@ async def _print(api: Api, session_id: str, *, after: int, limit: int | None, js
             return
         printed.happened(page)
         after, left = int(page[-1]["version"]), left - len(page)
-
-
-def _shown(session: Json, commands: list[str]) -> list[tuple[str, str]]:
-    phases = session.get("phaseStatuses") or {}
-    turns = [f"{t['agent']} ({t['phase'] or t['work']})" for t in session.get("outstandingTurns") or ()]
-    return [
-        ("session", session["id"]),
-        ("kind", session["kind"]),
-        ("status", session["status"]),
-        ("title", session.get("title") or ""),
-        ("task", session.get("task") or ""),
-        ("files", ", ".join(session.get("filePaths") or ())),
-        ("validation", "\n".join(_command(step) for step in session.get("validationCommands") or ())),
-        ("workspace", session.get("workspace") or ""),
-        ("phases", "  ".join(f"{MARKS.get(mark, '?')} {phase}" for phase, mark in phases.items())),
-        ("budget", ", ".join(standing(session))),
-        ("at work", ", ".join(turns)),
-        ("summary", session.get("finalSummary") or ""),
-        ("last error", session.get("lastError") or ""),
-        ("labels", ", ".join(session.get("labels") or ())),
-        ("created", local_time(session["createdAt"])),
-        ("updated", local_time(session["updatedAt"])),
-        ("version", str(session["version"])),
-        ("can now", ", ".join(commands)),
-    ]
-
-
-def _command(step: Json) -> str:
-    command = step["command"]
-    return f"{command if isinstance(command, str) else ' '.join(command)}  ({step['stage']})"

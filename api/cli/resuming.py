@@ -1,6 +1,5 @@
 """`hansard continue` and `hansard reset`: an orchestration that has paused goes on, or ends for good."""
 
-from pathlib import Path
 from typing import Annotated, Final
 
 from cyclopts import Parameter
@@ -14,8 +13,8 @@ from api.cli.reading import AsJson
 from api.cli.starting import AsEnd, started
 from api.cli.terminal import put_json, say
 
-Which = Annotated[str, Parameter(help="The orchestration: its id or a unique beginning; else the latest of the origin.")]
-Origin = Annotated[str | None, Parameter(help="Whose latest one is meant; else those that were started without origin.")]
+Which = Annotated[str, Parameter(help="The orchestration: its id, a beginning of it, or `latest` of the origin.")]
+Origin = Annotated[str | None, Parameter(help="Whose latest one is meant; else that of those without origin.")]
 
 _LATEST: Final = "latest"
 _BEGINNINGS: Final = ("orchestration.session_started", "orchestration.continued", "orchestration.rounds_added")
@@ -83,9 +82,7 @@ def put_answer(answer: Json, *, json: bool) -> int:
     return exits.OK
 
 
-async def _door(
-    api: Api, session: str, verb: str, *, origin: str | None, version: int | None
-) -> tuple[str, Json]:
+async def _door(api: Api, session: str, verb: str, *, origin: str | None, version: int | None) -> tuple[str, Json]:
     """Path and body: of one session, or of the latest one of an origin."""
     if session == _LATEST:
         if version is not None:

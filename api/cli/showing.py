@@ -1,14 +1,20 @@
 """A session in words, for `hansard show` and at the end of the commands that see one through."""
 
+from typing import Final
+
 from api.cli import discussed
 from api.cli.client import Json
 from api.cli.discussed import Pairs
 from api.cli.matrix import history, matrix
 from api.cli.progress import MARKS, standing
-from api.cli.terminal import local_time
+from api.cli.terminal import local_time, shortened
 
-_TASK = 300
+_TASK: Final = 300
 """Characters of each agent's task in the plan."""
+_SUBJECT: Final = 100
+"""Cells of a terminal that say again what was discussed."""
+_LINES: Final = 20
+"""Lines of a subject that are shown."""
 
 
 def shown(session: Json, commands: list[str]) -> Pairs:
@@ -59,7 +65,7 @@ def _result(session: Json) -> Pairs:
                 ("summary", session["summary"] or ""),
             ]
         case "review" | "debate":
-            return [("strategy", session["strategy"]), *discussed.result(session)]
+            return [(_about(session), shortened(session[_about(session)], _SUBJECT)), *discussed.result(session)]
         case _:
             return [("summary", str(session.get("finalSummary") or ""))]
 
@@ -120,14 +126,24 @@ def _subtask(agent: Json) -> str:
 
 
 def _discussion(session: Json) -> Pairs:
-    about = "subject" if session["kind"] == "review" else "plan"
     return [
-        (about, session[about]),
+        (_about(session), _beginning(session[_about(session)])),
         ("strategy", f"{session['strategy']}, at most {session['maxRounds']} rounds, profile {session['profile']}"),
         *discussed.in_full(session),
         ("choices", " or ".join(session["choices"])),
         ("decide until", local_time(session["expiresAt"]) if session.get("expiresAt") else ""),
     ]
+
+
+def _about(session: Json) -> str:
+    """The name of what is discussed."""
+    return "subject" if session["kind"] == "review" else "plan"
+
+
+def _beginning(text: str) -> str:
+    lines = text.rstrip().splitlines()
+    left = len(lines) - _LINES
+    return "\n".join([*lines[:_LINES], *([f"(and {left} more lines)"] if left > 0 else [])])
 
 
 def _command(step: Json) -> str:

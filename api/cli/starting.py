@@ -41,21 +41,22 @@ class Start:
     """Starting again with the same key and the same words gives the same session."""
 
     def body(self, folder: str | None) -> Json:
-        """The fields of a start request that every kind has."""
-        return {
+        """The fields of a start request that every kind has, as far as they are given."""
+        fields = {
             "scenario": _scenario(self.scenario),
             "title": self.title,
             "labels": self.label,
             "workspace": folder,
         }
+        return {name: value for name, value in fields.items() if value is not None}
 
-    def folder(self, where: Where) -> str | None:
-        """The folder named, else the repository we stand in, where whoever works can reach it."""
+    def folder(self, where: Where, here: Path | None = None) -> str | None:
+        """The folder named, else the repository that we stand in (or `here`), where whoever works can reach it."""
         if self.workspace is not None and self.fresh:
             raise Failed("Give --workspace or --fresh, not both.", code=exits.USAGE)
         if self.workspace is not None:
             return str(self.workspace.resolve())
-        server, here = where.address(), Path.cwd()
+        server, here = where.address(), here or Path.cwd()
         if self.fresh or (server is not None and not _same_machine(server)) or not in_repository(here):
             return None
         return str(here)
@@ -64,22 +65,29 @@ class Start:
 PLAIN = Start()
 
 
-async def start(where: Where, team: Path | None, options: Start, body: Json, *, json: bool) -> int:
-    """Start a session and see it through, or only start it; the exit code."""
-    folder = options.folder(where)
+async def start(
+    where: Where, team: Path | None, options: Start, body: Json, *, json: bool, here: Path | None = None
+) -> int:
+    """Start a session and see it through, or only start it; the exit code. `here` is where the person stands."""
+    folder = options.folder(where, here)
     whole = body | options.body(folder)
     async with connected(where, "start" if options.detach else "work", team=team) as api:
         answer = await api.post("/api/sessions", whole, key=options.idempotency_key)
         say(f"Session {answer['sessionId']}")
-        await say_where_and_who(api, options, folder)
+        if folder or body.get("kind") not in ("review", "debate"):
+            say_where(options, folder)
+        await say_who(api, options)
         if options.detach:
             return started(api, answer, json=json)
         return await see_through(api, answer["sessionId"], json=json)
 
 
-async def say_where_and_who(api: Api, options: Start, folder: str | None) -> None:
-    """Where the agents work; and plainly, when those who answer are only examples."""
+def say_where(options: Start, folder: str | None) -> None:
     say(f"Workspace: {_described(folder, asked=options.workspace is not None)}.")
+
+
+async def say_who(api: Api, options: Start) -> None:
+    """Plainly, when those who answer are only examples."""
     if options.scenario is None and await _is_example(api):
         say("No team file: the scripted example team answers and changes nothing. HANSARD_TEAM names yours.")
 

@@ -9,8 +9,8 @@ from api.cli.client import Json
 
 ReviewStrategy = Literal["review", "red-team"]
 DebateStrategy = Literal["debate", "perspectives"]
-ReviewWish = Annotated[bool | ReviewStrategy, Parameter(show_choices=False)]
-DebateWish = Annotated[bool | DebateStrategy, Parameter(show_choices=False)]
+ReviewWish = Annotated[bool | ReviewStrategy, Parameter(show_choices=False, metavar="[=STRATEGY]")]
+DebateWish = Annotated[bool | DebateStrategy, Parameter(show_choices=False, metavar="[=STRATEGY]")]
 
 WISHES: Final = ("--review", "--plan-review", "--work-review")
 

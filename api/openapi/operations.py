@@ -105,6 +105,13 @@ OPERATIONS: dict[str, Operation] = {
     "show_budget": Operation("Sessions", "A session's budget over time", answer=shapes.BudgetPage),
     "list_artifacts": Operation("Sessions", "What a session has made", answer=shapes.ArtifactPage),
     "show_artifact": Operation("Sessions", "An artifact with its whole text", answer=shapes.ArtifactView),
+    "list_decisions": Operation(
+        tag="Sessions",
+        summary="The inbox: everything that waits for a person, oldest first",
+        description="Reviews and debates that wait for a decision, and orchestrations at a checkpoint. `choices` are "
+        "what `/decision` takes, or the doors of the orchestration; `version` is for `If-Match`.",
+        answer=shapes.DecisionPage,
+    ),
     "list_log": Operation(
         tag="Log",
         summary="The whole log by position",

@@ -7,7 +7,7 @@ from pydantic import Field
 from api.policies.answers import PlannedAgent, PlannedCommand
 from domain.base import Value
 from domain.budget import Reason
-from domain.convergence import Metrics
+from domain.convergence import Metrics, Recommendation
 from domain.delivery.chart import Phase, PhaseStatus
 from domain.delivery.chart import Status as DeliveryStatus
 from domain.discussion.events import StopReason
@@ -55,7 +55,15 @@ class SessionItem(Listed):
     current_phase: str | None
     iteration: int | None
     max_iterations: int | None
-    waiting: str | None = Field(description="what it waits for a person to do")
+    round: int | None
+    max_rounds: int | None
+    last_round: int | None = Field(description="the round after which a run stops unless it is given more")
+    strategy: str | None
+    convergence_score: float | None
+    recommendation: Recommendation | None
+    waiting: Literal["decision", "checkpoint", "budget"] | None = Field(
+        description="what it waits for a person to do: to decide, to let it go on, to give it more"
+    )
 
 
 class SessionView(Listed):

@@ -6,6 +6,8 @@ from pydantic import Field
 
 from api.openapi.session_shapes import SessionItem
 from domain.base import Value
+from domain.convergence import Metrics
+from domain.discussion.events import StopReason
 
 
 def _absent(given: object) -> bool:
@@ -103,19 +105,55 @@ class SessionPage(Page):
     items: tuple[SessionItem, ...]
 
 
+class FeedbackSummary(Value):
+    """The feedback in short: `points` counts its issues or concerns."""
+
+    verdict: str | None
+    summary: str
+    points: int
+    error: str | None
+
+
+class WaitingItem(Value):
+    """Something that waits for a person since `since`; what a checkpoint or a decision does not have is null."""
+
+    session_id: str
+    kind: Literal["orchestration", "review", "debate"]
+    reason: Literal["decision", "checkpoint"]
+    title: str
+    parent: str | None
+    about: str | None = Field(description="of a parent: plan, agent:<place> or delivery")
+    since: str
+    version: int
+    choices: tuple[str, ...]
+    stop_reason: StopReason | None
+    convergence: Metrics | None
+    feedback: FeedbackSummary | None
+    synthesis: str | None = Field(description="its first characters")
+    summary: str | None = Field(description="of the orchestration's work so far, its first characters")
+    expires_at: str | None
+
+
+class DecisionPage(Page):
+    items: tuple[WaitingItem, ...]
+
+
 class BudgetEntry(Value):
-    """The budget as it stood at one event."""
+    """The budget as it stood at one event; what the session's kind does not have is null."""
 
     version: int
     at: str
     type: str
     phase: str | None
-    iteration: int
+    iteration: int | None
     elapsed_ms: int
-    remaining_iterations: int
+    remaining_iterations: int | None
     reason: str | None
-    max_iterations: int
-    max_minutes: int
+    round: int | None
+    remaining_rounds: int | None
+    max_iterations: int | None
+    max_minutes: int | None
+    max_rounds: int | None
     tokens: int | None
     cost_micros: int | None
     unknown_turns: int

@@ -5,7 +5,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from api import problems
-from api.web.pages import language_of, render
+from api.web.rendering import language_of, render
 from api.web.words import words
 
 

@@ -23,6 +23,7 @@ from domain.delivery.events import (
     ValidationFailed,
 )
 from domain.discussion.topic import Wish
+from domain.forks import SessionForked
 from domain.session import Moment, Session, evolve_turn
 from domain.validation import Step
 
@@ -91,16 +92,19 @@ def evolve(delivery: Delivery | None, event: DomainEvent, moment: Moment) -> Del
     assert delivery is not None, "a delivery begins with session_started"  # a log that lies is corrupt
     turned = evolve_turn(delivery, event, moment.at)
     if turned is not None:
-        return turned.model_copy(update={"budget": _budget(turned, event)})
+        return turned.model_copy(update={"budget": _budget(delivery, turned, event)})
     changes = _changes(delivery, event, moment.at) if isinstance(event, DeliveryEvent) else {}
     if isinstance(event, Transition):
         changes["state"] = event.state
     return delivery.stamped(moment.at, **changes)
 
 
-def _budget(after: Delivery, event: DomainEvent) -> Budget:
-    """What turns cost counts, those of a review too; the time for which a person is waited for does not."""
+def _budget(before: Delivery, after: Delivery, event: DomainEvent) -> Budget:
+    """What turns cost counts, those of a review too; time in which nothing could go on does not: waiting for a person,
+    and what lies between a history and its fork."""
     waited = event.waited if isinstance(event, ChildClosed) else 0
+    if isinstance(event, SessionForked) and before.stopped_at is None:
+        waited = after.updated_at - before.updated_at
     return after.budget.model_copy(update={"spent": after.spent, "paused": after.budget.paused + waited})
 
 

@@ -22,6 +22,7 @@ from domain.discussion.events import (
     Transition,
 )
 from domain.discussion.topic import Link
+from domain.forks import SessionForked
 from domain.record import kind_of
 from domain.session import Moment, Session, evolve_turn
 
@@ -101,11 +102,18 @@ def evolve(session: Discussion | None, event: DomainEvent, moment: Moment) -> Di
     assert session is not None, "a discussion begins with session_started"
     turned = evolve_turn(session, event, moment.at)
     if turned is not None:
-        return turned
+        return turned.model_copy(update=_forked(session, event))
     changes = _changes(session, event, moment.at) if isinstance(event, DiscussionEvent) else {}
     if isinstance(event, Transition):
         changes["state"] = event.state
     return session.stamped(moment.at, **changes)
+
+
+def _forked(session: Discussion, event: DomainEvent) -> dict[str, object]:
+    """A fork reports to nobody, and may be judged by other thresholds from here on."""
+    if not isinstance(event, SessionForked):
+        return {}
+    return {"about": None, "profile": event.profile or session.profile}
 
 
 def _begin(event: SessionStarted, moment: Moment) -> Discussion:

@@ -21,7 +21,7 @@ from domain.base import INLINE_BYTES, Blob, Text, Unknown
 from domain.delivery.commands import CancelDelivery
 from domain.sessions import fold
 from domain.turns import TurnAnswered
-from tests.adapters.stores_under_test import CAUSE, Database, entries, moments, receipt, tell, told, write
+from tests.adapters.stores_under_test import CAUSE, Database, entries, moments, receipt, told, write
 from tests.given import START, DeliveryStory
 
 ROOT = Path(__file__).parents[2]
@@ -88,11 +88,12 @@ def test_a_history_is_read_in_parts(store: SqliteStore) -> None:
 
 @pytest.fixture
 def three(store: SqliteStore) -> SqliteStore:
-    """Events 1–3 and 7 of delivery-1 (cancelled), 4–6 of delivery-2."""
+    """Positions 1–3 and 7–8 are delivery-1, the last two of how it was cancelled; 4–6 are delivery-2."""
     story = told()
     store.append([write(story.begun)])
     store.append([write(told("delivery-2").begun, session_id="delivery-2")])
-    tell(store, story, story.when(CancelDelivery()))
+    [called_off, *_, finished] = story.when(CancelDelivery())
+    store.append([write([called_off, finished], after=3)])
     return store
 
 

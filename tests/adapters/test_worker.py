@@ -291,7 +291,7 @@ def test_a_cancelled_session_stops_its_validation_at_once(server: Server, tmp_pa
     said = tmp_path / "pid"
     script = f"import os, time; open({str(said)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
     session_id = start(server.client, delivery(validationCommands=[[sys.executable, "-c", script]], maxMinutes=180))
-    pid = int(until(lambda: said.exists() and said.read_text(), what="its pid"))
+    pid = int(until(lambda: said.read_text() if said.exists() else "", what="its pid"))
     cancel(server, session_id)
     until(lambda: not running(pid), what="the end of the validation", seconds=1.5)
 

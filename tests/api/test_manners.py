@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import socket
 import sqlite3
 import threading
 import uuid
@@ -15,7 +16,21 @@ import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
-from tests.api.server import Json, Server, delivery, ended, events, inside, only, serving, session, start, types, until
+from tests.api.server import (
+    PATIENCE,
+    Json,
+    Server,
+    delivery,
+    ended,
+    events,
+    inside,
+    only,
+    serving,
+    session,
+    start,
+    types,
+    until,
+)
 
 SILENT = {"planner": [{"text": "late", "delayMs": 86_400_000}]}
 """A team that says nothing for a day: the session stays at version 3."""
@@ -129,6 +144,17 @@ def test_a_body_that_is_too_large_is_413(client: TestClient) -> None:
     problem(_posted(client, largest + b" "), 413)
 
 
+def test_a_body_that_never_ends_is_413_as_soon_as_it_is_too_large(plain: Server) -> None:
+    """The server answers without reading on, and goes on serving."""
+    head = b"POST /api/sessions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    with socket.create_connection(("127.0.0.1", plain.port), timeout=PATIENCE) as line:
+        line.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n")
+        for _ in range(17):
+            line.sendall(b"10000\r\n" + b" " * 65_536 + b"\r\n")
+        assert line.recv(65_536).startswith(b"HTTP/1.1 413 ")
+    assert plain.client.get("/readyz").status_code == 200
+
+
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.nip.io", "", "[::2]", "10.0.0.1"]
 )
@@ -178,7 +204,7 @@ def test_without_a_known_key_every_door_is_401_where_keys_are_kept(tmp_path: Pat
             assert refused.headers["www-authenticate"] == "Bearer"
         assert client.get("/healthz").status_code == 200
         for header in ("Bearer wrong", f"Basic {SECRET}", "Bearer", "Bearer \xe9"):
-            problem(client.get("/api/sessions", headers={"Authorization": header.encode("latin-1")}), 401)
+            problem(client.get("/api/sessions", headers=[(b"Authorization", header.encode("latin-1"))]), 401)
         ours = {"Authorization": f"Bearer {SECRET}"}
         session_id = start(client, START, **ours)
         [started, *_] = client.get(f"/api/sessions/{session_id}/events", headers=ours).json()["items"]
@@ -460,7 +486,7 @@ def test_an_invalid_body_uses_no_key_up(client: TestClient) -> None:
 
 @pytest.mark.parametrize("words", ["", "x" * 256, "a b", "ключ", "a\tb"])
 def test_a_key_that_is_none_is_400(client: TestClient, words: str) -> None:
-    problem(client.post("/api/sessions", json=START, headers={"Idempotency-Key": words.encode()}), 400)
+    problem(client.post("/api/sessions", json=START, headers=[(b"Idempotency-Key", words.encode())]), 400)
 
 
 def test_a_key_of_255_characters_is_one(client: TestClient) -> None:
@@ -475,7 +501,7 @@ def test_concurrent_duplicates_are_carried_out_once(client: TestClient) -> None:
     with ThreadPoolExecutor(ways) as pool:
         for _ in range(rounds):
             ours, barrier = key(), threading.Barrier(ways)
-            answers = _together(pool, ways, lambda b=barrier, k=ours: _after(b, client, "/api/sessions", START, k))
+            answers = _together(pool, ways, partial(_after, barrier, client, "/api/sessions", START, ours))
             assert {answer.status_code for answer in answers} == {202}
             assert len({answer.content for answer in answers}) == 1
             assert sum("idempotency-replayed" not in answer.headers for answer in answers) == 1
@@ -489,7 +515,7 @@ def test_concurrent_refused_duplicates_have_one_answer(client: TestClient, waiti
     with ThreadPoolExecutor(ways) as pool:
         for _ in range(20):
             ours, barrier = key(), threading.Barrier(ways)
-            answers = _together(pool, ways, lambda b=barrier, k=ours: _after(b, client, path, {}, k))
+            answers = _together(pool, ways, partial(_after, barrier, client, path, {}, ours))
             assert {answer.status_code for answer in answers} == {409}
             assert len({answer.content for answer in answers}) == 1
             assert sum("idempotency-replayed" not in answer.headers for answer in answers) == 1
@@ -513,6 +539,51 @@ def test_a_key_is_remembered_over_a_restart(tmp_path: Path) -> None:
             other = server.client.post("/api/sessions", json=START | {"title": "x"}, headers=ours)
             assert pointers(other) == [""]
         assert len(server.client.get("/api/sessions").json()["items"]) == 1
+
+
+def test_a_key_is_its_owners_own(tmp_path: Path) -> None:
+    """Two principals may choose the same key; neither sees the other's answer (P7)."""
+    keys = tmp_path / "keys"
+    keys.write_text("".join(f"{name}:{hashlib.sha256(name.encode()).hexdigest()}\n" for name in ("ci", "ops")))
+    with inside(tmp_path, api_keys_file=keys) as client:
+        ours = key()
+        answers = [
+            client.post("/api/sessions", json=START, headers=ours | {"Authorization": f"Bearer {name}"})
+            for name in ("ci", "ops", "ci", "ops")
+        ]
+        assert [answer.status_code for answer in answers] == [202] * 4
+        assert ["idempotency-replayed" in answer.headers for answer in answers] == [False, False, True, True]
+        assert answers[0].content == answers[2].content != answers[1].content == answers[3].content
+
+
+def test_another_replica_gives_the_same_answer(plain: Server) -> None:
+    """Also when both are asked at the same moment: one effect, one answer; accepted and refused alike."""
+    with serving(plain.folder, worker_slots=64) as other, ThreadPoolExecutor(8) as pool:
+        clients = [plain.client, other.client] * 4
+        for _ in range(10):
+            ours, barrier = key(), threading.Barrier(8)
+            asked = [pool.submit(_after, barrier, client, "/api/sessions", START, ours) for client in clients]
+            answers = [future.result() for future in asked]
+            assert {(answer.status_code, answer.content) for answer in answers} == {(202, answers[0].content)}
+            assert sum("idempotency-replayed" not in answer.headers for answer in answers) == 1
+            path = f"/api/sessions/{answers[0].json()['sessionId']}/cancel"
+            assert plain.client.post(path, json={}).status_code == 200
+            theirs, barrier = key(), threading.Barrier(8)
+            asked = [pool.submit(_after, barrier, client, path, {}, theirs) for client in clients]
+            refused = [future.result() for future in asked]
+            assert {(answer.status_code, answer.content) for answer in refused} == {(409, refused[0].content)}
+            assert sum("idempotency-replayed" not in answer.headers for answer in refused) == 1
+
+
+def test_of_two_replicas_exactly_one_moves_a_version_on(plain: Server) -> None:
+    session_id = start(plain.client, START)
+    path, body = f"/api/sessions/{session_id}/budget", {"addMinutes": 1, "reason": "?"}
+    with serving(plain.folder, worker_slots=64) as other, ThreadPoolExecutor(8) as pool:
+        for version in range(3, 13):
+            barrier, bound = threading.Barrier(8), {"If-Match": f'"{version}"'}
+            clients = [plain.client, other.client] * 4
+            asked = [pool.submit(_after, barrier, client, path, body, bound) for client in clients]
+            assert sorted(future.result().status_code for future in asked) == [200] + [412] * 7
 
 
 # -- versions ------------------------------------------------------------------------------------------------------
@@ -543,7 +614,7 @@ def test_of_many_who_saw_the_same_version_exactly_one_wins(client: TestClient, w
         for version in range(3, 23):
             body, bound = {"addMinutes": 1, "reason": "?"}, {"If-Match": f'"{version}"'}
             barrier = threading.Barrier(ways)
-            answers = _together(pool, ways, lambda b=barrier, x=body, h=bound: _after(b, client, path, x, h))
+            answers = _together(pool, ways, partial(_after, barrier, client, path, body, bound))
             assert sorted(answer.status_code for answer in answers) == [200] + [412] * (ways - 1)
             assert {a.json()["currentVersion"] for a in answers if a.status_code == 412} == {version + 1}
 
@@ -773,7 +844,7 @@ def _together(pool: ThreadPoolExecutor, ways: int, ask: Callable[[], httpx.Respo
 
 
 def _after(
-    barrier: threading.Barrier, client: TestClient, path: str, body: Json, headers: dict[str, str]
+    barrier: threading.Barrier, client: httpx.Client, path: str, body: Json, headers: dict[str, str]
 ) -> httpx.Response:
     barrier.wait()
     return client.post(path, json=body, headers=headers)

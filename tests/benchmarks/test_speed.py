@@ -137,7 +137,8 @@ def test_a_fold_costs_less_than_reading_its_events(tmp_path: Path, tell: Tell) -
 
 def test_a_command_costs_the_same_however_long_its_session_is(tmp_path: Path, tell: Tell) -> None:
     """At length 10 and 5,000, in turns, so that the disk treats both alike."""
-    short, long = [], []
+    short: list[float] = []
+    long: list[float] = []
     with written(tmp_path) as (_, writer):
         begin(writer, "delivery-long")
         extend(writer, "delivery-long", 5_000)
@@ -154,7 +155,8 @@ def test_a_command_costs_the_same_however_long_its_session_is(tmp_path: Path, te
 
 def test_a_view_costs_the_same_however_long_its_session_is(tmp_path: Path, tell: Tell) -> None:
     """GET of a session that was looked at before: only what is new is folded."""
-    short, long = [], []
+    short: list[float] = []
+    long: list[float] = []
     with written(tmp_path) as (_, writer):
         for session_id, count in (("delivery-short", 7), ("delivery-long", 5_000)):
             begin(writer, session_id)

@@ -94,7 +94,7 @@ def _one_turn_at_most(delivery: Delivery) -> None:
     assert len(delivery.outstanding) == (0 if delivery.ended else 1)
     assert (delivery.stopped_at is not None) == delivery.ended
     assert delivery.state in TABLE.states
-    assert list(delivery.phases.values()).count("running") <= 1 or delivery.state == "cancelled"
+    assert list(delivery.phases.values()).count("running") == (0 if delivery.ended else 1)
 
 
 def _budget_is_hard(before: Delivery, story: DeliveryStory, recorded: list[DomainEvent]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from domain.base import Command, Refused
-from domain.delivery.chart import PHASES
+from domain.delivery.chart import PHASES, Phase
 from domain.delivery.commands import CancelDelivery, ExpireTurn, RecordPackage, RecordValidation
 from domain.delivery.decide import available
 from domain.delivery.events import SessionFinished
@@ -113,13 +113,20 @@ def test_nothing_is_done_to_a_session_that_does_not_exist(command: str) -> None:
 # -- cancelling ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("state", RUNNING)
-def test_cancelling_calls_off_the_turn_that_is_waited_for_and_ends_the_session(state: str) -> None:
-    story = story_in(state)
+@pytest.mark.parametrize("phase", PHASES)
+def test_cancelling_calls_off_the_turn_that_is_waited_for_and_skips_what_is_not_done(phase: Phase) -> None:
+    story = story_in(phase)
     turn_id = story.turn.turn_id
     recorded = story.when(CancelDelivery(reason="wrong task"))
-    assert topics(recorded) == ["turn.cancelled", "delivery.session_finished"]
-    cancelled, finished = recorded
+    left = PHASES[PHASES.index(phase) :]
+    assert topics(recorded) == [
+        "turn.cancelled",
+        *["delivery.phase_skipped"] * len(left),
+        "delivery.session_finished",
+    ]
+    done = PHASES[: PHASES.index(phase)]
+    assert story.phases() == {**dict.fromkeys(done, "completed"), **dict.fromkeys(left, "skipped")}
+    [cancelled, *_, finished] = recorded
     assert isinstance(cancelled, TurnCancelled)
     assert (cancelled.turn_id, cancelled.reason, cancelled.attempt) == (turn_id, "cancelled", 0)
     assert isinstance(finished, SessionFinished)

@@ -194,6 +194,25 @@ def test_removing_leaves_the_source(workspaces: Workspaces, source: Path, of_git
     assert contents(source) == SOURCE
 
 
+def test_a_repository_that_is_tidied_up_meanwhile_is_copied_all_the_same(
+    workspaces: Workspaces, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git copies a repository of the same machine file by file, and fails when one is packed away under its hands."""
+    plant(source, tmp_path / "marker")
+    found = shutil.which("git")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").write_text(
+        f"#!/bin/sh\ncase \"$*\" in *--no-local*) ;; *' clone '*) echo 'failed to copy file' >&2; exit 128;; esac\n"
+        f'exec {found} "$@"\n'
+    )
+    (tmp_path / "bin" / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    opened = workspaces.open("s1", source)
+    assert contents(opened.checkout(tree=None, slot=0)) == SOURCE
+    assert opened.base() == git(source, "rev-parse", "HEAD").strip()
+    assert not (tmp_path / "marker").exists()
+
+
 def test_git_that_is_missing_is_said(workspaces: Workspaces, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(WorkspaceError, match="git init was not started: No such file or directory"):

@@ -1,0 +1,90 @@
+"""Templates into pages: the environment they are read with, and the languages they can be had in."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from api.intake import answer_headers
+from api.problems import Problem
+from api.web import model
+from api.web.shown import shown
+from api.web.words import LANGUAGES, Language, Words, preferred, words
+from domain.sessions import KINDS
+
+Link = Callable[..., str]
+
+
+def _printed(value: Any) -> Any:
+    """Whatever a template prints, but the HTML that was made safe already."""
+    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+_TEMPLATES = Environment(
+    loader=PackageLoader("api.web"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    finalize=_printed,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def language_of(request: Request) -> Words:
+    """`?lang=` beats what the browser prefers. Raises Problem for a language that the catalogue lacks."""
+    asked = request.query_params.get("lang")
+    if not asked:
+        return words(preferred(request.headers.get("accept-language", "")))
+    for language in LANGUAGES:
+        if asked == language:
+            return words(language)
+    raise invalid("lang", f"should be one of {', '.join(LANGUAGES)}")
+
+
+def explicit(request: Request) -> Language | None:
+    """The language that the address itself names; links keep it."""
+    asked = request.query_params.get("lang")
+    return next((language for language in LANGUAGES if asked == language), None)
+
+
+def render(request: Request, say: Words, template: str, **more: Any) -> str:
+    """A page; links keep a language that was asked for."""
+    named = explicit(request)
+    switched = [(key, value) for key, value in request.query_params.multi_items() if key != "lang"]
+    return fragment(
+        say,
+        named,
+        template,
+        explicit=named,
+        switch=f"{quote(request.url.path)}?{urlencode([*switched, ('lang', say.other)])}",
+        **more,
+    )
+
+
+def fragment(say: Words, named: Language | None, template: str, **more: Any) -> str:
+    """A part of a page: a pure function of what it is given."""
+    found = _TEMPLATES.get_template(template)
+    return found.render(say=say, link=linker(named), kinds=tuple(KINDS), icons=model.ICONS, **more)
+
+
+def linker(language: Language | None) -> Link:
+    def link(*path: str, **query: object) -> str:
+        found = {name: value for name, value in query.items() if value not in (None, "", ())}
+        if language:
+            found["lang"] = language
+        address = "/" + "/".join(quote(part, safe="") for part in path)
+        return f"{address}?{urlencode(found, doseq=True)}" if found else address
+
+    return link
+
+
+def page(html: str) -> Response:
+    return HTMLResponse(html, headers=answer_headers(Vary="Accept-Language, Accept"))
+
+
+def invalid(name: str, detail: str) -> Problem:
+    return Problem(422, f"{name}: {detail}", errors=[{"pointer": f"/{name}", "detail": detail}])

@@ -1,0 +1,288 @@
+"""What a session's history says beyond its state: which event said what, folded once and read as of any version.
+
+Every list only grows, so that the trail at version N is what of it stands up to N.
+"""
+
+import threading
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
+
+from domain.base import DomainEvent
+from domain.children import ChildClosed, ChildRequested
+from domain.delivery import events as delivery
+from domain.discussion import events as discussion
+from domain.orchestration import events as orchestration
+from domain.record import Recorded
+from projections.ports import Histories
+from projections.timeline import matters
+
+KEPT: Final = 32
+"""Sessions whose trails are kept."""
+
+TONES: Final = {
+    "review_blocking_detected": "bad",
+    "phase_failed": "bad",
+    "budget_exhausted": "bad",
+    "partial_reached": "bad",
+    "agent_failed": "bad",
+    "verdict_overturned": "bad",
+    "review_approved": "good",
+    "completed": "good",
+    "decided": "ask",
+    "decision_requested": "ask",
+    "checkpoint_reached": "ask",
+    "expired": "ask",
+    "continued": "ask",
+    "plan_returned": "ask",
+    "fix_requested": "ask",
+}
+"""The colour of an event that matters: bad or good news, or something that a person is asked or has said."""
+
+
+class Numbered(Protocol):
+    @property
+    def version(self) -> int: ...
+
+
+class Step(NamedTuple):
+    """A state was entered, or entered again."""
+
+    version: int
+    state: str
+
+
+class Light(NamedTuple):
+    """An event that a reader should not miss."""
+
+    version: int
+    tone: str
+
+
+class Mark(NamedTuple):
+    """Something that is counted: the n-th round, assessment, plan."""
+
+    version: int
+    number: int
+
+
+class Verdict(NamedTuple):
+    """What was said of an agent: by the judge about `phases`; by a person who overturned it; by nobody (K-15)."""
+
+    version: int
+    index: int
+    round: int
+    phases: tuple[int, ...]
+    passed: bool
+    feedback: str
+    by: str
+
+
+class Claim(NamedTuple):
+    """Phases that an agent says it has done; a claim is no verdict (K-12)."""
+
+    version: int
+    index: int
+    round: int
+    phases: tuple[int, ...]
+    result: str
+
+
+class Outcome(NamedTuple):
+    """What the delivery's own reviewer found (S4 §9.3)."""
+
+    version: int
+    iteration: int
+    artifact: str
+    approved: bool
+    score: int | None
+    remarks: int | None
+    issues: tuple[tuple[str, str], ...]
+    fixes: tuple[str, ...]
+
+
+class Opened(NamedTuple):
+    """A discussion about this session began."""
+
+    version: int
+    child: str
+    kind: str
+    about: str
+    strategy: str
+
+
+class Closed(NamedTuple):
+    """A discussion about this session ended."""
+
+    version: int
+    child: str
+    choice: str
+    by: str
+    rounds: int
+
+
+class Left(NamedTuple):
+    """What was left of the budget: iterations or rounds, and of what usage was reported so far."""
+
+    version: int
+    ms: int
+    left: int
+    total: int
+    tokens: int | None
+    cost: int | None
+
+
+N = TypeVar("N", bound=Numbered)
+
+
+def upto(marks: Sequence[N], version: int) -> Sequence[N]:
+    """What of it stood after that event."""
+    return marks[: bisect_right(marks, version, key=lambda mark: mark.version)]
+
+
+@dataclass(slots=True)
+class Trail:
+    """A history, event by event in the order of versions."""
+
+    version: int = 0
+    at: list[int] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    lights: list[Light] = field(default_factory=list)
+    rounds: list[Mark] = field(default_factory=list)
+    plans: list[Mark] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+    opened: list[Opened] = field(default_factory=list)
+    closed: list[Closed] = field(default_factory=list)
+    left: list[Left] = field(default_factory=list)
+    syntheses: list[Mark] = field(default_factory=list)
+    asked: list[Mark] = field(default_factory=list)
+    answered: list[Mark] = field(default_factory=list)
+    _budget: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, recorded: Recorded) -> None:
+        """One more event. `version` comes last: readers never see half of it."""
+        event, version = recorded.event, recorded.version
+        self.at.append(recorded.at)
+        name = event.TOPIC.rpartition(".")[2]
+        if matters(event):
+            self.lights.append(Light(version, TONES.get(name, "note")))
+        state = getattr(event, "state", None)
+        if isinstance(state, str):
+            self.steps.append(Step(version, state))
+        self._tell(event, version)
+        self._count(event, version)
+        self.version = version
+
+    def clock(self, version: int) -> int:
+        """Milliseconds from the session's beginning to that event."""
+        return self.at[version - 1] - self.at[0]
+
+    def gap(self, version: int) -> int:
+        """Milliseconds from the event before to that one."""
+        return self.at[version - 1] - self.at[max(0, version - 2)]
+
+    def _tell(self, event: DomainEvent, version: int) -> None:
+        match event:
+            case discussion.RoundAdded():
+                self.rounds.append(Mark(version, event.round))
+            case discussion.Synthesized():
+                self.syntheses.append(Mark(version, event.round))
+            case discussion.DecisionRequested():
+                self.asked.append(Mark(version, event.round))
+            case discussion.Ending():
+                self.answered.append(Mark(version, event.round))
+            case orchestration.PlanMade():
+                self.plans.append(Mark(version, event.plan_version))
+            case orchestration.WorkReported() if event.claimed or event.result == "error":
+                self.claims.append(Claim(version, event.index, event.round, event.claimed, event.result))
+            case orchestration.VerdictGiven():
+                by = "judge" if event.judged else "nobody"
+                phases = event.judged or (event.phase,)
+                said = (event.index, event.round, phases, event.passed, event.feedback, by)
+                self.verdicts.append(Verdict(version, *said))
+            case orchestration.VerdictOverturned():
+                said = (event.index, event.round, (event.phase,), False, event.issues or event.feedback, "person")
+                self.verdicts.append(Verdict(version, *said))
+            case delivery.ReviewBlockingDetected():
+                issues = tuple((issue.title, issue.detail) for issue in event.blocking_issues)
+                found = (event.iteration, event.artifact_id, False, event.score, None, issues, event.fix_plan)
+                self.outcomes.append(Outcome(version, *found))
+            case delivery.ReviewApproved():
+                found = (event.iteration, event.artifact_id, True, event.score, event.non_blocking, (), ())
+                self.outcomes.append(Outcome(version, *found))
+            case ChildRequested():
+                self.opened.append(Opened(version, event.child_id, event.child_kind, event.about, event.topic.strategy))
+            case ChildClosed():
+                self.closed.append(Closed(version, event.child_id, event.choice, event.by, event.rounds))
+
+    def _count(self, event: DomainEvent, version: int) -> None:
+        """A point of the burn-down wherever what is left has changed."""
+        known = self._budget
+        usage = getattr(event, "usage", None)
+        if usage is not None:
+            known["tokens"] = _sum(known.get("tokens"), usage.tokens)
+            known["cost"] = _sum(known.get("cost"), usage.cost_micros)
+        match event:
+            case delivery.SessionStarted() | delivery.BudgetExtended():
+                known["total"] = event.limits.max_iterations
+                self._point(version, event.remaining_iterations, event.elapsed_ms)
+            case delivery.DeliveryEvent():
+                self._point(version, event.remaining_iterations, event.elapsed_ms)
+            case orchestration.SessionStarted():
+                known["total"] = event.opening.max_rounds
+                self._point(version, known["total"])
+            case orchestration.RoundsAdded() | orchestration.Continued():
+                known["total"] = event.last_round
+                self._point(version, known["total"] - event.round)
+            case orchestration.RoundStart():
+                self._point(version, known["total"] - event.round + 1)
+            case orchestration.RoundDone():
+                self._point(version, known["total"] - event.round)
+
+    def _point(self, version: int, left: int, ms: int | None = None) -> None:
+        known = self._budget
+        spent = self.clock(version) if ms is None else ms
+        point = Left(version, spent, max(0, left), known["total"], known.get("tokens"), known.get("cost"))
+        if not self.left or self.left[-1][2:] != point[2:]:
+            self.left.append(point)
+
+
+def _sum(known: int | None, more: int | None) -> int | None:
+    return known if more is None else (known or 0) + more
+
+
+@dataclass(slots=True)
+class _Kept:
+    trail: Trail = field(default_factory=Trail)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class Trails:
+    """Trails by session; each history is read once and then only what is new. Safe for many threads."""
+
+    def __init__(self, log: Histories, *, kept: int = KEPT) -> None:
+        self._log, self._size = log, kept
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+
+    def of(self, session_id: str, version: int) -> Trail:
+        """The trail, at least up to that event; what stands behind it is left out by `upto`."""
+        kept = self._of(session_id)
+        if kept.trail.version < version:
+            with kept.lock:
+                if kept.trail.version < version:
+                    for recorded in self._log.history(session_id, after=kept.trail.version, upto=version):
+                        kept.trail.add(recorded)
+        return kept.trail
+
+    def _of(self, session_id: str) -> _Kept:
+        with self._lock:
+            kept = self._kept.setdefault(session_id, _Kept())
+            self._kept.move_to_end(session_id)
+            while len(self._kept) > self._size:
+                self._kept.popitem(last=False)
+            return kept

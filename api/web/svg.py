@@ -1,0 +1,127 @@
+"""Our own SVG: presentation attributes and classes only, so that the policy of the page holds; colours are the sheet's.
+
+Every drawing has a title and stands beside the same facts as text or table.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from markupsafe import Markup, escape
+
+from api.web.shown import shown
+
+WIDTH, HEIGHT = 340, 150
+LEFT, RIGHT, TOP, BOTTOM = 34, 12, 14, 22
+MOST_POINTS: Final = 400
+
+
+def element(name: str, *inside: str | Markup, **attributes: object) -> Markup:
+    """`class_` and `marker_end` are written `class` and `marker-end`; None leaves an attribute out."""
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_number(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    body = Markup("").join(part if isinstance(part, Markup) else Markup(escape(shown(part))) for part in inside)
+    return Markup(f"<{name}{written}>{body}</{name}>")  # noqa: S704 - names are ours, values and words are escaped
+
+
+def _number(value: object) -> object:
+    return f"{value:.1f}".rstrip("0").rstrip(".") if isinstance(value, float) else value
+
+
+def svg(title: str, *inside: Markup, width: int, height: int, class_: str) -> Markup:
+    return element(
+        "svg",
+        element("title", title),
+        *inside,
+        class_=class_,
+        viewBox=f"0 0 {width} {height}",
+        role="img",
+        aria_label=title,
+    )
+
+
+def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
+    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
+
+
+def text(words: str, x: float, y: float, class_: str, anchor: str = "start") -> Markup:
+    return element("text", words, x=x, y=y, class_=class_, text_anchor=anchor)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a chart; `kind` is its class, which has a colour and a dash of its own. Points are shares from 0 to 1."""
+
+    label: str
+    kind: str
+    points: Sequence[tuple[float, float]]
+
+
+def thinned(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
+    """At most `MOST_POINTS`, the last one always."""
+    if len(points) <= MOST_POINTS:
+        return points
+    stride = -(-len(points) // MOST_POINTS)
+    return [*points[::stride], points[-1]]
+
+
+def _x(share: float) -> float:
+    return LEFT + share * (WIDTH - LEFT - RIGHT)
+
+
+def _y(share: float) -> float:
+    return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
+
+
+def _path(points: Iterable[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{_x(x):.1f} {_y(min(1.0, max(0.0, y))):.1f}" for x, y in points)
+
+
+def _frame(levels: Sequence[tuple[float, str]]) -> Markup:
+    lines = [line(_x(0), _y(level), _x(1), _y(level), "rule") for level, _ in levels]
+    words = [text(word, LEFT - 5, _y(level) + 3, "tick", "end") for level, word in levels]
+    return Markup("").join((*lines, *words))
+
+
+def scores(title: str, lines: Sequence[Line], thresholds: Sequence[tuple[str, float]], ticks: Sequence[str]) -> Markup:
+    """Scores from 0 to 1, round by round; the first line is the one that counts and has its values written."""
+    frame = _frame([(0, "0"), (0.25, ""), (0.5, "0.5"), (0.75, ""), (1, "1")])
+    drawn = [element("path", d=_path(found.points), class_=f"line is-{found.kind}") for found in lines if found.points]
+    marks = [line(_x(0), _y(value), _x(1), _y(value), "threshold") for _, value in thresholds]
+    words = [text(f"{name} {value:g}", _x(1), _y(value) - 3, "tick", "end") for name, value in thresholds]
+    dots: list[Markup] = []
+    if lines and lines[0].points:
+        every = max(1, len(ticks) // 10)
+        for at, (x, y) in enumerate(lines[0].points):
+            dots.append(element("circle", cx=_x(x), cy=_y(y), r=3, class_=f"dot is-{lines[0].kind}"))
+            if at % every == 0 or at == len(ticks) - 1:
+                anchor = "end" if x > 0.95 else "start" if x < 0.05 else "middle"
+                dots.append(text(f"{y:.2f}", _x(x), max(9, _y(y) - 6), "value", anchor))
+                dots.append(text(ticks[at], _x(x), HEIGHT - 7, "tick", anchor))
+    return svg(title, frame, *marks, *words, *drawn, *dots, width=WIDTH, height=HEIGHT, class_="chart")
+
+
+def burndown(title: str, lines: Sequence[Line], *, end: str) -> Markup:
+    """Shares of a budget that are left over time, each line stepping down from all to nothing."""
+    frame = _frame([(0, "0 %"), (0.5, "50 %"), (1, "100 %")])
+    drawn = []
+    for found in lines:
+        points = thinned(found.points)
+        drawn.append(element("path", d=_path(points), class_=f"line is-{found.kind}"))
+        x, y = points[-1]
+        drawn.append(element("circle", cx=_x(x), cy=_y(min(1.0, max(0.0, y))), r=3, class_=f"dot is-{found.kind}"))
+    feet = (text("0", _x(0), HEIGHT - 7, "tick"), text(end, _x(1), HEIGHT - 7, "tick", "end"))
+    return svg(title, frame, *drawn, *feet, width=WIDTH, height=HEIGHT, class_="chart")
+
+
+def stepped(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """What is left stays as it is until it changes."""
+    found: list[tuple[float, float]] = []
+    for x, y in points:
+        if found:
+            found.append((x, found[-1][1]))
+        found.append((x, y))
+    return found

@@ -1,0 +1,266 @@
+"""The decision: once, by a person, on what they had seen; or expired, or called off (S2; K-32, K-33)."""
+
+import pytest
+
+from domain.base import Text, Usage
+from domain.budget import Spent
+from domain.delivery.commands import ExpireTurn
+from domain.discussion.commands import CancelDiscussion, Decide, StartDiscussion
+from domain.discussion.events import Cancelled, Decided, Expired
+from domain.discussion.strategies import Choice
+from domain.discussion.topic import Link
+from domain.instant import iso
+from domain.orchestration.commands import ContinueOrchestration
+from domain.sessions import available
+from domain.turns import TurnCancelled, TurnRequested
+from tests.discussing import DiscussionStory, critique, topic, waiting
+from tests.given import START, topics
+
+MINUTE = 60_000
+PARENT = Link(session_id="orchestration-1", about="plan")
+
+
+# ------------------------------------------------------------------------------------------------------- by a person
+
+
+@pytest.mark.parametrize(
+    ("strategy", "choice"),
+    [("review", "apply_fix"), ("red-team", "skip"), ("debate", "revise"), ("perspectives", "accept")],
+)
+def test_a_person_decides_with_name_reason_and_time(strategy: str, choice: Choice) -> None:
+    story = waiting(strategy)
+    found = story.decides(choice, actor="ada", rationale="It is worth it.", after=5_000)
+    assert topics(found) == [f"{story.kind}.decided", "session.agent_sessions_cleared"]
+    [decided] = [event for event in found if isinstance(event, Decided)]
+    assert (decided.choice, decided.actor, decided.rationale) == (choice, "ada", "It is worth it.")
+    assert decided.waited == 5_000
+    assert story.talk.status == "decided"
+    assert story.talk.decision is not None
+    assert (story.talk.decision.choice, story.talk.decision.actor) == (choice, "ada")
+    assert (story.talk.decision.at, story.talk.decision.expired) == (START + 5_000, False)
+    assert story.talk.choices == ()
+
+
+def test_it_is_decided_once() -> None:
+    story = waiting()
+    story.decides("skip")
+    for choice in ("skip", "apply_fix"):
+        refusal = story.refused(_decide(choice))
+        assert str(refusal) == "It has been decided: skip."
+        assert refusal.allowed == ()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "wrong", "right"), [("review", "revise", "apply_fix, skip"), ("debate", "skip", "revise, accept")]
+)
+def test_only_the_choices_that_are_open_count(strategy: str, wrong: str, right: str) -> None:
+    refusal = waiting(strategy).refused(_decide(wrong))
+    assert str(refusal).endswith(f"is decided by one of {right}.")
+    assert refusal.allowed == tuple(right.split(", "))
+
+
+def test_a_decision_on_an_older_version_is_refused() -> None:
+    story = waiting()
+    version = story.talk.version
+    for stale in (1, version - 1, version + 1):
+        refusal = story.refused(_decide("apply_fix", version=stale))
+        assert str(refusal) == f"The decision answers version {stale}, but the review is at {version}."
+        assert refusal.allowed == ("apply_fix", "skip")
+    story.decides("apply_fix", version=version)
+    assert story.talk.status == "decided"
+
+
+def test_only_what_waits_can_be_decided() -> None:
+    story = DiscussionStory(rounds=1)
+    said = []
+    for words in ("It is broken.", "All in all."):
+        refusal = story.refused(_decide("skip"))
+        said.append((str(refusal), refusal.allowed, available(story.talk)))
+        story.says(words)
+    assert said == [
+        ("A review that is reviewing does not allow this.", ("cancel",), ("cancel",)),
+        ("A review that is synthesizing does not allow this.", ("cancel",), ("cancel",)),
+    ]
+    assert available(story.talk) == ("decision", "cancel")
+    story.decides("skip")
+    assert available(story.talk) == ()
+
+
+def test_after_an_error_a_person_decides_like_after_any_other_end() -> None:
+    """K-32."""
+    story = DiscussionStory("debate", rounds=2)
+    story.breaks(detail="gone")
+    found = story.decides("revise", actor="ada")
+    [decided] = [event for event in found if isinstance(event, Decided)]
+    assert decided.synthesis.head == "The debate broke off: critic: crash: gone"
+    assert decided.feedback["error"] == "critic: crash: gone"
+
+
+def test_an_end_tells_the_parent_all_it_needs() -> None:
+    story = waiting(parent=PARENT, rounds=1)
+    [decided] = [event for event in story.decides("skip") if isinstance(event, Decided)]
+    assert decided.parent == PARENT
+    assert decided.synthesis.head == "All in all, it will not do."
+    assert decided.feedback["verdict"] == "NEEDS_FIX"
+    assert decided.round == 1
+
+
+def test_an_end_tells_what_the_turns_have_cost() -> None:
+    story = DiscussionStory(rounds=1)
+    story.answer("It is broken.", usage=Usage(input_tokens=70, output_tokens=5, cost_micros=12))
+    story.answer("All in all.", usage=Usage(input_tokens=25))
+    [decided] = [event for event in story.decides("skip") if isinstance(event, Decided)]
+    assert decided.spent == Spent(tokens=100, cost_micros=12, unknown=0)
+
+
+def test_a_long_talk_that_broke_off_is_kept_whole_in_place_of_a_synthesis() -> None:
+    story = DiscussionStory(parent=PARENT)
+    story.says("가" * 5_000, "나" * 5_000)
+    story.breaks()
+    [decided] = [event for event in story.decides("apply_fix") if isinstance(event, Decided)]
+    assert decided.synthesis.digest is not None
+    assert story.whole(decided.synthesis) == "[critique]: " + "가" * 5_000 + "\n\n[rebuttal]: " + "나" * 5_000
+
+
+# ------------------------------------------------------------------------------------------------------------ by none
+
+
+def test_without_an_expiry_nothing_is_waited_for_but_a_person() -> None:
+    story = waiting()
+    assert story.talk.expires_at is None
+    assert story.talk.outstanding == {}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "given", "stands_for"),
+    [
+        ("review", None, "skip"),
+        ("debate", None, "accept"),
+        ("review", "apply_fix", "apply_fix"),
+        ("debate", "revise", "revise"),
+    ],
+)
+def test_a_decision_that_nobody_makes_expires_and_is_nobodys_choice(
+    strategy: str, given: str | None, stands_for: str
+) -> None:
+    story = waiting(strategy, expires_ms=MINUTE, expires_as=given)
+    assert story.talk.expires_at == iso(START + MINUTE)
+    assert (story.turn.work, story.turn.role) == ("wait", "person")
+    found = story.when(ExpireTurn(turn_id=story.turn.turn_id), after=MINUTE + 1)
+    assert topics(found) == ["turn.cancelled", f"{story.kind}.expired", "session.agent_sessions_cleared"]
+    [expired] = [event for event in found if isinstance(event, Expired)]
+    assert (expired.choice, expired.role, expired.waited) == (stands_for, "supervisor", MINUTE + 1)
+    assert story.talk.status == "decided"
+    assert story.talk.decision is not None
+    assert (story.talk.decision.expired, story.talk.decision.actor) == (True, "policy")
+    assert str(story.refused(_decide("skip"))) == f"It has expired: {stands_for}."
+
+
+def test_a_decision_does_not_expire_before_its_time() -> None:
+    """At the instant itself a person may still decide."""
+    story = waiting(expires_ms=MINUTE)
+    refusal = story.refused(ExpireTurn(turn_id=story.turn.turn_id), after=MINUTE)
+    assert str(refusal) == "The decision may still be made."
+    story.decides("skip")
+    assert story.talk.decision is not None and not story.talk.decision.expired
+
+
+def test_the_time_for_a_decision_begins_with_the_question() -> None:
+    story = DiscussionStory(rounds=1, expires_ms=MINUTE)
+    story.answer("It is broken.", after=7 * MINUTE)
+    story.answer("All in all.", after=7 * MINUTE)
+    assert story.asked_for().expires_at == iso(START + 15 * MINUTE)
+    assert story.request.deadline == iso(START + 15 * MINUTE)
+
+
+def test_a_decision_ends_the_waiting() -> None:
+    story = waiting(expires_ms=MINUTE)
+    turn_id = story.turn.turn_id
+    found = story.decides("apply_fix")
+    assert [event.turn_id for event in found if isinstance(event, TurnCancelled)] == [turn_id]
+    assert "is settled" in str(story.refused(ExpireTurn(turn_id=turn_id), after=2 * MINUTE))
+
+
+def test_only_the_waiting_for_a_person_expires() -> None:
+    story = DiscussionStory(expires_ms=MINUTE)
+    refusal = story.refused(ExpireTurn(turn_id=story.turn.turn_id), after=9 * MINUTE)
+    assert str(refusal) == "The decision may still be made."
+
+
+# --------------------------------------------------------------------------------------------------------- called off
+
+
+@pytest.mark.parametrize("after", ["start", "a round", "the rounds", "the question"])
+@pytest.mark.parametrize(("strategy", "choice"), [("red-team", "skip"), ("debate", "accept")])
+def test_whatever_has_not_ended_can_be_called_off(strategy: str, choice: str, after: str) -> None:
+    """K-33: a reset stands for skip or accept, and is no person's choice."""
+    story = waiting(strategy, rounds=2) if after == "the question" else DiscussionStory(strategy, rounds=2)
+    story.says(*{"a round": ["One."], "the rounds": ["One.", "Two."]}.get(after, []))
+    found = story.cancels("no longer wanted")
+    [cancelled] = [event for event in found if isinstance(event, Cancelled)]
+    assert (cancelled.choice, cancelled.reason) == (choice, "no longer wanted")
+    assert story.talk.status == "cancelled"
+    assert story.talk.outstanding == {}
+    expected = "limit" if after in ("the rounds", "the question") else "cancelled"
+    assert story.talk.stop_reason == expected
+    assert story.talk.decision is not None
+    assert (story.talk.decision.choice, story.talk.decision.actor) == (choice, "policy")
+    assert available(story.talk) == ()
+
+
+def test_what_was_called_off_accepts_nothing_more() -> None:
+    """K-33: late replies, decisions and a second cancel change nothing."""
+    story = DiscussionStory()
+    turn_id = story.turn.turn_id
+    story.cancels()
+    assert "is settled" in str(story.refused(story.reply("too late", turn_id=turn_id)))
+    assert str(story.refused(_decide("skip"))) == "A review that is cancelled does not allow this."
+    assert str(story.refused(_cancel())) == "A review that is cancelled does not allow this."
+
+
+def test_what_is_decided_cannot_be_called_off() -> None:
+    story = waiting()
+    story.decides("apply_fix")
+    assert str(story.refused(_cancel())) == "It has been decided: apply_fix."
+
+
+def test_calling_off_before_a_word_was_said_leaves_a_verdict_that_waves_nothing_on() -> None:
+    story = DiscussionStory()
+    [cancelled] = [event for event in story.cancels() if isinstance(event, Cancelled)]
+    assert cancelled.feedback == {"verdict": "NEEDS_FIX", "summary": "The review was called off.", "issues": []}
+    assert cancelled.synthesis == Text.of("The review was called off.")[0]
+
+
+def test_conversations_end_with_the_discussion() -> None:
+    for end in ("decides", "cancels"):
+        story = DiscussionStory(rounds=1)
+        story.answer("One.", agent_session="talk 1")
+        story.answer("All in all.")
+        found = story.decides("skip") if end == "decides" else story.cancels()
+        assert found[-1].model_dump()["agent_sessions"] == {"reviewer": "talk 1"}
+        assert story.talk.agent_sessions == {}
+
+
+# ------------------------------------------------------------------------------------------------------------ refused
+
+
+def test_a_discussion_starts_once_and_knows_its_own_commands_only() -> None:
+    story = DiscussionStory()
+    assert str(story.refused(StartDiscussion(topic=topic()))) == "This session has already started."
+    assert "does not know the command ContinueOrchestration" in str(story.refused(ContinueOrchestration()))
+
+
+def test_a_round_is_answered_once() -> None:
+    story = DiscussionStory()
+    first = story.reply(critique())
+    story.when(first)
+    assert "is settled" in str(story.refused(first))
+    assert len([event for event in story.events if isinstance(event, TurnRequested)]) == 2
+
+
+def _decide(choice: str, **fields: object) -> Decide:
+    return Decide.model_validate({"choice": choice, **fields})
+
+
+def _cancel() -> CancelDiscussion:
+    return CancelDiscussion()

@@ -1,0 +1,186 @@
+"""Sessions of every kind side by side: each view says at every version what the session itself says."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.store.views import SqliteViews
+from domain.orchestration.state import Orchestration
+from domain.record import Recorded
+from domain.session import Session
+from domain.sessions import KINDS, TOPICS, fold
+from projections import budget, inbox, overview, worklog
+from projections.dump import dump
+from projections.follow import Follower
+from projections.session import view
+from tests.projections.given import Twin
+from tests.projections.stage import wander
+
+SEEDS = range(12)
+SECTIONS = {
+    "delivery": ["Plan", "Verification Criteria", "Phase Status Matrix", "Execution Log", "Final Summary"],
+    "orchestration": ["Plan", "Verification Criteria", "Agent Status Matrix", "Execution Log", "Final Summary"],
+    "review": ["Subject", "Execution Log", "Synthesis", "Decision"],
+    "debate": ["Plan", "Execution Log", "Synthesis", "Decision"],
+}
+
+
+@dataclass
+class Step:
+    """One event, the session after it, and what the views said then."""
+
+    recorded: Recorded
+    session: Session
+    row: dict[str, Any]
+    worklog: str
+    snapshots: list[dict[str, Any]]
+    waiting: dict[str, int]
+
+
+@dataclass
+class Walk:
+    views: SqliteViews
+    live: bytes
+    rebuilt: bytes
+    steps: list[Step] = field(default_factory=list)
+    sessions: dict[str, Session] = field(default_factory=dict)
+
+
+@pytest.fixture(scope="module", params=SEEDS)
+def walk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walk]:
+    """A history of some hundred events, folded one by one."""
+    folder: Path = tmp_path_factory.mktemp("walk")
+    stage = wander(folder, request.param)
+    log, views = Twin(), SqliteViews(folder / "views.db")
+    follower = Follower(log, views)
+    found = Walk(views, b"", b"")
+    for recorded in stage.events():
+        log.add([recorded])
+        follower.catch_up()
+        if recorded.kind in KINDS:
+            found.steps.append(_step(views, found.sessions, recorded))
+    assert follower.problems() == []
+    found.live = dump(views)
+    follower.rebuild()
+    found.rebuilt = dump(views)
+    yield found
+    views.close()
+    stage.store.close()
+
+
+def _step(views: SqliteViews, sessions: dict[str, Session], recorded: Recorded) -> Step:
+    session_id = recorded.session_id
+    session = fold(recorded.kind, [(recorded.event, recorded.moment)], sessions.get(session_id))
+    assert session is not None
+    sessions[session_id] = session
+    with views.reading() as db:
+        row, text = overview.item(db, session_id), worklog.render(db, session_id)
+        items = inbox.page(db)["items"]
+        snapshots = budget.snapshots(db, session_id)
+    assert row is not None
+    assert text is not None
+    return Step(recorded, session, row, text, snapshots, {item["sessionId"]: item["version"] for item in items})
+
+
+def test_live_views_are_rebuilt_byte_for_byte(walk: Walk) -> None:
+    assert walk.live == walk.rebuilt
+
+
+def test_a_row_says_the_same_as_its_session(walk: Walk) -> None:
+    for step in walk.steps:
+        whole = view(step.session) | {"children": step.row["children"]}
+        same = (step.row.keys() & whole.keys()) - {"round", "maxIterations"}
+        assert {key: step.row[key] for key in same} == {key: whole[key] for key in same}
+        if isinstance(step.session, Orchestration):
+            assert (step.row["round"], step.row["lastRound"]) == (step.session.round, step.session.last_round)
+        elif "rounds" in whole:
+            score = whole["convergence"]["overallScore"] if whole["convergence"] else None
+            assert (step.row["round"], step.row["convergenceScore"]) == (len(whole["rounds"]), score)
+
+
+def test_parents_and_children_know_each_other(walk: Walk) -> None:
+    for session in walk.sessions.values():
+        with walk.views.reading() as db:
+            row = overview.item(db, session.id)
+        assert row is not None
+        assert sorted(row["children"]) == sorted(session.children)
+        assert all(walk.sessions[child].parent == session.id for child in row["children"])
+
+
+def test_the_worklog_of_a_version_is_never_changed_by_what_comes_later(walk: Walk) -> None:
+    with walk.views.reading() as db:
+        for step in walk.steps:
+            assert worklog.render(db, step.session.id, step.recorded.version) == step.worklog
+
+
+def test_nobody_elses_words_make_sections_or_rows_in_a_worklog(walk: Walk) -> None:
+    for step in walk.steps:
+        lines = step.worklog.splitlines()
+        assert [line[3:] for line in lines if line.startswith("## ")] == SECTIONS[step.recorded.kind]
+        assert len([line for line in lines if line.startswith("# ")]) == 1
+        rows = {"delivery": 9}.get(step.recorded.kind, 0)
+        if isinstance(step.session, Orchestration):
+            rows = 2 + len(step.session.agents)
+        assert len([line for line in lines if line.startswith("|")]) == rows
+        assert not re.search(r"^[\s>*+-]*(```|~~~|<)", step.worklog, re.MULTILINE)
+        assert not re.search(r"[\x00-\x08\x0e-\x1f\u202e]", step.worklog)
+
+
+def test_the_matrix_shows_every_agent_with_the_gate_that_the_session_shows(walk: Walk) -> None:
+    for step in walk.steps:
+        if isinstance(step.session, Orchestration):
+            shown = re.findall(r"^\| .* \| Phase (\d): .* \| (✅ 완료|⏸ checkpoint|⏳ 진행 중) \|$", step.worklog, re.M)
+            agents = view(step.session)["agents"]
+            assert shown == [(str(agent["currentPhase"]), agent["gate"]) for agent in agents]
+
+
+def test_the_head_of_an_orchestrations_worklog_says_where_it_is(walk: Walk) -> None:
+    for step in walk.steps:
+        if isinstance(step.session, Orchestration):
+            session = step.session
+            at_work = session.round > 0 and session.state in ("working", "judging", "reviewing")
+            active = f"round_{session.round}" if at_work else "planning"
+            status = active if session.status == "active" else session.status
+            assert f"\n- Status: {status}\n" in step.worklog
+            assert f"\n- Rounds: {session.round}/{session.last_round}\n" in step.worklog
+
+
+def test_the_inbox_holds_just_what_waits(walk: Walk) -> None:
+    sessions: dict[str, Session] = {}
+    for step in walk.steps:
+        sessions[step.session.id] = step.session
+        assert step.waiting == {
+            session.id: session.version
+            for session in sessions.values()
+            if session.state in ("waiting_for_decision", "checkpoint") and not _asked_next(step, session)
+        }
+
+
+def _asked_next(step: Step, session: Session) -> bool:
+    """Between the event that leads there and the one that asks, of the same command."""
+    return step.session is session and not getattr(session, "choices", True)
+
+
+def test_tokens_and_money_are_summed_as_the_session_does(walk: Walk) -> None:
+    for step in walk.steps:
+        newest = step.snapshots[-1]
+        if newest["version"] == step.recorded.version:
+            spent = step.session.spent
+            assert (newest["tokens"], newest["costMicros"]) == (spent.tokens, spent.cost_micros)
+            assert newest["unknownTurns"] == spent.unknown
+
+
+def test_the_walks_meet_nearly_everything_that_can_happen(tmp_path: Path) -> None:
+    """A random history that never gets anywhere proves nothing."""
+    met: set[str] = set()
+    for seed in SEEDS:
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        stage = wander(folder, seed)
+        met |= {recorded.event.TOPIC for recorded in stage.events()}
+        stage.store.close()
+    assert sorted(set(TOPICS) - met) == []
