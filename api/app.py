@@ -40,6 +40,8 @@ VIEWS = (
     ("/api/sessions/{id}/budget", views.show_budget),
     ("/api/sessions/{id}/artifacts", views.list_artifacts),
     ("/api/sessions/{id}/artifacts/{artifact}", views.show_artifact),
+    ("/api/sessions/{id}/explain", views.show_explanation),
+    ("/api/sessions/{a}/diff/{b}", views.show_diff),
     ("/api/decisions", views.list_decisions),
     ("/api/events", views.list_log),
     ("/api/message", views.show_channel),

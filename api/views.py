@@ -16,7 +16,7 @@ from domain.channel import Channel, channel_id
 from domain.record import kind_of
 from domain.session import Session
 from domain.sessions import KINDS, TOPICS, available
-from projections import artifacts, budget, channel, inbox, overview, worklog
+from projections import artifacts, budget, channel, diff, explain, inbox, overview, worklog
 from projections.session import view
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -163,6 +163,34 @@ async def show_artifact(request: Request) -> Response:
     return answer(body)
 
 
+@door("version", "wish")
+async def show_explanation(request: Request) -> Response:
+    """GET /api/sessions/{id}/explain: why it is in this state; with `wish`, what another state lacks"""
+    session = _session(request)
+    history = system(request).store.history(session.id, upto=session.version)
+    found = explain.explain(history, session)
+    wish = request.query_params.get("wish")
+    if wish is not None:
+        states = explain.CHARTS[session.kind].states
+        if wish not in states:
+            detail = f"should be one of {', '.join(states)}"
+            raise Problem(422, f"wish: {detail}", errors=[{"pointer": "/wish", "detail": detail}])
+        found["whyNot"] = explain.why_not(session, wish)
+    return answer(found)
+
+
+@door("atA", "atB")
+async def show_diff(request: Request) -> Response:
+    """GET /api/sessions/{a}/diff/{b}: where two sessions part; with `atA` and `atB`, as they stood then"""
+    sides = []
+    for name in ("a", "b"):
+        version = number(request, f"at{name.upper()}", least=1)
+        session = _found(request, request.path_params[name], version)
+        sides.append((system(request).store.history(session.id, upto=session.version), session))
+    (a, first), (b, second) = sides
+    return answer(diff.diff(a, b, first, second))
+
+
 def _whole(request: Request, text: Text) -> str:
     if text.digest is None:
         return text.head
@@ -187,10 +215,12 @@ async def _folded(request: Request) -> Session:
 
 def _session(request: Request) -> Session:
     """The session of the path, as it is or as it stood after its event `?version=`."""
-    session_id = request.path_params["id"]
+    return _found(request, request.path_params["id"], number(request, "version", least=1))
+
+
+def _found(request: Request, session_id: str, version: int | None) -> Session:
     if kind_of(session_id) not in KINDS:
         raise Unknown(f"There is no session {session_id!r}.")
-    version = number(request, "version", least=1)
     found = system(request).sessions.get(session_id, version)
     if found is None:
         newest = system(request).sessions.get(session_id)

@@ -139,4 +139,5 @@ def fold(kind: str, history: Iterable[tuple[DomainEvent, Moment]], session: Sess
 
 def available(session: Session) -> tuple[str, ...]:
     """The doors that are open to a person now."""
-    return _all(session.kind).available(session)
+    doors = _all(session.kind).available(session)
+    return ("continue", *doors) if session.held and "continue" not in doors else doors

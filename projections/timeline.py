@@ -7,8 +7,6 @@ from domain.delivery.events import DeliveryEvent
 from domain.discussion.events import DiscussionEvent
 from domain.instant import iso
 from domain.orchestration.events import OrchestrationEvent
-from domain.discussion.events import DiscussionEvent
-from domain.orchestration.events import OrchestrationEvent
 from domain.record import Recorded
 from domain.turns import Settled, TurnRequested
 from projections.markdown import plain, shortened
@@ -47,18 +45,11 @@ def apply(db: Database, recorded: Recorded) -> None:
     )
 
 
-def matters(event: DomainEvent) -> bool:
-    """Whether a reader should not miss it."""
-    return not isinstance(event, Settled) and event.TOPIC.rpartition(".")[2] in HIGHLIGHTED
-
-
 def _place(db: Database, recorded: Recorded) -> tuple[str, str | None, int | None, str | None]:
     """Role, phase, iteration or round, and turn; the end of a turn belongs where the turn was requested."""
     match recorded.event:
         case DeliveryEvent() as event:
             return event.role, event.phase, event.iteration or None, None
-        case OrchestrationEvent() | DiscussionEvent() as event:
-            return event.role, None, event.round or None, None
         case OrchestrationEvent() | DiscussionEvent() as event:
             phase = getattr(event, "phase", None)  # only what is about an agent's phase has one
             return event.role, None if phase is None else str(phase), event.round or None, None
@@ -95,10 +86,9 @@ def around(
 ) -> list[dict[str, Any]]:
     """The events next to one of them, in order: so many up to and with version `at`, so many after it; of these roles
     alone, or highlights alone, if asked for."""
-    where, values = "session_id = ?", [session_id]
+    where, values = "session_id = ?", [session_id, *roles]
     if roles:
         where += f" AND role IN ({', '.join('?' * len(roles))})"
-        values += roles
     if highlights:
         where += " AND highlight = 1"
     columns = "version, position, at, type, actor, role, phase, iteration, turn_id, message, highlight"

@@ -164,7 +164,7 @@ def _begin(stage: Stage, seed: int, number: int) -> None:
     stage.orchestrates(f"orchestration-b{number}", "hello", triage="auto", max_rounds=2)
     stage.delivers(f"delivery-a{number}", review=REVIEW if seed % 2 else None)
     stage.discusses(f"review-a{number}", HOSTILE, strategy="red-team", expires_ms=SECOND)
-    stage.discusses(f"debate-a{number}", strategy="perspectives", max_rounds=3, expires_ms=SECOND)
+    stage.discusses(f"debate-a{number}", strategy="debate", max_rounds=6, expires_ms=SECOND)
     stage.says(f"orchestration-c{number}", f"implement src/a.py and then test it {number}", "telegram")
 
 

@@ -22,8 +22,11 @@ def test_the_start_carries_the_whole_budget(tmp_path: Path) -> None:
         "elapsedMs": 0,
         "remainingIterations": 6,
         "reason": None,
+        "round": None,
+        "remainingRounds": None,
         "maxIterations": 6,
         "maxMinutes": 45,
+        "maxRounds": None,
         "tokens": None,
         "costMicros": None,
         "unknownTurns": 0,
@@ -54,7 +57,7 @@ def test_iterations_are_used_up_and_extended(tmp_path: Path) -> None:
     assert [tuple(row[column] for column in columns) for row in found] == [
         ("delivery.attempt_started", 1, 1, None, 1, 45),
         ("delivery.budget_exhausted", 2, 0, "iterations", 1, 45),
-        ("delivery.budget_extended", 1, 0, "iterations", 3, 45),
+        ("delivery.budget_extended", 1, 2, None, 3, 45),
         ("delivery.attempt_started", 2, 2, None, 3, 45),
     ]
 

@@ -68,6 +68,12 @@ def test_a_row_holds_what_a_list_shows(many: SqliteViews) -> None:
         "currentPhase": "architecture",
         "iteration": 0,
         "maxIterations": 6,
+        "round": None,
+        "maxRounds": None,
+        "lastRound": None,
+        "strategy": None,
+        "convergenceScore": None,
+        "recommendation": None,
         "waiting": None,
     }
 
@@ -181,10 +187,8 @@ def test_a_row_says_the_same_as_the_session_at_every_version(tmp_path: Path, see
         views.close()
         whole = session_view(log.events)
         assert row is not None
-        assert row == {key: whole[key] for key in row.keys() & whole.keys()} | {
-            "maxIterations": whole["budget"]["maxIterations"],
-            "waiting": row["waiting"],
-        }
+        assert row == row | {key: whole[key] for key in row.keys() & whole.keys()}
+        assert row["maxIterations"] == whole["budget"]["maxIterations"]
 
 
 def session_view(events: list[Recorded]) -> dict[str, object]:

@@ -6,10 +6,13 @@ from typing import Any
 import pytest
 
 from domain.base import Text
+from domain.orchestration.events import RoundDone
+from domain.sessions import TOPICS
 from domain.turns import AgentSessionsCleared, Failure, TurnAnswered, TurnCancelled, TurnFailed, TurnRequested
 from projections import timeline
-from projections.timeline import message
+from projections.sentences import HIGHLIGHTED, SENTENCES, message
 from tests.projections.given import Story, Twin, caught_up, exhausted, merged, success
+from tests.projections.stage import HOSTILE, wander
 
 
 def items(path: Path, log: Twin, **query: int) -> list[dict[str, Any]]:
@@ -85,6 +88,28 @@ def test_pages_follow_each_other(tmp_path: Path) -> None:
     assert seen == list(range(1, len(story.events) + 1))
 
 
+def test_every_event_there_is_has_a_sentence() -> None:
+    """Whoever adds an event says here how it is told."""
+    assert sorted(set(TOPICS) - set(SENTENCES)) == []
+    assert sorted(HIGHLIGHTED - set(TOPICS)) == []
+
+
+def test_every_sentence_of_every_kind_can_be_said_and_says_something(tmp_path: Path) -> None:
+    for seed in range(6):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        stage = wander(folder, seed)
+        for recorded in stage.events():
+            words = message(recorded.event)
+            assert len(words) > 5 and "{" not in words.replace(HOSTILE, "")
+        stage.store.close()
+
+
+def test_an_event_of_an_older_log_without_words_is_told_by_its_name() -> None:
+    event = RoundDone(action="next", agent_phases=())
+    assert message(event) == "Round done."
+
+
 SETTLED: dict[str, Any] = {"turn_id": "t", "attempt": 1, "agent": "Ada", "role": "dev", "seconds": 1.25}
 
 
@@ -93,13 +118,14 @@ SETTLED: dict[str, Any] = {"turn_id": "t", "attempt": 1, "agent": "Ada", "role":
     [
         (TurnRequested(turn_id="t", work="ask", agent="Ada", role="dev"), "Ada is asked (dev)."),
         (TurnRequested(turn_id="t", work="validate", agent="t", role="t"), "The validation commands are to be run."),
+        (TurnRequested(turn_id="t", work="wait", agent="person", role="person"), "It waits for a person."),
         (TurnRequested(turn_id="t", work="package", agent="x", role="x"), "The work is to be handed over."),
         (TurnAnswered(**SETTLED, prompt=Text(head="?", length=1)), "Ada answered after 1.2 s."),
         (TurnAnswered(**SETTLED), "Ada finished after 1.2 s."),
         (TurnFailed(**SETTLED, failure=Failure(code="crash")), "Ada failed after 1.2 s (crash)."),
         (TurnFailed(**SETTLED, failure=Failure(code="idle", detail="hush")), "Ada failed after 1.2 s (idle): hush"),
         (TurnCancelled(**SETTLED, reason="deadline"), "The turn of Ada was called off (deadline)."),
-        (AgentSessionsCleared(reason="reset"), "Agent sessions cleared."),
+        (AgentSessionsCleared(reason="reset"), "The agents' conversations are over (reset)."),
     ],
 )  # fmt: skip
 def test_turns_are_told_in_sentences(event: Any, expected: str) -> None:

@@ -17,7 +17,7 @@ from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
 from domain.record import Recorded
 from projections.ports import Histories
-from projections.timeline import matters
+from projections.sentences import HIGHLIGHTED
 
 KEPT: Final = 32
 """Sessions whose trails are kept."""
@@ -40,6 +40,13 @@ TONES: Final = {
     "fix_requested": "ask",
 }
 """The colour of an event that matters: bad or good news, or something that a person is asked or has said."""
+
+
+def tone_of(topic: str, *, passed: bool | None = None) -> str:
+    """A verdict's own news comes before that of its kind."""
+    if passed is not None:
+        return "good" if passed else "bad"
+    return TONES.get(topic.rpartition(".")[2], "note")
 
 
 class Numbered(Protocol):
@@ -167,9 +174,8 @@ class Trail:
         """One more event. `version` comes last: readers never see half of it."""
         event, version = recorded.event, recorded.version
         self.at.append(recorded.at)
-        name = event.TOPIC.rpartition(".")[2]
-        if matters(event):
-            self.lights.append(Light(version, TONES.get(name, "note")))
+        if event.TOPIC in HIGHLIGHTED:
+            self.lights.append(Light(version, tone_of(event.TOPIC, passed=getattr(event, "passed", None))))
         state = getattr(event, "state", None)
         if isinstance(state, str):
             self.steps.append(Step(version, state))

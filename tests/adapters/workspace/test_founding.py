@@ -1,13 +1,14 @@
 """What a workspace starts with, of every kind of folder, against real git."""
 
 import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from adapters.workspace import Workspace, WorkspaceError, Workspaces
-from tests.adapters.workspace.given import SOURCE, contents, git, write
+from tests.adapters.workspace.given import SOURCE, contents, git, plant, write
 
 
 def test_a_repository_is_worked_on_in_a_tree_of_its_own(of_git: Workspace, source: Path) -> None:

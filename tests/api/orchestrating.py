@@ -1,0 +1,74 @@
+"""Orchestrations over HTTP: what is sent, and what a scripted team says."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import httpx2 as httpx
+
+from tests.api.server import PATIENCE, Json, session, until
+
+TEAM = [{"name": name, "role": name.lower()} for name in ("Frontend", "Backend", "Data", "Docs")]
+ENDS = ("checkpoint", "partial", "done", "reset")
+
+
+def orchestration(replies: Mapping[str, Any] | None = None, **fields: Any) -> Json:
+    """The body that starts an orchestration of that team, planned unless said otherwise."""
+    body: Json = {"kind": "orchestration", "prompt": "Build it", "triage": "orchestrate", "employees": TEAM}
+    return body | {"scenario": {"replies": dict(replies or {})}} | fields
+
+
+def message(prompt: str, replies: Mapping[str, Any] | None = None, **fields: Any) -> Json:
+    """The body of a message; whoever is not scripted answers "ok"."""
+    return {"prompt": prompt, "employees": TEAM, "scenario": {"replies": dict(replies or {})}} | fields
+
+
+def subtask(agent: str, start_phase: int = 3, end_phase: int = 3, **fields: Any) -> Json:
+    given = {"agent": agent, "role": agent.lower(), "task": f"{agent}'s task", "start_phase": start_phase}
+    return given | {"end_phase": end_phase} | fields
+
+
+def plan(*subtasks: Json) -> str:
+    return json.dumps({"subtasks": subtasks}, ensure_ascii=False)
+
+
+def verdicts(*, all_done: object = False, words: str = "", **passed: object) -> str:
+    given = [{"agent": agent, "pass": ok, "feedback": f"{agent}: {ok}"} for agent, ok in passed.items()]
+    return f"{words}\n" + json.dumps({"verdicts": given, "allDone": all_done}, ensure_ascii=False)
+
+
+def slow(text: str = "late", ms: int = 60_000) -> Json:
+    return {"text": text, "delayMs": ms}
+
+
+def rested(client: httpx.Client, session_id: str, *, seconds: float = PATIENCE) -> Json:
+    """The session, once it no longer runs."""
+
+    def over() -> Json | None:
+        found = session(client, session_id)
+        return found if found["status"] in ENDS else None
+
+    return until(over, what=f"the end of {session_id}", seconds=seconds)
+
+
+def run(client: httpx.Client, body: Json) -> Json:
+    """A session from its start to where it rests."""
+    answer = client.post("/api/sessions", json=body)
+    assert answer.status_code == 202, answer.text
+    return rested(client, answer.json()["sessionId"])
+
+
+def says(client: httpx.Client, body: Json, **headers: str) -> Json:
+    """What becomes of a message."""
+    answer = client.post("/api/message", json=body, headers=headers)
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()
+    return found
+
+
+def agent(found: Json, name: str) -> Json:
+    return next(agent for agent in found["agents"] if agent["agent"] == name)
+
+
+def post(client: httpx.Client, path: str, body: Json | None = None, **headers: str) -> httpx.Response:
+    return client.post(path, json=body or {}, headers=headers)

@@ -1,0 +1,556 @@
+"""Orchestrations over HTTP, with a scripted team and with real programs (S0, S1, S3; contract §2, §3)."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api.orchestrating import TEAM, agent, orchestration, plan, post, rested, run, says, slow, subtask, verdicts
+from tests.api.server import Json, Server, events, inside, only, reached, running, serving, session, until
+
+ASKED = ["turn.requested", "turn.answered"]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("orchestrations")) as found:
+        yield found
+
+
+def topics(found: list[Json]) -> list[str]:
+    return [event["type"].removeprefix("orchestration.") for event in found]
+
+
+def paused(server: Server, **fields: Any) -> Json:
+    """A run that rests at a checkpoint behind phase 3."""
+    replies = {
+        "planner": [plan(subtask("Backend", checkpoint=True), subtask("Docs"))],
+        "judge": [verdicts(words="Phase 3 is built.", Backend=True, Docs=True), verdicts(Backend=True)],
+    }
+    return run(server.client, orchestration(replies, **fields))
+
+
+def ran_out(server: Server, **fields: Any) -> Json:
+    replies = {"planner": [plan(subtask("Backend", 3, 4), subtask("Docs"))]}
+    replies["judge"] = [verdicts(Backend=False, Docs=True), *[verdicts(Backend=False)] * 3, verdicts(Backend=True)]
+    return run(server.client, orchestration(replies, **fields))
+
+
+# -- from the request to the end -----------------------------------------------------------------------------------
+
+
+def test_a_run_of_two_rounds_is_told_event_by_event(server: Server) -> None:
+    replies = {
+        "planner": [plan(subtask("Backend", 3, 4), subtask("Docs"))],
+        "Backend": ["built", "tested"],
+        "Docs": ["written"],
+        "judge": [verdicts(Backend=True, Docs=True), verdicts(words="All is well.", Backend=True)],
+    }
+    found = run(server.client, orchestration(replies))
+    told = events(server.client, found["id"])
+    assert topics(told) == [
+        *["session_started", "session.agent_sessions_cleared", *ASKED, "plan_made"],
+        *["round_start", *ASKED, "work_reported", *ASKED, "work_reported", "judging_started", *ASKED],
+        *["verdict_given", "verdict_given", "round_done"],
+        *["round_start", *ASKED, "work_reported", "judging_started", *ASKED, "verdict_given", "round_done"],
+        *["completed", "session.agent_sessions_cleared", "orchestrate_done"],
+    ]
+    assert [event["version"] for event in told] == list(range(1, found["version"] + 1))
+    starts, ends = only(told, "orchestration.round_start"), only(told, "orchestration.round_done")
+    assert [(event["round"], event["agentPhases"]) for event in starts] == [
+        (1, [{"agent": "Backend", "phase": 3, "completed": False}, {"agent": "Docs", "phase": 3, "completed": False}]),
+        (2, [{"agent": "Backend", "phase": 4, "completed": False}, {"agent": "Docs", "phase": 3, "completed": True}]),
+    ]
+    assert [(event["round"], event["action"]) for event in ends] == [(1, "next"), (2, "complete")]
+    [over] = only(told, "orchestration.orchestrate_done")
+    assert (over["text"]["head"], over["origin"], over["status"], over["checkpoint"]) == (
+        "All is well.",
+        "",
+        "done",
+        False,
+    )
+    [given, _, last] = only(told, "orchestration.verdict_given")
+    assert (given["agent"], given["phase"], given["pass"], given["feedback"]) == ("Backend", 3, True, "Backend: True")
+    assert (last["phase"], last["completed"]) == (4, True)
+
+
+def test_the_view_of_a_run(server: Server) -> None:
+    """Contract §2, Views."""
+    found = paused(server, title="My run", labels=["a"], origin="view")
+    assert {name: found[name] for name in ("kind", "status", "title", "origin", "labels", "prompt", "mode")} == {
+        "kind": "orchestration",
+        "status": "checkpoint",
+        "title": "My run",
+        "origin": "view",
+        "labels": ["a"],
+        "prompt": "Build it",
+        "mode": "orchestrated",
+    }
+    assert found["triage"] == {"orchestrate": False, "signals": []}
+    assert (found["planVersion"], found["round"], found["maxRounds"]) == (1, 1, 3)
+    assert found["plan"] == plan(subtask("Backend", checkpoint=True), subtask("Docs"))
+    assert (found["summary"], found["warnings"], found["outstandingTurns"]) == ("Phase 3 is built.", [], [])
+    expected = {
+        "agent": "Backend",
+        "role": "backend",
+        "task": "Backend's task",
+        "parallel": False,
+        "checkpoint": True,
+        "checkpointed": True,
+        "phaseProfile": [3],
+        "currentPhase": 3,
+        "completed": False,
+        "status": "paused",
+        "gate": "⏸ checkpoint",
+        "history": [{"round": 1, "phase": 3, "pass": True, "feedback": "Backend: True"}],
+        "agentSession": "scripted:Backend",
+    }
+    assert {name: agent(found, "Backend")[name] for name in expected} == expected
+    docs = agent(found, "Docs")
+    assert (docs["status"], docs["gate"], docs["completed"]) == ("completed", "✅ 완료", True)
+
+
+def test_a_run_can_be_seen_as_it_stood(server: Server) -> None:
+    found = paused(server)
+    at = {event["type"]: event["version"] for event in events(server.client, found["id"])}
+    plan_made = session(server.client, found["id"], version=at["orchestration.plan_made"])
+    assert (plan_made["status"], plan_made["round"], agent(plan_made, "Backend")["gate"]) == ("active", 0, "⏳ 진행 중")
+    judging = session(server.client, found["id"], version=at["orchestration.judging_started"])
+    assert [turn["agent"] for turn in judging["outstandingTurns"]] == []
+    assert agent(judging, "Backend")["agentSession"] == "scripted:Backend"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "triage", "mode", "signals"),
+    [
+        ("안녕", "auto", "direct", []),
+        ("API가 뭐야?", "auto", "direct", ["keyword"]),
+        ("src/agent.js 수정해줘", "auto", "orchestrated", ["keyword", "keywords", "path"]),
+        ("src/agent.js 수정해줘", "direct", "direct", ["keyword", "keywords", "path"]),
+        ("안녕", "orchestrate", "orchestrated", []),
+    ],
+)
+def test_triage_decides_or_is_overruled(
+    server: Server, prompt: str, triage: str, mode: str, signals: list[str]
+) -> None:
+    """S3, K-22."""
+    found = run(server.client, orchestration(prompt=prompt, triage=triage))
+    assert (found["status"], found["mode"], found["summary"]) == ("done", mode, "ok")
+    assert found["triage"] == {"orchestrate": len(signals) >= 2, "signals": signals}
+
+
+def test_without_employees_one_agent_answers(server: Server) -> None:
+    found = run(server.client, orchestration(prompt="src/agent.js 수정해줘", employees=[], triage="auto"))
+    assert (found["mode"], found["status"], found["triage"]["orchestrate"]) == ("direct", "done", True)
+
+
+def test_the_teams_own_employees_are_the_default(server: Server) -> None:
+    body = orchestration({"planner": [plan(subtask("docs"))]})
+    del body["employees"]
+    found = run(server.client, body)
+    assert found["employees"] == TEAM
+    assert agent(found, "Docs")["completed"] is True
+
+
+def test_late_subtasks_enter_the_same_rounds(server: Server) -> None:
+    """S0 2-D, S1 §3.3."""
+    replies = {"assistant": ["I hand it on.\n" + plan(subtask("Backend", checkpoint=True))]}
+    found = run(server.client, orchestration(replies, triage="direct"))
+    assert (found["status"], found["mode"], found["plan"]) == ("checkpoint", "orchestrated", "Agent-initiated dispatch")
+    assert agent(found, "Backend")["agentSession"] == "scripted:Backend"
+
+
+def test_an_invalid_plan_is_repaired_or_ends_the_run(server: Server) -> None:
+    """K-18, contract §5."""
+    found = run(server.client, orchestration({"planner": [plan(subtask("Ghost")), plan(subtask("Backend"))]}))
+    assert (found["status"], found["planVersion"]) == ("done", 1)
+    [refused] = only(events(server.client, found["id"]), "orchestration.plan_refused")
+    assert refused["reasons"] == ["There is no employee 'Ghost'; there are: Frontend, Backend, Data, Docs."]
+
+    replies = {"planner": [plan(subtask("Ghost")), "Hm.", plan(subtask("Backend"))]}
+    found = run(server.client, orchestration(replies))
+    assert (found["status"], found["reason"], found["agents"]) == ("partial", "plan_invalid", [])
+    assert found["summary"] == "The reply holds no list of subtasks."
+    assert post(server.client, f"/api/sessions/{found['id']}/continue").status_code == 200
+    found = rested(server.client, found["id"])
+    assert (found["status"], found["planVersion"], agent(found, "Backend")["completed"]) == ("done", 1, True)
+
+
+def test_an_agent_that_fails_is_judged_as_an_error(server: Server) -> None:
+    replies = {
+        "planner": [plan(subtask("Backend"))],
+        "Backend": [{"error": "timeout"}, "built"],
+        "judge": [verdicts(Backend=False), verdicts(Backend=True)],
+    }
+    found = run(server.client, orchestration(replies))
+    told = events(server.client, found["id"])
+    assert [report["result"] for report in only(told, "orchestration.work_reported")] == ["error", "done"]
+    [first, _] = [asked for asked in only(told, "turn.requested") if asked["role"] == "judge"]
+    assert first["context"]["results"]["head"].startswith("❌ Backend\ntimeout: ")
+    assert (found["status"], found["round"]) == ("done", 2)
+
+
+def test_verdicts_that_cannot_be_read_advance_nobody(server: Server) -> None:
+    """CP-004, K-14, K-15."""
+    replies = {
+        "planner": [plan(subtask("Backend", 3, 4))],
+        "judge": ['{"allDone": true}', '{"verdicts": [{"agent": "Backend", "pass": "true"}], "allDone": true}'],
+    }
+    found = run(server.client, orchestration(replies, maxRounds=1))
+    assert (found["status"], agent(found, "Backend")["currentPhase"]) == ("partial", 3)
+    assert [(entry["phase"], entry["pass"]) for entry in agent(found, "Backend")["history"]] == [(3, False)]
+    unreadable = only(events(server.client, found["id"]), "orchestration.verdict_unreadable")
+    assert [event["attempt"] for event in unreadable] == [1, 2]
+
+
+def test_the_next_round_brings_the_judges_feedback(server: Server) -> None:
+    replies = {"planner": [plan(subtask("Backend"))], "judge": [verdicts(Backend=False), verdicts(Backend=True)]}
+    found = run(server.client, orchestration(replies))
+    asked = [
+        asked for asked in only(events(server.client, found["id"]), "turn.requested") if asked["role"] == "backend"
+    ]
+    assert [turn["context"]["feedback"]["head"] for turn in asked] == ["", "Backend: False"]
+    assert [turn["agentSession"] for turn in asked] == [None, "scripted:Backend"]
+
+
+# -- the ends, and continuing --------------------------------------------------------------------------------------
+
+
+def test_continue_after_a_checkpoint_goes_on_with_the_next_phase(server: Server) -> None:
+    """K-7, K-9: same session, no planner call, and then done with the conversations cleared."""
+    found = paused(server)
+    answer = post(server.client, f"/api/sessions/{found['id']}/continue")
+    assert answer.status_code == 200
+    assert answer.json()["sessionId"] == found["id"]
+    over = rested(server.client, found["id"])
+    assert (over["status"], over["round"], over["planVersion"]) == ("done", 3, 1)
+    assert [entry["phase"] for entry in agent(over, "Backend")["history"]] == [3, 4, 5]
+    assert (agent(over, "Backend")["checkpoint"], agent(over, "Backend")["agentSession"]) == (False, None)
+    told = events(server.client, found["id"])
+    assert [asked["role"] for asked in only(told, "turn.requested")].count("planner") == 1
+    resumed = [asked["agentSession"] for asked in only(told, "turn.requested") if asked["agent"] == "Backend"]
+    assert resumed == [None, "scripted:Backend", "scripted:Backend"]
+
+
+def test_continue_after_partial_goes_on_in_the_same_phase_with_fresh_rounds(server: Server) -> None:
+    found = ran_out(server, maxRounds=2)
+    assert (found["status"], found["reason"], found["round"], found["lastRound"]) == ("partial", "rounds", 2, 2)
+    assert found["summary"] == (
+        "## 완료 (1)\n- ✅ Docs (docs)\n\n## 미완료 (1)\n- ⏳ Backend (backend) — Phase 3: 개발\n\n"
+        f'이어서 진행하려면 "이어서 해줘"라고 말씀하세요.\nWorklog: /api/sessions/{found["id"]}/worklog'
+    )
+    assert agent(found, "Backend")["agentSession"] == "scripted:Backend"
+    post(server.client, f"/api/sessions/{found['id']}/continue")
+    again = rested(server.client, found["id"])
+    assert (again["status"], again["round"], again["lastRound"]) == ("partial", 4, 4)
+    post(server.client, f"/api/sessions/{found['id']}/continue")
+    over = rested(server.client, found["id"])
+    assert (over["status"], over["round"]) == ("done", 6)
+
+
+@pytest.mark.parametrize("end", ["done", "reset"])
+def test_edge_cases_8_and_9_what_has_ended_is_not_continued(server: Server, end: str) -> None:
+    """S1 §5.8 and §5.9."""
+    found = paused(server) if end == "reset" else run(server.client, orchestration())
+    if end == "reset":
+        post(server.client, f"/api/sessions/{found['id']}/reset")
+    answer = post(server.client, f"/api/sessions/{found['id']}/continue")
+    assert answer.status_code == 409
+    assert answer.json()["detail"] == (
+        f"이어갈 worklog가 없습니다. (There is nothing to continue.) An orchestration that is {end} cannot be continued."
+    )
+    assert server.client.get(f"/api/sessions/{found['id']}").json()["availableCommands"] == []
+
+
+def test_available_commands_are_the_doors_that_open(server: Server) -> None:
+    found = paused(server)
+    shown = server.client.get(f"/api/sessions/{found['id']}").json()
+    assert shown["availableCommands"] == ["continue", "reset", "cancel"]
+    answer = post(server.client, f"/api/sessions/{found['id']}/budget", {"addRounds": 1, "reason": "more"})
+    assert (answer.status_code, answer.json()["allowed"]) == (409, shown["availableCommands"])
+    assert answer.json()["detail"] == (
+        "Rounds cannot be added to an orchestration that is checkpoint. Allowed now: continue, reset, cancel."
+    )
+
+
+def test_what_agents_write_is_never_the_state(server: Server) -> None:
+    """K-8: shipped, continue was refused once an agent had written `Status: done`."""
+    words = "- Status: done\n## Final Summary\n| Backend | backend | Phase 3 | ✅ 완료 |\nStatus: reset"
+    replies = {
+        "planner": [plan(subtask("Backend", checkpoint=True, task=words))],
+        "Backend": [words],
+        "judge": [verdicts(words=words, Backend=True)],
+    }
+    found = run(server.client, orchestration(replies, prompt=f"Build it. {words}"))
+    assert found["status"] == "checkpoint"
+    assert post(server.client, f"/api/sessions/{found['id']}/continue").status_code == 200
+    assert rested(server.client, found["id"])["status"] == "done"
+
+
+def test_reset_ends_a_run_that_rests(server: Server) -> None:
+    found = paused(server)
+    assert post(server.client, f"/api/sessions/{found['id']}/reset", {"reason": "enough"}).status_code == 200
+    over = session(server.client, found["id"])
+    assert (over["status"], over["round"], over["summary"]) == ("reset", 1, "유저 요청으로 페이즈 리셋됨.")
+    assert agent(over, "Backend")["agentSession"] is None
+    [told] = only(events(server.client, found["id"]), "orchestration.orchestrate_done")[1:]
+    assert told["text"]["head"] == "페이즈 리셋 완료. 새로 시작하려면 작업을 요청하세요."
+    assert post(server.client, f"/api/sessions/{found['id']}/reset").status_code == 409
+
+
+@pytest.mark.parametrize("door", ["reset", "cancel"])
+def test_reset_while_agents_work_ends_the_run_at_once(server: Server, door: str) -> None:
+    """K-17."""
+    replies = {"planner": [plan(subtask("Backend"))], "Backend": [slow()]}
+    session_id = server.client.post("/api/sessions", json=orchestration(replies)).json()["sessionId"]
+    reached(server.client, session_id, "turn.requested", count=2)
+    assert post(server.client, f"/api/sessions/{session_id}/{door}").status_code == 200
+    found = session(server.client, session_id)
+    assert (found["status"], found["outstandingTurns"]) == ("reset", [])
+    assert topics(events(server.client, session_id))[-4:] == [
+        *["turn.cancelled", "reset", "session.agent_sessions_cleared", "orchestrate_done"]
+    ]
+
+
+def test_more_rounds_let_a_run_that_ran_out_go_on(server: Server) -> None:
+    found = ran_out(server, maxRounds=1)
+    body = {"addRounds": 1, "reason": "nearly there"}
+    assert post(server.client, f"/api/sessions/{found['id']}/budget", body).status_code == 200
+    again = rested(server.client, found["id"])
+    assert (again["status"], again["round"], again["lastRound"]) == ("partial", 2, 2)
+    [added] = only(events(server.client, found["id"]), "orchestration.rounds_added")
+    assert (added["addRounds"], added["lastRound"], added["why"]) == (1, 2, "nearly there")
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"addIterations": 1, "reason": "r"}, ""),
+        ({"addRounds": 1, "addMinutes": 1, "reason": "r"}, ""),
+        ({"reason": "r"}, ""),
+        ({"addRounds": 0, "reason": "r"}, "/addRounds"),
+        ({"addRounds": 1}, "/reason"),
+    ],
+)
+def test_only_rounds_are_the_budget_of_a_run(server: Server, body: Json, pointer: str) -> None:
+    found = run(server.client, orchestration())
+    answer = post(server.client, f"/api/sessions/{found['id']}/budget", body)
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, pointer)
+
+
+# -- the doors' manners --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer"),
+    [
+        ({"prompt": "   "}, "/prompt"),
+        ({"prompt": 7}, "/prompt"),
+        ({"maxRounds": 0}, "/maxRounds"),
+        ({"maxRounds": "3"}, "/maxRounds"),
+        ({"triage": "maybe"}, "/triage"),
+        ({"employees": [{"name": ""}]}, "/employees/0/name"),
+        ({"employees": [{"name": "A"}, {"name": "a"}]}, "/employees/1/name"),
+        ({"employees": [{"name": "백엔드"}, {"name": "백엔드"}]}, "/employees/1/name"),
+        ({"employees": [{"name": "A", "rank": 1}]}, "/employees/0/rank"),
+        ({"workspace": "relative"}, "/workspace"),
+        ({"scenario": {"replies": {"judge": []}}}, "/scenario/replies/judge"),
+        ({"rounds": 3}, "/rounds"),
+    ],
+)
+def test_a_start_that_does_not_hold_is_refused_with_its_place(server: Server, fields: Json, pointer: str) -> None:
+    answer = server.client.post("/api/sessions", json=orchestration() | fields)
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, pointer)
+
+
+def test_a_command_is_bound_to_the_version_it_names(server: Server) -> None:
+    found = paused(server)
+    path, version = f"/api/sessions/{found['id']}/continue", found["version"]
+    stale = post(server.client, path, **{"If-Match": f'"{version - 1}"'})
+    assert (stale.status_code, stale.json()["currentVersion"]) == (412, version)
+    fresh = post(server.client, path, **{"If-Match": f'"{version}"'})
+    assert (fresh.status_code, fresh.headers["ETag"]) == (200, f'"{fresh.json()["version"]}"')
+
+
+@pytest.mark.parametrize("door", ["continue", "reset", "cancel", "budget"])
+def test_every_door_answers_the_same_key_once(server: Server, door: str) -> None:
+    found = ran_out(server, maxRounds=1)
+    path = f"/api/sessions/{found['id']}/{door}"
+    body: Json = {"addRounds": 1, "reason": "r"} if door == "budget" else {}
+    key = {"Idempotency-Key": f"{door}-{found['id']}"}
+    first = post(server.client, path, body, **key)
+    rested(server.client, found["id"])
+    again = post(server.client, path, body, **key)
+    assert (first.status_code, again.status_code) == (200, 200)
+    assert (again.content, again.headers["Idempotency-Replayed"]) == (first.content, "true")
+    assert post(server.client, path, {"reason": "another"}, **key).status_code == 422
+
+
+@pytest.mark.parametrize("door", ["continue", "reset", "cancel", "budget"])
+def test_no_door_leads_to_what_is_no_session(server: Server, door: str) -> None:
+    says(server.client, {"prompt": "hello", "origin": "hidden", "triage": "direct"})
+    channel = next(item["sessionId"] for item in log(server) if item["kind"] == "channel")
+    body: Json = {"addIterations": 1, "reason": "r"} if door == "budget" else {}
+    for session_id in (channel, "orchestration-0000000000", "nonsense"):
+        answer = post(server.client, f"/api/sessions/{session_id}/{door}", body)
+        if session_id == "orchestration-0000000000" and door == "budget":
+            assert answer.status_code == 422
+        else:
+            assert (answer.status_code, answer.json()["detail"]) == (404, f"There is no session '{session_id}'.")
+    assert server.client.get(f"/api/sessions/{channel}").status_code == 404
+
+
+def log(server: Server) -> list[Json]:
+    found: list[Json] = server.client.get("/api/events", params={"limit": "500"}).json()["items"]
+    return found
+
+
+@pytest.mark.parametrize("door", ["continue", "reset"])
+def test_a_delivery_is_neither_continued_nor_reset(server: Server, door: str) -> None:
+    body = {"task": "t", "filePaths": ["a.py"], "validationCommands": ["true"], "scenario": {"replies": {}}}
+    session_id = server.client.post("/api/sessions", json=body).json()["sessionId"]
+    answer = post(server.client, f"/api/sessions/{session_id}/{door}")
+    assert (answer.status_code, answer.json()["title"]) == (409, "Refused now")
+
+
+# -- one orchestration of an origin --------------------------------------------------------------------------------
+
+
+def test_a_second_orchestration_of_a_busy_origin_is_refused(server: Server) -> None:
+    body = orchestration({"planner": [slow()]}, origin="single")
+    first = server.client.post("/api/sessions", json=body).json()["sessionId"]
+    refused = server.client.post("/api/sessions", json=orchestration(origin="single"))
+    assert refused.status_code == 409
+    assert refused.json()["detail"].startswith(f"Origin 'single' is busy with session {first}.")
+    assert run(server.client, orchestration(origin="another"))["status"] == "done"
+    post(server.client, f"/api/sessions/{first}/cancel")
+    assert run(server.client, orchestration(origin="single"))["status"] == "done"
+
+
+def test_a_run_is_not_continued_while_another_of_its_origin_is_busy(server: Server) -> None:
+    resting = paused(server, origin="twice")
+    body = orchestration({"planner": [slow()]}, origin="twice")
+    busy = server.client.post("/api/sessions", json=body).json()["sessionId"]
+    refused = post(server.client, f"/api/sessions/{resting['id']}/continue")
+    assert (refused.status_code, session(server.client, resting["id"])["status"]) == (409, "checkpoint")
+    post(server.client, f"/api/sessions/{busy}/cancel")
+    assert post(server.client, f"/api/sessions/{resting['id']}/continue").status_code == 200
+
+
+@pytest.mark.parametrize("rest", [paused, ran_out])
+def test_edge_cases_6_and_7_a_new_request_clears_what_rests(server: Server, rest: Any) -> None:
+    """S1 §5.6 and §5.7: through either door."""
+    for door in ("session", "message"):
+        origin = f"{rest.__name__}-{door}"
+        found = rest(server, origin=origin)
+        assert agent(found, "Backend")["agentSession"] == "scripted:Backend"
+        if door == "session":
+            run(server.client, orchestration(origin=origin))
+        else:
+            says(server.client, {"prompt": "다른 작업 해줘", "origin": origin, "triage": "direct"})
+        after = session(server.client, found["id"])
+        assert (after["status"], agent(after, "Backend")["agentSession"]) == (found["status"], None)
+
+
+def test_sessions_without_an_origin_leave_each_other_alone(server: Server) -> None:
+    found = paused(server)
+    run(server.client, orchestration())
+    assert agent(session(server.client, found["id"]), "Backend")["agentSession"] == "scripted:Backend"
+
+
+# -- real programs in a real repository ----------------------------------------------------------------------------
+
+PROGRAM = """
+import json, pathlib, sys, time
+name, prompt = sys.argv[1], sys.stdin.read()
+here = pathlib.Path.cwd()
+(here / f"{name}.txt").write_text(f"by {name} in {here}\\n")
+meeting = pathlib.Path(sys.argv[2])
+(meeting / name).touch()
+deadline = time.monotonic() + 20
+while not all((meeting / other).exists() for other in ("backend", "docs")):
+    if time.monotonic() > deadline:
+        sys.exit("the other one never came")
+    time.sleep(0.01)
+print(f"{name} worked in {here}")
+"""
+
+
+def test_two_programs_work_at_once_in_worktrees_of_their_own(tmp_path: Path) -> None:
+    """Each waits for the other: one after the other they would never end. Both their changes are kept."""
+    repository, meeting, program = tmp_path / "repository", tmp_path / "meeting", tmp_path / "agent.py"
+    meeting.mkdir()
+    program.write_text(PROGRAM)
+    repository.mkdir()
+    for command in (
+        ["init", "-q", "-b", "main"],
+        ["config", "user.name", "A"],
+        ["config", "user.email", "a@example.org"],
+        ["commit", "-q", "--allow-empty", "-m", "begin"],
+    ):
+        subprocess.run(["git", *command], cwd=repository, check=True)
+    team = tmp_path / "team.toml"
+    argv = [sys.executable, str(program)]
+    listed = "\n".join(
+        f'[[agents]]\nname = "{name}"\nroles = ["{role}"]\nadapter = "command"\n'
+        f"[agents.settings]\nargv = {json.dumps([*argv, name.lower(), str(meeting)])}\n"
+        for name, role in (("Backend", "backend"), ("Docs", "docs"))
+    )
+    planned = plan(
+        *(subtask(n, parallel=True, verification={"affected_files": [f"{n}.txt"]}) for n in ("Backend", "Docs"))
+    )
+    posts = json.dumps({"replies": {"planner": [planned]}})
+    (tmp_path / "posts.json").write_text(posts)
+    listed += "".join(
+        f'\n[[agents]]\nname = "{post}"\nroles = ["{post}"]\nadapter = "scripted"\n'
+        '[agents.settings]\nscenario = "posts.json"\n'
+        for post in ("planner", "judge")
+    )
+    team.write_text(listed)
+    with inside(tmp_path, team=team) as client:
+        body = {
+            "kind": "orchestration",
+            "prompt": "Both of you",
+            "triage": "orchestrate",
+            "workspace": str(repository),
+        }
+        found = run(client, body)
+        told = events(client, found["id"])
+    reports = {event["agent"]: event for event in only(told, "orchestration.work_reported")}
+    assert [(name, reports[name]["result"]) for name in sorted(reports)] == [("Backend", "done"), ("Docs", "done")]
+    folders = {event["report"]["head"].split(" in ")[1].strip() for event in reports.values()}
+    assert len(folders) == 2
+    assert str(repository) not in folders
+    assert found["status"] == "done"
+    answered = [event for event in only(told, "turn.answered") if event["agent"] in ("Backend", "Docs")]
+    assert sorted(answered[0]["files"] + answered[1]["files"]) in (
+        ["backend.txt", "docs.txt"],
+        ["backend.txt", "backend.txt", "docs.txt"],
+        ["backend.txt", "docs.txt", "docs.txt"],
+    )
+    assert not (repository / "backend.txt").exists(), "the person's own checkout stays as it is"
+
+
+def test_a_reset_stops_the_program(tmp_path: Path) -> None:
+    """K-17: whoever works on a cancelled turn is stopped."""
+    program, note = tmp_path / "agent.py", tmp_path / "pid"
+    program.write_text("import os, sys, time\nopen(sys.argv[1], 'w').write(str(os.getpid()))\ntime.sleep(600)\n")
+    team = tmp_path / "team.toml"
+    argv = json.dumps([sys.executable, str(program), str(note)])
+    team.write_text(
+        f'[[agents]]\nname = "assistant"\nroles = ["assistant"]\nadapter = "command"\n[agents.settings]\nargv = {argv}\n'
+        "[[agents]]\nname = 'Docs'\nroles = ['docs']\nadapter = 'scripted'\n"
+    )
+    with inside(tmp_path, team=team) as client:
+        body = {"kind": "orchestration", "prompt": "Hello", "triage": "direct"}
+        session_id = client.post("/api/sessions", json=body).json()["sessionId"]
+        until(lambda: note.exists() and note.read_text().isdigit(), what="the program")
+        pid = int(note.read_text())
+        assert running(pid) or not Path(f"/proc/{pid}").exists(), "it may have a number of its own"
+        assert post(client, f"/api/sessions/{session_id}/reset").status_code == 200
+        assert session(client, session_id)["status"] == "reset"
+        until(lambda: not running(pid), what="the end of the program")
