@@ -20,6 +20,7 @@ from domain.delivery.decide import ROLES
 from domain.discussion.strategies import CHOICES, strategy_of
 from domain.discussion.topic import Topic, Wish
 from domain.orchestration.events import Employee, Opening
+from domain.triage.spelling import folded
 from domain.validation import DEFAULT_COMMANDS, Step, commands
 
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -141,7 +142,7 @@ def _wished(body: WishBody | Discussed, kind: Literal["review", "debate"], team:
 def _employees(body: Conversation, team: Team) -> tuple[Employee, ...]:
     if body.employees is None:
         return tuple(Employee(name=name, role=role) for name, role in team.employees())
-    names = [employee.name.casefold() for employee in body.employees]
+    names = [folded(employee.name) for employee in body.employees]
     twins = {
         f"/employees/{place}/name": "another employee has this name"
         for place, name in enumerate(names)

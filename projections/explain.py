@@ -11,6 +11,7 @@ from domain.instant import iso
 from domain.orchestration.chart import TABLE as ORCHESTRATION
 from domain.reconstruction import Decision, decisions
 from domain.record import Recorded
+from domain.session import Session
 from projections.sentences import message
 
 CHARTS: Mapping[str, Table] = {"delivery": DELIVERY, "orchestration": ORCHESTRATION, **TABLES}
