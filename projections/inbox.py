@@ -8,6 +8,7 @@ from typing import Any
 
 from domain.base import Invalid
 from domain.discussion import events as discussion
+from domain.forks import SessionForked
 from domain.instant import iso
 from domain.orchestration import events as orchestration
 from domain.record import Recorded
@@ -57,6 +58,8 @@ def apply(db: Database, recorded: Recorded) -> None:
             _change(db, recorded, _said(recorded, event))
         case orchestration.OrchestrationEvent() as event:
             _change(db, recorded, _went(recorded, event))
+        case SessionForked():
+            _change(db, recorded, {"parent": None, "about": None})
         case _ if recorded.kind in ("review", "debate", "orchestration"):
             _change(db, recorded, {})
 

@@ -14,6 +14,9 @@ _TURNS = {
     "turn.failed": "{0.agent} failed after {0.seconds:.1f} s ({0.failure.code}).",
     "turn.cancelled": "The turn of {0.agent} was called off ({0.reason}).",
     "session.agent_sessions_cleared": "The agents' conversations are over ({0.reason}).",
+    "session.forked": _TOLD,
+    "session.diverged": _TOLD,
+    "session.released": _TOLD,
     "session.child_requested": "A {0.child_kind} of {0.about} begins: {0.child_id}.",
     "session.child_closed": "{0.child_id}, about {0.about}, ended: {0.choice} (by {0.by}).",
 }
@@ -61,12 +64,14 @@ _DISCUSSION = {
     "expired": _TOLD,
     "cancelled": "Called off: {0.message}",
 }
-_CHANNEL = dict.fromkeys(
-    (
-        "message_started", "message_queued", "message_rejected", "continue_wanted", "reset_wanted", "session_noted",
-    ),
-    _TOLD,
-)  # fmt: skip
+_CHANNEL = {
+    "message_started": "A message starts {0.session_id}.",
+    "message_queued": "A message waits; there are {0.pending}.",
+    "message_rejected": "A message led to nothing ({0.reason}).",
+    "continue_wanted": "{0.session_id} is to go on.",
+    "reset_wanted": "{0.session_id} is to be reset.",
+    "session_noted": "{0.session_id} is {0.status}.",
+}
 
 
 def _of(kind: str, sentences: Mapping[str, str]) -> dict[str, str]:
@@ -90,7 +95,7 @@ HIGHLIGHTED = frozenset(
         "orchestration.plan_refused", "orchestration.plan_returned", "orchestration.verdict_given",
         "orchestration.verdict_unreadable", "orchestration.verdict_overturned", "orchestration.checkpoint_reached",
         "orchestration.partial_reached", "orchestration.completed", "orchestration.continued",
-        "orchestration.rounds_added", "orchestration.reset", "session.child_closed",
+        "orchestration.rounds_added", "orchestration.reset", "session.child_closed", "session.forked", "session.diverged",
         *(
             f"{kind}.{last_part}"
             for kind in ("review", "debate")

@@ -58,6 +58,7 @@ def _common(session: Session, status: str, task: str) -> dict[str, Any]:
         "parent": session.parent,
         "children": list(session.children),
         "forkedFrom": session.forked_from,
+        "held": session.held,
         "outstandingTurns": [turn_view(turn) for turn in session.outstanding.values()],
         "lastError": session.last_error,
         "workspace": session.workspace,

@@ -7,6 +7,7 @@ from domain.base import DomainEvent
 from domain.delivery import events as delivery
 from domain.delivery.chart import status as delivery_status
 from domain.discussion import events as discussion
+from domain.forks import SessionForked
 from domain.orchestration import events as orchestration
 from domain.orchestration.chart import status as orchestration_status
 from domain.record import Recorded
@@ -141,6 +142,8 @@ def _follow_turns(db: Database, recorded: Recorded) -> None:
 def _changes(event: DomainEvent) -> Columns:
     """The columns that an event changes, beside those that every event does."""
     match event:
+        case SessionForked():  # it reports to nobody
+            return {"forked_from": event.source, "parent": None}
         case TurnFailed():
             return {"last_error": f"{event.agent}: {event.failure.code}: {event.failure.detail}".rstrip(": ")}
         case delivery.DeliveryEvent():

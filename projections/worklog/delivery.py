@@ -26,6 +26,7 @@ from domain.delivery.events import (
     Transition,
     ValidationFailed,
 )
+from domain.forks import SessionForked
 from domain.instant import iso
 from domain.record import Recorded
 from domain.turns import Settled
@@ -40,6 +41,7 @@ from projections.worklog.parts import (
     child_begins,
     child_ends,
     entries,
+    forked,
     joined,
     result,
     summary,
@@ -58,6 +60,8 @@ def rows(db: Database, recorded: Recorded) -> Iterator[Row]:
             yield child_begins(event, "the delivery")
         case ChildClosed() as event:
             yield child_ends(event)
+        case SessionForked() as event:
+            yield forked(event)
         case BudgetExtended() as event:
             yield from _extended(db, recorded, event)
         case DeliveryEvent() as event:

@@ -19,11 +19,24 @@ from domain.discussion.events import (
     Synthesized,
     Transition,
 )
+from domain.forks import SessionForked
 from domain.instant import iso
 from domain.record import Recorded
 from projections.markdown import cell, inline, item
 from projections.ports import Database
-from projections.worklog.parts import RESULT, TITLE, UNFINISHED, WAITING, Row, block, entries, joined, link, said
+from projections.worklog.parts import (
+    RESULT,
+    TITLE,
+    UNFINISHED,
+    WAITING,
+    Row,
+    block,
+    entries,
+    forked,
+    joined,
+    link,
+    said,
+)
 
 _LISTS = {"concerns": "Concern", "suggestions": "Suggestion"}
 _MOST = 20
@@ -35,6 +48,9 @@ def rows(_: Database, recorded: Recorded) -> Iterator[Row]:
     event = recorded.event
     if isinstance(event, SessionStarted):
         yield from _started(recorded, event)
+    elif isinstance(event, SessionForked):
+        yield forked(event)
+        yield "parent", ""
     elif isinstance(event, DiscussionEvent):
         yield from _spoken(event)
         yield from _closed(event)
@@ -142,7 +158,7 @@ def text(rows: Iterable[Row]) -> str | None:
     latest = dict(rows)
     if "task" not in latest:
         return None
-    parent = f"\n- Parent: {latest['parent']}" if "parent" in latest else ""
+    parent = f"\n- Parent: {latest['parent']}" if latest.get("parent") else ""
     return joined(
         (
             f"# Work Log: {latest['task']}\n- Created: {latest['created']}\n- Status: {latest['status']}\n"

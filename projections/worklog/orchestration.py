@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from domain.children import ChildClosed, ChildRequested
+from domain.forks import SessionForked
 from domain.instant import iso
 from domain.orchestration.chart import status
 from domain.orchestration.events import (
@@ -43,6 +44,7 @@ from projections.worklog.parts import (
     child_begins,
     child_ends,
     entries,
+    forked,
     joined,
     newest,
     result,
@@ -69,6 +71,8 @@ def rows(db: Database, recorded: Recorded) -> Iterator[Row]:
             yield child_begins(event, _subject(db, session_id, event.about))
         case ChildClosed() as event:
             yield child_ends(event)
+        case SessionForked() as event:
+            yield forked(event)
         case OrchestrationEvent() as event:
             yield from _planned(event)
             yield from _worked(event)

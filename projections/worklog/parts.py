@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from domain.base import DomainEvent, Text
 from domain.children import ChildClosed, ChildRequested
+from domain.forks import SessionForked
 from domain.turns import TurnAnswered, TurnCancelled, TurnFailed
 from projections.markdown import cell, item, neutral, plain, quote, shortened
 from projections.ports import Database
@@ -94,6 +95,10 @@ def child_ends(event: ChildClosed) -> Row:
     lines = [f"- Decision: {cell(event.choice)} ({_BY.get(event.by, cell(event.by))}, {event.rounds} rounds)"]
     lines += said("Synthesis", event.synthesis)
     return f"log:{event.child_id}", "\n".join(lines)
+
+
+def forked(event: SessionForked) -> Row:
+    return "log", f"### Forked from {link(event.source)} at version {event.source_version}"
 
 
 # -- the log -------------------------------------------------------------------------------------------------------

@@ -1,0 +1,81 @@
+"""The Merkle tree of RFC 6962 (§2.1) over the hashes of all events, by position."""
+
+import hashlib
+from collections.abc import Sequence
+
+
+def leaf(data: bytes) -> bytes:
+    return hashlib.sha256(b"\x00" + data).digest()
+
+
+def node(left: bytes, right: bytes) -> bytes:
+    return hashlib.sha256(b"\x01" + left + right).digest()
+
+
+EMPTY = hashlib.sha256(b"").digest()
+
+
+class Tree:
+    """A tree that grows leaf by leaf; it keeps only the roots of its full subtrees."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._roots: list[tuple[int, bytes]] = []
+
+    def add(self, data: bytes) -> None:
+        height, root = 0, leaf(data)
+        while self._roots and self._roots[-1][0] == height:
+            root = node(self._roots.pop()[1], root)
+            height += 1
+        self._roots.append((height, root))
+        self.size += 1
+
+    def root(self) -> bytes:
+        """The tree head over everything added so far."""
+        if not self._roots:
+            return EMPTY
+        found = self._roots[-1][1]
+        for _, root in reversed(self._roots[:-1]):
+            found = node(root, found)
+        return found
+
+
+def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
+    """The audit path of leaf `index` (hashes of leaves), from the leaf up (RFC 6962 §2.1.1)."""
+    if len(leaves) <= 1:
+        return []
+    split = _split(len(leaves))
+    if index < split:
+        return [*inclusion_proof(leaves[:split], index), _root(leaves[split:])]
+    return [*inclusion_proof(leaves[split:], index - split), _root(leaves[:split])]
+
+
+def proves(data: bytes, index: int, size: int, proof: Sequence[bytes], root: bytes) -> bool:
+    """Whether the data is leaf `index` of the tree of that size and root (RFC 9162 §2.1.3.2)."""
+    if not 0 <= index < size:
+        return False
+    place, last, found = index, size - 1, leaf(data)
+    for part in proof:
+        if last == 0:
+            return False
+        if place % 2 or place == last:
+            found = node(part, found)
+            while place % 2 == 0 and place:
+                place, last = place >> 1, last >> 1
+        else:
+            found = node(found, part)
+        place, last = place >> 1, last >> 1
+    return last == 0 and found == root
+
+
+def _split(size: int) -> int:
+    """The largest power of two below the size."""
+    return 1 << (size - 1).bit_length() - 1
+
+
+def _root(leaves: Sequence[bytes]) -> bytes:
+    """The root over hashes of leaves."""
+    if len(leaves) == 1:
+        return leaves[0]
+    split = _split(len(leaves))
+    return node(_root(leaves[:split]), _root(leaves[split:]))

@@ -1,0 +1,89 @@
+"""Budgets: what was used, what is left, and how it went down (S4 §9.4)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from api.web import svg
+from api.web.model import clock
+from api.web.session.standing import Standing
+from api.web.session.trail import Left
+from domain.delivery.state import Delivery
+from domain.instant import iso
+from domain.orchestration.state import Orchestration
+
+EXACT = 1_000_000
+"""Millionths in one of whatever currency it is."""
+
+
+def budget(standing: Standing) -> dict[str, Any]:
+    session, points = standing.session, standing.past(standing.trail.left)
+    match session:
+        case Delivery():
+            return _delivery(standing, session, points)
+        case Orchestration():
+            return _orchestration(standing, session, points)
+        case _:
+            return {"rows": [], "lines": [], "end": ""}
+
+
+def _delivery(standing: Standing, session: Delivery, points: Sequence[Left]) -> dict[str, Any]:
+    snapshot, limits = session.snapshot(session.updated_at), session.budget.limits
+    whole = max(1, limits.max_minutes * limits.minute)
+    now = min(1.0, snapshot.elapsed_ms / whole)
+    lines = [
+        svg.Line("iterations", "iterations", _stepped(points, whole, now, limits.max_iterations)),
+        svg.Line("minutes", "minutes", [(0.0, 1.0), (now, 1.0 - now)]),
+    ]
+    if limits.max_tokens and snapshot.tokens is not None:
+        most = limits.max_tokens
+        used = [(point.ms / whole, 1 - (point.tokens or 0) / most) for point in points]
+        lines.append(svg.Line("tokens", "tokens", svg.stepped([*used, (now, 1 - snapshot.tokens / most)])))
+    if limits.max_cost_micros and snapshot.cost_micros is not None:
+        most = limits.max_cost_micros
+        paid = [(point.ms / whole, 1 - (point.cost or 0) / most) for point in points]
+        lines.append(svg.Line("cost", "cost", svg.stepped([*paid, (now, 1 - snapshot.cost_micros / most)])))
+    rows = [
+        ("status", standing.badge),
+        ("iteration", str(session.iteration)),
+        ("max_iterations", str(limits.max_iterations)),
+        ("remaining", str(snapshot.remaining_iterations)),
+        ("elapsed", f"{clock(snapshot.elapsed_ms)} / {clock(whole)}"),
+        ("deadline", iso(snapshot.deadline_at)),
+        ("reason", snapshot.reason or ""),
+        ("tokens", _of(snapshot.tokens, limits.max_tokens)),
+        ("cost", _of(snapshot.cost_micros, limits.max_cost_micros, exact=EXACT)),
+        ("unknown", str(session.spent.unknown or "")),
+    ]
+    return {"rows": [row for row in rows if row[1]], "lines": lines, "end": clock(whole)}
+
+
+def _orchestration(standing: Standing, session: Orchestration, points: Sequence[Left]) -> dict[str, Any]:
+    whole = max(1, standing.trail.clock(standing.version))
+    most = max([point.total for point in points], default=1)
+    lines = [svg.Line("rounds", "rounds", _stepped(points, whole, 1.0, most))] if session.mode == "orchestrated" else []
+    rows = [
+        ("status", standing.badge),
+        ("round", str(session.round)),
+        ("last_round", str(session.last_round)),
+        ("remaining", str(max(0, session.last_round - session.round))),
+        ("elapsed", clock(standing.trail.clock(standing.version))),
+        ("reason", session.partial_reason or ""),
+        ("tokens", _of(session.spent.tokens, None)),
+        ("cost", _of(session.spent.cost_micros, None, exact=EXACT)),
+        ("unknown", str(session.spent.unknown or "")),
+    ]
+    return {"rows": [row for row in rows if row[1]], "lines": lines, "end": clock(whole)}
+
+
+def _stepped(points: Sequence[Left], whole: int, now: float, most: int) -> list[tuple[float, float]]:
+    """Iterations or rounds over time; what is left stays until the next begins."""
+    shares = [(min(1.0, point.ms / whole), point.left / max(1, most)) for point in points]
+    return svg.stepped([*shares, (now, shares[-1][1])]) if shares else [(0.0, 1.0)]
+
+
+def _of(used: int | None, most: int | None, *, exact: int = 1) -> str:
+    if used is None:
+        return ""
+    form = "{:,}" if exact == 1 else "{:,.4f}"
+    whole = "" if most is None else " / " + form.format(most / exact if exact != 1 else most)
+    return form.format(used / exact if exact != 1 else used) + whole

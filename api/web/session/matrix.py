@@ -1,0 +1,98 @@
+"""Agents × phases: every verdict in its cell, linked to the event that gave it; what an agent only claims is told apart."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from api.web.session.standing import SENTENCE, Standing
+from api.web.session.trail import Claim, Verdict
+from api.web.shown import cut
+from domain.orchestration.state import Orchestration
+from domain.phases import PHASES, AgentPhases, phase_name
+
+AGENTS = 60
+VERDICTS = 8
+"""Verdicts in one cell; of more the newest stand there."""
+
+
+def matrix(standing: Standing) -> dict[str, Any]:
+    session = standing.session
+    assert isinstance(session, Orchestration)
+    planned = (standing.where(standing.trail.plans) or [0])[-1]
+    verdicts = [found for found in standing.past(standing.trail.verdicts) if found.version > planned]
+    claims = [found for found in standing.past(standing.trail.claims) if found.version > planned]
+    return {
+        "phases": [{"number": number, "ko": phase_name(number), "en": phase_name(number, "en")} for number in PHASES],
+        "agents": [
+            _agent(session, index, agent, verdicts, claims) for index, agent in enumerate(session.agents[:AGENTS])
+        ],
+        "more": max(0, len(session.agents) - AGENTS),
+        "plan_version": session.plan_version,
+        "planned": planned,
+        "mode": session.mode,
+        "signals": session.triage.signals[:20],
+    }
+
+
+def _agent(
+    session: Orchestration,
+    index: int,
+    agent: AgentPhases,
+    verdicts: Sequence[Verdict],
+    claims: Sequence[Claim],
+) -> dict[str, Any]:
+    said = [found for found in verdicts if found.index == index]
+    claimed = [found for found in claims if found.index == index]
+    report = session.reports.get(index)
+    return {
+        "name": cut(agent.agent, 60),
+        "role": cut(agent.role, 40),
+        "task": cut(agent.task, SENTENCE),
+        "gate": _gate(session, agent),
+        "checkpoint": agent.checkpoint or agent.checkpointed,
+        "parallel": agent.parallel,
+        "session": cut(session.agent_sessions.get(agent.agent) or "", 60),
+        "cells": [_cell(session, agent, phase, said, claimed) for phase in PHASES],
+        "criteria": cut((agent.verification.pass_criteria if agent.verification else "") or "", SENTENCE),
+        "failed": bool(report and report.result == "error"),
+        "feedback": cut(agent.history[-1].feedback if agent.history else "", SENTENCE),
+    }
+
+
+def _gate(session: Orchestration, agent: AgentPhases) -> str:
+    if agent.completed:
+        return "completed"
+    return "paused" if session.state == "checkpoint" and agent.checkpointed else "active"
+
+
+def _cell(
+    session: Orchestration, agent: AgentPhases, phase: int, said: Sequence[Verdict], claimed: Sequence[Claim]
+) -> dict[str, Any]:
+    """`state`: passed, failed, current, open, or outside of what the agent goes through."""
+    here = [found for found in said if phase in found.phases]
+    current = not agent.completed and agent.current_phase == phase and not session.ended
+    verdicts = [
+        {
+            "version": found.version,
+            "round": found.round,
+            "passed": found.passed,
+            "by": found.by,
+            "feedback": cut(found.feedback, SENTENCE),
+        }
+        for found in here[-VERDICTS:]
+    ]
+    outside = phase not in agent.phase_profile and not here
+    last = "passed" if here and here[-1].passed else "failed" if here else ""
+    state = "current" if current else last or ("outside" if outside else "open")
+    unjudged = [found for found in claimed if phase in found.phases and not _judged_since(found, here)]
+    return {
+        "phase": phase,
+        "state": state,
+        "verdicts": verdicts,
+        "earlier": max(0, len(here) - VERDICTS),
+        "claims": [found.version for found in unjudged[-1:]],
+        "stands": not agent.completed and agent.current_phase == phase,
+    }
+
+
+def _judged_since(claim: Claim, verdicts: Sequence[Verdict]) -> bool:
+    return any(found.version > claim.version for found in verdicts)

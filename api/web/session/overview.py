@@ -1,0 +1,98 @@
+"""The first thing seen: the state, what is left, how far it is, and what is wanted of whom."""
+
+from typing import Any
+
+from api.web.model import clock
+from api.web.session.standing import LONG, SENTENCE, Standing
+from api.web.shown import cut
+from domain.delivery.state import Delivery
+from domain.discussion.state import Discussion
+from domain.orchestration.state import Orchestration
+
+TURNS = 12
+
+
+def overview(standing: Standing) -> dict[str, Any]:
+    session = standing.session
+    return {
+        "badge": standing.badge,
+        "at_work": [
+            {"agent": cut(turn.agent, 60), "phase": turn.phase, "round": turn.round}
+            for turn in list(session.outstanding.values())[:TURNS]
+            if turn.work != "wait"
+        ],
+        "more_at_work": max(0, len(session.outstanding) - TURNS),
+        "summary": cut(standing.it.get("finalSummary") or standing.it.get("summary") or "", LONG),
+        "error": cut(session.last_error or "", LONG) if standing.badge in ("failed", "partial") else "",
+        "warnings": [cut(words, SENTENCE) for words in standing.it.get("warnings", ())[:5]],
+        "elapsed": standing.elapsed,
+        "elapsed_ms": standing.elapsed_ms,
+        "ticks": not standing.needs_somebody and not session.ended,
+        "gauges": _gauges(session),
+        "delivery": session if isinstance(session, Delivery) else None,
+    }
+
+
+def _gauges(session: object) -> list[dict[str, Any]]:
+    """What is left of what: `of` is the whole."""
+    match session:
+        case Delivery():
+            limits = session.budget.limits
+            left = session.snapshot(session.updated_at).remaining_iterations
+            return [{"name": "iterations", "left": left, "of": limits.max_iterations, "now": session.iteration}]
+        case Orchestration() if session.mode == "orchestrated":
+            left = max(0, session.last_round - session.round)
+            return [{"name": "rounds", "left": left, "of": session.last_round, "now": session.round}]
+        case Discussion():
+            now = len(session.rounds)
+            left = max(0, session.max_rounds - now)
+            return [{"name": "rounds", "left": left, "of": session.max_rounds, "now": now}]
+        case _:
+            return []
+
+
+def minutes(session: Delivery) -> dict[str, Any]:
+    """The time of the budget, as one reads it."""
+    snapshot = session.snapshot(session.updated_at)
+    whole = session.budget.limits.max_minutes * session.budget.limits.minute
+    return {"used": snapshot.elapsed_ms, "whole": whole, "words": clock(snapshot.elapsed_ms)}
+
+
+def decision(standing: Standing) -> dict[str, Any]:
+    """What waits for a person and why; `what` is empty where nothing does."""
+    session = standing.session
+    match session:
+        case Discussion() if session.choices:
+            return _discussed(standing, session)
+        case Orchestration(state="checkpoint"):
+            return _card("checkpoint", summary=session.summary.head if session.summary else "")
+        case Orchestration(state="partial"):
+            return _card("partial", reason=session.partial_reason or "", summary=session.last_error or "")
+        case Delivery(state="exhausted"):
+            return _card("exhausted", reason=session.exhausted_by or "")
+        case _ if session.open_children:
+            children = [{"id": name, **child.model_dump()} for name, child in session.open_children.items()]
+            return _card("children", children=children[:20])
+        case _:
+            return _card("")
+
+
+def _card(what: str, **more: Any) -> dict[str, Any]:
+    found = {"what": what, "reason": "", "summary": "", "children": [], **more}
+    return found | {"summary": cut(found["summary"], SENTENCE)}
+
+
+def _discussed(standing: Standing, session: Discussion) -> dict[str, Any]:
+    feedback = session.feedback or {}
+    return _card(
+        session.kind,
+        reason=session.stop_reason or "",
+        summary=str(feedback.get("summary") or ""),
+        verdict=cut(str(feedback.get("verdict") or ""), 40),
+        problem=cut(str(feedback.get("error") or feedback.get("problem") or ""), LONG),
+        rounds=len(session.rounds),
+        metrics=session.metrics[-1] if session.metrics else None,
+        dissent=len(session.dissent),
+        choices=session.choices,
+        expires_at=session.expires_at,
+    )

@@ -1,0 +1,85 @@
+"""A session as it stood after one of its events: all that a panel may be made of. No clock, no request."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from api.web.model import clock
+from api.web.session.trail import Numbered, Trail, upto
+from api.web.shown import cut, rendered
+from domain.delivery.state import Delivery
+from domain.discussion.state import Discussion
+from domain.orchestration.state import Orchestration
+from domain.session import Session
+from projections.ports import Database
+
+SENTENCE, LONG, WHOLE = 300, 2_000, 16_000
+"""Characters: of a line, of a paragraph, of somebody's whole contribution."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """`it` is the session as the outside sees it; `db` holds the views, which know at least this version."""
+
+    session: Session
+    it: dict[str, Any]
+    trail: Trail
+    db: Database
+
+    @property
+    def version(self) -> int:
+        return self.session.version
+
+    def past(self, marks: Sequence[Any]) -> Sequence[Any]:
+        """What of a list of the trail stood by then."""
+        return upto(marks, self.version)
+
+    def where(self, marks: Sequence[Numbered]) -> list[int]:
+        return [mark.version for mark in upto(marks, self.version)]
+
+    @property
+    def badge(self) -> str:
+        """The state as a person sees it: one word of the seeds' for every state that has a colour."""
+        match self.session:
+            case Delivery(state="exhausted"):
+                return "exhausted"
+            case Delivery(state="under_review"):
+                return "reviewing"
+            case Orchestration(state=("debating" | "reviewing") as state):
+                return state
+            case _:
+                return str(self.it["status"])
+
+    @property
+    def elapsed_ms(self) -> int:
+        """Of a delivery the time of its budget; else since the beginning."""
+        if isinstance(self.session, Delivery):
+            return self.session.snapshot(self.session.updated_at).elapsed_ms
+        return self.trail.clock(self.version)
+
+    @property
+    def elapsed(self) -> str:
+        return clock(self.elapsed_ms)
+
+    @property
+    def needs_somebody(self) -> bool:
+        """Whether nothing goes on unless a person says so."""
+        match self.session:
+            case Discussion():
+                return bool(self.session.choices)
+            case Orchestration():
+                return self.session.state in ("checkpoint", "partial")
+            case _:
+                return self.session.state == "exhausted"
+
+
+ICONS: Final = {"converged": "✓", "stalled": "✕", "continue": "…"}
+
+
+@lru_cache(maxsize=512)
+def tame(words: str, limit: int = WHOLE) -> Markup:
+    """Somebody's Markdown as HTML that can do no harm, up to so many characters of it."""
+    return Markup(rendered(cut(words, limit)))  # noqa: S704 - `rendered` is what makes it safe

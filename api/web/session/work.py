@@ -1,0 +1,147 @@
+"""What was made and written down: inputs, the reviewer's outcomes, artifacts with their diffs, the worklog, children."""
+
+from typing import Any, Final
+
+from api.web.session.standing import LONG, SENTENCE, Standing, tame
+from api.web.session.trail import Outcome
+from api.web.shown import cut, newest_of, rendered
+from domain.base import Text
+from projections import artifacts as made
+from projections import worklog as log
+
+TASK: Final = 4_000
+FILES, STEPS, LABELS, LISTED, SHOWN, CHILDREN = 50, 20, 32, 100, 10, 50
+"""Entries: of lists of the input, of the list of artifacts, of artifacts shown with their words, of children."""
+CONTENT, DIFF_LINES, DIFF_LINE = 3_000, 120, 400
+ISSUES = 30
+
+
+def inputs(standing: Standing) -> dict[str, Any]:
+    it, session = standing.it, standing.session
+    files, steps = it.get("filePaths") or [], it.get("validationCommands") or []
+    task = it.get("task") or it.get("prompt") or it.get("subject") or it.get("plan") or ""
+    plan = it.get("plan") if it["kind"] == "orchestration" else None
+    return {
+        "task": cut(task, TASK),
+        "plan": tame(cut(plan, TASK)) if plan else None,
+        "plan_version": it.get("planVersion"),
+        "files": [cut(path, SENTENCE) for path in files[:FILES]],
+        "more_files": max(0, len(files) - FILES),
+        "steps": [_step(step) for step in steps[:STEPS]],
+        "more_steps": max(0, len(steps) - STEPS),
+        "labels": [cut(label, 64) for label in it["labels"][:LABELS]],
+        "workspace": cut(session.workspace or "", 2 * SENTENCE),
+        "origin": cut(it["origin"], 200),
+        "employees": [(cut(one["name"], 60), cut(one["role"], 40)) for one in (it.get("employees") or [])[:FILES]],
+        "strategy": it.get("strategy"),
+        "profile": it.get("profile"),
+        "triage": it.get("triage"),
+        "mode": it.get("mode"),
+    }
+
+
+def _step(step: dict[str, Any]) -> dict[str, str]:
+    command = step["command"]
+    words = command if isinstance(command, str) else " ".join(command)
+    return {"stage": str(step["stage"]), "command": cut(words, SENTENCE)}
+
+
+# -- the delivery's own reviewer ---------------------------------------------------------------------------------------
+
+
+def reviews(standing: Standing) -> dict[str, Any]:
+    """The newest outcome in full, the earlier ones as a table (S4 §9.3)."""
+    found = standing.past(standing.trail.outcomes)
+    return {"newest": _outcome(found[-1]) if found else None, "all": [_outcome(one) for one in found[-20:]]}
+
+
+def _outcome(found: Outcome) -> dict[str, Any]:
+    return {
+        "version": found.version,
+        "iteration": found.iteration,
+        "artifact": found.artifact,
+        "decision": "approved" if found.approved else "blocked",
+        "score": found.score,
+        "blocking": len(found.issues),
+        "remarks": found.remarks,
+        "issues": [(cut(title, SENTENCE), cut(detail, LONG)) for title, detail in found.issues[:ISSUES]],
+        "fixes": [cut(step, SENTENCE) for step in found.fixes[:ISSUES]],
+        "more": max(0, len(found.issues) - ISSUES),
+    }
+
+
+# -- artifacts -----------------------------------------------------------------------------------------------------
+
+
+def artifacts(standing: Standing) -> dict[str, Any]:
+    """The newest with what they say and change; the others as a list."""
+    found = made.artifacts(standing.db, standing.session.id, standing.version)
+    newest = [entry["artifactId"] for entry in found[-SHOWN:]]
+    return {
+        "count": len(found),
+        "more": max(0, len(found) - LISTED),
+        "list": [
+            _artifact(standing, entry, whole=entry["artifactId"] in newest) for entry in reversed(found[-LISTED:])
+        ],
+    }
+
+
+def _artifact(standing: Standing, entry: dict[str, Any], *, whole: bool) -> dict[str, Any]:
+    found = made.artifact(standing.db, standing.session.id, entry["artifactId"]) if whole else None
+    return entry | {
+        "shown": found is not None,
+        "content": cut(found.content.head, CONTENT) if found else "",
+        "cut": bool(found and found.content.length > len(cut(found.content.head, CONTENT).encode())),
+        "diff": diff(found.patch) if found and found.patch else None,
+    }
+
+
+def diff(patch: Text) -> dict[str, Any]:
+    """A patch line by line, each with its kind; at most `DIFF_LINES` of them."""
+    lines = patch.head.splitlines()
+    return {
+        "lines": [(_kind(words), cut(words, DIFF_LINE)) for words in lines[:DIFF_LINES]],
+        "cut": len(lines) > DIFF_LINES or patch.digest is not None,
+        "added": sum(_kind(words) == "added" for words in lines),
+        "removed": sum(_kind(words) == "removed" for words in lines),
+    }
+
+
+def _kind(words: str) -> str:
+    if words.startswith(("+++", "---", "diff ", "index ", "new file", "deleted file", "rename ", "similarity ")):
+        return "file"
+    kinds = {"+": "added", "-": "removed", "@": "place"}
+    return kinds.get(words[:1], "same")
+
+
+# -- the rest ------------------------------------------------------------------------------------------------------
+
+
+def worklog(standing: Standing) -> dict[str, Any]:
+    text, shortened = newest_of(log.render(standing.db, standing.session.id, standing.version) or "")
+    return {"html": rendered(text), "cut": shortened}
+
+
+def family(standing: Standing) -> dict[str, Any]:
+    """Who asked for this session, and what it had discussed; how a child ended is what this session was told."""
+    session = standing.session
+    ends = {found.child: found for found in standing.past(standing.trail.closed)}
+    opened = standing.past(standing.trail.opened)
+    about = getattr(session, "about", None)
+    return {
+        "parent": session.parent,
+        "about": about.about if about else "",
+        "forked_from": standing.it.get("forkedFrom"),
+        "children": [
+            {
+                "id": found.child,
+                "kind": found.kind,
+                "about": found.about,
+                "strategy": found.strategy,
+                "version": found.version,
+                "end": ends.get(found.child),
+            }
+            for found in reversed(opened[-CHILDREN:])
+        ],
+        "more": max(0, len(opened) - CHILDREN),
+    }

@@ -1,0 +1,210 @@
+"""Forks, explanations and differences, through HTTP; and every history there is decided the same way again."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from domain.replay import first_difference
+from tests.api import talks
+from tests.api.server import Json, delivery, ended, events, inside, only, session, start, until
+
+BLOCKED = json.dumps({"blockingIssues": [{"id": "1", "title": "no test", "detail": "A test is missing."}]})
+FINE = json.dumps({"blockingIssues": []})
+USAGE = {"inputTokens": 100, "outputTokens": 10, "costMicros": 5}
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    with inside(tmp_path) as found:
+        yield found
+
+
+def blocked_once(client: TestClient) -> tuple[str, list[Json]]:
+    """A delivery that is sent back once; its id and events."""
+    said = {
+        "planner": [{"text": "a plan", "usage": USAGE}],
+        "dev": [{"text": "written", "files": {"src/login.py": "x = 1\n"}, "usage": USAGE}],
+        "reviewer": [{"text": BLOCKED, "usage": USAGE}, {"text": FINE, "usage": USAGE}],
+    }
+    session_id = start(client, delivery(said, maxIterations=3))
+    assert ended(client, session_id)["status"] == "success"
+    return session_id, events(client, session_id)
+
+
+def asked(found: list[Json], role: str) -> int:
+    """The version of the first turn that was asked of a role."""
+    return next(
+        event["version"] for event in found if event["type"] == "turn.requested" and event["data"]["role"] == role
+    )
+
+
+def fork(client: TestClient, source: str, at: int, **more: object) -> str:
+    answer = client.post(f"/api/sessions/{source}/fork", json={"atVersion": at, **more})
+    assert answer.status_code == 202, answer.text
+    return str(answer.json()["sessionId"])
+
+
+def test_a_fork_without_a_difference_runs_to_the_same_end_for_free(client: TestClient) -> None:
+    source, found = blocked_once(client)
+    before = session(client, source)
+    forked = fork(client, source, asked(found, "architect"))
+    end = ended(client, forked)
+    assert (end["status"], end["iteration"], end["forkedFrom"]) == ("success", 2, source)
+    assert end["budget"]["tokens"] == 110, "only what was spent before the fork"
+    assert only(events(client, forked), "session.diverged") == []
+    assert session(client, source) == before, "the source is untouched"
+
+
+def test_the_common_history_is_the_sources(client: TestClient) -> None:
+    source, found = blocked_once(client)
+    at = asked(found, "reviewer")
+    copied = events(client, fork(client, source, at))[:at]
+    assert [event["type"] for event in copied] == [event["type"] for event in found[:at]]
+    assert [event["timestamp"] for event in copied] == [event["timestamp"] for event in found[:at]]
+
+
+def test_another_answer_leads_another_way(client: TestClient) -> None:
+    source, found = blocked_once(client)
+    forked = fork(client, source, asked(found, "reviewer"), substitute={"answer": {"text": FINE}})
+    end = ended(client, forked)
+    assert (end["status"], end["iteration"]) == ("success", 1)
+
+
+def test_a_fork_that_shall_stop_is_held_where_nothing_is_recorded_and_released_by_a_person(client: TestClient) -> None:
+    source, found = blocked_once(client)
+    other = BLOCKED.replace("no test", "no docs")
+    forked = fork(client, source, asked(found, "reviewer"), substitute={"answer": {"text": other}}, mode="stop")
+    until(lambda: only(events(client, forked), "session.diverged"), what="the divergence")
+    page = client.get(f"/api/sessions/{forked}").json()
+    assert page["session"]["held"] is True
+    assert page["availableCommands"] == ["continue", "cancel", "extend"]
+    assert client.post(f"/api/sessions/{forked}/continue", json={}).status_code == 200
+    assert ended(client, forked)["status"] == "success"
+
+
+def test_the_opposite_decision_of_a_review_leaves_the_review_as_it_was(client: TestClient) -> None:
+    waiting = talks.waits(client, talks.review(maxRounds=1))
+    assert talks.decide(client, waiting["id"], "skip").status_code == 200
+    forked = fork(client, waiting["id"], waiting["version"], substitute={"decision": "apply_fix"})
+    assert talks.reached(client, forked, "decided")["decision"]["choice"] == "apply_fix"
+    assert session(client, waiting["id"])["decision"]["choice"] == "skip"
+
+
+def test_the_opposite_decision_in_a_delivery_runs_to_its_own_end(client: TestClient) -> None:
+    source = start(client, delivery({}, review={"maxRounds": 1}))
+    first = talks.child(client, source)
+    version = session(client, source)["version"]
+    talks.decide(client, source, "skip")
+    assert ended(client, source)["iteration"] == 1
+    forked = fork(client, source, version, substitute={"decision": "apply_fix"})
+    second = talks.child(client, forked, 2)
+    assert second["id"] != first["id"]
+    talks.decide(client, forked, "skip")
+    assert ended(client, forked)["iteration"] == 2
+
+
+def test_a_fork_may_be_given_more_budget(client: TestClient) -> None:
+    source = start(client, delivery({"reviewer": [BLOCKED]}, maxIterations=1))
+    end = ended(client, source)
+    assert end["finalSummary"] == "failed_budget_exhausted"
+    forked = fork(client, source, end["version"], substitute={"budget": {"addIterations": 1}})
+    again = ended(client, forked)
+    assert (again["iteration"], again["budget"]["reason"]) == (2, "iterations")
+    assert session(client, source)["iteration"] == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "pointer"),
+    [
+        ({}, 422, "/atVersion"),
+        ({"atVersion": 0}, 422, "/atVersion"),
+        ({"atVersion": 9_999}, 404, None),
+        ({"atVersion": 3, "mode": "perhaps"}, 422, "/mode"),
+        ({"atVersion": 3, "substitute": {"decision": "skip", "profile": "seed"}}, 422, "/substitute"),
+        ({"atVersion": 3, "substitute": {"profile": "seed"}}, 422, "/substitute/profile"),
+        ({"atVersion": 3, "substitute": {"decision": "skip"}}, 409, None),
+        ({"atVersion": 3, "substitute": {"budget": {"addRounds": 1}}}, 422, "/substitute/budget"),
+    ],
+)
+def test_a_fork_that_cannot_be_is_refused_and_changes_nothing(
+    client: TestClient, body: Json, status: int, pointer: str | None
+) -> None:
+    source, _ = blocked_once(client)
+    answer = client.post(f"/api/sessions/{source}/fork", json=body)
+    assert answer.status_code == status, answer.text
+    if pointer is not None:
+        assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+    assert len(client.get("/api/sessions").json()["items"]) == 1
+
+
+def test_every_history_is_decided_the_same_way_again(client: TestClient) -> None:
+    source, found = blocked_once(client)
+    fork(client, source, asked(found, "architect"))
+    review = talks.waits(client, talks.review())
+    talks.decide(client, review["id"], "apply_fix")
+    exhausted = start(client, delivery({"reviewer": [BLOCKED]}, maxIterations=1))
+    ended(client, exhausted)
+    client.post(f"/api/sessions/{exhausted}/budget", json={"addIterations": 1, "reason": "once more"})
+    ended(client, exhausted)
+    failing = start(client, delivery({"dev": [{"error": "crash"}]}))
+    ended(client, failing)
+    store = client.app.state.system.store  # type: ignore[attr-defined]
+    ids = {recorded.session_id for recorded in store.log(limit=10_000)}
+    assert len(ids) == 5
+    for session_id in ids:
+        assert first_difference(store.history(session_id), lambda text: text.head) is None, session_id
+
+
+def test_a_rule_that_has_changed_is_found_at_the_first_place_it_matters(client: TestClient) -> None:
+    source, found = blocked_once(client)
+    history = client.app.state.system.store.history(source)  # type: ignore[attr-defined]
+    place = next(index for index, event in enumerate(found) if event["type"] == "delivery.review_blocking_detected")
+    history[place] = _with_message(history[place], "Another rule wrote this.")
+    difference = first_difference(history, lambda text: text.head)
+    assert difference is not None
+    assert (difference.version, difference.command) == (place + 1, "RecordReply")
+    assert "Another rule wrote this." in difference.expected
+    assert "Review blocked at iteration 1." in difference.actual
+
+
+def _with_message(recorded: object, message: str) -> object:
+    event = recorded.event.model_copy(update={"message": message})  # type: ignore[attr-defined]
+    return replace(recorded, event=event)  # type: ignore[type-var]
+
+
+def test_the_explanation_goes_back_to_the_command_that_began_it(client: TestClient) -> None:
+    source, _ = blocked_once(client)
+    found = client.get(f"/api/sessions/{source}/explain", params={"wish": "implementation"}).json()
+    assert [link["actor"] for link in found["chain"][:2]] == ["local", "agent:planner"]
+    assert found["chain"][-1]["events"][-1]["state"] == "success"
+    assert found["whyNot"]["text"] == "From success no way leads to implementation."
+    assert "Review approved" in json.dumps(found["chain"][-1])
+
+
+def test_the_explanation_of_a_version_knows_nothing_of_what_came_later(client: TestClient) -> None:
+    source, found = blocked_once(client)
+    at = asked(found, "dev")
+    page = client.get(f"/api/sessions/{source}/explain", params={"version": at, "wish": "review"}).json()
+    assert page["state"] == "implementation"
+    assert page["whyNot"]["steps"] == [
+        {"event": "complete", "to": "validation"},
+        {"event": "complete", "to": "review"},
+    ]
+
+
+def test_two_sessions_are_the_same_until_they_part(client: TestClient) -> None:
+    source, found = blocked_once(client)
+    same = fork(client, source, asked(found, "architect"))
+    other = fork(client, source, asked(found, "reviewer"), substitute={"answer": {"text": FINE}})
+    ended(client, same)
+    ended(client, other)
+    assert client.get(f"/api/sessions/{source}/diff/{same}").json()["firstDivergence"] is None
+    found = client.get(f"/api/sessions/{source}/diff/{other}").json()
+    assert found["firstDivergence"]["a"]["type"] == "turn.answered"
+    assert found["state"]["iteration"] == {"a": 2, "b": 1}
+    assert found["cost"]["tokensDelta"] == -330
+    assert client.get(f"/api/sessions/{source}/diff/delivery-unknown").status_code == 404

@@ -1,0 +1,234 @@
+"""The worklog of an orchestration, in the seeds' own shape (behaviour §1.12), and what it says of its children."""
+
+from pathlib import Path
+
+from adapters.store.views import SqliteViews
+from domain.discussion.commands import Decide
+from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration
+from projections.follow import Follower
+from projections.worklog import render
+from tests.projections.stage import DEBATE, EMPLOYEES, REVIEW, Stage, critique, plan, subtask, verdicts
+
+RUN = "orchestration-1"
+WANTED = {"pass_criteria": "the tests pass", "fail_criteria": "it is slow", "affected_files": ["src/a.py"]}
+
+
+def worklog(stage: Stage, session_id: str = RUN, version: int | None = None) -> str:
+    views = SqliteViews(stage.store.path.with_suffix(".views"))
+    try:
+        follower = Follower(stage.store, views)
+        follower.catch_up()
+        assert follower.problems() == []
+        with views.reading() as db:
+            text = render(db, session_id, version)
+    finally:
+        views.close()
+    assert text is not None
+    return text
+
+
+def test_a_run_that_waits_for_its_plan(tmp_path: Path) -> None:
+    stage = Stage(tmp_path).orchestrates(prompt="Add a login\nto the app " + "x" * 100)
+    assert (
+        worklog(stage)
+        == f"""\
+# Work Log: Add a login to the app {"x" * 57}
+- Created: 2026-11-21T12:00:00.000Z
+- Status: planning
+- Rounds: 0/3
+
+## Plan
+
+(대기 중)
+
+## Verification Criteria
+
+(대기 중)
+
+## Agent Status Matrix
+
+| Agent | Role | Phase | Gate |
+|---|---|---|---|
+
+## Execution Log
+
+## Final Summary
+
+(미완료)
+"""
+    )
+
+
+def test_a_run_at_its_checkpoint(tmp_path: Path) -> None:
+    """S1 §4, scenario 1: one agent finishes, the one that asked for a checkpoint pauses."""
+    stage = Stage(tmp_path).orchestrates()
+    first = subtask(start_phase=3, end_phase=3, checkpoint=True, verification=WANTED)
+    stage.answers(RUN, plan(first, subtask(EMPLOYEES[1].name, "docs", start_phase=5)))
+    stage.answers(RUN, "Login works.").answers(RUN, "Written\nup.")
+    verdict = {"agent": EMPLOYEES[1].name, "pass": True, "feedback": ""}
+    told = {**verdicts(Backend=True), "allDone": False}
+    stage.answers(RUN, {**told, "verdicts": [*told["verdicts"], verdict]})
+    text = worklog(stage)
+    assert "\n- Status: checkpoint\n- Rounds: 1/3\n" in text
+    assert text[text.index("## Verification") :] == (
+        """\
+## Verification Criteria
+
+- Backend (backend): pass: the tests pass; fail: it is slow; files: src/a.py
+
+## Agent Status Matrix
+
+| Agent | Role | Phase | Gate |
+|---|---|---|---|
+| Backend | backend | Phase 3: 개발 | ⏸ checkpoint |
+| Fr\\|ont ## end | docs | Phase 5: 통합검증 | ✅ 완료 |
+
+## Execution Log
+
+### Round 1 — Backend (backend, 개발)
+
+- Status: done
+- Result: Login works.
+- Verdict: PASS — about Backend
+
+### Round 1 — Fr\\|ont ## end (docs, 통합검증)
+
+- Status: done
+- Result:
+
+  > Written
+  > up.
+
+- Verdict: PASS
+
+## Final Summary
+
+요청된 scope 완료
+"""
+    )
+
+
+def test_a_result_is_cut_at_500_characters(tmp_path: Path) -> None:
+    stage = Stage(tmp_path).orchestrates().answers(RUN, plan()).answers(RUN, "y" * 501)
+    assert f"- Result: {'y' * 500}…\n" in worklog(stage)
+
+
+def test_a_direct_answer_closes_its_worklog(tmp_path: Path) -> None:
+    """K-16: the seed left it at planning for ever."""
+    stage = Stage(tmp_path).orchestrates().answers(RUN, {"direct_answer": "42"})
+    text = worklog(stage)
+    assert "\n- Status: done\n- Rounds: 0/3\n" in text
+    assert text.endswith("## Final Summary\n\n42\n")
+
+
+def test_a_run_out_of_rounds_is_partial_and_goes_on_in_the_same_worklog(tmp_path: Path) -> None:
+    stage = Stage(tmp_path).orchestrates(max_rounds=1).answers(RUN, plan())
+    stage.answers(RUN, "Half.").answers(RUN, verdicts(Backend=False))
+    before = worklog(stage)
+    assert "\n- Status: partial\n- Rounds: 1/1\n" in before
+    assert "| Backend | backend | Phase 3: 개발 | ⏳ 진행 중 |" in before
+    assert "- Result: Half.\n- Verdict: FAIL — about Backend\n" in before
+    assert "> \\## 미완료 (1)\n" in before
+    version = stage.session(RUN).version
+
+    stage.do(RUN, ContinueOrchestration()).answers(RUN, "All.")
+    after = worklog(stage)
+    assert "\n- Status: round_2\n- Rounds: 2/2\n" in after
+    assert "### Continued after round 1\n\n- Rounds: up to 2\n\n### Round 2 — Backend (backend, 개발)\n" in after
+    assert after.endswith("## Final Summary\n\n(미완료)\n")
+    assert worklog(stage, version=version) == before
+
+
+def test_a_reset_keeps_the_rounds_and_says_why(tmp_path: Path) -> None:
+    """K-20: the seed set the rounds back to nought and lost the history."""
+
+    stage = Stage(tmp_path).orchestrates().answers(RUN, plan())
+    text = worklog(stage.do(RUN, ResetOrchestration(reason="another idea")))
+    assert "\n- Status: reset\n- Rounds: 1/3\n" in text
+    assert "### Round 1 — Backend (backend, 개발)\n\n- Status: cancelled\n- Reason: reset\n" in text
+    assert "### Reset in round 1\n\n- Reason: another idea\n" in text
+    assert text.endswith("## Final Summary\n\n유저 요청으로 페이즈 리셋됨.\n")
+
+
+def test_a_debate_of_the_plan_is_linked_from_its_parent_and_back(tmp_path: Path) -> None:
+
+    stage = Stage(tmp_path).orchestrates(plan_review=DEBATE).answers(RUN, plan())
+    child = "debate-1c1"
+    stage.answers(child, "No objections.").answers(child, "Thanks.").answers(child, "All agreed.")
+    assert "\n- Status: planning\n" in worklog(stage)
+    stage.do(child, Decide(choice="accept", rationale="fine by me", actor="Kim"))
+    parent = worklog(stage)
+    assert (
+        f"### Debate of the plan\n\n- Session: [{child}](/api/sessions/{child}/worklog)\n- Strategy: debate\n"
+        "- Decision: accept (by a person, 2 rounds)\n- Synthesis: All agreed.\n" in parent
+    )
+    text = worklog(stage, child)
+    assert f"- Parent: [{RUN}](/api/sessions/{RUN}/worklog) (plan)\n" in text
+    assert "\n- Status: decided\n- Rounds: 2/2\n- Strategy: debate\n" in text
+    assert "## Synthesis\n\n> All agreed.\n\n## Decision\n\n- Choice: accept\n- By: Kim\n" in text
+    assert text.endswith("- Rationale: fine by me\n")
+
+
+def test_passed_work_that_is_to_be_mended_says_so_at_its_round(tmp_path: Path) -> None:
+
+    stage = Stage(tmp_path).orchestrates(work_review=REVIEW).answers(RUN, plan()).answers(RUN, "Done.")
+    stage.answers(RUN, verdicts(Backend=True))
+    child = "review-1c1"
+    for words in (critique("NEEDS_FIX", "No test"), "I see.", critique("NEEDS_FIX", "No test"), "Mend it."):
+        if stage.session(child).outstanding:
+            stage.answers(child, words)
+    while stage.session(child).state != "waiting_for_decision":
+        stage.answers(child, "Mend it.")
+    stage.do(child, Decide(choice="apply_fix"))
+    text = worklog(stage)
+    entry = text[text.index("### Round 1 — Backend") : text.index("### Review of the work of Backend")]
+    assert "- Verdict: PASS — about Backend\n- Overturned by a person:\n" in entry
+    assert f"- Session: [{child}](/api/sessions/{child}/worklog)\n" in text
+    assert "| Backend | backend | Phase 3: 개발 | ⏳ 진행 중 |" in text
+
+
+def test_a_review_shows_verdict_issues_and_convergence_of_every_round(tmp_path: Path) -> None:
+    stage = Stage(tmp_path).discusses("review-1", "Step: a\nresult").answers("review-1", critique("NEEDS_FIX", "Slow"))
+    assert (
+        worklog(stage, "review-1")
+        == """\
+# Work Log: Step: a result
+- Created: 2026-11-21T12:00:00.000Z
+- Status: reviewing
+- Rounds: 1/3
+- Strategy: review
+
+## Subject
+
+> Step: a
+> result
+
+## Execution Log
+
+### Round 1 — reviewer (critique)
+
+- Status: done
+- Result: {"verdict": "NEEDS_FIX", "summary": "One thing.", "issues": [{"severity": "major", "description": "Slow"}]}
+- Verdict: NEEDS_FIX
+- Summary: One thing.
+- Issue (major): Slow
+- Convergence: 0.00 (agreement 0.00, stability 0.00, continue)
+
+## Synthesis
+
+(대기 중)
+
+## Decision
+
+(미완료)
+"""
+    )
+
+
+def test_a_critic_that_crashes_leaves_its_error_where_a_person_decides(tmp_path: Path) -> None:
+    """K-32: fail closed."""
+    stage = Stage(tmp_path).discusses("debate-1", "Plan A").fails("debate-1", "boom")
+    text = worklog(stage, "debate-1")
+    assert "\n- Status: waiting_for_decision\n" in text
+    assert "### Failed after round 0\n\n- Error: critic: crash: boom\n" in text
+    assert "## Decision\n\n- Waits for a person: revise or accept\n- Verdict: CHALLENGE\n" in text
