@@ -17,6 +17,8 @@ from api.settings import Settings
 from api.system import System
 from api.web import pages
 from api.web.errors import on_error, on_http_exception
+from api.web.session import routes as session_page
+from api.web.session.panels import Gallery
 from domain.base import HansardError
 
 COMMANDS = (
@@ -41,6 +43,7 @@ VIEWS = (
     ("/api/sessions/{id}/artifacts", views.list_artifacts),
     ("/api/sessions/{id}/artifacts/{artifact}", views.show_artifact),
     ("/api/sessions/{id}/explain", views.show_explanation),
+    ("/api/sessions/{id}/replay", views.show_replay),
     ("/api/sessions/{a}/diff/{b}", views.show_diff),
     ("/api/decisions", views.list_decisions),
     ("/api/events", views.list_log),
@@ -54,7 +57,10 @@ VIEWS = (
 )
 PAGES = (
     ("/", pages.home),
-    ("/sessions/{id}", pages.session),
+    ("/sessions/{id}", session_page.show),
+    ("/sessions/{id}/at", session_page.show_at),
+    ("/sessions/{id}/rows", session_page.show_rows),
+    ("/sessions/{id}/raw", session_page.show_raw),
 )
 
 
@@ -98,5 +104,6 @@ def create_app(settings: Settings, *, work: bool = True) -> Starlette:
         exception_handlers={HTTPException: on_http_exception, HansardError: on_error, Exception: on_error},
     )
     app.state.system = inside
+    app.state.gallery = Gallery(inside)
     app.state.document = openapi.Document(COMMANDS, VIEWS)
     return app

@@ -26,7 +26,7 @@ from api.bodies import (
 )
 from api.intake import answer_headers, idempotency_key, if_match, raw_body, read, read_object, system
 from api.problems import Problem
-from domain.base import Command, Invalid, Refused, Stale, Unknown
+from domain.base import Command, Invalid, Refused, Unknown
 from domain.channel import ContinueLatest, ReceiveMessage, ResetLatest, channel_id
 from domain.delivery.commands import ExtendBudget
 from domain.discussion.commands import Decide, StartDiscussion
@@ -152,22 +152,23 @@ async def decide(request: Request) -> Response:
 
 
 def _waiting(request: Request, session_id: str) -> str:
-    """The session itself, or the one child of it that waits for a decision."""
-    session = system(request).sessions.get(session_id)
-    if session is None or isinstance(session, Discussion):
+    """The one child that waits for a decision; else the session itself, which decides or refuses in its own words.
+
+    A key that was answered before, and a parent that has moved on from `If-Match`, are the writer's to tell.
+    """
+    session, key = system(request).sessions.get(session_id), idempotency_key(request)
+    if session is None or isinstance(session, Discussion) or if_match(request) not in (None, session.version):
         return session_id
-    expected = if_match(request)
-    if expected is not None and expected != session.version:
-        raise Stale(expected=expected, actual=session.version)
-    children = [system(request).sessions.get(child) for child in session.children]
+    if key is not None and system(request).store.receipt(_own(request, key)) is not None:
+        return session_id
+    children = [system(request).sessions.get(child) for child in session.open_children]
     waiting = [child.id for child in children if isinstance(child, Discussion) and child.choices]
-    if len(waiting) > 1:
-        raise Refused(f"Several decisions are open; address one of {', '.join(waiting)}.", allowed=("decision",))
-    if not waiting:
-        decided = [child for child in children if isinstance(child, Discussion) and child.decision]
-        said = f" It is decided: {decided[-1].decision.choice}." if decided and decided[-1].decision else ""
-        raise Refused(f"Session {session_id} does not wait for a decision.{said}", allowed=available(session))
-    return waiting[0]
+    return waiting[0] if len(waiting) == 1 else session_id
+
+
+def _own(request: Request, key: str) -> str:
+    """A key belongs to whoever sends it."""
+    return f"{request.state.actor} {key}"
 
 
 async def fork_session(request: Request) -> Response:
@@ -231,7 +232,7 @@ async def carry_out(
         starts=starts,
         status=status,
         expected=if_match(request) if session_id == request.path_params.get("id", session_id) else None,
-        key=None if key is None else f"{actor} {key}",
+        key=None if key is None else _own(request, key),
         fingerprint=fingerprint(request.method.encode(), request.url.path.encode(), raw),
     )
     return await system(request).writer.do(order)

@@ -1,6 +1,8 @@
 """GET: what the log has become. Every door waits for `Read-After`, and refuses what it does not know."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 from functools import wraps
 from typing import Any
 
@@ -14,6 +16,7 @@ from api.stream import stream_log, stream_session, wants_stream
 from domain.base import Text, Unknown
 from domain.channel import Channel, channel_id
 from domain.record import kind_of
+from domain.replay import first_difference
 from domain.session import Session
 from domain.sessions import KINDS, TOPICS, available
 from projections import artifacts, budget, channel, diff, explain, inbox, overview, worklog
@@ -177,6 +180,17 @@ async def show_explanation(request: Request) -> Response:
             raise Problem(422, f"wish: {detail}", errors=[{"pointer": "/wish", "detail": detail}])
         found["whyNot"] = explain.why_not(session, wish)
     return answer(found)
+
+
+@door()
+async def show_replay(request: Request) -> Response:
+    """GET /api/sessions/{id}/replay: the history decided again with today's rules; the first difference, or null"""
+    session = _session(request)
+    store = system(request).store
+    history = store.history(session.id, upto=session.version)
+    difference = await asyncio.to_thread(first_difference, history, lambda text: _whole(request, text))
+    found = None if difference is None else asdict(difference)
+    return answer({"sessionId": session.id, "version": session.version, "difference": found})
 
 
 @door("atA", "atB")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, NamedTuple, NoReturn, Self, TypeVar
 
 from domain.base import Blob, Command, DomainEvent, Refused, Text, Usage, Value
 from domain.budget import Spent, add
@@ -67,6 +67,7 @@ class Session(Value):
     parent: str | None = None
     children: tuple[str, ...] = ()
     open_children: dict[str, Child] = {}
+    last_choice: str | None = None
     forked_from: str | None = None
     reuse: Reuse | None = None
     held: bool = False
@@ -205,7 +206,8 @@ def evolve_turn(session: S, event: DomainEvent, at: int) -> S | None:
             return session.stamped(at, children=(*session.children, event.child_id), open_children=opened)
         case ChildClosed():
             left = _without(session.open_children, event.child_id)
-            return session.stamped(at, open_children=left, spent=_sum(session.spent, event.spent))
+            spent = _sum(session.spent, event.spent)
+            return session.stamped(at, open_children=left, spent=spent, last_choice=event.choice)
         case _:
             return None
 
@@ -297,6 +299,17 @@ def close_child(draft: Draft[S], command: CloseChild) -> Child | None:
     said = f"The {child.kind} of {child.about} ended: {command.choice}."
     draft.record(ChildClosed(message=said, about=child.about, **command.model_dump(exclude={"blobs"})))
     return child
+
+
+def refuse_decision(session: Session, allowed: tuple[str, ...]) -> NoReturn:
+    """What waits for a decision is always a discussion; this session itself never does."""
+    children = ", ".join(session.open_children)
+    if len(session.open_children) > 1:
+        raise Refused(f"Several discussions are open; address one of {children}.", allowed=allowed)
+    if children:
+        raise Refused(f"{children} does not wait for a decision yet.", allowed=allowed)
+    said = f" The last one was: {session.last_choice}." if session.last_choice else ""
+    raise Refused(f"{session.id} does not wait for a decision.{said}", allowed=allowed)
 
 
 def clear_agents(draft: Draft[S], reason: str) -> None:

@@ -1,7 +1,7 @@
 """How a session's budget was used over time (S4 §4.3, K-38): one snapshot for every event of the session's own kind.
 
-A delivery has iterations and minutes, the other kinds have rounds; tokens and money are summed for all, what was discussed
-for a session included.
+A delivery has iterations and minutes, the other kinds have rounds; tokens and money are summed for all, with what was
+discussed for the session.
 """
 
 from typing import Any

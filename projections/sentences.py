@@ -95,7 +95,8 @@ HIGHLIGHTED = frozenset(
         "orchestration.plan_refused", "orchestration.plan_returned", "orchestration.verdict_given",
         "orchestration.verdict_unreadable", "orchestration.verdict_overturned", "orchestration.checkpoint_reached",
         "orchestration.partial_reached", "orchestration.completed", "orchestration.continued",
-        "orchestration.rounds_added", "orchestration.reset", "session.child_closed", "session.forked", "session.diverged",
+        "orchestration.rounds_added", "orchestration.reset", "session.child_closed", "session.forked",
+        "session.diverged",
         *(
             f"{kind}.{last_part}"
             for kind in ("review", "debate")

@@ -16,6 +16,7 @@ from eventsourcing.persistence import ApplicationRecorder, IntegrityError, Notif
 
 from adapters.store.durable import durable, of_the_file
 from adapters.store.entries import Conflict, Fenced, Receipt, StoreError, Write, chain, decode, encode
+from adapters.store.rows import Rows
 from adapters.store.turns import Turns
 from domain.record import Recorded
 
@@ -62,6 +63,7 @@ class SqliteStore(ApplicationRecorder):
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"The log {self.path} cannot be opened: {error}.") from error
         self.turns = Turns(self._transaction, self._reading)
+        self.rows = Rows(self.path, self._transaction, self._reading)
 
     def _connect(self, *pragmas: str) -> sqlite3.Connection:
         return durable(self.path, self._busy, *pragmas)

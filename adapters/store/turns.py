@@ -53,7 +53,7 @@ class Turns:
             case TurnRequested() as event:
                 self._queue(connection, recorded, event)
             case TurnCancelled() as event:
-                self._end(connection, event, "cancelled", "state IN ('queued', 'running')")
+                self._end(connection, event, "cancelled", "state IN ('queued', 'running', 'held')")
             case Settled() as event:
                 self._end(connection, event, "done", "state = 'running' AND attempt = ?", event.attempt)
             case _:

@@ -21,8 +21,9 @@ from domain.base import HansardError, Invalid
 WORK: Final = Group("Put the team to work", sort_key=1)
 STEER: Final = Group("Decide and steer", sort_key=2)
 READ: Final = Group("Read", sort_key=3)
-CARE: Final = Group("Serve and take care", sort_key=4)
-OTHER: Final = Group("Options", sort_key=5)
+PAST: Final = Group("Look back and prove", sort_key=4)
+CARE: Final = Group("Serve and take care", sort_key=5)
+OTHER: Final = Group("Options", sort_key=6)
 
 HELP: Final = """The official record of what a team of coding agents does.
 
@@ -65,9 +66,19 @@ COMMANDS: Final = (
     Listed("show", "reading:show", READ, "Show a session, now or as it stood."),
     Listed("events", "reading:events", READ, "List a session's events, or follow them."),
     Listed("worklog", "reading:worklog", READ, "Print a session's worklog."),
+    Listed("replay", "past:replay", PAST, "Play a past session, or decide it again and compare."),
+    Listed("fork", "past:fork", PAST, "Begin a new session from a version of another."),
+    Listed("diff", "past:diff", PAST, "Show where two sessions part."),
+    Listed("explain", "past:explain", PAST, "Say why a session is in its state."),
+    Listed("verify", "audit:verify", PAST, "Check that the log is whole and unchanged."),
+    Listed("checkpoint", "audit:checkpoint", PAST, "Print a signed checkpoint of the log."),
+    Listed("prove", "audit:prove", PAST, "Prove that one event is in the log."),
+    Listed("export", "audit:export", PAST, "Write sessions as JSON Lines."),
+    Listed("import", "audit:take_in", PAST, "Take in sessions that were exported."),
     Listed("serve", "serve:serve", CARE, "Serve the page and the API, and work on turns."),
     Listed("doctor", "doctor:doctor", CARE, "Check that everything Hansard needs is there."),
     Listed("key", "key:make_key", CARE, "Make an API key."),
+    Listed("backup", "audit:backup", CARE, "Copy the log while it is in use."),
     Listed("rebuild", "rebuild:rebuild", CARE, "Make the views anew from the log."),
 )
 

@@ -72,8 +72,11 @@ async def inbox(*, limit: PositiveInt = 50, json: AsJson = False, where: Where =
     if not items:
         say("Nothing waits for you.")
         return exits.OK
-    put_table(("SESSION", "KIND", "SINCE", "CHOICES", "TITLE"), [_row(item) for item in items])
-    say("`hansard show SESSION` shows what is decided upon.")
+    put_table(("SESSION", "WAITS FOR", "SINCE", "CHOICES", "OF", "TITLE"), [_row(item) for item in items])
+    say(
+        "`hansard show SESSION` shows more; "
+        "`hansard decide SESSION CHOICE` decides it, at a checkpoint `hansard continue SESSION`."
+    )
     if more:
         say(f"These are the oldest {len(items)}; --limit shows more.")
     return exits.OK
@@ -89,6 +92,8 @@ async def _goes_on(api: Api, session_id: str) -> Json | None:
 
 
 def _row(item: Json) -> list[str]:
-    choices = "|".join(map(str, item.get("choices") or ()))
-    title = str(item.get("title") or item.get("reason") or "")
-    return [str(item["sessionId"]), str(item.get("kind") or ""), local_time(item.get("since")), choices, title]
+    choices = " | ".join(map(str, item.get("choices") or ()))
+    verdict = (item.get("feedback") or {}).get("verdict")
+    title = f"{verdict}: {item.get('title')}" if verdict else str(item.get("title") or "")
+    reason, parent = str(item.get("reason") or item.get("kind")), str(item.get("parent") or "")
+    return [str(item["sessionId"]), reason, local_time(item.get("since")), choices, parent, title]

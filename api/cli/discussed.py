@@ -55,7 +55,7 @@ def stopped(session: Json) -> str:
         "converged": "they agree",
         "stalled": "nothing improves any more",
         "limit": "the rounds are used up",
-        "error": f"an agent failed: {session.get('lastError')}",
+        "error": "an agent failed",
         "cancelled": "it was called off",
     }
     return f"{reason} after {len(session['rounds'])} rounds: {words.get(reason, '')}" if reason else ""
@@ -167,6 +167,5 @@ def _words(entry: object) -> str:
 
 def _faults(found: Json) -> Iterator[str]:
     """Why there is no better feedback than this."""
-    for name in ("problem", "error"):
-        if found.get(name):
-            yield f"({found[name]})"
+    if found.get("problem"):
+        yield f"({found['problem']})"

@@ -13,6 +13,7 @@ REFUSED: Final = 4
 NOT_ALLOWED: Final = 5
 WAITS: Final = 6
 EXHAUSTED: Final = 7
+NOT_VERIFIED: Final = 8
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
 

@@ -1,5 +1,7 @@
-// Keeps the page current: listens to the log, fetches the same address anew, puts the parts that changed in place.
-// Everything is made by the server; without this file the page shows the same, stands still, and names the commands.
+// Keeps a page current and sends its forms. Everything is made by the server; without this file the page shows the
+// same, stands still, and names the commands. What a session's page does besides is in session.js.
+
+import { session } from "./session.js";
 
 const words = JSON.parse(document.body.dataset.words);
 const policy = globalThis.trustedTypes?.createPolicy("hansard", { createHTML: (text) => text }) ?? {
@@ -13,43 +15,42 @@ function parsed(text) {
 
 // -- parts -----------------------------------------------------------------------------------------------------------
 
+/** The elements of a piece of our own HTML. */
+function pieces(html) {
+  return [...document.importNode(parsed(`<body>${html}`).body, true).childNodes];
+}
+
+/** The reader is never moved: what is open stays open, what is typed stays typed, the focus stays. */
+function fill(part, nodes) {
+  const active = part.contains(document.activeElement) ? document.activeElement.id : "";
+  const open = new Map([...part.querySelectorAll("details[id]")].map((found) => [found.id, found.open]));
+  const typed = new Map([...part.querySelectorAll("input[id]")].map((found) => [found.id, found.value]));
+  part.replaceChildren(...nodes);
+  for (const found of part.querySelectorAll("details[id]")) if (open.has(found.id)) found.open = open.get(found.id);
+  for (const found of part.querySelectorAll("input[id]")) if (typed.has(found.id)) found.value = typed.get(found.id);
+  if (active) document.getElementById(active)?.focus({ preventScroll: true });
+  dress(part);
+}
+
 const parts = () => [...document.querySelectorAll("[data-part]")];
 const received = new Map(parts().map((part) => [part.dataset.part, part.cloneNode(true)]));
 let announced = newestHighlight(document);
 
+/** A page that came anew: the parts that are not as they were received take its place. */
 function put(fresh) {
   for (const part of parts()) {
     const name = part.dataset.part;
     const next = fresh.querySelector(`[data-part="${CSS.escape(name)}"]`);
     if (!next || next.isEqualNode(received.get(name))) continue;
     received.set(name, next.cloneNode(true));
-    replace(part, document.importNode(next, true));
+    fill(part, [...document.importNode(next, true).childNodes]);
   }
   document.title = fresh.title;
-  for (const name of ["stream", "after", "version"]) {
+  for (const name of ["stream", "after"]) {
     if (name in fresh.body.dataset) document.body.dataset[name] = fresh.body.dataset[name];
     else delete document.body.dataset[name];
   }
   announce(fresh);
-  dress(document);
-}
-
-/** The reader is never moved: what is open stays open, the focus stays, a list follows only when it is at its end. */
-function replace(part, next) {
-  const active = part.contains(document.activeElement) ? document.activeElement.id : "";
-  for (const open of part.querySelectorAll("details[open][id]")) next.querySelector(`#${CSS.escape(open.id)}`)?.setAttribute("open", "");
-  const scrolled = new Map([...part.querySelectorAll("[data-scroll]")].map((list) => [list.dataset.scroll, place(list)]));
-  part.replaceWith(next);
-  for (const list of next.querySelectorAll("[data-scroll]")) {
-    const before = scrolled.get(list.dataset.scroll);
-    if (before && !before.atEnd) list.scrollTop = before.top - (list.scrollHeight - before.height);
-  }
-  if (active) document.getElementById(active)?.focus({ preventScroll: true });
-}
-
-/** Lists stand on their end (column-reverse): scrollTop is 0 there and negative further up. */
-function place(list) {
-  return { atEnd: list.scrollTop > -8, top: list.scrollTop, height: list.scrollHeight };
 }
 
 function newestHighlight(page) {
@@ -80,8 +81,8 @@ function dress(root) {
 
 function tick() {
   const clock = document.querySelector("[data-elapsed]");
-  if (!clock) return;
-  const since = Math.max(0, Date.now() - Date.parse(clock.dataset.asOf));
+  if (!clock || "replay" in document.body.dataset || !("stream" in document.body.dataset)) return;
+  const since = Math.max(0, Date.now() - Number(clock.dataset.asOf));
   const seconds = Math.floor((Number(clock.dataset.elapsed) + since) / 1000);
   const two = (number) => String(number).padStart(2, "0");
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
@@ -96,6 +97,7 @@ let source = null;
 let planned = null;
 let busy = false;
 let again = false;
+let renew = fetchPage;
 
 function tell(state) {
   const place = document.querySelector("[data-live]");
@@ -140,9 +142,7 @@ async function refresh() {
   }
   busy = true;
   try {
-    const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
-    if (!answer.ok || !answer.headers.get("Content-Type")?.startsWith("text/html")) throw new Error(String(answer.status));
-    put(parsed(await answer.text()));
+    await renew();
     if (!("stream" in document.body.dataset)) {
       release();
       tell("finished");
@@ -160,7 +160,15 @@ async function refresh() {
   }
 }
 
+async function fetchPage() {
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
+  if (!answer.ok || !answer.headers.get("Content-Type")?.startsWith("text/html")) throw new Error(String(answer.status));
+  put(parsed(await answer.text()));
+}
+
 // -- commands --------------------------------------------------------------------------------------------------------
+
+const TRIES = 3;
 
 /** The same form sent twice is one command: the key stays until the server has taken it. */
 function keyOf(form) {
@@ -168,32 +176,52 @@ function keyOf(form) {
   return form.dataset.key;
 }
 
-function bodyOf(form) {
-  const filled = [...form.elements].filter((field) => field.name && field.value.trim() !== "");
+function bodyOf(form, button) {
+  const filled = [...form.elements].filter((field) => field.name && field.type !== "submit" && field.value.trim() !== "");
+  if (button?.name) filled.push(button);
   return Object.fromEntries(filled.map((field) => [field.name, field.type === "number" ? field.valueAsNumber : field.value]));
 }
 
-async function send(form) {
-  const [answered, button] = [form.querySelector("[role=alert]"), form.querySelector("button")];
-  button.disabled = true;
-  answered.textContent = words.sending;
+/** A command is bound to the version that its sender sees. One that only ends or extends is sent again while the state
+    is the one that was seen: on a busy session the number alone says little. */
+async function send(form, button) {
+  const buttons = [...form.querySelectorAll("button")];
+  const [body, state] = [bodyOf(form, button), document.body.dataset.state];
+  for (const each of buttons) each.disabled = true;
+  say(form, words.sending);
   try {
-    const answer = await fetch(form.dataset.command, {
-      method: "POST",
-      headers: { "Content-Type": "application/json", "Idempotency-Key": keyOf(form) },
-      body: JSON.stringify(bodyOf(form)),
-    });
-    if (answer.ok) {
-      answered.textContent = "";
-      form.reset();
-      await refresh();
-    } else answered.textContent = await problemOf(answer);
-    if (answer.status < 500) delete form.dataset.key;
+    for (let left = TRIES; left > 0; left -= 1) {
+      const answer = await post(form, body);
+      if (answer.status < 500) delete form.dataset.key;
+      if (answer.status === 412) {
+        await refresh();
+        if (left > 1 && "again" in form.dataset && document.body.dataset.state === state) continue;
+        say(form, words.stale);
+      } else if (answer.ok) {
+        form.reset();
+        say(form, "");
+        await refresh();
+      } else say(form, await problemOf(answer));
+      break;
+    }
   } catch {
-    answered.textContent = words.unreachable;
+    say(form, words.unreachable);
   } finally {
-    button.disabled = false;
+    for (const each of buttons) each.disabled = false;
   }
+}
+
+function post(form, body) {
+  const headers = { "Content-Type": "application/json", "Idempotency-Key": keyOf(form) };
+  const version = form.dataset.bound ?? document.body.dataset.version;
+  if (version) headers["If-Match"] = `"${version}"`;
+  return fetch(form.dataset.command, { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+/** At the control, or, where the page has taken it away meanwhile, where everybody sees it. */
+function say(form, sentence) {
+  const place = form.isConnected ? form.querySelector("[role=alert]") : document.querySelector("[data-told]");
+  if (place) place.textContent = sentence;
 }
 
 async function problemOf(answer) {
@@ -205,7 +233,7 @@ async function problemOf(answer) {
 document.addEventListener("submit", (event) => {
   if (!event.target.matches("form[data-command]")) return;
   event.preventDefault();
-  send(event.target);
+  send(event.target, event.submitter);
 });
 
 document.addEventListener("input", (event) => {
@@ -213,14 +241,7 @@ document.addEventListener("input", (event) => {
   if (form) delete form.dataset.key;
 });
 
-// -- keys, tabs, start -----------------------------------------------------------------------------------------------
-
-document.addEventListener("keydown", (event) => {
-  const step = { ArrowLeft: "prev", ArrowRight: "next" }[event.key];
-  if (!step || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-  if (event.target.closest("input, select, textarea, [tabindex]")) return;
-  document.querySelector(`.steps a[rel="${step}"]`)?.click();
-});
+// -- tabs, start -----------------------------------------------------------------------------------------------------
 
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) release();
@@ -234,5 +255,6 @@ addEventListener("pagehide", release);
 
 dress(document);
 setInterval(tick, 1000);
+if ("session" in document.body.dataset) renew = session({ pieces, fill, announce, plan, tell });
 if ("stream" in document.body.dataset) follow();
-else if ("version" in document.body.dataset) tell("replay" in document.body.dataset ? "still" : "finished");
+else if ("version" in document.body.dataset) tell("finished");

@@ -4,25 +4,15 @@ Every text is cut here, so that the size of a page is bounded whatever agents sa
 """
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final, get_args
 
-from api.web.shown import cut, newest_of, rendered
+from api.web.shown import cut
 from domain.delivery.chart import Status
-from domain.session import Session
-from domain.sessions import available
-from projections import artifacts, overview, timeline, worklog
+from projections import overview
 from projections.ports import Database
-from projections.session import view
 
-ROWS: Final = 400
-"""Events on one page: style recalculation over thousands of rows is what makes a page slow (page design §3)."""
 SESSIONS, SECTION = 25, 50
 """Sessions on a page of the list, and in each of the sections above it."""
-ARTIFACTS, FILES, STEPS, LABELS = 100, 50, 20, 32
-MESSAGE, TASK, SENTENCE, COMMAND = 300, 4_000, 2_000, 300
-"""Characters."""
-
 STATUSES: Final = tuple(get_args(Status))
 """Statuses that can always be chosen; those that sessions have besides are added."""
 
@@ -50,54 +40,6 @@ ICONS: Final = {
     "reset": "–",
 }
 
-TONES: Final = {
-    "review_blocking_detected": "bad",
-    "phase_failed": "bad",
-    "budget_exhausted": "bad",
-    "review_approved": "good",
-}
-"""The colour of an event that matters, where its words are good or bad news."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """An event in the list. `clock` is the time since the session began."""
-
-    version: int
-    clock: str
-    role: str
-    phase: str | None
-    message: str
-    highlight: bool
-    tone: str
-
-
-@dataclass(frozen=True, slots=True)
-class SessionPage:
-    """A session as it stood at a version, and how far it has come since."""
-
-    session: dict[str, Any]
-    badge: str
-    elapsed: str
-    rows: tuple[Row, ...]
-    worklog: str
-    worklog_cut: bool
-    artifacts: tuple[dict[str, Any], ...]
-    more_artifacts: bool
-    commands: tuple[str, ...]
-    newest: int
-    replay: bool
-    live: bool
-
-    @property
-    def version(self) -> int:
-        return int(self.session["version"])
-
-    @property
-    def before_rows(self) -> int:
-        """The version before the oldest row, 0 where the rows begin with the first event."""
-        return self.rows[0].version - 1 if self.rows else 0
-
 
 @dataclass(frozen=True, slots=True)
 class HomePage:
@@ -112,27 +54,6 @@ class HomePage:
     searching: bool
     first: bool
     empty: bool
-
-
-def session_page(db: Database, session: Session, *, newest: int, replay: bool) -> SessionPage:
-    """`newest` is the version that the session has reached by now."""
-    found = view(session)
-    text, shortened = newest_of(worklog.render(db, session.id, session.version) or "")
-    made = artifacts.artifacts(db, session.id, session.version)
-    return SessionPage(
-        session=_cut(found),
-        badge=badge(found["status"], exhausted=bool((found.get("budget") or {}).get("reason"))),
-        elapsed=clock((found.get("budget") or {}).get("elapsedMs", 0)),
-        rows=_rows(db, session, found["createdAt"]),
-        worklog=rendered(text),
-        worklog_cut=shortened,
-        artifacts=tuple(reversed(made[-ARTIFACTS:])),
-        more_artifacts=len(made) > ARTIFACTS,
-        commands=() if replay else tuple(available(session)),
-        newest=newest,
-        replay=replay,
-        live=not replay and not (session.ended and not session.outstanding),
-    )
 
 
 def home_page(db: Database, *, kind: str | None, status: str | None, q: str | None, cursor: str | None) -> HomePage:
@@ -175,55 +96,8 @@ def clock(milliseconds: int) -> str:
     return f"{hours}:{minutes % 60:02d}:{seconds % 60:02d}" if hours else f"{minutes}:{seconds % 60:02d}"
 
 
-def _rows(db: Database, session: Session, created_at: str) -> tuple[Row, ...]:
-    """The newest rows up to the session's version, oldest first."""
-    page = timeline.page(db, session.id, after=max(0, session.version - ROWS), limit=ROWS)
-    began = datetime.fromisoformat(created_at)
-    return tuple(_row(item, began) for item in page["items"] if item["version"] <= session.version)
-
-
-def _row(item: dict[str, Any], began: datetime) -> Row:
-    since = datetime.fromisoformat(item["at"]) - began
-    return Row(
-        version=item["version"],
-        clock=clock(round(since.total_seconds() * 1000)),
-        role=cut(item["role"], 40),
-        phase=item["phase"],
-        message=cut(item["message"], MESSAGE),
-        highlight=item["highlight"],
-        tone=TONES.get(item["type"].rpartition(".")[2], "note"),
-    )
-
-
 def _item(item: dict[str, Any]) -> dict[str, Any]:
     return item | {
         "badge": badge(item["status"], exhausted=item["waiting"] == "budget"),
         "labels": [cut(label, 64) for label in item["labels"][:5]],
-    }
-
-
-def _cut(found: dict[str, Any]) -> dict[str, Any]:
-    """The view with everything that somebody wrote cut to what a page can hold."""
-    files, steps = found.get("filePaths") or [], found.get("validationCommands") or []
-    task, summary = found.get("task") or found.get("prompt"), found.get("finalSummary") or found.get("summary")
-    return {"budget": None, "phaseStatuses": {}, "iteration": 0, **found} | {
-        "task": cut(task or "", TASK),
-        "filePaths": [cut(path, COMMAND) for path in files[:FILES]],
-        "moreFiles": max(0, len(files) - FILES),
-        "validationCommands": [_step(step) for step in steps[:STEPS]],
-        "moreSteps": max(0, len(steps) - STEPS),
-        "labels": [cut(label, 64) for label in found["labels"][:LABELS]],
-        "lastError": cut(found["lastError"] or "", SENTENCE),
-        "finalSummary": cut(summary or "", SENTENCE),
-        "workspace": cut(found.get("workspace") or "", 2 * COMMAND),
-        "origin": cut(found["origin"], 200),
-        "outstandingTurns": found["outstandingTurns"][:STEPS],
-    }
-
-
-def _step(step: dict[str, Any]) -> dict[str, str]:
-    command = step["command"]
-    return {
-        "stage": str(step["stage"]),
-        "command": cut(command if isinstance(command, str) else " ".join(command), COMMAND),
     }

@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, Response
 
 from api.intake import answer_headers
 from api.problems import Problem
-from api.web import model
+from api.web import model, svg
 from api.web.shown import shown
 from api.web.words import LANGUAGES, Language, Words, preferred, words
 from domain.sessions import KINDS
@@ -68,7 +68,7 @@ def render(request: Request, say: Words, template: str, **more: Any) -> str:
 def fragment(say: Words, named: Language | None, template: str, **more: Any) -> str:
     """A part of a page: a pure function of what it is given."""
     found = _TEMPLATES.get_template(template)
-    return found.render(say=say, link=linker(named), kinds=tuple(KINDS), icons=model.ICONS, **more)
+    return found.render(say=say, link=linker(named), kinds=tuple(KINDS), icons=model.ICONS, drawn=svg, **more)
 
 
 def linker(language: Language | None) -> Link:

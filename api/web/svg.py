@@ -23,7 +23,7 @@ def element(name: str, *inside: str | Markup, **attributes: object) -> Markup:
         for key, value in attributes.items()
         if value is not None
     )
-    body = Markup("").join(part if isinstance(part, Markup) else Markup(escape(shown(part))) for part in inside)
+    body = Markup("").join(part if isinstance(part, Markup) else escape(shown(part)) for part in inside)
     return Markup(f"<{name}{written}>{body}</{name}>")  # noqa: S704 - names are ours, values and words are escaped
 
 
@@ -31,13 +31,15 @@ def _number(value: object) -> object:
     return f"{value:.1f}".rstrip("0").rstrip(".") if isinstance(value, float) else value
 
 
-def svg(title: str, *inside: Markup, width: int, height: int, class_: str) -> Markup:
+def svg(title: str, *inside: Markup, width: int, height: int, class_: str, stretched: str | None = None) -> Markup:
+    """`stretched` is `none` for what fills whatever room it has."""
     return element(
         "svg",
         element("title", title),
         *inside,
         class_=class_,
         viewBox=f"0 0 {width} {height}",
+        preserveAspectRatio=stretched,
         role="img",
         aria_label=title,
     )
@@ -53,7 +55,7 @@ def text(words: str, x: float, y: float, class_: str, anchor: str = "start") -> 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a chart; `kind` is its class, which has a colour and a dash of its own. Points are shares from 0 to 1."""
+    """A line of a chart; `kind` is its class, which has a colour and a dash of its own. Points are shares, 0 to 1."""
 
     label: str
     kind: str

@@ -36,6 +36,7 @@ from domain.delivery.events import (
     ValidationFailed,
 )
 from domain.delivery.state import Delivery, evolve
+from domain.discussion.commands import Decide
 from domain.instant import iso
 from domain.replies.artifacts import PlanParts, plan_parts
 from domain.replies.reviewer import ReviewArtifact, review_artifact
@@ -47,6 +48,7 @@ from domain.session import (
     clear_agents,
     close_child,
     content,
+    refuse_decision,
     request_child,
     settle,
 )
@@ -94,6 +96,8 @@ def decide(draft: DeliveryDraft, command: Command) -> None:
             _cancel(draft, command)
         case CloseChild():
             _close_review(draft, command)
+        case Decide():
+            refuse_decision(draft.session, available(draft.session))
         case _:
             allowed = available(draft.before) if draft.before else ()
             raise Refused(f"A delivery does not know the command {type(command).__name__}.", allowed=allowed)

@@ -4,7 +4,7 @@ from domain import replies
 from domain.base import Unreadable
 from domain.children import CloseChild, fix_feedback, fix_issues
 from domain.discussion.strategies import STRATEGIES
-from domain.orchestration import planning, rounds
+from domain.orchestration import judging, planning, rounds
 from domain.orchestration.events import PlanReturned, ReviewStarted, VerdictOverturned
 from domain.orchestration.parts import OrchestrationDraft, next_state
 from domain.orchestration.state import AGENT, Orchestration
@@ -97,7 +97,7 @@ def close(draft: OrchestrationDraft, command: CloseChild) -> None:
         _overturn(draft, int(child.about.removeprefix(AGENT)), command)
     if not draft.session.open_children:
         fixing = bool(draft.session.fixes)
-        rounds.close(draft, all_done=draft.session.all_done and not fixing, words=draft.session.judged.head)
+        judging.close(draft, all_done=draft.session.all_done and not fixing, words=draft.session.judged.head)
     return None
 
 

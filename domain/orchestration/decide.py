@@ -2,7 +2,8 @@
 
 from domain.base import Command, Refused
 from domain.children import CloseChild
-from domain.orchestration import debates, planning, rounds
+from domain.discussion.commands import Decide
+from domain.orchestration import debates, ends, judging, planning, rounds
 from domain.orchestration.chart import TABLE
 from domain.orchestration.commands import (
     AddRounds,
@@ -14,7 +15,7 @@ from domain.orchestration.commands import (
 from domain.orchestration.events import Continued, OrchestrateDone, RoundsAdded, SessionStarted, Signals, WasReset
 from domain.orchestration.parts import OrchestrationDraft, doors, next_state
 from domain.orchestration.state import Orchestration
-from domain.session import cancel_turns, clear_agents
+from domain.session import cancel_turns, clear_agents, refuse_decision
 from domain.triage import triage
 from domain.turns import RecordReply
 
@@ -41,6 +42,8 @@ def decide(draft: OrchestrationDraft, command: Command) -> None:
             _add_rounds(draft, command)
         case CloseChild():
             debates.close(draft, command)
+        case Decide():
+            refuse_decision(draft.session, available(draft.session))
         case ClearAgentSessions():
             clear_agents(draft, "a new request begins clean")
         case _:
@@ -78,9 +81,9 @@ def _record_reply(draft: OrchestrationDraft, command: RecordReply) -> None:
     """Whose answer it is says the place the turn has in the run: a role is a word of the plan, and so of an agent."""
     session = draft.session
     if session.turn(command.turn_id).lane:
-        return rounds.record_work(draft, command)
+        return rounds.record(draft, command)
     if session.state == "judging":
-        return rounds.record_verdict(draft, command)
+        return judging.record(draft, command)
     return planning.record(draft, command)
 
 
@@ -88,7 +91,7 @@ def _continue(draft: OrchestrationDraft) -> None:
     """A paused or partial run goes on from its cursor (K-7, K-9); what is done or reset does not."""
     session = draft.session
     if session.guard("nothing_left"):
-        return rounds.complete(draft, draft.text(ALREADY_DONE), all_done=False)
+        return ends.complete(draft, draft.text(ALREADY_DONE), all_done=False)
     sentence = f"{NOTHING_TO_CONTINUE} An orchestration that is {session.status} cannot be continued."
     state = next_state(draft, "resume", sentence=sentence)
     _resume(draft, state, last_round=session.round + session.max_rounds)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from domain import replies
 from domain.base import Text, Unreadable
 from domain.matching import match
-from domain.orchestration import debates, rounds
+from domain.orchestration import debates, ends, rounds
 from domain.orchestration.events import OrchestrateDone, PartialReached, PlanMade, PlanRefused
 from domain.orchestration.parts import OrchestrationDraft, next_state, request, worklog
 from domain.orchestration.state import Orchestration
@@ -156,7 +156,7 @@ def _adopt(draft: OrchestrationDraft, subtasks: Sequence[Subtask], plan: Text, *
 
 
 def _answer(draft: OrchestrationDraft, words: Text) -> None:
-    rounds.complete(draft, words, all_done=False, event="answer")
+    ends.complete(draft, words, all_done=False, event="answer")
 
 
 def stop(draft: OrchestrationDraft, reason: str, words: str) -> None:

@@ -263,7 +263,7 @@ def test_two_openings_of_one_log_see_each_others_events(database: Database) -> N
 def test_of_many_writers_of_one_version_exactly_one_wins(database: Database) -> None:
     """P6, each with a store of its own."""
     stores = [database.open() for _ in range(8)]
-    barrier = threading.Barrier(8)
+    barrier = threading.Barrier(8, timeout=10)
 
     def try_it(store: SqliteStore, name: str) -> bool:
         barrier.wait()
@@ -296,10 +296,12 @@ def test_readers_see_every_event_once_and_in_order_while_it_is_written(store: Sq
 
     with ThreadPoolExecutor(8) as threads:
         readers = [threads.submit(follow) for _ in range(8)]
-        for number in range(sessions):
-            name = f"delivery-{number}"
-            store.append([write(told(name).begun, session_id=name)])
-        done.set()
+        try:
+            for number in range(sessions):
+                name = f"delivery-{number}"
+                store.append([write(told(name).begun, session_id=name)])
+        finally:
+            done.set()
         written = [(found.position, found.session_id, found.version) for found in store.log()]
         assert len(written) == 3 * sessions
         assert all(reader.result() == written for reader in readers)
@@ -307,7 +309,7 @@ def test_readers_see_every_event_once_and_in_order_while_it_is_written(store: Sq
 
 def test_a_new_log_is_opened_by_many_at_once(database: Database, tmp_path: Path) -> None:
     """P27: replicas that boot together, thirty times."""
-    barrier = threading.Barrier(8)
+    barrier = threading.Barrier(8, timeout=10)
 
     def boot(path: Path) -> SqliteStore:
         barrier.wait()

@@ -107,7 +107,7 @@ def test_concurrent_claimers_never_share_a_turn(database: Database) -> None:
     stores = [database.open(), database.open()]
     for number in range(40):
         begin(stores[0], f"delivery-{number}")
-    barrier = threading.Barrier(8)
+    barrier = threading.Barrier(8, timeout=10)
 
     def take(number: int) -> list[tuple[str, int]]:
         barrier.wait()

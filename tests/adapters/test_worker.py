@@ -13,7 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import httpx2 as httpx
 import pytest
+from starlette.testclient import TestClient
 
 from adapters.clock import Clock
 from adapters.store import Lease, open_store
@@ -23,6 +25,7 @@ from adapters.writer import Order, Writer
 from domain.base import Text
 from domain.budget import Limits
 from domain.delivery.commands import CancelDelivery, StartDelivery
+from domain.turns import TurnAnswered
 from domain.validation import Step
 from tests.api.server import (
     PATIENCE,
@@ -150,11 +153,11 @@ def pair(tmp_path_factory: pytest.TempPathFactory, desks: Desks) -> Iterator[tup
         yield first, second
 
 
-def begin(server: Server, **fields: Any) -> str:
+def begin(client: httpx.Client, **fields: Any) -> str:
     """Start a delivery by the team of the file, with all the time in the world."""
     body = delivery(maxMinutes=180, **fields)
     del body["scenario"]
-    return start(server.client, body)
+    return start(client, body)
 
 
 def cancel(server: Server, session_id: str) -> None:
@@ -172,7 +175,7 @@ def answers(server: Server, session_id: str) -> list[tuple[int, str]]:
 
 def test_a_turn_that_crashes_interrupt_is_asked_again_at_once_and_recorded_once(server: Server, desks: Desks) -> None:
     """The lease has a minute: the next life does not wait for it, its own earlier life is known to be dead."""
-    session_id = begin(server)
+    session_id = begin(server.client)
     for life in (1, 2):
         assert desks.asked(session_id, life)[-1].parent == server.pid
         server.kill()
@@ -189,7 +192,7 @@ def test_a_turn_that_crashes_interrupt_is_asked_again_at_once_and_recorded_once(
 
 
 def test_a_worker_that_stops_gives_its_turn_back_and_leaves_no_process(server: Server, desks: Desks) -> None:
-    session_id = begin(server)
+    session_id = begin(server.client)
     desks.asked(session_id, 1)
     assert server.stop() < 4
     assert desks.left(session_id) == []
@@ -220,7 +223,7 @@ def thaw(frozen: Server) -> None:
 def test_a_zombie_cannot_answer_the_turn_it_has_lost(pair: tuple[Server, Server], desks: Desks) -> None:
     """A frozen process loses its lease; thawed, with an answer at hand, it changes nothing for the one that has the
     turn now."""
-    session_id = begin(pair[0])
+    session_id = begin(pair[0].client)
     [first] = desks.asked(session_id, 1)
     frozen, other = frozen_and_other(pair, first)
     _, second = desks.asked(session_id, 2)
@@ -236,7 +239,7 @@ def test_a_zombie_cannot_answer_the_turn_it_has_lost(pair: tuple[Server, Server]
 
 
 def test_an_answer_after_the_end_of_the_session_changes_nothing(pair: tuple[Server, Server], desks: Desks) -> None:
-    session_id = begin(pair[0])
+    session_id = begin(pair[0].client)
     [first] = desks.asked(session_id, 1)
     frozen, other = frozen_and_other(pair, first)
     _, second = desks.asked(session_id, 2)
@@ -250,7 +253,7 @@ def test_an_answer_after_the_end_of_the_session_changes_nothing(pair: tuple[Serv
 
 def test_two_workers_share_the_turns_of_one_log(pair: tuple[Server, Server], desks: Desks) -> None:
     """Each takes as many as it has slots for, and every turn is asked and recorded once."""
-    ids = [begin(pair[0]) for _ in range(6)]
+    ids = [begin(pair[0].client) for _ in range(6)]
 
     def at_work() -> list[int] | None:
         runs = [run for session_id in ids for run in desks.runs(session_id)]
@@ -267,7 +270,7 @@ def test_two_workers_share_the_turns_of_one_log(pair: tuple[Server, Server], des
 
 
 def test_a_cancellation_by_another_process_stops_the_agent_too(pair: tuple[Server, Server], desks: Desks) -> None:
-    session_id = begin(pair[0])
+    session_id = begin(pair[0].client)
     [run] = desks.asked(session_id, 1)
     cancel(pair[1] if run.parent == pair[0].pid else pair[0], session_id)
     until(lambda: not run.left(), what="the end of the program and its child", seconds=2)
@@ -279,7 +282,7 @@ def test_a_cancellation_by_another_process_stops_the_agent_too(pair: tuple[Serve
 @pytest.mark.parametrize(("manner", "seconds"), [("BE POLITE", 1.5), ("BE STUBBORN", 4.0)])
 def test_a_cancelled_session_stops_its_agent_at_once(server: Server, desks: Desks, manner: str, seconds: float) -> None:
     """With its child; a program that ignores SIGTERM is killed after two seconds."""
-    session_id = begin(server, task=manner)
+    session_id = begin(server.client, task=manner)
     [run] = desks.asked(session_id, 1)
     cancel(server, session_id)
     assert session(server.client, session_id)["outstandingTurns"] == []
@@ -358,13 +361,13 @@ def _now() -> str:
 
 
 @pytest.fixture(scope="module")
-def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """The developer does what the task orders, and has narrow limits."""
     folder = tmp_path_factory.mktemp("failing")
     program = folder / "developer.py"
     program.write_text(FAILING)
     limits = {"timeout_seconds": 1.0, "idle_seconds": 0.4, "output_bytes": 1_000}
-    with serving(folder, team=team(folder, argv=[sys.executable, str(program)], **limits)) as found:
+    with inside(folder, team=team(folder, argv=[sys.executable, str(program)], **limits)) as found:
         yield found
 
 
@@ -381,10 +384,10 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     ],
     ids=["exit code", "signal", "silence", "too long", "idle", "too much", "odd files"],
 )
-def test_however_an_agent_fails_the_session_says_so(failing: Server, orders: str, code: str | None) -> None:
+def test_however_an_agent_fails_the_session_says_so(failing: TestClient, orders: str, code: str | None) -> None:
     session_id = begin(failing, task=f"<<{orders}>>")
-    last = ended(failing.client, session_id)
-    told = events(failing.client, session_id)
+    last = ended(failing, session_id)
+    told = events(failing, session_id)
     assert last["status"] == ("failed" if code else "success")
     assert [failed["errorType"] for failed in only(told, "delivery.phase_failed")] == ([code] if code else [])
     assert [failed["failure"]["code"] for failed in only(told, "turn.failed")] == ([code] if code else [])
@@ -467,6 +470,41 @@ def test_a_turn_that_is_claimed_while_the_worker_stops_is_given_back(tmp_path: P
 
         asyncio.run(stop_meanwhile())
         assert found.counted() == {"queued": 1, "running": 0}
+
+
+def test_the_attempt_that_lost_its_lease_cannot_answer(
+    tmp_path: Path, desks: Desks, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Even when it answers first, unaware: the fence is in the transaction of the answer."""
+    caplog.set_level("INFO")
+    unaware: dict[str, Any] = {"slots": 1, "lease": 0.2, "heartbeat": 3600.0}
+    found = load(desks.team)
+    with shop(tmp_path, found, **unaware) as first, shop(tmp_path, found) as second:
+
+        async def lose_and_answer() -> None:
+            first.begin("delivery-fenced", crew=CREW)
+            losing = asyncio.create_task(first.worker.run())
+            [early] = await asyncio.to_thread(desks.asked, "delivery-fenced", 1)
+            taking = asyncio.create_task(second.worker.run())
+            await asyncio.to_thread(desks.asked, "delivery-fenced", 2)
+            desks.may_answer("delivery-fenced", early)
+            await asyncio.to_thread(until, lambda: "came too late" in caplog.text, what="the refusal")
+            assert _replies(first, "dev") == []
+            desks.may_answer("delivery-fenced")
+            await asyncio.to_thread(until, lambda: _replies(second, "dev"), what="the answer")
+            for one in (first, second):
+                one.worker.stop()
+            await asyncio.gather(losing, taking)
+
+        asyncio.run(lose_and_answer())
+        [answer] = _replies(second, "dev")
+        late = desks.asked("delivery-fenced", 2)[1]
+        assert (answer.attempt, answer.reply.head) == (2, f"done by {late.pid}")
+
+
+def _replies(found: Shop, role: str) -> list[TurnAnswered]:
+    events = (recorded.event for recorded in found.writer.store.log())
+    return [event for event in events if isinstance(event, TurnAnswered) and event.role == role]
 
 
 def test_a_worker_that_lost_a_turn_to_itself_lets_the_first_attempt_go(tmp_path: Path, desks: Desks) -> None:

@@ -14,7 +14,8 @@ ELEMENTS = frozenset(
     for line in (
         "html head meta title link script body a header nav h1 h2 h3 h4 h5 h6 span main p b section div form label",
         "select option input button ul ol li time pre code meter dl dt dd br details summary svg path table thead",
-        "tbody tr th td blockquote em strong s hr",
+        "tbody tr th td blockquote em strong s hr figure figcaption fieldset legend nav",
+        "g rect text line circle polygon defs marker",
     )
     for word in line.split()
 )
@@ -64,6 +65,7 @@ def harmless(html: str) -> Seen:
     assert {tag for tag, _ in seen.elements} <= ELEMENTS
     for tag, attributes in seen.elements:
         assert not [name for name in attributes if name.startswith("on") or name in ("style", "srcset", "formaction")]
+        assert "xlink:href" not in attributes
         for name in ("href", "src", "action"):
             address = attributes.get(name)
             if address is not None and tag != "link":

@@ -54,11 +54,14 @@ _ROOT = Path(__file__).parents[2]
 # --- usage ----------------------------------------------------------------------------------------------------------
 
 
+WORK = ("run", "orchestrate", "message", "review", "debate", "example", "inbox", "decide", "continue", "reset")
+
+
 def test_help_is_a_newcomers_first_page(hansard: Program) -> None:
     said = hansard("--help")
     assert (said.returncode, said.stderr) == (0, "")
     assert "Start with hansard example" in said.stdout
-    for name in ("run", "example", "extend", "cancel", "list", "show", "events", "worklog", "serve", "doctor", "key"):
+    for name in (*WORK, "extend", "cancel", "list", "show", "events", "worklog", "serve", "doctor", "key"):
         assert re.search(rf"│ {name} ", said.stdout), name
 
 
@@ -210,7 +213,7 @@ def test_every_command_works_through_a_server_too(
         refused = hansard("cancel", "latest", "--server", address)
         assert (refused.returncode, refused.stderr) == (
             4,
-            "hansard: A delivery that is success cannot be cancelled.\n",
+            "hansard: A delivery that has succeeded cannot be cancelled.\n",
         )
         assert hansard("show", "nope", "--server", address).returncode == 3
 

@@ -122,7 +122,7 @@ def kill_again_and_again(server: Server, kills: int) -> tuple[Load, list[float]]
     chance = random.Random(kills)  # noqa: S311 - a seed makes the test the same every time
     with load.running():
         for _ in range(kills):
-            load.reach(len(load.answered) + chance.randint(1, 150))
+            load.reach(len(load.answered) + chance.randint(1, 80))
             server.kill()
             restarts.append(server.start())
         load.reach(len(load.answered) + WAYS)

@@ -479,48 +479,55 @@ print(f"{name} worked in {here}")
 """
 
 
-def test_two_programs_work_at_once_in_worktrees_of_their_own(tmp_path: Path) -> None:
-    """Each waits for the other: one after the other they would never end. Both their changes are kept."""
-    repository, meeting, program = tmp_path / "repository", tmp_path / "meeting", tmp_path / "agent.py"
-    meeting.mkdir()
-    program.write_text(PROGRAM)
-    repository.mkdir()
+def a_repository(folder: Path) -> Path:
+    folder.mkdir()
     for command in (
         ["init", "-q", "-b", "main"],
         ["config", "user.name", "A"],
         ["config", "user.email", "a@example.org"],
         ["commit", "-q", "--allow-empty", "-m", "begin"],
     ):
-        subprocess.run(["git", *command], cwd=repository, check=True)
-    argv = [sys.executable, str(program)]
-    listed = "\n".join(
-        f'[[agents]]\nname = "{name}"\nroles = ["{role}"]\nadapter = "command"\n'
-        f"[agents.settings]\nargv = {json.dumps([*argv, name.lower(), str(meeting)])}\n"
-        for name, role in (("Backend", "backend"), ("Docs", "docs"))
-    )
-    planned = plan(
-        *(subtask(n, parallel=True, verification={"affected_files": [f"{n}.txt"]}) for n in ("Backend", "Docs"))
-    )
-    posts = json.dumps({"replies": {"planner": [planned]}})
-    (tmp_path / "posts.json").write_text(posts)
-    listed += "".join(
-        f'\n[[agents]]\nname = "{post}"\nroles = ["{post}"]\nadapter = "scripted"\n'
+        subprocess.run(["git", *command], cwd=folder, check=True)
+    return folder
+
+
+def a_team(folder: Path, programs: dict[str, list[str]], scenario: Json) -> Path:
+    """Employees that are programs; the posts say what the scenario says."""
+    listed = [
+        f'[[agents]]\nname = "{name}"\nroles = ["{name.lower()}"]\nadapter = "command"\n'
+        f"[agents.settings]\nargv = {json.dumps(argv)}\n"
+        for name, argv in programs.items()
+    ]
+    listed += [
+        f'[[agents]]\nname = "{post}"\nroles = ["{post}"]\nadapter = "scripted"\n'
         '[agents.settings]\nscenario = "posts.json"\n'
         for post in ("planner", "judge")
-    )
-    team = tmp_path / "team.toml"
-    team.write_text(listed)
-    with inside(tmp_path, team=team) as client:
+    ]
+    (folder / "posts.json").write_text(json.dumps(scenario))
+    team = folder / "team.toml"
+    team.write_text("\n".join(listed))
+    return team
+
+
+def test_two_programs_work_at_once_in_worktrees_of_their_own(tmp_path: Path) -> None:
+    """Each waits for the other: one after the other they would never end. Both their changes are kept."""
+    repository, meeting, program = a_repository(tmp_path / "repository"), tmp_path / "meeting", tmp_path / "agent.py"
+    meeting.mkdir()
+    program.write_text(PROGRAM)
+    programs = {name: [sys.executable, str(program), name.lower(), str(meeting)] for name in ("Backend", "Docs")}
+    apart = {name: {"affected_files": [f"{name.lower()}.txt"]} for name in programs}
+    planned = plan(*(subtask(name, parallel=True, verification=files) for name, files in apart.items()))
+    with inside(tmp_path, team=a_team(tmp_path, programs, {"replies": {"planner": [planned]}})) as client:
         body = {"kind": "orchestration", "prompt": "Both", "triage": "orchestrate", "workspace": str(repository)}
         found = run(client, body)
         told = events(client, found["id"])
     reports = {event["agent"]: event for event in only(told, "orchestration.work_reported")}
-    assert [(name, reports[name]["result"]) for name in sorted(reports)] == [("Backend", "done"), ("Docs", "done")]
-    folders = {event["report"]["head"].split(" in ")[1].strip() for event in reports.values()}
+    assert {name: report["result"] for name, report in reports.items()} == {"Backend": "done", "Docs": "done"}
+    folders = {report["report"]["head"].split(" in ")[1].strip() for report in reports.values()}
     assert len(folders) == 2
     assert str(repository) not in folders
     assert found["status"] == "done"
-    answered = [event for event in only(told, "turn.answered") if event["agent"] in ("Backend", "Docs")]
+    answered = [event for event in only(told, "turn.answered") if event["agent"] in programs]
     assert sorted(event["files"] for event in answered) == [["backend.txt"], ["docs.txt"]]
     kept = tmp_path / "hansard.db.d" / "workspaces" / found["id"] / "repo.git"
     listing = ["git", "--git-dir", str(kept), "ls-tree", "--name-only", answered[-1]["tree"]]

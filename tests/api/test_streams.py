@@ -29,7 +29,7 @@ from domain.record import Cause, Recorded
 from domain.turns import TurnCancelled
 from domain.validation import Step
 from projections.follow import Follower
-from tests.api.server import PATIENCE, Json, Server, delivery, ended, events, serving, start, until
+from tests.api.server import PATIENCE, Json, Server, delivery, ended, events, inside, serving, session, start, until
 
 SILENT = delivery({"planner": [{"text": "late", "delayMs": 86_400_000}]})
 """A team that says nothing for a day: the session stays at version 3."""
@@ -67,7 +67,7 @@ def message(lines: list[str]) -> Message:
 
 
 class Stream:
-    """One connection to an event stream."""
+    """One connection to an event stream, for so many seconds."""
 
     def __init__(self, server: Server, path: str, *, last: int | str | None = None, seconds: float = PATIENCE) -> None:
         self._line = http.client.HTTPConnection("127.0.0.1", server.port, timeout=seconds)
@@ -75,6 +75,7 @@ class Stream:
         self._line.request("GET", path, headers=headers)
         self._answer = self._line.getresponse()
         self.status, self.kind = self._answer.status, self._answer.getheader("content-type")
+        self._deadline = time.monotonic() + seconds
 
     def __enter__(self) -> Self:
         return self
@@ -87,6 +88,7 @@ class Stream:
         lines: list[str] = []
         while line := self._answer.readline():
             assert line.endswith(b"\n"), "the stream ended inside of a line"
+            assert time.monotonic() < self._deadline, "nothing but signs of life"
             if line != b"\n":
                 lines.append(line.decode().removesuffix("\n"))
             elif lines:
@@ -351,38 +353,43 @@ def fill(folder: Path, count: int) -> tuple[str, str]:
     return ids
 
 
-def test_a_long_history_is_told_whole_and_in_order(tmp_path: Path) -> None:
-    """Over many pages of the log, from a server that saw none of it happen."""
-    first, second = fill(tmp_path, 700)
-    with serving(tmp_path) as server:
-        with Stream(server, path(first)) as stream:
-            told = [found for found in stream.messages() if not found.retry]
-        assert told[-1].event == "end"
-        assert [found.json()["version"] for found in told[:-1]] == list(range(1, 700 + 3 + 2 + 1))
-        with Stream(server, "/api/events?after=0") as stream:
-            count = head(server)
-            assert [found.id for found in take(stream, count)] == list(range(1, count + 1))
-        with Stream(server, path(second, "?after=600")) as stream:
-            assert take(stream, 1)[0].json()["version"] == 601
-
-
-@pytest.mark.parametrize("views", ["behind", "gone"])
-def test_a_stream_does_not_depend_on_how_far_the_views_are(tmp_path: Path, views: str) -> None:
-    """After a crash the views may stand behind the log; a stream tells the log all the same."""
-    fill(tmp_path, 3)
+@pytest.mark.parametrize(("views", "count"), [("behind", 3), ("gone", 700)])
+def test_a_stream_does_not_depend_on_how_far_the_views_are(tmp_path: Path, views: str, count: int) -> None:
+    """After a crash the views may stand behind the log; a stream tells the log all the same, over many pages, also
+    from a server that saw none of it happen."""
+    first, second = fill(tmp_path, count)
     if views == "behind":
         fold(tmp_path)
         fill_more(tmp_path, 3)
     with serving(tmp_path) as server:
-        count = head(server)
-        with Stream(server, path("delivery-first")) as stream:
-            told = [found.json()["version"] for found in stream.events()]
-            assert told == list(range(1, 3 + 3 + 2 + 1))
-        with Stream(server, "/api/events") as whole, Stream(server, "/api/events", last=count - 1) as newest:
-            assert [found.id for found in take(whole, count)] == list(range(1, count + 1))
-            assert take(newest, 1)[0].id == count
-            position = extend(server, "delivery-second")["position"]
-            assert take(whole, 1)[0].id == take(newest, 1)[0].id == position == count + 1
+        newest = head(server)
+        with Stream(server, path(first)) as stream:
+            told = [found for found in stream.messages() if not found.retry]
+        assert told[-1].event == "end"
+        versions = session(server.client, first)["version"]
+        assert [found.json()["version"] for found in told[:-1]] == list(range(1, versions + 1))
+        with Stream(server, "/api/events?after=0") as whole, Stream(server, "/api/events", last=newest - 1) as last:
+            assert [found.id for found in take(whole, newest)] == list(range(1, newest + 1))
+            assert take(last, 1)[0].id == newest
+            position = extend(server, second)["position"]
+            assert take(whole, 1)[0].id == take(last, 1)[0].id == position == newest + 1
+        with Stream(server, path(second, f"?after={count}")) as stream:
+            assert take(stream, 1)[0].json()["version"] == count + 1
+
+
+def test_a_client_that_is_behind_what_the_hub_keeps_reads_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest events are kept encoded, eight of them here; a client may begin before, among, or behind them."""
+    monkeypatch.setattr("api.hub.KEPT", 8)
+    with inside(tmp_path) as client:
+        session_id = start(client, delivery())
+        count = ended(client, session_id)["version"]
+        for last in (0, 1, count - 9, count - 8, count - 7, count - 1):
+            headers = {"Accept": "text/event-stream", "Last-Event-ID": str(last)}
+            blocks = client.get(path(session_id), headers=headers).text.split("\n\n")
+            told = [message(block.split("\n")) for block in blocks]
+            assert [found.id for found in told if found.id] == list(range(last + 1, count + 1))
 
 
 def fold(folder: Path) -> None:
@@ -402,24 +409,23 @@ def fill_more(folder: Path, count: int) -> None:
     store.close()
 
 
-def test_a_stream_goes_on_over_a_crash_of_the_server(tmp_path: Path) -> None:
+def test_a_stream_goes_on_over_a_crash_of_the_server(server: Server) -> None:
     """Every life of the server is one connection; none misses what an earlier one committed."""
-    with serving(tmp_path) as server:
-        session_id = start(server.client, SILENT)
-        told: list[int] = []
-        last: int | None = None
-        for _ in range(2):
-            with Stream(server, path(session_id), last=last) as stream:
-                newest = extend(server, session_id)["version"]
-                for found in stream.events():
-                    told.append(found.json()["version"])
-                    last = found.id
-                    if told[-1] == newest:
-                        break
-                extend(server, session_id)
-                server.kill()
-            server.start()
-        assert told == list(range(1, 3 + 2 + 1 + 1))
+    session_id = start(server.client, SILENT)
+    told: list[int] = []
+    last: int | None = None
+    for _ in range(2):
+        with Stream(server, path(session_id), last=last) as stream:
+            newest = extend(server, session_id)["version"]
+            for found in stream.events():
+                told.append(found.json()["version"])
+                last = found.id
+                if told[-1] == newest:
+                    break
+            extend(server, session_id)
+            server.kill()
+        server.start()
+    assert told == [1, 2, 3, 4, 5, 6]
 
 
 # -- clients of all kinds ------------------------------------------------------------------------------------------
@@ -454,21 +460,20 @@ def _clients(server: Server) -> float:
     return float(next(line.split()[1] for line in lines if line.startswith("hansard_stream_clients ")))
 
 
-def test_a_server_that_ends_takes_leave_of_its_streams_at_once(tmp_path: Path) -> None:
+def test_a_server_that_ends_takes_leave_of_its_streams_at_once(server: Server) -> None:
     """Every stream ends between two messages, asking to come back in a second; a new life tells the rest."""
-    with serving(tmp_path) as server:
-        session_id = start(server.client, SILENT)
-        with contextlib.ExitStack() as stack:
-            streams = [stack.enter_context(Stream(server, path(session_id))) for _ in range(20)]
-            begun = [take(stream, 3) for stream in streams]
-            assert server.stop() < 2.0
-            rests = [list(stream.messages()) for stream in streams]
-        assert [[found.retry for found in rest] for rest in rests] == [["1000"]] * 20
-        assert [[found.id for found in told] for told in begun] == [[1, 2, 3]] * 20
-        server.start()
-        newest = extend(server, session_id)["position"]
-        with Stream(server, path(session_id), last=3) as stream:
-            assert newest in [found.id for found in take(stream, 1)]
+    session_id = start(server.client, SILENT)
+    with contextlib.ExitStack() as stack:
+        streams = [stack.enter_context(Stream(server, path(session_id))) for _ in range(20)]
+        begun = [take(stream, 3) for stream in streams]
+        assert server.stop() < 2.0
+        rests = [[found for found in stream.messages() if not found.comment] for stream in streams]
+    assert [[found.retry for found in rest] for rest in rests] == [["1000"]] * 20
+    assert [[found.json()["version"] for found in told] for told in begun] == [[1, 2, 3]] * 20
+    server.start()
+    newest = extend(server, session_id)["position"]
+    with Stream(server, path(session_id), last=begun[0][-1].id) as stream:
+        assert [found.id for found in take(stream, 1)] == [newest]
 
 
 # -- hostile words -------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from projections.session import view
 from tests.projections.given import Twin
 from tests.projections.stage import wander
 
-SEEDS = range(12)
+SEEDS = range(8)
 SECTIONS = {
     "delivery": ["Plan", "Verification Criteria", "Phase Status Matrix", "Execution Log", "Final Summary"],
     "orchestration": ["Plan", "Verification Criteria", "Agent Status Matrix", "Execution Log", "Final Summary"],
@@ -177,7 +177,7 @@ def test_tokens_and_money_are_summed_as_the_session_does(walk: Walk) -> None:
 def test_the_walks_meet_nearly_everything_that_can_happen(tmp_path: Path) -> None:
     """A random history that never gets anywhere proves nothing."""
     met: set[str] = set()
-    for seed in SEEDS:
+    for seed in range(12):
         folder = tmp_path / str(seed)
         folder.mkdir()
         stage = wander(folder, seed)

@@ -27,6 +27,7 @@ def test_a_running_delivery() -> None:
         "parent": None,
         "children": [],
         "forkedFrom": None,
+        "held": False,
         "outstandingTurns": [
             {
                 "turnId": "delivery-1.t2",

@@ -212,7 +212,7 @@ def test_a_review_shows_verdict_issues_and_convergence_of_every_round(tmp_path: 
 - Verdict: NEEDS_FIX
 - Summary: One thing.
 - Issue (major): Slow
-- Convergence: 0.00 (agreement 0.00, stability 0.00, continue)
+- Convergence: 0.30 (agreement 0.50, stability 0.00, continue)
 
 ## Synthesis
 

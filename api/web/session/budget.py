@@ -13,6 +13,8 @@ from domain.orchestration.state import Orchestration
 
 EXACT = 1_000_000
 """Millionths in one of whatever currency it is."""
+NEAR = 4
+"""The axis reaches to the deadline once a quarter of the time is used; before that, little beyond now."""
 
 
 def budget(standing: Standing) -> dict[str, Any]:
@@ -29,18 +31,19 @@ def budget(standing: Standing) -> dict[str, Any]:
 def _delivery(standing: Standing, session: Delivery, points: Sequence[Left]) -> dict[str, Any]:
     snapshot, limits = session.snapshot(session.updated_at), session.budget.limits
     whole = max(1, limits.max_minutes * limits.minute)
-    now = min(1.0, snapshot.elapsed_ms / whole)
+    axis = whole if snapshot.elapsed_ms * NEAR >= whole else max(1_000, snapshot.elapsed_ms * 5 // 4)
+    now = min(1.0, snapshot.elapsed_ms / axis)
     lines = [
-        svg.Line("iterations", "iterations", _stepped(points, whole, now, limits.max_iterations)),
-        svg.Line("minutes", "minutes", [(0.0, 1.0), (now, 1.0 - now)]),
+        svg.Line("iterations", "iterations", _stepped(points, axis, now, limits.max_iterations)),
+        svg.Line("minutes", "minutes", [(0.0, 1.0), (now, 1 - snapshot.elapsed_ms / whole)]),
     ]
     if limits.max_tokens and snapshot.tokens is not None:
         most = limits.max_tokens
-        used = [(point.ms / whole, 1 - (point.tokens or 0) / most) for point in points]
+        used = [(point.ms / axis, 1 - (point.tokens or 0) / most) for point in points]
         lines.append(svg.Line("tokens", "tokens", svg.stepped([*used, (now, 1 - snapshot.tokens / most)])))
     if limits.max_cost_micros and snapshot.cost_micros is not None:
         most = limits.max_cost_micros
-        paid = [(point.ms / whole, 1 - (point.cost or 0) / most) for point in points]
+        paid = [(point.ms / axis, 1 - (point.cost or 0) / most) for point in points]
         lines.append(svg.Line("cost", "cost", svg.stepped([*paid, (now, 1 - snapshot.cost_micros / most)])))
     rows = [
         ("status", standing.badge),
@@ -54,7 +57,7 @@ def _delivery(standing: Standing, session: Delivery, points: Sequence[Left]) -> 
         ("cost", _of(snapshot.cost_micros, limits.max_cost_micros, exact=EXACT)),
         ("unknown", str(session.spent.unknown or "")),
     ]
-    return {"rows": [row for row in rows if row[1]], "lines": lines, "end": clock(whole)}
+    return {"rows": [row for row in rows if row[1]], "lines": lines, "end": clock(axis)}
 
 
 def _orchestration(standing: Standing, session: Orchestration, points: Sequence[Left]) -> dict[str, Any]:

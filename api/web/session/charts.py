@@ -83,13 +83,13 @@ DELIVERY: Final = Diagram(
         Way("send_back", ("under_review",), "implementation", "M414 112V94H84V112"),
         Way("complete", ("packaging",), "success", "M414 210V256"),
         Way("fail", WORKING, "failed", "M178 222V256", (184, 243)),
-        Way("exhaust", OPEN, "exhausted", "M44 222V256", (38, 243)),
+        Way("exhaust", OPEN, "exhausted", "M20 222V256", (26, 243)),
         Way("cancel", OPEN, "cancelled", "M296 222V256", (302, 243)),
         *(Way("extend", ("exhausted",), phase, "M84 256V222", (90, 243)) for phase in WORKING),
     ),
     loops=_loops("extend", *OPEN),
     zone=(2, 12, 468, 210),
-    height=296,
+    height=300,
 )
 
 ACTIVE: Final = ("planning", "direct", "debating", "working", "judging", "reviewing")
@@ -126,15 +126,15 @@ ORCHESTRATION: Final = Diagram(
         Way("finish", ("checkpoint",), "done", "M230 277H244"),
         Way("resume", ("checkpoint",), "working", "M150 262V130", (128, 250)),
         Way("answer", ("planning", "direct"), "done", "M280 228V262", (242, 250)),
-        Way("stop", ("planning", "direct", "judging", "reviewing"), "partial", "M30 228V262", (14, 308)),
-        *(Way("resume", ("partial",), state, "M90 262V228") for state in ("working", "direct", "planning")),
-        Way("extend", ("partial",), "working", "M66 262V228", (58, 308)),
+        Way("stop", ("planning", "direct", "judging", "reviewing"), "partial", "M16 228V262", (20, 250)),
+        *(Way("resume", ("partial",), state, "M62 262V228", (68, 255)) for state in ("working", "direct", "planning")),
+        Way("extend", ("partial",), "working", "M54 262V228", (68, 243)),
         Way("discard", ACTIVE, "reset", "M414 228V262", (420, 250)),
-        Way("discard", ("checkpoint", "partial"), "reset", "M126 292V300H414V292", (368, 312)),
+        Way("discard", ("checkpoint", "partial"), "reset", "M134 292V308H414V292", (368, 320)),
     ),
     loops=_loops("extend", "planning", "debating", "working", "judging", "reviewing"),
     zone=(2, 12, 468, 216),
-    height=318,
+    height=326,
 )
 
 

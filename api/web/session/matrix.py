@@ -1,4 +1,4 @@
-"""Agents × phases: every verdict in its cell, linked to the event that gave it; what an agent only claims is told apart."""
+"""Agents × phases: every verdict in its cell, linked to its event; what an agent only claims is told apart."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -40,8 +40,8 @@ def _agent(
     verdicts: Sequence[Verdict],
     claims: Sequence[Claim],
 ) -> dict[str, Any]:
-    said = [found for found in verdicts if found.index == index]
-    claimed = [found for found in claims if found.index == index]
+    said = [found for found in verdicts if found.place == index]
+    claimed = [found for found in claims if found.place == index]
     report = session.reports.get(index)
     return {
         "name": cut(agent.agent, 60),

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from api.web.model import clock
-from api.web.session.standing import LONG, SENTENCE, Standing
+from api.web.session.standing import ICONS, LONG, SENTENCE, Standing
 from api.web.shown import cut
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
@@ -22,7 +21,7 @@ def overview(standing: Standing) -> dict[str, Any]:
             if turn.work != "wait"
         ],
         "more_at_work": max(0, len(session.outstanding) - TURNS),
-        "summary": cut(standing.it.get("finalSummary") or standing.it.get("summary") or "", LONG),
+        "summary": "" if standing.needs_somebody else cut(_summary(standing), LONG),
         "error": cut(session.last_error or "", LONG) if standing.badge in ("failed", "partial") else "",
         "warnings": [cut(words, SENTENCE) for words in standing.it.get("warnings", ())[:5]],
         "elapsed": standing.elapsed,
@@ -31,6 +30,10 @@ def overview(standing: Standing) -> dict[str, Any]:
         "gauges": _gauges(session),
         "delivery": session if isinstance(session, Delivery) else None,
     }
+
+
+def _summary(standing: Standing) -> str:
+    return standing.it.get("finalSummary") or standing.it.get("summary") or ""
 
 
 def _gauges(session: object) -> list[dict[str, Any]]:
@@ -49,13 +52,6 @@ def _gauges(session: object) -> list[dict[str, Any]]:
             return [{"name": "rounds", "left": left, "of": session.max_rounds, "now": now}]
         case _:
             return []
-
-
-def minutes(session: Delivery) -> dict[str, Any]:
-    """The time of the budget, as one reads it."""
-    snapshot = session.snapshot(session.updated_at)
-    whole = session.budget.limits.max_minutes * session.budget.limits.minute
-    return {"used": snapshot.elapsed_ms, "whole": whole, "words": clock(snapshot.elapsed_ms)}
 
 
 def decision(standing: Standing) -> dict[str, Any]:
@@ -93,6 +89,6 @@ def _discussed(standing: Standing, session: Discussion) -> dict[str, Any]:
         rounds=len(session.rounds),
         metrics=session.metrics[-1] if session.metrics else None,
         dissent=len(session.dissent),
-        choices=session.choices,
+        icons=ICONS,
         expires_at=session.expires_at,
     )

@@ -76,7 +76,7 @@ class Standing:
                 return self.session.state == "exhausted"
 
 
-ICONS: Final = {"converged": "✓", "stalled": "✕", "continue": "…"}
+ICONS: Final = {"converged": "✓", "stalled": "✕", "continue": "→"}
 
 
 @lru_cache(maxsize=512)

@@ -79,7 +79,7 @@ class Verdict(NamedTuple):
     """What was said of an agent: by the judge about `phases`; by a person who overturned it; by nobody (K-15)."""
 
     version: int
-    index: int
+    place: int
     round: int
     phases: tuple[int, ...]
     passed: bool
@@ -91,7 +91,7 @@ class Claim(NamedTuple):
     """Phases that an agent says it has done; a claim is no verdict (K-12)."""
 
     version: int
-    index: int
+    place: int
     round: int
     phases: tuple[int, ...]
     result: str
@@ -206,20 +206,17 @@ class Trail:
             case orchestration.WorkReported() if event.claimed or event.result == "error":
                 self.claims.append(Claim(version, event.index, event.round, event.claimed, event.result))
             case orchestration.VerdictGiven():
-                by = "judge" if event.judged else "nobody"
-                phases = event.judged or (event.phase,)
-                said = (event.index, event.round, phases, event.passed, event.feedback, by)
-                self.verdicts.append(Verdict(version, *said))
+                self.verdicts.append(_verdict(event, version))
             case orchestration.VerdictOverturned():
-                said = (event.index, event.round, (event.phase,), False, event.issues or event.feedback, "person")
-                self.verdicts.append(Verdict(version, *said))
+                words = event.issues or event.feedback
+                self.verdicts.append(
+                    Verdict(version, event.index, event.round, (event.phase,), False, words, by="person")
+                )
             case delivery.ReviewBlockingDetected():
                 issues = tuple((issue.title, issue.detail) for issue in event.blocking_issues)
-                found = (event.iteration, event.artifact_id, False, event.score, None, issues, event.fix_plan)
-                self.outcomes.append(Outcome(version, *found))
+                self.outcomes.append(_outcome(event, version, remarks=None, issues=issues, fixes=event.fix_plan))
             case delivery.ReviewApproved():
-                found = (event.iteration, event.artifact_id, True, event.score, event.non_blocking, (), ())
-                self.outcomes.append(Outcome(version, *found))
+                self.outcomes.append(_outcome(event, version, remarks=event.non_blocking, issues=(), fixes=()))
             case ChildRequested():
                 self.opened.append(Opened(version, event.child_id, event.child_kind, event.about, event.topic.strategy))
             case ChildClosed():
@@ -255,6 +252,24 @@ class Trail:
         point = Left(version, spent, max(0, left), known["total"], known.get("tokens"), known.get("cost"))
         if not self.left or self.left[-1][2:] != point[2:]:
             self.left.append(point)
+
+
+def _verdict(event: orchestration.VerdictGiven, version: int) -> Verdict:
+    """Where the judge could not be read, nobody judged (K-15)."""
+    phases, by = event.judged or (event.phase,), "judge" if event.judged else "nobody"
+    return Verdict(version, event.index, event.round, phases, event.passed, event.feedback, by)
+
+
+def _outcome(
+    event: delivery.ReviewBlockingDetected | delivery.ReviewApproved,
+    version: int,
+    *,
+    remarks: int | None,
+    issues: tuple[tuple[str, str], ...],
+    fixes: tuple[str, ...],
+) -> Outcome:
+    approved = isinstance(event, delivery.ReviewApproved)
+    return Outcome(version, event.iteration, event.artifact_id, approved, event.score, remarks, issues, fixes)
 
 
 def _sum(known: int | None, more: int | None) -> int | None:

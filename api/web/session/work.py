@@ -1,4 +1,4 @@
-"""What was made and written down: inputs, the reviewer's outcomes, artifacts with their diffs, the worklog, children."""
+"""What was made and written down: inputs, the reviewer's outcomes, artifacts with diffs, worklog, children."""
 
 from typing import Any, Final
 
@@ -37,6 +37,7 @@ def inputs(standing: Standing) -> dict[str, Any]:
         "profile": it.get("profile"),
         "triage": it.get("triage"),
         "mode": it.get("mode"),
+        "created": it["createdAt"],
     }
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,3 +69,30 @@ def review(*blocking: str) -> str:
     """A reviewer's answer with these blocking issues."""
     issues = [{"id": f"issue-{n}", "title": title, "detail": "it matters"} for n, title in enumerate(blocking)]
     return json.dumps({"blockingIssues": issues, "nonBlockingIssues": [], "score": 50, "fixPlan": list(blocking)})
+
+
+def plan(*subtasks: dict[str, Any]) -> str:
+    """A planner's answer with these subtasks."""
+    return json.dumps({"subtasks": subtasks}, ensure_ascii=False)
+
+
+def subtask(agent: str, role: str, start: int, end: int, **more: Any) -> dict[str, Any]:
+    return {"agent": agent, "role": role, "task": f"{agent}의 일", "start_phase": start, "end_phase": end} | more
+
+
+def judged(words: str = "", all_done: bool = False, /, **passed: bool) -> str:
+    """A judge's answer: words, and a verdict on each of these agents."""
+    verdicts = [{"agent": name, "pass": good, "feedback": "ok" if good else "no"} for name, good in passed.items()]
+    return f"{words}\n{json.dumps({'verdicts': verdicts, 'allDone': all_done})}"
+
+
+def critique(verdict: str = "NEEDS_FIX", *issues: tuple[str, str]) -> str:
+    """A reviewer's answer with these issues: severity and description."""
+    found = [{"severity": severity, "description": words, "suggestion": "mend it"} for severity, words in issues]
+    return f"# Critique\nThis is what I think.\n{json.dumps({'verdict': verdict, 'summary': '요약', 'issues': found})}"
+
+
+def git(folder: Path, *words: str) -> str:
+    identity = ("-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false")
+    answer = subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True, text=True)
+    return answer.stdout

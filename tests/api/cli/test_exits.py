@@ -14,6 +14,7 @@ from domain.base import HansardError, Invalid, Refused, Stale, Unknown
         ({"status": "decided"}, 0),
         ({"status": "failed", "finalSummary": "Phase review failed: no"}, 1),
         ({"status": "cancelled"}, 1),
+        ({"status": "reset"}, 1),
         ({"status": "waiting_for_decision"}, 6),
         ({"status": "checkpoint"}, 6),
         ({"status": "failed", "finalSummary": "failed_budget_exhausted"}, 7),
@@ -28,6 +29,27 @@ def test_the_outcome_of_a_session_is_its_exit_code(session: dict[str, str], code
 @pytest.mark.parametrize("status", ["pending", "running", "active", "reviewing", "debating", "synthesizing"])
 def test_a_session_that_is_under_way_does_not_rest(status: str) -> None:
     assert not exits.rests({"status": status})
+
+
+WAITS, TALKS, DECIDED = {"status": "waiting_for_decision"}, {"status": "reviewing"}, {"status": "decided"}
+
+
+@pytest.mark.parametrize(
+    ("session", "children", "waits"),
+    [
+        ({"status": "active"}, [WAITS], True),
+        ({"status": "running"}, [DECIDED, WAITS], True),
+        ({"status": "active"}, [WAITS, TALKS], False),
+        ({"status": "active"}, [DECIDED], False),
+        ({"status": "active"}, [], False),
+        ({"status": "active", "outstandingTurns": [{}]}, [WAITS], False),
+        ({"status": "done"}, [WAITS], False),
+    ],
+)
+def test_a_session_waits_for_a_person_through_its_discussions(
+    session: dict[str, object], children: list[dict[str, object]], waits: bool
+) -> None:
+    assert exits.waits_below(session, children) is waits
 
 
 @pytest.mark.parametrize(

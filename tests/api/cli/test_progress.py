@@ -1,14 +1,13 @@
 """What a person sees while a session goes on."""
 
-import asyncio
 import io
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from rich.console import Console
 
-from api.cli.client import Api
-from api.cli.progress import Live, describe, follow, standing, summary
+from api.cli.matrix import history
+from api.cli.progress import Live, standing, summary
 
 BUDGET = {"maxIterations": 6, "maxMinutes": 45, "elapsedMs": 247_000, "remainingIterations": 5, "reason": None}
 SESSION: dict[str, Any] = {
@@ -25,24 +24,6 @@ SESSION: dict[str, Any] = {
 
 def event(version: int, topic: str, **data: Any) -> dict[str, Any]:
     return {"version": version, "type": topic, "timestamp": "2026-01-02T10:00:00.000Z", "data": data}
-
-
-@pytest.mark.parametrize(
-    ("topic", "data", "words"),
-    [
-        ("delivery.phase_started", {"message": "Phase review started."}, "Phase review started."),
-        ("turn.requested", {"work": "ask", "agent": "dev"}, "dev is asked"),
-        ("turn.requested", {"work": "validate", "agent": "test"}, "the validation commands run"),
-        ("turn.requested", {"work": "package", "agent": "supervisor"}, "the work is handed over"),
-        ("turn.answered", {"agent": "dev", "seconds": 12.34}, "dev answered after 12.3 s"),
-        ("turn.answered", {"agent": "dev", "seconds": 0.0}, "dev answered"),
-        ("turn.failed", {"agent": "dev", "failure": {"code": "timeout", "detail": "No."}}, "dev failed: timeout. No."),
-        ("turn.cancelled", {"agent": "dev", "reason": "deadline"}, "dev is no longer asked: deadline"),
-        ("some.later_event", {}, "some.later_event"),
-    ],
-)
-def test_every_event_has_words(topic: str, data: dict[str, Any], words: str) -> None:
-    assert describe(event(1, topic, **data)) == words
 
 
 def test_how_a_session_stands_is_three_lines() -> None:
@@ -76,8 +57,91 @@ def test_a_budget_is_told_as_far_as_it_is_known(more: dict[str, Any], words: lis
     assert standing(SESSION | {"budget": BUDGET | more}) == words
 
 
-def test_a_session_without_such_a_budget_tells_none() -> None:
-    assert standing({"id": "review-1", "status": "reviewing"}) == []
+RUN: dict[str, Any] = {
+    "id": "orchestration-1",
+    "title": "API",
+    "status": "active",
+    "version": 20,
+    "mode": "orchestrated",
+    "round": 2,
+    "lastRound": 3,
+    "agents": [
+        {
+            "agent": "백엔드",
+            "role": "backend",
+            "phaseProfile": [3, 4, 5],
+            "currentPhaseIdx": 1,
+            "status": "active",
+            "gate": "⏳ 진행 중",
+            "history": [{"round": 1, "phase": 3, "pass": True, "feedback": "ok"}],
+        },
+        {
+            "agent": "Docs",
+            "role": "docs",
+            "phaseProfile": [3],
+            "currentPhaseIdx": 0,
+            "status": "paused",
+            "gate": "⏸ checkpoint",
+            "history": [
+                {"round": 1, "phase": 3, "pass": False, "feedback": "too short \x1b[2J"},
+                {"round": 2, "phase": 3, "pass": True, "feedback": "fine"},
+            ],
+        },
+    ],
+    "outstandingTurns": [{"agent": "백엔드", "work": "ask"}],
+}
+TALK: dict[str, Any] = {
+    "id": "review-1",
+    "title": "",
+    "status": "reviewing",
+    "version": 7,
+    "rounds": [{}, {}],
+    "maxRounds": 3,
+    "convergence": {"overallScore": 0.425},
+    "outstandingTurns": [{"agent": "reviewer", "work": "ask"}, {"agent": "person", "work": "wait"}],
+}
+
+
+def test_an_orchestration_stands_as_a_matrix_of_agents_and_phases() -> None:
+    assert summary(RUN).plain.splitlines() == [
+        "API  active",
+        "백엔드  backend  ✓3 ▶4 ·5  ⏳ 진행 중    PASS ok",
+        "Docs    docs     ⏸3        ⏸ checkpoint  PASS fine",
+        "round 2/3  ·  백엔드 at work",
+    ]
+
+
+def test_a_discussion_stands_as_its_round_and_how_near_it_is() -> None:
+    assert summary(TALK).plain.splitlines() == [
+        "review-1  reviewing",
+        "round 2/3  ·  convergence 0.42  ·  reviewer at work",
+    ]
+
+
+def test_every_verdict_has_its_line_round_by_round() -> None:
+    assert history(RUN).splitlines() == [
+        "round 1  백엔드  phase 3  PASS  ok",
+        "round 1  Docs    phase 3  FAIL  too short ⟦U+001B⟧[2J",
+        "round 2  Docs    phase 3  PASS  fine",
+    ]
+
+
+def test_a_session_of_which_nothing_is_known_yet_tells_nothing() -> None:
+    assert standing({"id": "orchestration-1", "status": "active", "mode": "direct"}) == []
+
+
+def test_the_live_display_shows_what_is_discussed_below_the_session_until_it_is_decided() -> None:
+    terminal = io.StringIO()
+    console = Console(file=terminal, force_terminal=True, color_system=None, width=80, legacy_windows=False)
+    with Live(console) as live:
+        live.stands(RUN)
+        live.below(TALK, [event(1, "review.synthesized", message="Synthesis.")])
+        open_ = terminal.getvalue()
+        live.below(TALK | {"status": "decided"}, [])
+        live.stands(RUN | {"status": "done"})
+    assert "10:00:00    > Synthesis." in open_
+    last_frame = terminal.getvalue().split("API  done")[-1]
+    assert "review-1" not in last_frame
 
 
 def test_the_live_display_shows_events_above_how_the_session_stands() -> None:
@@ -93,59 +157,3 @@ def test_the_live_display_shows_events_above_how_the_session_stands() -> None:
     assert "hidden" not in shown
     assert "iteration 2/6  ·  4:07 of 45 min  ·  reviewer at work" in shown
     assert "\x1b[2J" not in shown
-
-
-class _Recorded:
-    """An API whose session goes on by one page with every look at its events."""
-
-    poll = 0.0
-
-    def __init__(self, *pages: tuple[list[int], str]) -> None:
-        self._pages, self._status, self._version = list(pages), "running", 0
-        self.asked: list[int] = []
-
-    async def events(self, _: str, *, after: int) -> list[dict[str, Any]]:
-        self.asked.append(after)
-        versions, self._status = self._pages.pop(0)
-        self._version = max([self._version, *versions])
-        return [event(version, "delivery.phase_started") for version in versions]
-
-    async def session(self, _: str) -> dict[str, Any]:
-        return {"session": {"id": "delivery-1", "version": self._version, "status": self._status}}
-
-
-class _Seen:
-    def __init__(self) -> None:
-        self.versions: list[int] = []
-        self.statuses: list[str] = []
-
-    def happened(self, events: Any) -> None:
-        self.versions += [found["version"] for found in events]
-
-    def stands(self, session: Any) -> None:
-        self.statuses.append(session["status"])
-
-
-def test_following_shows_every_event_once_and_ends_when_the_session_rests() -> None:
-    api, seen = _Recorded(([1, 2], "running"), ([], "running"), ([3], "failed")), _Seen()
-    session = asyncio.run(follow(cast(Api, api), "delivery-1", seen))
-    assert session["status"] == "failed"
-    assert seen.versions == [1, 2, 3]
-    assert seen.statuses == ["running", "failed"]
-    assert api.asked == [0, 2, 2]
-
-
-def test_following_does_not_end_before_the_last_event_is_shown() -> None:
-    class Ahead(_Recorded):
-        async def session(self, _: str) -> dict[str, Any]:
-            return {"session": {"id": "delivery-1", "version": 3, "status": "success"}}
-
-    api, seen = Ahead(([1, 2], "running"), ([3], "success")), _Seen()
-    asyncio.run(follow(cast(Api, api), "delivery-1", seen))
-    assert seen.versions == [1, 2, 3]
-
-
-def test_following_a_session_that_rests_already_ends_at_once() -> None:
-    api, seen = _Recorded(([], "cancelled")), _Seen()
-    assert asyncio.run(follow(cast(Api, api), "delivery-1", seen, after=7))["status"] == "cancelled"
-    assert api.asked == [7]

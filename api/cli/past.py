@@ -1,0 +1,198 @@
+"""`hansard replay`, `fork`, `diff`, `explain`: what a record is for, once it is history."""
+
+import asyncio
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from api.cli import exits
+from api.cli.client import HERE, Json, TeamFile, Where, connected, path_of, resolve
+from api.cli.exits import Failed
+from api.cli.outcome import see_through
+from api.cli.reading import AsJson, At, Id
+from api.cli.terminal import one_line, put, put_json, put_table, say
+
+Speed = Annotated[float, Parameter(help="How many times faster than it was; 0 shows all of it at once.")]
+_LONGEST_PAUSE = 3.0
+
+
+async def replay(
+    session: Id,
+    /,
+    *,
+    assert_: Annotated[bool, Parameter(name="--assert")] = False,
+    speed: Speed = 0.0,
+    json: AsJson = False,
+    where: Where = HERE,
+) -> int:
+    """Play a past session event by event. Nobody is asked anything again.
+
+    Parameters
+    ----------
+    assert_
+        Decide the whole history again with today's rules and the recorded answers, and report the first difference
+        (exit code 8).
+    """
+    async with connected(where) as api:
+        session_id = await resolve(api, session)
+        if assert_:
+            return _asserted(session_id, await api.get(f"{path_of(session_id)}/replay"), json=json)
+        items, _ = await api.pages(f"{path_of(session_id)}/events", limit=1_000_000)
+    if speed < 0:
+        raise Failed("A speed is a number from 0.", code=exits.USAGE)
+    await _play(items, speed=speed, json=json)
+    return exits.OK
+
+
+async def _play(items: list[Json], *, speed: float, json: bool) -> None:
+    from domain.instant import milliseconds
+
+    before = milliseconds(items[0]["timestamp"]) if items else 0
+    for event in items:
+        at = milliseconds(event["timestamp"])
+        if speed:
+            await asyncio.sleep(min(_LONGEST_PAUSE, (at - before) / 1000 / speed))
+        before = at
+        if json:
+            put_json(event)
+        else:
+            words = one_line(str(event["data"].get("message") or event["data"].get("turnId") or ""))
+            put(f"{event['version']:>5}  {event['timestamp'][11:23]}  {event['type']:<38} {words}")
+
+
+def _asserted(session_id: str, found: Json, *, json: bool) -> int:
+    difference = found["difference"]
+    if json:
+        put_json(found)
+    elif difference is None:
+        say(f"{session_id}: {found['version']} events, decided the same way today.")
+    else:
+        put(f"version {difference['version']} ({difference['command']})")
+        put(f"  recorded: {one_line(difference['expected'])}")
+        put(f"  today:    {one_line(difference['actual'])}")
+    return exits.OK if difference is None else exits.NOT_VERIFIED
+
+
+async def fork(
+    session: Id,
+    /,
+    *,
+    at: Annotated[int, Parameter(help="The version up to which the history is shared.")],
+    decision: Literal["apply_fix", "skip", "revise", "accept"] | None = None,
+    answer: str | None = None,
+    iterations: int | None = None,
+    minutes: int | None = None,
+    rounds: int | None = None,
+    profile: str | None = None,
+    mode: Literal["live", "stop"] = "live",
+    detach: bool = False,
+    json: AsJson = False,
+    where: Where = HERE,
+    team: TeamFile = None,
+) -> int:
+    """Begin a new session from a version of another. Recorded answers are used again, free, until the ways part.
+
+    Parameters
+    ----------
+    decision
+        What a person would have decided there instead.
+    answer
+        What the agent that was asked there would have said instead.
+    iterations
+        So many more iterations.
+    minutes
+        So many more minutes.
+    rounds
+        So many more rounds.
+    profile
+        The convergence profile that judges a review or debate from there on.
+    mode
+        live: go on with the agents where nothing recorded fits; stop: wait there for `hansard continue`.
+    detach
+        Only begin it.
+    """
+    budget = {"addIterations": iterations, "addMinutes": minutes, "addRounds": rounds}
+    given: dict[str, Any] = {
+        "decision": decision,
+        "answer": None if answer is None else {"text": answer},
+        "budget": {name: amount for name, amount in budget.items() if amount is not None} or None,
+        "profile": profile,
+    }
+    substitute = {name: value for name, value in given.items() if value is not None}
+    async with connected(where, "start" if detach else "work", team=team) as api:
+        session_id = await resolve(api, session)
+        body = {"atVersion": at, "mode": mode} | ({"substitute": substitute} if substitute else {})
+        made = await api.post(f"{path_of(session_id)}/fork", body)
+        say(f"Session {made['sessionId']} is a fork of {session_id} at version {at}.")
+        if detach:
+            if json:
+                put_json(made)
+            return exits.OK
+        return await see_through(api, made["sessionId"], after=at, json=json)
+
+
+async def diff(
+    first: Id,
+    second: Id,
+    /,
+    *,
+    at_first: Annotated[int | None, Parameter(name="--at-a")] = None,
+    at_second: Annotated[int | None, Parameter(name="--at-b")] = None,
+    json: AsJson = False,
+    where: Where = HERE,
+) -> int:
+    """Show where two sessions part, and what came of each.
+
+    Parameters
+    ----------
+    at_first
+        The first one as it stood at this version.
+    at_second
+        The second one as it stood at this version.
+    """
+    async with connected(where) as api:
+        one, other = await resolve(api, first), await resolve(api, second)
+        found = await api.get(f"{path_of(one)}/diff/{other}", atA=at_first, atB=at_second)
+    if json:
+        put_json(found)
+        return exits.OK
+    _tell_parting(found["firstDivergence"])
+    rows = [[field, one_line(str(sides["a"])), one_line(str(sides["b"]))] for field, sides in found["state"].items()]
+    rows += [["tokens", str(found["cost"]["a"]["tokens"]), str(found["cost"]["b"]["tokens"])]]
+    put_table(("", one, other), rows)
+    return exits.OK
+
+
+def _tell_parting(parting: Json | None) -> None:
+    if parting is None:
+        put("They say the same things.")
+        return
+    for name in ("a", "b"):
+        event = parting[name]
+        put(
+            f"{name}: version {event['version']}, {event['type']}: {event['message']}"
+            if event
+            else f"{name}: nothing more"
+        )
+
+
+async def explain(
+    session: Id,
+    /,
+    *,
+    at: At = None,
+    wish: Annotated[str | None, Parameter(help="A state that it is not in: what does it lack?")] = None,
+    json: AsJson = False,
+    where: Where = HERE,
+) -> int:
+    """Say why a session is in its state: the chain of causes from the commands."""
+    async with connected(where) as api:
+        session_id = await resolve(api, session)
+        found = await api.get(f"{path_of(session_id)}/explain", version=at, wish=wish)
+    if json:
+        put_json(found)
+        return exits.OK
+    put(found["text"])
+    if wish is not None:
+        put(found["whyNot"]["text"])
+    return exits.OK

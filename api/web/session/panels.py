@@ -1,0 +1,114 @@
+"""Panels: each a pure function of (session, version, language), made once and kept while it is asked for.
+
+The same bytes serve the first page, every live answer and every position of the replay.
+"""
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from api.system import System
+from api.web.rendering import fragment
+from api.web.session import budget, diagram, discussion, matrix, overview, work
+from api.web.session.standing import Standing
+from api.web.session.trail import Trail, Trails
+from api.web.words import Language, Words
+from domain.session import Session
+from projections.ports import Database
+from projections.session import view
+
+KEPT_BYTES: Final = 64 * 1024 * 1024
+ALL: Final = ("delivery", "orchestration", "review", "debate")
+TALKS: Final = ("review", "debate")
+
+Build = Callable[[Standing], dict[str, Any]]
+
+
+class Panel(NamedTuple):
+    """A part of the page: its template is `session_<name>.html`."""
+
+    name: str
+    build: Build
+    kinds: tuple[str, ...] = ALL
+
+
+class Made(NamedTuple):
+    """A panel's HTML and the short name of its content."""
+
+    hash: str
+    html: str
+
+
+Panels = Mapping[str, Made]
+
+PANELS: Final = (
+    Panel("overview", overview.overview),
+    Panel("decision", overview.decision),
+    Panel("discussion", discussion.discussion, TALKS),
+    Panel("matrix", matrix.matrix, ("orchestration",)),
+    Panel("reviews", work.reviews, ("delivery",)),
+    Panel("family", work.family),
+    Panel("artifacts", work.artifacts, ("delivery",)),
+    Panel("worklog", work.worklog),
+    Panel("diagram", diagram.diagram),
+    Panel("budget", budget.budget, ("delivery", "orchestration")),
+    Panel("inputs", work.inputs),
+)
+
+
+class Gallery:
+    """Panels of sessions at versions, the latest asked for. Safe for many threads."""
+
+    def __init__(self, inside: System, *, kept_bytes: int = KEPT_BYTES) -> None:
+        self._system, self._most = inside, kept_bytes
+        self.trails = Trails(inside.store)
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[str, int, Language, Language | None], Panels] = OrderedDict()
+        self._bytes = 0
+
+    def trail(self, session: Session) -> Trail:
+        return self.trails.of(session.id, session.version)
+
+    def panels(self, db: Database, session: Session, say: Words, named: Language | None) -> Panels:
+        """`db` holds views that know the session's version at least."""
+        key = (session.id, session.version, say.language, named)
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+                return found
+        made = self._make(db, session, say, named)
+        self._keep(key, made)
+        return made
+
+    def _make(self, db: Database, session: Session, say: Words, named: Language | None) -> Panels:
+        standing = Standing(session=session, it=view(session), trail=self.trail(session), db=db)
+        return {panel.name: _made(say, named, panel, standing) for panel in PANELS if session.kind in panel.kinds}
+
+    def _keep(self, key: tuple[str, int, Language, Language | None], made: Panels) -> None:
+        with self._lock:
+            if key in self._kept:
+                return
+            self._kept[key] = made
+            self._bytes += _size(made)
+            while self._bytes > self._most and len(self._kept) > 1:
+                self._bytes -= _size(self._kept.popitem(last=False)[1])
+
+
+def _made(say: Words, named: Language | None, panel: Panel, standing: Standing) -> Made:
+    html = fragment(
+        say,
+        named,
+        f"session_{panel.name}.html",
+        id=standing.session.id,
+        kind=standing.session.kind,
+        version=standing.version,
+        p=panel.build(standing),
+    ).strip()
+    return Made(hashlib.sha256(html.encode()).hexdigest()[:12], html)
+
+
+def _size(made: Panels) -> int:
+    return sum(len(panel.html) for panel in made.values())

@@ -1,0 +1,281 @@
+"""`/sessions/{id}`: the page, its panels as of any event, its rows, and the whole of a text.
+
+`?at=N` is the session as it stood after its N-th event; what is of one version never changes and may be kept for ever.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any, Final, TypeVar
+
+import orjson
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import Response
+
+from api.intake import answer_headers, number, only, system
+from api.problems import Problem
+from api.system import System
+from api.web.model import ICONS, clock
+from api.web.rendering import explicit, fragment, invalid, language_of, page, render
+from api.web.session.panels import PANELS, Gallery, Panels
+from api.web.session.rows import Wanted, window
+from api.web.session.standing import Standing
+from api.web.session.strip import strip
+from api.web.words import Words
+from domain.base import Text, Unknown
+from domain.discussion.state import Discussion
+from domain.record import kind_of
+from domain.session import Session
+from domain.sessions import KINDS, available
+from projections import timeline
+from projections.session import title_of, view
+
+T = TypeVar("T")
+
+FOR_EVER: Final = "private, max-age=31536000, immutable"
+ROLES: Final = 20
+"""Roles that a list can be filtered to at once."""
+
+
+def _build() -> str:
+    """Names what the panels are made by: templates, words and code."""
+    digest = hashlib.sha256()
+    pending = [files("api.web")]
+    while pending:
+        for place in sorted(pending.pop().iterdir(), key=lambda found: found.name):
+            if place.is_dir() and place.name != "__pycache__":
+                pending.append(place)
+            elif place.name.endswith((".html", ".toml", ".py")):
+                digest.update(place.name.encode() + place.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+BUILD: Final = _build()
+
+
+async def show(request: Request) -> Response:
+    """GET /sessions/{id}: the session now, or as it stood after its event `?at=`"""
+    only(request, "at", "lang", "role", "highlights")
+    say, at, wanted = language_of(request), number(request, "at", least=1), _wanted(request)
+    return page(await _reading(request, lambda inside, now: _page(request, inside, now, say, at, wanted)))
+
+
+async def show_at(request: Request) -> Response:
+    """GET /sessions/{id}/at: panels as JSON; of one version (`?at=`) for ever, else of now with what is live besides"""
+    only(request, "at", "lang", "v", "since", "role", "highlights")
+    say, at, since = language_of(request), number(request, "at", least=1), number(request, "since", least=1)
+    wanted = _wanted(request)
+
+    def build(inside: System, now: Session) -> dict[str, Any]:
+        then = _as_of(inside, now, at)
+        found = _panels(request, inside, then, say)
+        old = _panels(request, inside, _as_of(inside, now, since), say) if since else {}
+        body = _told(request, then, found, old, say)
+        return body if at is not None else body | _live(request, inside, now, say, wanted, since)
+
+    body = orjson.dumps(await _reading(request, build))
+    lasting = at is not None and request.query_params.get("v") == BUILD
+    headers = {"Cache-Control": FOR_EVER} if lasting else answer_headers()
+    return Response(body, headers=headers | {"Vary": "Accept-Language"}, media_type="application/json")
+
+
+async def show_rows(request: Request) -> Response:
+    """GET /sessions/{id}/rows: the list of events around one of them, or its newest"""
+    only(request, "at", "lang", "role", "highlights")
+    say, at, wanted = language_of(request), number(request, "at", least=1), _wanted(request)
+    found = await _reading(request, lambda inside, now: {"rows": _rows(request, inside, now, say, wanted, at)})
+    return Response(orjson.dumps(found), headers=answer_headers(), media_type="application/json")
+
+
+async def show_raw(request: Request) -> Response:
+    """GET /sessions/{id}/raw: the whole of what somebody said in the event `?at=`, as plain text"""
+    only(request, "at", "field")
+    at, field = number(request, "at", least=1), request.query_params.get("field")
+    if at is None:
+        raise invalid("at", "should be given")
+    words = await _reading(request, lambda inside, now: _words(inside, now, at, field))
+    return Response(words, headers=answer_headers(), media_type="text/plain; charset=utf-8")
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+async def _reading(request: Request, build: Callable[[System, Session], T]) -> T:
+    """In a thread, once the views have reached what the log has: a page shows one version."""
+    inside, session_id = system(request), request.path_params["id"]
+    head = await asyncio.to_thread(inside.store.head)
+    if not await inside.follower.wait_for(head, inside.settings.read_after_seconds):
+        raise Problem(503, "The views are behind the log; they are catching up.", headers={"Retry-After": "1"})
+
+    def read() -> T:
+        now = inside.sessions.get(session_id) if kind_of(session_id) in KINDS else None
+        if now is None:
+            raise Unknown(f"There is no session {session_id!r}.")
+        return build(inside, now)
+
+    return await asyncio.to_thread(read)
+
+
+def _as_of(inside: System, now: Session, at: int | None) -> Session:
+    if at is None or at == now.version:
+        return now
+    found = inside.sessions.get(now.id, at)
+    if found is None:
+        raise Unknown(f"Session {now.id} has no version {at}; it is at {now.version}.")
+    return found
+
+
+def _wanted(request: Request) -> Wanted:
+    roles = request.query_params.getlist("role")
+    if len(roles) > ROLES:
+        raise invalid("role", f"at most {ROLES} at once")
+    flag = request.query_params.get("highlights", "")
+    if flag not in ("", "0", "1"):
+        raise invalid("highlights", "should be 1")
+    return Wanted(roles=tuple(role for role in roles if role), highlights=flag == "1")
+
+
+def gallery(request: Request) -> Gallery:
+    found: Gallery = request.app.state.gallery
+    return found
+
+
+def _panels(request: Request, inside: System, session: Session, say: Words) -> Panels:
+    with inside.views.reading() as db:
+        return gallery(request).panels(db, session, say, explicit(request))
+
+
+# -- what is shown -----------------------------------------------------------------------------------------------------
+
+
+def _page(request: Request, inside: System, now: Session, say: Words, at: int | None, wanted: Wanted) -> str:
+    then = _as_of(inside, now, at)
+    panels = _panels(request, inside, then, say)
+    it = view(then)
+    return render(
+        request,
+        say,
+        "session.html",
+        it={"id": then.id, "kind": then.kind, "title": it["title"]},
+        version=then.version,
+        newest=now.version,
+        replay=at is not None,
+        badge=_badge(request, then),
+        clock=clock(gallery(request).trail(then).clock(then.version)),
+        panels={name: (made.hash, _safe(made.html)) for name, made in panels.items()},
+        order=[panel.name for panel in PANELS if then.kind in panel.kinds],
+        live=_is_live(now),
+        open=bool(now.open_children),
+        state=_badge(request, now),
+        build=BUILD,
+        language=say.language if explicit(request) else "",
+        act=_safe(_act(request, inside, now, say)) if at is None else "",
+        rows=_safe(_rows(request, inside, now, say, wanted, at)),
+        wanted=wanted,
+        roles=_roles(inside, now),
+        strip=_strip(request, now, say),
+    )
+
+
+def _told(request: Request, then: Session, found: Panels, old: Panels, say: Words) -> dict[str, Any]:
+    """What of a version is shown; of a panel that was the same at the version seen before nothing."""
+    trail = gallery(request).trail(then)
+    fresh = {name: list(made) for name, made in found.items() if name not in old or old[name].hash != made.hash}
+    state = _badge(request, then)
+    words = title_of(then.title, view(then)["title"]) or then.id
+    return {
+        "version": then.version,
+        "title": f"{ICONS.get(state, '○')} {words} · {say('product')}",
+        "clock": clock(trail.clock(then.version)),
+        "gap": trail.gap(then.version),
+        "panels": fresh,
+    }
+
+
+def _live(
+    request: Request, inside: System, now: Session, say: Words, wanted: Wanted, since: int | None
+) -> dict[str, Any]:
+    drawn = _strip(request, now, say)
+    return {
+        "newest": now.version,
+        "live": _is_live(now),
+        "state": _badge(request, now),
+        "act": _act(request, inside, now, say),
+        "rows": _rows(request, inside, now, say, wanted, None, after=since or 0),
+        "strip": drawn["drawn"],
+        "lights": drawn["lights"],
+        "open": bool(now.open_children),
+    }
+
+
+def _badge(request: Request, session: Session) -> str:
+    trail = gallery(request).trail(session)
+    return Standing(session=session, it=view(session), trail=trail, db=None).badge  # type: ignore[arg-type]
+
+
+def _is_live(session: Session) -> bool:
+    return not (session.ended and not session.outstanding)
+
+
+def _strip(request: Request, now: Session, say: Words) -> dict[str, Any]:
+    return strip(gallery(request).trail(now), now.version, say("session_strip"))
+
+
+def _rows(
+    request: Request,
+    inside: System,
+    now: Session,
+    say: Words,
+    wanted: Wanted,
+    at: int | None,
+    *,
+    after: int = 0,
+) -> str:
+    with inside.views.reading() as db:
+        found = window(db, now, wanted, at=at, after=after)
+    return fragment(say, explicit(request), "session_rows.html", id=now.id, at=at, wanted=wanted, w=found, after=after)
+
+
+def _roles(inside: System, now: Session) -> list[str]:
+    with inside.views.reading() as db:
+        return timeline.roles(db, now.id)
+
+
+def _act(request: Request, inside: System, now: Session, say: Words) -> str:
+    """What a person may do now: of the session itself, and of the discussions that it waits for."""
+    children = [inside.sessions.get(name) for name in now.open_children]
+    waiting = [child for child in children if isinstance(child, Discussion) and child.choices]
+    return fragment(
+        say,
+        explicit(request),
+        "session_act.html",
+        id=now.id,
+        kind=now.kind,
+        state=_badge(request, now),
+        doors=available(now),
+        choices=now.choices if isinstance(now, Discussion) else (),
+        waiting=[
+            {"id": child.id, "kind": child.kind, "choices": child.choices, "version": child.version}
+            for child in waiting
+        ],
+    ).strip()
+
+
+def _words(inside: System, now: Session, at: int, field: str | None) -> str:
+    """The first text of an event, or the one of that name."""
+    found = inside.store.history(now.id, after=at - 1, upto=at)
+    if not found:
+        raise Unknown(f"Session {now.id} has no version {at}; it is at {now.version}.")
+    event = found[0].event
+    texts = {name: getattr(event, name) for name in type(event).model_fields}
+    texts = {name: text for name, text in texts.items() if isinstance(text, Text)}
+    text = texts.get(field) if field else next(iter(texts.values()), None)
+    if text is None:
+        raise Unknown(f"Event {at} of session {now.id} holds no such text.")
+    return text.head if text.digest is None else inside.store.text(text.digest) or text.head
+
+
+def _safe(html: str) -> Markup:
+    return Markup(html)  # noqa: S704 - the templates made it, and escape what they are given

@@ -1,0 +1,177 @@
+"""`hansard review --diff`: what a person has changed, as it is handed to the reviewers."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from api.cli import diff
+from api.cli.exits import Failed
+from tests.api.cli.conftest import Hansard, Said, git
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with one commit, in which we stand."""
+    path = tmp_path / "mine"
+    git(tmp_path, "init", "-q", "-b", "main", str(path))
+    (path / "값.py").write_text("one\n", encoding="utf-8")
+    (path / "b.py").write_text("one\n")
+    _commit(path)
+    monkeypatch.chdir(path)
+    return path
+
+
+def _commit(path: Path) -> None:
+    git(path, "add", ".")
+    git(path, "commit", "-q", "-m", "x")
+
+
+def _subject(hansard: Hansard, said: Said) -> str:
+    return str(hansard("show", said.out.strip(), "--json").json["session"]["subject"])
+
+
+def test_staged_and_unstaged_changes_and_new_names_are_reviewed(hansard: Hansard, mine: Path) -> None:
+    (mine / "값.py").write_text("둘\n", encoding="utf-8")
+    (mine / "b.py").write_text("three\n")
+    (mine / "새 파일.txt").write_text("secret")
+    (mine / "ignored").write_text("x")
+    (mine / ".git" / "info" / "exclude").write_text("ignored\n")
+    git(mine, "add", "b.py")
+    said = hansard("review", "--diff", "--detach")
+    assert said.code == 0
+    subject = _subject(hansard, said)
+    head = git(mine, "rev-parse", "HEAD")[:10]
+    assert subject.startswith(f"Step: the changes in the repository mine since the last commit ({head})")
+    for line in ("+둘", "+three", "-one", "- 새 파일.txt", "diff --git a/값.py b/값.py"):
+        assert line in subject.splitlines()
+    assert "2 files changed" in subject
+    assert "ignored" not in subject
+    assert "secret" not in subject
+    assert "Of the new file 새 파일.txt only the name is reviewed; `git add -N .`" in said.err
+    session = hansard("show", said.out.strip(), "--json").json["session"]
+    assert session["title"] == f"Changes in mine since the last commit ({head})"
+    assert session["workspace"] == str(mine)
+
+
+def test_from_below_and_from_elsewhere_the_whole_repository_is_meant(
+    hansard: Hansard, mine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (mine / "b.py").write_text("two\n")
+    (mine / "sub").mkdir()
+    monkeypatch.chdir(mine / "sub")
+    assert "+two" in _subject(hansard, hansard("review", "--diff", "--detach"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    assert "+two" in _subject(hansard, hansard("review", "--repo", "mine", "--detach", "--title", "x"))
+
+
+def test_against_a_base_only_what_the_branch_has_done_counts(hansard: Hansard, mine: Path) -> None:
+    git(mine, "checkout", "-q", "-b", "work")
+    (mine / "b.py").write_text("mine\n")
+    _commit(mine)
+    git(mine, "checkout", "-q", "main")
+    (mine / "값.py").write_text("theirs\n", encoding="utf-8")
+    _commit(mine)
+    git(mine, "checkout", "-q", "work")
+    (mine / "c.py").write_text("more\n")
+    git(mine, "add", ".")
+    subject = _subject(hansard, hansard("review", "--base", "main", "--detach"))
+    assert "+mine" in subject
+    assert "+more" in subject
+    assert "theirs" not in subject
+    assert "since main (" in subject
+
+
+def test_before_the_first_commit_everything_staged_is_new(hansard: Hansard, tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "fresh")
+    (tmp_path / "fresh" / "a.py").write_text("first\n")
+    git(tmp_path / "fresh", "add", ".")
+    said = hansard("review", "--diff", "--repo", str(tmp_path / "fresh"), "--detach")
+    subject = _subject(hansard, said)
+    assert "since the beginning" in subject
+    assert "+first" in subject
+
+
+def test_nothing_changed_is_nothing_to_review(hansard: Hansard, mine: Path) -> None:
+    head = git(mine, "rev-parse", "HEAD")[:10]
+    said = hansard("review", "--diff")
+    assert said == Said(0, "", f"Nothing to review: {mine} has no changes since the last commit ({head}).\n")
+    assert hansard("list", "--json").json["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--diff", "--repo", "../here"), "/here is in no git repository.\n"),
+        (("--base", "nope"), "/mine has no such revision.\n"),
+        (("--base=--output=x",), "/mine has no such revision.\n"),
+    ],
+)
+def test_what_cannot_be_compared_is_a_sentence(
+    hansard: Hansard, mine: Path, words: tuple[str, ...], sentence: str
+) -> None:
+    said = hansard("review", *words)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("hansard: ")
+    assert said.err.endswith(sentence)
+    assert not (mine / "x").exists()
+
+
+def test_nothing_of_the_repository_is_executed_for_it(mine: Path, tmp_path: Path) -> None:
+    trace = tmp_path / "executed"
+    git(mine, "config", "diff.external", f"touch {trace}; true")
+    git(mine, "config", "diff.odd.textconv", f"touch {trace}; cat")
+    git(mine, "config", "core.pager", f"touch {trace}; cat")
+    (mine / ".git" / "info" / "attributes").write_text("*.py diff=odd\n")
+    (mine / "b.py").write_text("two\n")
+    found = asyncio.run(diff.changes(mine, base=None))
+    assert found is not None
+    assert "+two" in found.text
+    assert not trace.exists()
+
+
+def test_colours_and_prefixes_of_the_persons_own_do_not_get_into_it(mine: Path) -> None:
+    for name, value in (("color.ui", "always"), ("diff.renames", "false")):
+        git(mine, "config", name, value)
+    git(mine, "mv", "b.py", "c.py")
+    found = asyncio.run(diff.changes(mine, base=None))
+    assert found is not None
+    assert "rename from b.py" in found.text
+    assert "\x1b" not in found.text
+
+
+def test_a_long_diff_is_cut_at_a_line_and_says_so(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (mine / "b.py").write_text("한글 한 줄\n" * 40_000)
+    found = asyncio.run(diff.changes(mine, base=None))
+    assert found is not None
+    assert diff.MOST < len(found.text) < diff.MOST + 2_000
+    kept, _, note = found.text.rpartition("\n\n")
+    assert kept.endswith("\n+한글 한 줄")
+    assert note.startswith("[The diff goes on for ")
+    assert "The diff is long: the last " in capsys.readouterr().err
+    assert len(found.text.encode()) < 1_048_576, "what the server takes"
+
+
+def test_what_is_no_text_does_not_break_it(mine: Path) -> None:
+    (mine / "b.py").write_bytes(b"a" * 9_000 + b"\0 late\xff\n")
+    (mine / "값.py").write_bytes(b"\0\1\2")
+    found = asyncio.run(diff.changes(mine, base=None))
+    assert found is not None
+    assert "Binary files a/값.py and b/값.py differ" in found.text
+    assert "late�" in found.text
+    assert "\0" not in found.text
+
+
+def test_many_new_files_are_named_up_to_a_number(mine: Path) -> None:
+    for number in range(230):
+        (mine / f"new-{number:03}").write_text("")
+    found = asyncio.run(diff.changes(mine, base=None))
+    assert found is not None
+    assert "- new-199\n- and 30 more" in found.text
+
+
+def test_without_git_it_is_a_sentence(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(Failed, match="git rev-parse: "):
+        asyncio.run(diff.changes(mine, base=None))

@@ -1,0 +1,265 @@
+"""Reviews and debates on the command line: started, shown, decided, listed in the inbox."""
+
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from api.cli import discussed
+from tests.api.cli.conftest import Hansard, Said, critique
+
+Scenario = Callable[..., str]
+ISSUES = (("minor", "이름이 나쁘다"), ("critical", "자료를 잃는다 \x1b[2J"))
+SYNTHESIS = (
+    '고치자.\n```json\n{"verdict": "NEEDS_FIX", "summary": "거의", "resolvedCount": 1, "remainingCount": 2}\n```'
+)
+
+
+@pytest.fixture
+def review(hansard: Hansard, scenario: Scenario) -> Callable[..., Said]:
+    """A review that finds two issues and uses up its rounds, or one with these replies."""
+
+    def start(*words: str, replies: dict[str, list[Any]] | None = None) -> Said:
+        said = {"reviewer": [critique("NEEDS_FIX", *ISSUES)], "coder": ["I see."], "synthesizer": [SYNTHESIS]}
+        return hansard("review", "단계, 행동, 결과", "--scenario", scenario(said | (replies or {})), *words)
+
+    return start
+
+
+def id_of(said: Said) -> str:
+    return said.err.splitlines()[0].removeprefix("Session ")
+
+
+# --- review ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_review_in_a_pipe_prints_its_result_and_waits(review: Callable[..., Said]) -> None:
+    said = review("--strategy", "red-team")
+    assert said.code == 6
+    assert said.out.splitlines() == [
+        f"session      {id_of(said)}",
+        "status       waiting_for_decision",
+        "subject      단계, 행동, 결과",
+        "rounds       1  critique  reviewer  NEEDS_FIX, 2 issues  This is what I think.",
+        "             2  rebuttal  coder                          I see.",
+        "             3  critique  reviewer  NEEDS_FIX, 2 issues  This is what I think.",
+        "stopped      limit after 3 rounds: the rounds are used up",
+        said.out.splitlines()[7],
+        "feedback     NEEDS_FIX: 요약",
+        "             [critical] 자료를 잃는다 ⟦U+001B⟧[2J → mend it",
+        "             [minor] 이름이 나쁘다 → mend it",
+        "synthesis    고치자.",
+        "             NEEDS_FIX: 거의 (resolved 1, remaining 2)",
+    ]
+    assert said.out.splitlines()[7].startswith("convergence  agreement ")
+    assert said.out.splitlines()[7].endswith(", profile seed")
+    assert said.err.splitlines()[-2:] == [
+        "It waits for your decision:",
+        f"  hansard decide {id_of(said)} apply_fix|skip",
+    ]
+
+
+def test_a_review_is_decided_once_by_a_choice_of_its_kind(hansard: Hansard, review: Callable[..., Said]) -> None:
+    session_id = id_of(review())
+    wrong = hansard("decide", session_id, "revise")
+    assert (wrong.code, wrong.out) == (4, "")
+    assert wrong.err.startswith("hansard: A review is decided by one of apply_fix, skip.")
+    stale = hansard("decide", session_id, "skip", "--if-version", "3")
+    assert stale.code == 4
+    first = hansard("decide", session_id, "skip", "--rationale", "- 괜찮다", "--json")
+    assert (first.code, first.json["sessionId"]) == (0, session_id)
+    assert first.err == f"Decided: skip for {session_id}.\n"
+    assert hansard("decide", session_id, "apply_fix").code == 4
+    decision = next(line for line in hansard("show", session_id).out.splitlines() if line.startswith("decision "))
+    assert decision.split(maxsplit=1)[1].startswith("skip by ")
+    assert decision.endswith(": - 괜찮다")
+    assert hansard("decide", session_id, "maybe").code == 2
+
+
+def test_the_same_decision_under_the_same_key_counts_once(hansard: Hansard, review: Callable[..., Said]) -> None:
+    words = ("decide", id_of(review()), "skip", "--idempotency-key", "k-1", "--json")
+    first, again = hansard(*words), hansard(*words)
+    assert (first.code, again.code) == (0, 0)
+    assert first.out == again.out
+
+
+def test_a_review_is_shown_whole(hansard: Hansard, review: Callable[..., Said]) -> None:
+    session_id = id_of(review("--max-rounds", "2", "--profile", "shipped-v3", "--title", "제목"))
+    lines = hansard("show", session_id).out.splitlines()
+    for line in (
+        "title        제목",
+        "strategy     review, at most 2 rounds, profile shipped-v3@1",
+        "rounds       [Round 1: critique by reviewer]",
+        "             [Round 2: rebuttal by coder]",
+        "             I see.",
+        "convergence           agreement  stability  score",
+        "choices      apply_fix or skip",
+        "can now      decision, cancel",
+    ):
+        assert line in lines, line
+    assert any(line.startswith("             round 2  ") for line in lines)
+    early = hansard("show", session_id, "--at", "1").out
+    assert "status    reviewing\n" in early
+    assert hansard("show", session_id, "--json").json["session"]["rounds"][1]["content"] == "I see."
+
+
+def test_a_review_whose_agent_fails_waits_with_the_error(review: Callable[..., Said]) -> None:
+    """K-32"""
+    said = review(replies={"reviewer": [{"error": "crash"}]})
+    assert said.code == 6
+    assert "stopped   error after 0 rounds: an agent failed\n" in said.out
+    assert "feedback  NEEDS_FIX: " in said.out
+    assert "error     reviewer: crash: The scenario answers reviewer with crash.\n" in said.out
+
+
+def test_a_subject_comes_through_a_pipe_and_only_one_is_taken(
+    hansard: Hansard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("한 줄\n".encode())))
+    session_id = id_of(hansard("review", "-", "--detach"))
+    assert hansard("show", session_id, "--json").json["session"]["subject"] == "한 줄\n"
+    for words, sentence in (
+        ((), "What is to be reviewed? A text, --file FILE, - for stdin, or --diff."),
+        (("x", "--diff"), "Give a text, --file or --diff, not several of them."),
+        (("--file", "x", "--base", "main"), "Give a text, --file or --diff, not several of them."),
+        (("x" * 500_001,), "The subject has 500,001 characters; 500,000 can be discussed."),
+        (("x", "--strategy", "debate"), 'Choose from: "review", "red-team"'),
+        (("x", "--profile", "odd"), "/profile"),
+    ):
+        said = hansard("review", *words)
+        assert (said.code, said.out) == (2, "")
+        assert sentence in said.err
+
+
+def test_a_review_is_cancelled_like_any_session(hansard: Hansard, review: Callable[..., Said]) -> None:
+    session_id = id_of(review())
+    assert hansard("cancel", session_id, "--reason", "그만").code == 0
+    assert hansard("decide", session_id, "skip").code == 4
+    assert "review.cancelled                  그만\n" in hansard("events", session_id, "--follow").out
+
+
+# --- debate ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_is_debated_from_its_perspectives_and_accepted(hansard: Hansard, scenario: Scenario) -> None:
+    concern = json.dumps({"verdict": "CHALLENGE", "concerns": ["너무 크다"], "suggestions": ["나누자"]})
+    file = scenario({"critic": ["위험", f"다시\n{concern}"], "planner": ["기회"], "synthesizer": ["요약"]})
+    said = hansard("debate", "1. 만든다", "--strategy", "perspectives", "--scenario", file)
+    assert said.code == 6
+    for line in (
+        "plan         1. 만든다",
+        "rounds       1  risk-analysis        critic              위험",
+        "             2  innovation-analysis  planner             기회",
+        "             3  cross-review         critic   CHALLENGE  다시",
+        "feedback     CHALLENGE",
+        "             [concern] 너무 크다",
+        "             [suggestion] 나누자",
+        "synthesis    요약",
+    ):
+        assert line in said.out.splitlines(), line
+    assert hansard("decide", "debate-", "accept").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [((), "Give the plan: as an argument"), (("x", "--strategy", "review"), 'Choose from: "debate", "perspectives"')],
+)
+def test_a_debate_needs_a_plan_and_a_strategy_of_its_own(
+    hansard: Hansard, words: tuple[str, ...], sentence: str
+) -> None:
+    said = hansard("debate", *words)
+    assert (said.code, said.out) == (2, "")
+    assert sentence in said.err
+
+
+# --- inbox ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_inbox_lists_what_waits_the_oldest_first(hansard: Hansard, review: Callable[..., Said]) -> None:
+    assert hansard("inbox") == Said(0, "", "Nothing waits for you.\n")
+    first, second = id_of(review("--title", "첫째")), id_of(review("--title", "둘째"))
+    said = hansard("inbox")
+    rows = [line.split() for line in said.out.splitlines()]
+    assert [row[0] for row in rows] == ["SESSION", first, second]
+    assert rows[1][1] == "decision"
+    assert rows[1][4:7] == ["apply_fix", "|", "skip"]
+    assert rows[1][-2:] == ["NEEDS_FIX:", "첫째"]
+    assert "`hansard decide SESSION CHOICE`" in said.err
+    hansard("decide", first, "skip")
+    assert [item["sessionId"] for item in hansard("inbox", "--json").json["items"]] == [second]
+
+
+def test_a_long_inbox_says_that_there_is_more(hansard: Hansard, review: Callable[..., Said]) -> None:
+    review()
+    review()
+    assert "These are the oldest 1; --limit shows more." in hansard("inbox", "--limit", "1").err
+
+
+# --- words ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("feedback", "lines"),
+    [
+        ({}, []),
+        ({"verdict": "PASS", "summary": ""}, ["PASS"]),
+        (
+            {
+                "verdict": "NEEDS_FIX",
+                "summary": "s",
+                "issues": [
+                    {"severity": "odd", "description": "d"},
+                    {"severity": "major", "description": "c", "suggestion": ""},
+                    {"severity": "critical", "description": "a\nb", "suggestion": "x"},
+                ],
+                "pointsOfAgreement": ["fine"],
+                "pointsOfDisagreement": [{"claim": "slow", "explanation": "n²", "alternative": ""}],
+                "securityRisks": [{"description": "open", "severity": "HIGH"}],
+                "missingConsiderations": ["load"],
+                "problem": "The JSON is cut.",
+            },
+            [
+                "NEEDS_FIX: s",
+                "[critical] a b → x",
+                "[major] c",
+                "[odd] d",
+                "[security risk] HIGH: open",
+                "[missing] load",
+                "[disagreement] slow: n²",
+                "(The JSON is cut.)",
+            ],
+        ),
+    ],
+)
+def test_feedback_is_told_with_the_worst_first(feedback: dict[str, Any], lines: list[str]) -> None:
+    assert discussed.feedback(feedback).splitlines() == lines
+
+
+@pytest.mark.parametrize(
+    ("synthesis", "words"),
+    [
+        (None, ""),
+        ({"text": "all\n", "fallback": False, "counts": None}, "all"),
+        (
+            {"text": "a", "fallback": True, "counts": None},
+            "(The synthesis failed; these are the rounds themselves.)\na",
+        ),
+        (
+            {
+                "text": 'so\n{"verdict": "APPROVE"}\n',
+                "fallback": False,
+                "counts": {"verdict": "APPROVE", "summary": "", "consensusCount": 3, "divergenceCount": 0},
+            },
+            "so\nAPPROVE (consensus 3, divergence 0)",
+        ),
+    ],
+)
+def test_a_synthesis_is_told_without_its_json(synthesis: dict[str, Any] | None, words: str) -> None:
+    assert discussed.synthesis({"synthesis": synthesis}) == words
+
+
+def test_a_decision_that_nobody_made_is_not_told_as_somebodys() -> None:
+    decision = {"choice": "skip", "actor": "policy", "rationale": "", "at": "2026-01-02T10:00:00Z", "expired": True}
+    assert discussed.decision({"decision": decision}).startswith("skip by default, for nobody decided in time, 2026-")

@@ -1,0 +1,296 @@
+"""Orchestrations on the command line: started, talked to, continued, reset, extended, shown."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api.cli.conftest import Hansard, Said, critique, judged, plan, subtask
+
+Scenario = Callable[..., str]
+Run = Callable[..., Said]
+TEAM = ("-e", "Backend:backend", "--employee", "문서:docs")
+WORK = "src/ API를 만들어줘 그리고 문서도"
+PLAN = plan(subtask("Backend", "backend", 3, 4), subtask("문서", "docs", 3, 3, checkpoint=True))
+JUDGE = [judged("첫 라운드", Backend=True, 문서=True), judged("다 했음", Backend=True)]
+
+
+@pytest.fixture
+def run(hansard: Hansard, scenario: Scenario) -> Run:
+    """Orchestrate two agents over two rounds up to a checkpoint, or with these replies."""
+
+    def start(*words: str, replies: dict[str, list[Any]] | None = None) -> Said:
+        file = scenario({"planner": [PLAN], "judge": JUDGE} | (replies or {}))
+        return hansard("orchestrate", WORK, *TEAM, "--scenario", file, *words)
+
+    return start
+
+
+def id_of(said: Said) -> str:
+    return next(line for line in said.err.splitlines() if "orchestration-" in line).split()[-1]
+
+
+# --- orchestrate ----------------------------------------------------------------------------------------------------
+
+
+def test_a_run_is_watched_round_by_round_and_ends_at_its_checkpoint(run: Run) -> None:
+    said = run()
+    session_id = said.err.splitlines()[0].removeprefix("Session ")
+    assert said.code == 6
+    assert said.out.splitlines() == [
+        f"session  {session_id}",
+        "status   checkpoint",
+        "mode     orchestrated",
+        "agents   Backend  backend  ✓3 ✓4  ✅ 완료       PASS ok",
+        "         문서     docs     ⏸3     ⏸ checkpoint  PASS ok",
+        "summary  다 했음",
+        "used     round 2/3",
+    ]
+    talk = [line.split(maxsplit=4)[-1] for line in said.err.splitlines()]
+    assert "Round 1: Backend in phase 3, 문서 in phase 3." in talk
+    assert "PASS 문서 in phase 3: ok" in talk
+    assert "Round 2: Backend in phase 4." in talk
+    assert said.err.splitlines()[-1] == f"  hansard continue {session_id}     hansard reset {session_id}"
+
+
+def test_a_run_that_is_done_is_a_success_and_a_script_can_read_it(run: Run) -> None:
+    """S1 §2: the judge declares everything done before the last phase."""
+    replies = {"planner": [plan(subtask("Backend", "backend", 3, 5))], "judge": [judged("끝냈음", True, Backend=True)]}
+    said = run("--json", "--label", "x", "--title", "제목", "--max-rounds", "5", replies=replies)
+    session = said.json
+    assert (said.code, session["status"], session["summary"]) == (0, "done", "끝냈음")
+    assert (session["prompt"], session["title"], session["labels"]) == (WORK, "제목", ["x"])
+    assert session["employees"] == [{"name": "Backend", "role": "backend"}, {"name": "문서", "role": "docs"}]
+    assert session["maxRounds"] == 5
+
+
+def test_a_run_whose_rounds_are_used_up_is_continued_to_the_end(hansard: Hansard, run: Run) -> None:
+    replies = {"judge": [judged(Backend=False), judged(Backend=True)]}
+    replies["planner"] = [plan(subtask("Backend", "backend", 3, 3))]
+    said = run("--max-rounds", "1", replies=replies)
+    assert said.code == 7
+    assert "mode     orchestrated (rounds)" in said.out
+    more = hansard("continue")
+    assert (more.code, more.out.splitlines()[1]) == (0, "status   done")
+    first = more.err.splitlines()[1]
+    assert first.endswith("orchestration.continued           Continued.")
+    nothing = hansard("continue")
+    assert nothing.code == 4
+    assert nothing.err.startswith("hansard: 이어갈 worklog가 없습니다.")
+
+
+def test_rounds_are_extended(hansard: Hansard, run: Run) -> None:
+    replies = {"judge": [judged(Backend=False), judged(Backend=True)]}
+    replies["planner"] = [plan(subtask("Backend", "backend", 3, 3))]
+    session_id = id_of(run("--max-rounds", "1", "--detach", replies=replies))
+    said = hansard("extend", session_id, "--rounds", "2", "--reason", "더", "--wait", "--json")
+    assert (said.code, said.json["status"], said.json["round"]) == (0, "done", 2)
+    refused = hansard("extend", session_id, "--iterations", "2", "--reason", "x")
+    assert refused.code == 2
+    assert "addRounds" in refused.err
+
+
+def test_a_direct_answer_is_the_result(hansard: Hansard, scenario: Scenario) -> None:
+    said = hansard("orchestrate", "안녕", "--scenario", scenario({"assistant": ["반가워요\x1b[2J"]}))
+    assert said.code == 0
+    assert "mode     direct\n" in said.out
+    assert "summary  반가워요⟦U+001B⟧[2J\n" in said.out
+
+
+def test_the_prompt_comes_from_a_file_or_through_a_pipe(hansard: Hansard, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("prompt.md").write_text("\ufeff- 첫째\n- 둘째\n", encoding="utf-8")
+    first = id_of(hansard("orchestrate", "--file", "prompt.md", "--detach"))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("셋째".encode())))
+    second = id_of(hansard("orchestrate", "-", "--detach"))
+    third = id_of(hansard("orchestrate", "- 넷째", "--detach"))
+    prompts = [hansard("show", found, "--json").json["session"]["prompt"] for found in (first, second, third)]
+    assert prompts == ["- 첫째\n- 둘째", "셋째", "- 넷째"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((), "Give the prompt: as an argument, with --file FILE, or - for stdin."),
+        (("  ",), "The prompt is empty."),
+        (("--nope",), "Unknown option: --nope."),
+        (("x", "--file", "y"), "Give the prompt or --file, not both."),
+        (("--file", "missing"), "--file missing: No such file or directory."),
+        (("--file", "latin"), "latin is not UTF-8 text."),
+        (("--file", "nul"), "nul is not text: it has a NUL character in it."),
+        (("x", "-e", ":backend"), "--employee :backend: name:role was expected, as in Backend:backend."),
+        (("x", "-e", "A:backend,a:docs"), "/employees/1/name: another employee has this name"),
+        (("x", "--max-rounds", "51"), "/maxRounds: Input should be less than or equal to 50"),
+        (("x", "--triage", "maybe"), 'Choose from: "auto", "direct", "orchestrate"'),
+        (("x", "--plan-review=red-team"), 'Invalid value "red-team" for --plan-review.'),
+    ],
+)
+def test_what_is_wrong_with_a_request_is_said(hansard: Hansard, words: tuple[str, ...], sentence: str) -> None:
+    Path("latin").write_bytes("é".encode("latin-1"))
+    Path("nul").write_bytes(b"a\0b")
+    said = hansard("orchestrate", *words)
+    assert (said.code, said.out) == (2, "")
+    assert sentence in said.err
+
+
+def test_an_employee_without_a_role_has_the_usual_one(hansard: Hansard) -> None:
+    session_id = id_of(hansard("orchestrate", "x", "-e", "Ops 1", "--detach"))
+    employees = hansard("show", session_id, "--json").json["session"]["employees"]
+    assert employees == [{"name": "Ops 1", "role": "custom"}]
+
+
+# --- its plan and its work discussed --------------------------------------------------------------------------------
+
+
+def test_a_plan_is_debated_revised_accepted_and_its_work_reviewed(hansard: Hansard, run: Run) -> None:
+    """K-24, K-25: the debate's two rounds are used up, so that the revised plan stands."""
+    replies = {"planner": [plan(subtask("Backend", "backend", 3, 3))], "judge": [judged(Backend=True)]}
+    replies["reviewer"] = [critique("NEEDS_FIX", ("major", "느리다"))]
+    first = run("--work-review=red-team", "--plan-review", replies=replies)
+    parent = id_of(first)
+    debate = f"debate-{parent.partition('-')[2]}c1"
+    assert first.code == 6
+    assert f"session      {debate}\nstatus       waiting_for_decision\n" in first.out
+    assert "    >    1  " in first.err
+    assert first.err.splitlines()[-1] == f"  hansard decide {debate} revise|accept"
+
+    again = hansard("decide", parent, "revise", "--rationale", "- 더 작게")
+    second = f"debate-{parent.partition('-')[2]}c2"
+    if second not in again.out:  # the rounds of debate are used up: the new plan stands (K-24)
+        second = f"review-{parent.partition('-')[2]}c2"
+    assert again.code == 6
+    assert again.err.splitlines()[0] == f"Decided: revise for {debate}."
+    assert "  > " not in again.err.split("A person decides")[0].split("child_requested")[0]
+    assert "[major] 느리다 → mend it" in again.out
+
+    fixed = hansard("decide", second, "apply_fix")
+    assert fixed.code == 6
+    assert "Backend has to mend what the review found." in fixed.err
+    done = hansard("decide", parent, "skip", "--json")
+    assert (done.code, done.json["status"]) == (0, "done")
+    assert "decision     revise by " in hansard("show", debate).out
+    assert hansard("decide", parent, "skip").code == 4
+
+
+def test_a_wish_without_a_value_takes_nothing_of_the_prompt_behind_it(hansard: Hansard) -> None:
+    session_id = id_of(hansard("orchestrate", "--work-review", "--plan-review", "debate", "--detach"))
+    assert hansard("show", session_id, "--json").json["session"]["prompt"] == "debate"
+
+
+def test_only_recorded_a_decision_leaves_the_work_to_others(hansard: Hansard, run: Run) -> None:
+    parent = id_of(run("--plan-review=perspectives"))
+    said = hansard("decide", parent, "accept", "--detach", "--json")
+    assert (said.code, said.json["kind"]) == (0, "debate")
+    assert "`hansard serve` on this log does" in said.err
+    session = hansard("show", parent, "--json").json["session"]
+    assert [turn["agent"] for turn in session["outstandingTurns"]] == ["Backend"]
+
+
+# --- message --------------------------------------------------------------------------------------------------------
+
+
+def test_messages_start_continue_and_reset_what_belongs_to_their_origin(hansard: Hansard, scenario: Scenario) -> None:
+    file = scenario({"planner": [PLAN], "judge": JUDGE})
+    first = hansard("message", WORK, *TEAM, "--origin", "방", "--scenario", file)
+    session_id = id_of(first)
+    assert first.code == 6
+    assert first.err.splitlines()[0] == f"Started: session {session_id}"
+    elsewhere = hansard("message", "리셋해", "--origin", "other")
+    assert (elsewhere.code, elsewhere.err) == (4, "Rejected: there is nothing to reset.\n")
+    more = hansard("message", "이어서 해줘", "--origin", "방")
+    assert more.err.splitlines()[0] == f"Continued: session {session_id} goes on."
+    assert more.err.splitlines()[1].endswith("Continued.")
+    assert more.code == 7
+    reset = hansard("message", "리셋해", "--origin", "방", "--json")
+    assert (reset.code, reset.json["action"], reset.json["reset"]) == (0, "started", True)
+    assert hansard("show", session_id, "--json").json["session"]["status"] == "reset"
+
+
+def test_a_message_waits_for_its_turn_and_the_same_one_counts_once(hansard: Hansard, scenario: Scenario) -> None:
+    first = hansard("message", "하나", "--detach", "--scenario", scenario())
+    assert (first.code, first.err.splitlines()[0]) == (0, f"Started: session {first.out.strip()}")
+    second = hansard("message", "둘", "--scenario", scenario())
+    assert second.code == 0
+    assert second.err.splitlines()[0].startswith("Queued: orchestration-")
+    assert f"It waits behind session {first.out.strip()}.\n" in second.err
+    assert "status   done\n" in second.out
+    again = hansard("message", "둘", "--json")
+    assert (again.code, again.json["reason"]) == (4, "duplicate")
+    assert again.err.startswith("Rejected: the same words came just now, and count once. They led to session orch")
+
+
+def test_a_message_behind_a_run_that_needs_a_person_says_so(hansard: Hansard, run: Run) -> None:
+    busy = id_of(run("--plan-review", "--origin", "방"))
+    said = hansard("message", "다음 일", "--origin", "방")
+    assert said.code == 6
+    assert said.err.splitlines()[-1] == f"hansard: Session {busy} waits for a decision: `hansard inbox` lists it."
+    refused = hansard("message", "/continue", "--origin", "방")
+    assert (refused.code, refused.out) == (4, "")
+    assert refused.err.startswith("Rejected: a run of this origin is at work")
+
+
+# --- continue, reset, cancel ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (("continue",), 4, "이어갈 worklog가 없습니다."),
+        (("reset",), 4, "리셋할 worklog가 없습니다."),
+        (("continue", "--if-version", "3"), 2, "--if-version needs the session's id."),
+        (("reset", "orchestration-x", "--origin", "y"), 2, "Give a session or --origin, not both."),
+        (("continue", "nope"), 3, "There is no session 'nope'."),
+    ],
+)
+def test_nothing_to_go_on_with_is_a_sentence(
+    hansard: Hansard, words: tuple[str, ...], code: int, sentence: str
+) -> None:
+    said = hansard(*words)
+    assert (said.code, said.out) == (code, "")
+    assert sentence in said.err
+
+
+def test_only_orchestrations_are_continued(hansard: Hansard) -> None:
+    delivery = hansard("run", "-t", "x", "-f", "a", "--test", "true", "--detach").out.strip()
+    said = hansard("continue", delivery)
+    assert said.code == 4
+    assert said.err == (
+        f"hansard: Session {delivery} is a delivery; only orchestrations continue. "
+        "`hansard extend` gives it more budget.\n"
+    )
+
+
+def test_a_run_is_continued_and_reset_by_its_id_and_the_version_that_was_seen(hansard: Hansard, run: Run) -> None:
+    session_id = id_of(run("--origin", "방"))
+    stale = hansard("continue", session_id, "--if-version", "1")
+    assert stale.code == 4
+    assert "not 1" in stale.err
+    only = hansard("continue", session_id[:20], "--detach")
+    assert (only.code, only.out) == (0, f"{session_id}\n")
+    assert hansard("reset", "--origin", "방", "--reason", "- 그만").err == f"Session {session_id} is reset.\n"
+    assert "- 그만" in hansard("events", session_id).out
+    assert hansard("cancel", session_id).code == 4
+
+
+def test_every_reading_command_knows_a_run(hansard: Hansard, run: Run) -> None:
+    session_id = id_of(run("--title", "이름\x1b[2J"))
+    shown = hansard("show", session_id)
+    assert shown.code == 0
+    for line in (
+        f"prompt     {WORK}",
+        "employees  Backend (backend), 문서 (docs)",
+        "plan       version 1",
+        "           - 문서 (docs; phases 3; then a checkpoint): 문서의 일",
+        "rounds     round 2/3",
+        "history    round 1  Backend  phase 3  PASS  ok",
+        "can now    continue, reset, cancel",
+    ):
+        assert line in shown.out.splitlines()
+    assert "planning" not in hansard("show", session_id, "--at", "1").out.split("prompt")[0]
+    followed = hansard("events", session_id, "--follow").out
+    assert followed == hansard("events", session_id).out
+    assert len(followed.splitlines()) > 20
+    assert session_id in hansard("list", "--kind", "orchestration", "--status", "checkpoint").out
+    assert hansard("worklog", session_id).code == 0
+    assert "\x1b" not in shown.out

@@ -1,0 +1,95 @@
+"""Sessions of every kind, brought to the moments at which their page has the most to show."""
+
+import json
+from typing import Any
+
+import httpx2 as httpx
+
+from tests.api.seen import review
+from tests.api.server import delivery, session, start, until
+
+
+def begun(client: httpx.Client, body: dict[str, Any]) -> str:
+    """Start any session; its id."""
+    return start(client, body)
+
+
+def reached(client: httpx.Client, session_id: str, *statuses: str) -> str:
+    """The session's id, once it has one of these statuses and nobody works on it."""
+
+    def there() -> bool:
+        found = session(client, session_id)
+        return found["status"] in statuses and not [t for t in found["outstandingTurns"] if t["work"] != "wait"]
+
+    until(there, what=f"{session_id}: {' or '.join(statuses)}")
+    return session_id
+
+
+def two_iterations(client: httpx.Client, words: str = "No rate limit") -> str:
+    """A delivery that is sent back once and then succeeds; the dev writes a file."""
+    replies = {
+        "dev": [{"text": words, "files": {"src/login.py": f"x = 1\n# {words}\n"}}, "Mended."],
+        "reviewer": [review(words), review()],
+    }
+    return reached(client, begun(client, delivery(replies, task=f"Add a login page {words}")), "success")
+
+
+def exhausted(client: httpx.Client) -> str:
+    return reached(client, begun(client, delivery(maxIterations=1, validationCommands=["false"])), "failed")
+
+
+def _verdicts(*given: tuple[str, bool, str]) -> str:
+    judged = [{"agent": agent, "pass": passed, "feedback": feedback} for agent, passed, feedback in given]
+    return "So far so good.\n" + json.dumps({"verdicts": judged, "allDone": False})
+
+
+def at_checkpoint(client: httpx.Client, words: str = "no index") -> str:
+    """Backend fails its first phase, claims two at once, and pauses at the end of its range."""
+    task = {"agent": "Backend", "role": "backend", "task": words, "start_phase": 1, "end_phase": 3, "checkpoint": True}
+    replies = {
+        "planner": [json.dumps({"subtasks": [task]})],
+        "Backend": [words, json.dumps({"phases_completed": [1, 2]}), "done"],
+        "judge": [_verdicts(("Backend", False, words)), _verdicts(("Backend", True, "good"))],
+    }
+    body = {
+        "kind": "orchestration",
+        "prompt": f"src/ API 만들어줘 {words}",
+        "maxRounds": 5,
+        "triage": "orchestrate",
+        "employees": [{"name": "Backend", "role": "backend"}],
+        "scenario": {"replies": replies},
+    }
+    return reached(client, begun(client, body), "checkpoint")
+
+
+def waiting_review(client: httpx.Client, words: str = "half-up rounding") -> str:
+    """Two critiques and a rebuttal, a synthesis, and a person who has to decide."""
+    judged = {
+        "verdict": "NEEDS_FIX",
+        "summary": words,
+        "issues": [{"severity": "major", "description": words, "suggestion": words}],
+        "pointsOfDisagreement": [{"claim": words}],
+    }
+    replies = {
+        "reviewer": [f"I agree, however: {words}\n{json.dumps(judged)}"],
+        "coder": [f"I disagree with {words}"],
+        "synthesizer": [f"## Remaining\n\n- {words}"],
+    }
+    body = {"kind": "review", "subject": words, "maxRounds": 3, "scenario": {"replies": replies}}
+    return reached(client, begun(client, body), "waiting_for_decision")
+
+
+def waiting_debate(client: httpx.Client, words: str = "risk") -> str:
+    """The synthesis fails, so that the rounds stand in for it."""
+    judged = {"verdict": "CHALLENGE", "concerns": [words], "suggestions": [words]}
+    replies = {"critic": [f"I disagree: {words} {json.dumps(judged)}"], "synthesizer": [{"error": "crash"}]}
+    body = {"kind": "debate", "plan": words, "scenario": {"replies": replies}}
+    return reached(client, begun(client, body), "waiting_for_decision")
+
+
+SCENES = {
+    "delivery": two_iterations,
+    "orchestration": at_checkpoint,
+    "review": waiting_review,
+    "debate": waiting_debate,
+}

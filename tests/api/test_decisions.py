@@ -1,0 +1,60 @@
+"""GET /api/decisions over HTTP: the inbox, and views that are never older than what was just seen."""
+
+from pathlib import Path
+
+import pytest
+
+from api.openapi import shapes
+from tests.api.server import inside, session, start, until
+
+REVIEW = {"kind": "review", "subject": "Step: a result", "maxRounds": 1, "scenario": {"replies": {}}}
+
+
+def test_what_waits_is_in_the_inbox_until_it_is_decided(tmp_path: Path) -> None:
+    with inside(tmp_path) as client:
+        session_id = start(client, REVIEW)
+        until(lambda: session(client, session_id)["status"] == "waiting_for_decision", what="the decision")
+        page = client.get("/api/decisions")
+        [found] = shapes.DecisionPage.model_validate_json(page.content).items
+        assert (found.session_id, found.reason, found.choices) == (session_id, "decision", ("apply_fix", "skip"))
+        listed = client.get("/api/sessions", params={"status": "waiting_for_decision"}).json()["items"]
+        assert [item["waiting"] for item in listed] == ["decision"]
+        answer = client.post(
+            f"/api/sessions/{session_id}/decision",
+            json={"decision": "skip"},
+            headers={"If-Match": f'"{found.version}"'},
+        )
+        assert answer.status_code == 200, answer.text
+        assert client.get("/api/decisions").json() == {"items": [], "nextCursor": None}
+
+
+@pytest.mark.parametrize("query", ["limit=0", "cursor=x", "kind=review"])
+def test_a_wrong_question_is_422(tmp_path: Path, query: str) -> None:
+    with inside(tmp_path) as client:
+        assert client.get(f"/api/decisions?{query}").status_code == 422
+
+
+@pytest.mark.parametrize("door", ["worklog", "budget", "artifacts"])
+def test_a_view_waits_until_it_has_the_session_that_was_just_seen(tmp_path: Path, door: str) -> None:
+    """With a follower that stands still the door answers 503 rather than with yesterday's words."""
+    with inside(tmp_path, read_after_seconds=0.05) as client:
+        client.app.state.system.follower.stop()  # type: ignore[attr-defined]  # the application is a Starlette
+        session_id = start(client, REVIEW)
+        behind = client.get(f"/api/sessions/{session_id}/{door}")
+        assert (behind.status_code, behind.headers["Retry-After"]) == (503, "1")
+        client.app.state.system.follower.start()  # type: ignore[attr-defined]
+        until(lambda: client.get(f"/api/sessions/{session_id}/{door}").status_code == 200, what="the views")
+
+
+def test_worklogs_are_kept_as_files_where_a_folder_is_set(tmp_path: Path) -> None:
+    with inside(tmp_path, worklog_folder=tmp_path / "logs") as client:
+        session_id = start(client, REVIEW)
+        until(lambda: session(client, session_id)["status"] == "waiting_for_decision", what="the decision")
+        expected = client.get(f"/api/sessions/{session_id}/worklog").text
+        until(
+            lambda: (
+                (tmp_path / "logs" / "latest.md").exists()
+                and (tmp_path / "logs" / "latest.md").read_text("utf-8") == expected
+            ),
+            what="the file",
+        )

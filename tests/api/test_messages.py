@@ -1,0 +1,418 @@
+"""cli-jaw's own doors: a message, continue, reset; one orchestration of an origin, and what waits (S1, S3)."""
+
+import unicodedata
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from tests.api.orchestrating import (
+    TEAM,
+    agent,
+    message,
+    orchestration,
+    plan,
+    post,
+    rested,
+    run,
+    says,
+    slow,
+    subtask,
+    verdicts,
+)
+from tests.api.server import Json, Server, events, only, serving, session, until
+
+AT_ONCE = {"assistant": ["answered"]}
+"""Whoever is asked directly answers at once."""
+LONG = {"assistant": [slow()], "planner": [slow()]}
+"""Whoever is asked takes its time."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("messages")) as found:
+        yield found
+
+
+@pytest.fixture
+def origin(request: pytest.FixtureRequest) -> str:
+    """Every test talks in a channel of its own."""
+    return str(request.node.name)[:200]
+
+
+def channel(server: Server, origin: str) -> Json:
+    answer = server.client.get("/api/message", params={"origin": origin})
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()
+    return found
+
+
+def scoped(checkpoint: bool = True) -> Json:
+    """A team that builds phase 3 of one agent."""
+    return {
+        "planner": [plan(subtask("Backend", checkpoint=checkpoint))],
+        "judge": [verdicts(words="Phase 3 완료. 다음 지시?", Backend=True), verdicts(words="전체 완료", Backend=True)],
+    }
+
+
+def paused(server: Server, origin: str) -> Json:
+    """A run that began with a message and rests at a checkpoint."""
+    said = says(server.client, message("개발만 하고 보고해", scoped(), origin=origin, triage="orchestrate"))
+    found = rested(server.client, said["sessionId"])
+    assert found["status"] == "checkpoint"
+    return found
+
+
+# -- a message -----------------------------------------------------------------------------------------------------
+
+
+def test_a_message_starts_a_session(server: Server, origin: str) -> None:
+    said = says(server.client, message("안녕", AT_ONCE, origin=origin, title="Hello", labels=["chat"]))
+    assert (said["action"], said["kind"], said["version"]) == ("started", "orchestration", 3)
+    found = rested(server.client, said["sessionId"])
+    assert (found["status"], found["mode"], found["summary"], found["prompt"]) == ("done", "direct", "answered", "안녕")
+    assert (found["origin"], found["title"], found["labels"]) == (origin, "Hello", ["chat"])
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "signals"),
+    [
+        ("안녕", "direct", []),
+        ("그래서 대답이 뭐냐고", "direct", []),
+        ("서버 상태 어때?", "direct", ["keyword"]),
+        ("API가 뭐야?", "direct", ["keyword"]),
+        ("코드 리뷰해줘", "direct", []),
+        ("ㅇㅇ", "direct", []),
+        ("고마워", "direct", []),
+        ("src/agent.js 수정해줘", "orchestrated", ["keyword", "keywords", "path"]),
+        ("API 만들고 테스트 작성해", "orchestrated", ["keyword", "keywords"]),
+        ("API 엔드포인트 만들어줘", "orchestrated", ["keyword", "keywords"]),
+        ("메모리 시스템 리팩토링하고 벡터 DB 추가해줘", "orchestrated", ["keyword", "keywords"]),
+        (
+            "메모리 시스템 리팩토링하고 벡터 DB 추가해줘 그리고 테스트도...",
+            "orchestrated",
+            ["keyword", "keywords", "multi"],
+        ),
+        ("src/agent.js의 함수를 리팩토링하고 테스트 작성해줘", "orchestrated", ["keyword", "keywords", "path"]),
+    ],
+)
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_every_row_of_the_seed_goes_its_way(
+    server: Server, text: str, mode: str, signals: list[str], form: Literal["NFC", "NFD"]
+) -> None:
+    """S3, K-21."""
+    said = says(server.client, message(unicodedata.normalize(form, text), origin=f"{form} {text}"))
+    found = rested(server.client, said["sessionId"])
+    assert (found["mode"], found["triage"]["signals"], found["status"]) == (mode, signals, "done")
+
+
+@pytest.mark.parametrize("prompt", ["", "   ", "\n\t"])
+def test_an_empty_message_is_400(server: Server, prompt: str) -> None:
+    answer = server.client.post("/api/message", json={"prompt": prompt})
+    assert answer.status_code == 400
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert (answer.json()["action"], answer.json()["reason"]) == ("rejected", "empty")
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({}, "/prompt"),
+        ({"prompt": None}, "/prompt"),
+        ({"prompt": "hello", "text": "hello"}, "/text"),
+        ({"prompt": "hello", "workspace": "/nowhere/at/all"}, "/workspace"),
+        ({"prompt": "hello", "scenario": {"replies": {"judge": "x"}}}, "/scenario/replies/judge"),
+    ],
+)
+def test_a_message_that_does_not_hold_is_422_with_its_place(server: Server, body: Json, pointer: str) -> None:
+    answer = server.client.post("/api/message", json=body)
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, pointer)
+
+
+def test_the_teams_own_employees_take_part(server: Server, origin: str) -> None:
+    said = says(server.client, {"prompt": "hello", "origin": origin})
+    assert rested(server.client, said["sessionId"])["employees"] == TEAM
+
+
+# -- one at a time -------------------------------------------------------------------------------------------------
+
+
+def test_messages_wait_in_order_and_can_be_seen(server: Server, origin: str) -> None:
+    first = says(server.client, message("one", {"assistant": [slow("first", 400)]}, origin=origin))
+    assert channel(server, origin) == {
+        "origin": origin,
+        "busy": first["sessionId"],
+        "latest": first["sessionId"],
+        "queue": [],
+    }
+    waiting = [says(server.client, message(word, AT_ONCE, origin=origin, title=word)) for word in ("two", "three")]
+    assert [(said["action"], said["reason"], said["queued"], said["pending"]) for said in waiting] == [
+        ("queued", "busy", True, 1),
+        ("queued", "busy", True, 2),
+    ]
+    seen = channel(server, origin)
+    assert [(item["sessionId"], item["prompt"], item["title"], item["sender"]) for item in seen["queue"]] == [
+        (waiting[0]["sessionId"], "two", "two", "local"),
+        (waiting[1]["sessionId"], "three", "three", "local"),
+    ]
+    assert seen["queue"][0]["queuedAt"] <= seen["queue"][1]["queuedAt"]
+    assert server.client.get(f"/api/sessions/{waiting[0]['sessionId']}").status_code == 404, "it has not begun"
+    until(lambda: not channel(server, origin)["busy"], what="the end of the queue")
+    ids = [first["sessionId"], waiting[0]["sessionId"], waiting[1]["sessionId"]]
+    begun = [session(server.client, session_id) for session_id in ids]
+    assert [found["status"] for found in begun] == ["done", "done", "done"]
+    assert begun[0]["updatedAt"] <= begun[1]["createdAt"] <= begun[1]["updatedAt"] <= begun[2]["createdAt"]
+    assert channel(server, origin) == {"origin": origin, "busy": None, "latest": ids[2], "queue": []}
+
+
+def test_a_session_that_waited_is_its_senders_and_its_own(server: Server, origin: str) -> None:
+    """It begins when an agent's answer ends the one before; it is neither that agent's nor part of that session."""
+    says(server.client, message("one", {"assistant": [slow("first", 200)]}, origin=origin))
+    second = says(server.client, message("two", AT_ONCE, origin=origin))["sessionId"]
+    until(lambda: not channel(server, origin)["busy"], what="the end of the queue")
+    told = events(server.client, second)
+    assert {event["correlationId"] for event in told} == {second}
+    assert (told[0]["actor"], told[0]["causationId"].partition("-")[0]) == ("local", "channel")
+
+
+def test_a_channel_that_nobody_spoke_in_is_empty(server: Server) -> None:
+    assert channel(server, "silence") == {"origin": "silence", "busy": None, "latest": None, "queue": []}
+    assert server.client.get("/api/message", params={"orgin": "x"}).status_code == 422
+
+
+def test_of_many_messages_at_once_one_starts_and_all_get_their_turn(server: Server, origin: str) -> None:
+    bodies = [message(f"message {number}", {"assistant": [slow("ok", 20)]}, origin=origin) for number in range(16)]
+    with ThreadPoolExecutor(16) as pool:
+        said = list(pool.map(lambda body: says(server.client, body), bodies))
+    assert sorted(answer["action"] for answer in said) == ["queued"] * 15 + ["started"]
+    assert sorted(answer["pending"] for answer in said if "pending" in answer) == list(range(1, 16))
+    until(lambda: not channel(server, origin)["busy"], what="the end of the queue")
+    ended = [session(server.client, answer["sessionId"]) for answer in said]
+    assert {found["status"] for found in ended} == {"done"}
+    order = sorted(ended, key=lambda found: str(found["createdAt"]))
+    by_turn = {answer["sessionId"]: answer.get("pending", 0) for answer in said}
+    assert [by_turn[found["id"]] for found in order] == list(range(16))
+    for before, after in pairwise(order):
+        assert before["updatedAt"] <= after["createdAt"], "never two at once"
+
+
+def test_a_duplicate_is_not_started_twice(server: Server, origin: str) -> None:
+    first = says(server.client, message("안녕", AT_ONCE, origin=origin))
+    again = says(server.client, message(unicodedata.normalize("NFD", "안녕"), AT_ONCE, origin=origin))
+    assert (again["action"], again["reason"], again["sessionId"]) == ("rejected", "duplicate", first["sessionId"])
+    assert says(server.client, message("안녕", AT_ONCE, origin=f"{origin} 2"))["action"] == "started"
+
+
+def test_what_waits_survives_a_crash(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        replies = {"assistant": [slow("ok", 1_000)]}, AT_ONCE, AT_ONCE
+        said = [says(server.client, message(f"message {n}", replies[n])) for n in range(3)]
+        before = channel(server, "")
+        assert [item["sessionId"] for item in before["queue"]] == [answer["sessionId"] for answer in said[1:]]
+        server.kill()
+        server.start()
+        assert channel(server, "") == before, "the first is asked anew, the others still wait"
+        until(lambda: not channel(server, "")["busy"], what="the end of the queue")
+        assert [session(server.client, answer["sessionId"])["status"] for answer in said] == ["done"] * 3
+
+
+# -- S1 §4, the three scenarios ------------------------------------------------------------------------------------
+
+
+def test_scenario_1_checkpoint_continue_done(server: Server, origin: str) -> None:
+    """S1 §4.1; "리뷰도 해봐" is no exact phrase (K-6), "리뷰해봐" is."""
+    found = paused(server, origin)
+    assert (found["summary"], agent(found, "Backend")["agentSession"]) == (
+        "Phase 3 완료. 다음 지시?",
+        "scripted:Backend",
+    )
+    said = says(server.client, message("리뷰해봐", origin=origin))
+    assert (said["action"], said["continued"], said["sessionId"]) == ("started", True, found["id"])
+    over = rested(server.client, found["id"])
+    assert [entry["phase"] for entry in agent(over, "Backend")["history"]] == [3, 4, 5]
+    assert (over["status"], over["summary"], agent(over, "Backend")["agentSession"]) == ("done", "전체 완료", None)
+    asked = only(events(server.client, found["id"]), "turn.requested")
+    assert [turn["agentSession"] for turn in asked if turn["agent"] == "Backend"][1] == "scripted:Backend"
+
+
+def test_scenario_2_checkpoint_reset(server: Server, origin: str) -> None:
+    """S1 §4.2; a sentence that ends in 리셋해 is a request (K-1), 리셋해 alone resets."""
+    found = paused(server, origin)
+    said = says(server.client, message("리셋해", origin=origin))
+    assert (said["action"], said["reset"], said["sessionId"]) == ("started", True, found["id"])
+    over = session(server.client, found["id"])
+    assert (over["status"], agent(over, "Backend")["agentSession"]) == ("reset", None)
+    assert says(server.client, message("리셋해", origin=origin)) | {"position": 0} == {
+        "kind": "orchestration",
+        "position": 0,
+        "action": "rejected",
+        "reason": "nothing_to_reset",
+    }
+
+
+@pytest.mark.parametrize(
+    "sentence", ["다른데서 리뷰했으니 리셋해", "초기화 코드를 작성해줘", "리셋해줘", "리셋 버튼 추가해줘"]
+)
+def test_a_sentence_never_resets(server: Server, origin: str, sentence: str) -> None:
+    found = paused(server, origin)
+    said = says(server.client, message(sentence, origin=origin))
+    assert said["action"] == "started"
+    assert said["sessionId"] != found["id"]
+    assert session(server.client, found["id"])["status"] == "checkpoint"
+
+
+def test_scenario_3_checkpoint_new_request(server: Server, origin: str) -> None:
+    """S1 §4.3: the conversations of the run before are cleared, its state stays."""
+    found = paused(server, origin)
+    said = says(server.client, message("다른 작업 해줘", AT_ONCE, origin=origin))
+    assert (said["action"], said["sessionId"] != found["id"]) == ("started", True)
+    before = session(server.client, found["id"])
+    assert (before["status"], agent(before, "Backend")["agentSession"]) == ("checkpoint", None)
+    cleared = only(events(server.client, found["id"]), "session.agent_sessions_cleared")[-1]
+    assert cleared["reason"] == "a new request begins clean"
+    assert cleared["agentSessions"]["Backend"] == "scripted:Backend"
+
+
+# -- the words to continue and to reset ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("text", ["이어서 해줘", "계속", "다음 해봐", "/CONTINUE", "  continue "])
+def test_the_exact_phrases_continue(server: Server, text: str, form: Literal["NFC", "NFD"]) -> None:
+    where = f"{text} {form}"
+    found = paused(server, where)
+    said = says(server.client, message(unicodedata.normalize(form, text), origin=where))
+    assert (said["continued"], said["sessionId"]) == (True, found["id"])
+    assert rested(server.client, found["id"])["status"] == "done"
+
+
+def test_a_word_to_continue_goes_nowhere_while_the_run_is_busy(server: Server, origin: str) -> None:
+    first = says(server.client, message("one", LONG, origin=origin))
+    said = says(server.client, message("이어서 해줘", origin=origin))
+    assert (said["action"], said["reason"]) == ("rejected", "busy")
+    assert channel(server, origin)["queue"] == []
+    assert says(server.client, message("리셋", origin=origin))["sessionId"] == first["sessionId"]
+    assert session(server.client, first["sessionId"])["status"] == "reset"
+
+
+def test_a_word_to_continue_is_a_message_once_there_is_nothing_to_continue(server: Server, origin: str) -> None:
+    """K-6, #182."""
+    found = paused(server, origin)
+    says(server.client, message("리셋", origin=origin))
+    said = says(server.client, message("이어서 해줘", AT_ONCE, origin=origin))
+    assert (said["action"], said.get("continued")) == ("started", None)
+    assert said["sessionId"] != found["id"]
+
+
+def test_a_reset_lets_the_next_message_go_on(server: Server, origin: str) -> None:
+    first = says(server.client, message("one", LONG, origin=origin))["sessionId"]
+    second = says(server.client, message("two", AT_ONCE, origin=origin))["sessionId"]
+    said = says(server.client, message("리셋", origin=origin))
+    assert (said["sessionId"], said["reset"]) == (first, True)
+    assert session(server.client, first)["status"] == "reset"
+    assert rested(server.client, second)["status"] == "done"
+
+
+# -- the doors that need no words ----------------------------------------------------------------------------------
+
+
+def test_continue_and_reset_turn_to_the_latest_of_the_origin(server: Server, origin: str) -> None:
+    found = paused(server, origin)
+    answer = post(server.client, "/api/orchestrate/continue", {"origin": origin})
+    body = answer.json()
+    assert (answer.status_code, body["ok"], body["sessionId"], body["kind"]) == (
+        200,
+        True,
+        found["id"],
+        "orchestration",
+    )
+    assert answer.headers["ETag"] == f'"{body["version"]}"'
+    assert rested(server.client, found["id"])["status"] == "done"
+    refused = post(server.client, "/api/orchestrate/continue", {"origin": origin})
+    assert refused.status_code == 409
+    assert "An orchestration that is done cannot be continued." in refused.json()["detail"]
+
+
+def test_a_session_that_was_started_otherwise_is_the_latest_too(server: Server, origin: str) -> None:
+    found = run(server.client, orchestration(scoped(), origin=origin))
+    assert found["status"] == "checkpoint"
+    answer = post(server.client, "/api/orchestrate/reset", {"origin": origin, "reason": "enough"})
+    assert (answer.json()["ok"], answer.json()["sessionId"]) == (True, found["id"])
+    [was_reset] = only(events(server.client, found["id"]), "orchestration.reset")
+    assert (was_reset["reason"], session(server.client, found["id"])["status"]) == ("enough", "reset")
+    assert post(server.client, "/api/orchestrate/reset", {"origin": origin}).status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("door", "detail"),
+    [
+        ("continue", "이어갈 worklog가 없습니다. (There is nothing to continue.)"),
+        ("reset", "리셋할 worklog가 없습니다. (There is nothing to reset.)"),
+    ],
+)
+def test_where_there_was_never_a_run_both_are_refused(server: Server, origin: str, door: str, detail: str) -> None:
+    answer = post(server.client, f"/api/orchestrate/{door}", {"origin": origin})
+    assert (answer.status_code, answer.json()["detail"]) == (409, detail)
+
+
+def test_a_running_run_is_reset_and_not_continued(server: Server, origin: str) -> None:
+    """K-17."""
+    first = says(server.client, message("one", LONG, origin=origin))["sessionId"]
+    assert post(server.client, "/api/orchestrate/continue", {"origin": origin}).status_code == 409
+    assert post(server.client, "/api/orchestrate/reset", {"origin": origin}).json()["sessionId"] == first
+    assert session(server.client, first)["status"] == "reset"
+
+
+@pytest.mark.parametrize("door", ["/api/orchestrate/continue", "/api/orchestrate/reset"])
+def test_the_latest_run_is_bound_to_the_version_that_is_named(server: Server, origin: str, door: str) -> None:
+    found = paused(server, f"{origin} {door}")
+    body, version = {"origin": f"{origin} {door}"}, found["version"]
+    stale = post(server.client, door, body, **{"If-Match": f'"{version + 1}"'})
+    assert (stale.status_code, stale.json()["currentVersion"]) == (412, version)
+    assert session(server.client, found["id"])["version"] == version
+    assert post(server.client, door, body, **{"If-Match": f'"{version}"'}).status_code == 200
+
+
+def test_a_word_to_continue_is_bound_to_the_version_that_is_named(server: Server, origin: str) -> None:
+    found = paused(server, origin)
+    body = message("계속", origin=origin)
+    stale = post(server.client, "/api/message", body, **{"If-Match": '"1"'})
+    assert (stale.status_code, session(server.client, found["id"])["status"]) == (412, "checkpoint")
+    fresh = post(server.client, "/api/message", body, **{"If-Match": f'"{found["version"]}"'})
+    assert (fresh.status_code, fresh.json()["continued"]) == (200, True)
+
+
+@pytest.mark.parametrize("door", ["/api/message", "/api/orchestrate/continue", "/api/orchestrate/reset"])
+def test_every_door_answers_the_same_key_once(server: Server, origin: str, door: str) -> None:
+    where = f"{origin} {door}"
+    if door != "/api/message":
+        paused(server, where)
+    body = message("hello", AT_ONCE, origin=where) if door == "/api/message" else {"origin": where}
+    key = {"Idempotency-Key": where.replace(" ", "-")[-200:]}
+    first, again = post(server.client, door, body, **key), post(server.client, door, body, **key)
+    assert (first.status_code, again.status_code) == (200, 200)
+    assert (again.content, again.headers["Idempotency-Replayed"]) == (first.content, "true")
+    assert post(server.client, door, body | {"origin": "another"}, **key).status_code == 422
+
+
+@pytest.mark.parametrize("door", ["continue", "reset"])
+def test_a_refusal_is_given_again_under_its_key_whatever_has_happened_since(
+    server: Server, origin: str, door: str
+) -> None:
+    where = f"{origin} {door}"
+    key = {"Idempotency-Key": f"refused-{door}"}
+    first = post(server.client, f"/api/orchestrate/{door}", {"origin": where}, **key)
+    paused(server, where)
+    again = post(server.client, f"/api/orchestrate/{door}", {"origin": where}, **key)
+    assert (first.status_code, again.status_code, again.json()) == (409, 409, first.json())
+
+
+def test_the_answer_to_a_message_says_where_the_log_is(server: Server, origin: str) -> None:
+    said = says(server.client, message("안녕", AT_ONCE, origin=origin))
+    listed = server.client.get(
+        "/api/sessions", headers={"Read-After": str(said["position"])}, params={"q": said["sessionId"]}
+    )
+    assert [item["id"] for item in listed.json()["items"]] == [said["sessionId"]]

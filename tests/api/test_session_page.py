@@ -1,0 +1,329 @@
+"""The page of a session: what every kind shows, live and as of any event, filtered, bounded, in both languages."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.api.scenes import (
+    SCENES,
+    at_checkpoint,
+    exhausted,
+    reached,
+    two_iterations,
+    waiting_debate,
+    waiting_review,
+)
+from tests.api.seen import Seen, harmless, page
+from tests.api.server import delivery, events, inside, session, start, until
+
+KINDS = tuple(SCENES)
+PANELS = {
+    "delivery": {
+        "overview", "decision", "reviews", "family", "artifacts", "worklog", "diagram", "budget", "inputs",
+    },
+    "orchestration": {"overview", "decision", "matrix", "family", "worklog", "diagram", "budget", "inputs"},
+    "review": {"overview", "decision", "discussion", "family", "worklog", "diagram", "inputs"},
+    "debate": {"overview", "decision", "discussion", "family", "worklog", "diagram", "inputs"},
+}  # fmt: skip
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    with inside(tmp_path, read_after_seconds=5.0) as found:
+        yield found
+
+
+def at(client: TestClient, session_id: str, **query: Any) -> dict[str, Any]:
+    answer = client.get(f"/sessions/{session_id}/at", params=query)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def panel(client: TestClient, session_id: str, name: str, **query: Any) -> str:
+    return str(at(client, session_id, **query)["panels"][name][1])
+
+
+def words_of(html: str) -> str:
+    return " ".join(Seen(html).text.split())
+
+
+# -- one code for live and replay --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_panel_is_the_same_live_in_the_page_and_as_of_its_event(client: TestClient, kind: str) -> None:
+    session_id = SCENES[kind](client)
+    live = at(client, session_id)
+    last = len(events(client, session_id))
+    assert set(live["panels"]) == PANELS[kind]
+    assert at(client, session_id, at=last)["panels"] == live["panels"]
+    hashes = dict(re.findall(r'data-part="(\w+)" data-hash="(\w+)"', page(client, f"/sessions/{session_id}")))
+    assert hashes == {name: made[0] for name, made in live["panels"].items()}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_position_looks_the_same_whatever_came_after(client: TestClient, kind: str) -> None:
+    session_id = SCENES[kind](client)
+    before = at(client, session_id)
+    door, body = {
+        "delivery": ("budget", {"addIterations": 1, "reason": "more"}),
+        "orchestration": ("reset", {}),
+        "review": ("decision", {"decision": "skip"}),
+        "debate": ("decision", {"decision": "accept"}),
+    }[kind]
+    if kind == "delivery":
+        session_id = exhausted(client)
+        before = at(client, session_id)
+    answer = client.post(f"/api/sessions/{session_id}/{door}", json=body)
+    assert answer.status_code == 200, answer.text
+    after = at(client, session_id)
+    assert after["version"] > before["version"]
+    assert after["panels"]["overview"] != before["panels"]["overview"]
+    assert at(client, session_id, at=before["version"])["panels"] == before["panels"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_event_of_every_kind_can_be_stepped_to(client: TestClient, kind: str) -> None:
+    session_id = SCENES[kind](client)
+    for version in range(1, len(events(client, session_id)) + 1):
+        found = at(client, session_id, at=version)
+        assert (found["version"], set(found["panels"])) == (version, PANELS[kind])
+
+
+def test_only_what_changed_since_is_sent(client: TestClient) -> None:
+    session_id = waiting_review(client)
+    last = len(events(client, session_id))
+    assert at(client, session_id, since=last)["panels"] == {}
+    assert "discussion" in at(client, session_id, since=3)["panels"]
+
+
+def test_a_version_may_be_kept_for_ever_only_under_the_build_that_made_it(client: TestClient) -> None:
+    session_id = waiting_review(client)
+    [build] = re.findall(r'data-build="(\w+)"', page(client, f"/sessions/{session_id}"))
+    path = f"/sessions/{session_id}/at"
+    lasting = client.get(path, params={"at": 3, "v": build}).headers
+    assert lasting["cache-control"] == "private, max-age=31536000, immutable"
+    assert lasting["vary"] == "Accept-Language"
+    for query in ({"at": 3}, {"at": 3, "v": "other"}, {"v": build}, {}):
+        assert client.get(path, params=query).headers["cache-control"] == "no-store"
+
+
+# -- what each panel shows ---------------------------------------------------------------------------------------------
+
+
+def test_a_delivery_shows_its_reviews_its_budget_and_what_changed(client: TestClient) -> None:
+    session_id = two_iterations(client)
+    reviews = words_of(panel(client, session_id, "reviews"))
+    assert "✓ approved" in reviews and "Iteration 2" in reviews and "1 ✕ blocked" in reviews
+    blocked = next(e["version"] for e in events(client, session_id) if e["type"].endswith("review_blocking_detected"))
+    then = words_of(panel(client, session_id, "reviews", at=blocked))
+    assert "✕ blocked" in then and "Fix plan No rate limit" in then and "Blocking issues 1" in then
+    artifacts = panel(client, session_id, "artifacts")
+    assert '<span class="is-added">+# No rate limit' in artifacts
+    assert f'href="/sessions/{session_id}/raw?at=' in artifacts
+    budget = panel(client, session_id, "budget")
+    assert "Remaining 5" in words_of(budget) and 'class="line is-iterations"' in budget
+    assert words_of(panel(client, session_id, "overview")).startswith("✓ Success Iteration 2/6")
+
+
+def test_the_matrix_keeps_every_verdict_and_links_it_to_its_event(client: TestClient) -> None:
+    session_id = at_checkpoint(client)
+    given = [e["version"] for e in events(client, session_id) if e["type"] == "orchestration.verdict_given"]
+    html = panel(client, session_id, "matrix")
+    cells = re.findall(r'<td class="cell is-(\w+)".*?</td>', html, re.DOTALL)
+    assert cells == ["passed", "passed", "passed", "outside", "outside"]
+    first = re.search(r'<td class="cell is-passed".*?</td>', html, re.DOTALL)
+    assert first is not None
+    assert re.findall(r'class="mark (\w+)" href="/sessions/[^"]+at=(\d+)"', first[0]) == [
+        ("bad", str(given[0])),
+        ("good", str(given[1])),
+    ]
+    claimed = next(e["version"] for e in events(client, session_id) if e["data"].get("claimed"))
+    assert 'class="mark claim"' in panel(client, session_id, "matrix", at=claimed)
+    assert 'class="mark claim"' not in html
+
+
+def test_a_review_shows_its_rounds_scores_synthesis_and_what_was_never_agreed(client: TestClient) -> None:
+    session_id = waiting_review(client)
+    html = panel(client, session_id, "discussion")
+    seen = Seen(html)
+    rounds = [found for found in seen.all("details") if str(found.get("id", "")).startswith("round-")]
+    assert [(found["id"], "open" in found) for found in rounds] == [
+        ("round-1", False),
+        ("round-2", False),
+        ("round-3", True),
+    ]
+    told = session(client, session_id)["convergence"]
+    badge = f"Convergence: {told['overallScore']:.2f} ({told['recommendation']})"
+    assert badge in words_of(html) and f'class="convergence is-{told["recommendation"]}"' in html
+    assert len(re.findall(r"<tr><td>", html)) == 3 and html.count('class="dot is-score"') == 3
+    assert "Synthesis" in words_of(html) and "≠ Never agreed 1 half-up rounding" in words_of(html)
+    spoken = [e["version"] for e in events(client, session_id) if e["type"] == "review.round_added"]
+    assert all(f'at={version}" data-at="{version}"' in html for version in spoken)
+
+
+def test_a_synthesis_that_failed_says_so(client: TestClient) -> None:
+    html = panel(client, waiting_debate(client), "discussion")
+    assert "The synthesis failed: the rounds themselves stand in for it." in words_of(html)
+
+
+def test_a_decision_is_shown_with_who_made_it_and_why(client: TestClient) -> None:
+    session_id = waiting_review(client)
+    body = {"decision": "apply_fix", "rationale": "It is worth it"}
+    assert client.post(f"/api/sessions/{session_id}/decision", json=body).status_code == 200
+    found = at(client, session_id)
+    assert "Decision: Apply Fix (local)" in words_of(found["panels"]["discussion"][1])
+    assert "It is worth it" in found["panels"]["discussion"][1]
+    assert found["panels"]["decision"][1] == "" and "data-command" not in found["act"]
+
+
+def test_children_are_linked_both_ways_and_decided_from_their_parent(client: TestClient) -> None:
+    parent = start(client, delivery(review={"maxRounds": 1}))
+    [child] = until(lambda: session(client, parent)["children"], what="a child")
+    reached(client, child, "waiting_for_decision")
+    found = at(client, parent)
+    assert found["open"] is True and found["state"] == "reviewing"
+    assert f'href="/sessions/{child}"' in found["panels"]["family"][1]
+    version = session(client, child)["version"]
+    assert f'data-command="/api/sessions/{child}/decision" data-bound="{version}"' in found["act"]
+    assert f'href="/sessions/{parent}"' in panel(client, child, "family")
+    bound = {"If-Match": f'"{version}"'}
+    answer = client.post(f"/api/sessions/{child}/decision", json={"decision": "skip"}, headers=bound)
+    assert answer.status_code == 200
+    reached(client, parent, "success")
+    assert "Skip & Continue" in words_of(panel(client, parent, "family"))
+
+
+# -- what a person may do ----------------------------------------------------------------------------------------------
+
+
+def commands(html: str) -> list[str]:
+    return [re.sub(r".*/", "", str(form["data-command"])) for form in Seen(html).all("form") if "data-command" in form]
+
+
+@pytest.mark.parametrize(
+    ("scene", "doors", "told"),
+    [
+        (waiting_review, ["decision", "cancel"], ["Apply Fix", "Skip & Continue", "hansard decide"]),
+        (waiting_debate, ["decision", "cancel"], ["Revise Plan", "Accept as-is"]),
+        (at_checkpoint, ["continue", "reset"], ["Continue", "Reset for good", "hansard continue"]),
+        (exhausted, ["budget"], ["Extend", "hansard extend", "the iterations are used up"]),
+        (two_iterations, [], []),
+    ],
+)
+def test_what_a_person_may_do_is_offered_live_and_never_in_replay(
+    client: TestClient, scene: Any, doors: list[str], told: list[str]
+) -> None:
+    session_id = scene(client)
+    html = page(client, f"/sessions/{session_id}")
+    assert commands(html) == doors
+    assert [words for words in told if words not in Seen(html).text] == []
+    last = len(events(client, session_id))
+    replayed = page(client, f"/sessions/{session_id}?at={last}")
+    assert commands(replayed) == [] and "Read-only." in Seen(replayed).text
+
+
+def test_a_stale_decision_is_refused(client: TestClient) -> None:
+    session_id = waiting_review(client)
+    version = session(client, session_id)["version"]
+    stale = {"If-Match": f'"{version - 1}"'}
+    body = {"decision": "skip"}
+    assert client.post(f"/api/sessions/{session_id}/decision", json=body, headers=stale).status_code == 412
+    assert session(client, session_id)["status"] == "waiting_for_decision"
+
+
+# -- the list of events ------------------------------------------------------------------------------------------------
+
+
+def listed(client: TestClient, session_id: str, **query: Any) -> list[int]:
+    answer = client.get(f"/sessions/{session_id}/rows", params=query)
+    assert answer.status_code == 200, answer.text
+    return [int(found) for found in re.findall(r'data-row="(\d+)"', answer.json()["rows"])]
+
+
+def test_events_are_filtered_on_the_server(client: TestClient) -> None:
+    session_id = two_iterations(client)
+    found = events(client, session_id)
+    reviewer = [e["version"] for e in found if e["data"].get("role") == "reviewer"]
+    assert listed(client, session_id, role="reviewer") == reviewer
+    bright = listed(client, session_id, highlights=1)
+    types = {e["type"].partition(".")[2] for e in found if e["version"] in bright}
+    assert types == {"review_blocking_detected", "review_approved", "session_finished"}
+    both = set(listed(client, session_id, role="reviewer", highlights=1))
+    assert both == set(bright) & set(reviewer) != set()
+    html = page(client, f"/sessions/{session_id}?highlights=1&role=reviewer")
+    assert html.count("data-row=") == len(both) and 'value="reviewer" checked' in html
+
+
+def test_in_replay_what_comes_later_is_marked_and_the_event_itself_too(client: TestClient) -> None:
+    session_id = two_iterations(client)
+    last = len(events(client, session_id))
+    html = page(client, f"/sessions/{session_id}?at=9")
+    assert html.count(" is-later") == last - 9
+    [current] = re.findall(r'aria-current="true" data-row="(\d+)"', html)
+    assert current == "9"
+    assert listed(client, session_id) == list(range(1, last + 1))
+
+
+# -- the strip and the whole texts -------------------------------------------------------------------------------------
+
+
+def test_the_strip_shows_where_things_are(client: TestClient) -> None:
+    session_id = two_iterations(client)
+    found = at(client, session_id)
+    bands = re.findall(r"band tone-(\w+)", found["strip"])
+    assert bands == [
+        "planning", "architecture", "design", "implementation", "validation", "review", "implementation",
+        "validation", "review", "packaging", "success",
+    ]  # fmt: skip
+    assert re.findall(r"light is-(\w+)", found["strip"]) == ["bad", "good", "note"]
+    assert found["lights"] == listed(client, session_id, highlights=1)
+
+
+def test_the_whole_of_a_long_text_is_a_link_away_as_plain_text(client: TestClient) -> None:
+    long = "<script>alert(1)</script> word " * 2_000
+    session_id = waiting_review(client, long)
+    spoken = next(e["version"] for e in events(client, session_id) if e["type"] == "review.round_added")
+    answer = client.get(f"/sessions/{session_id}/raw", params={"at": spoken})
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.text.startswith("I agree, however: <script>") and len(answer.text) > 60_000
+    for query, status in (({"at": 9_999}, 404), ({}, 422), ({"at": 1, "field": "nothing"}, 404)):
+        assert client.get(f"/sessions/{session_id}/raw", params=query).status_code == status
+
+
+# -- hostile words, size, language -------------------------------------------------------------------------------------
+
+HOSTILE = "</p></li><script>alert(1)</script><img src=x onerror=alert(2)> \" ' {{ 7*7 }} [a](javascript:x) ‮gnp​ | # x"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nobodys_words_become_more_than_words(client: TestClient, kind: str) -> None:
+    session_id = SCENES[kind](client, HOSTILE)
+    for version in (None, *range(1, len(events(client, session_id)) + 1, 3)):
+        html = page(client, f"/sessions/{session_id}" + (f"?at={version}" if version else ""))
+        harmless(html)
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f​‪-‮⁦-⁩]", html)
+    shown = Seen(page(client, f"/sessions/{session_id}")).text
+    assert "<script>alert(1)</script>" in shown and "⟦U+202E⟧gnp⟦U+200B⟧" in shown and "{{ 7*7 }}" in shown
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_is_bounded_whatever_agents_say(client: TestClient, kind: str) -> None:
+    session_id = SCENES[kind](client, "<b>&'\" word " * 5_000)
+    assert len(page(client, f"/sessions/{session_id}").encode()) < 600_000
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_speaks_both_languages(client: TestClient, kind: str) -> None:
+    session_id = SCENES[kind](client)
+    english, korean = (page(client, f"/sessions/{session_id}?lang={language}") for language in ("en", "ko"))
+    assert "State diagram" in english and "상태 다이어그램" in korean
+    for words in ("State diagram", "Needs you", "Iterations left", "Agreement", "Round ", "Worklog"):
+        assert words not in Seen(re.sub(r'<(ol class="rows|div class="prose).*?</(ol|div)>', "", korean)).text, words
+    assert f'href="/sessions/{session_id}?at=1&amp;lang=ko"' in korean

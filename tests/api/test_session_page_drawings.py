@@ -1,0 +1,98 @@
+"""The drawings of a session's page: every chart whole, the way that was taken, numbers inside their frame."""
+
+import re
+
+import pytest
+
+from api.web import svg
+from api.web.session.charts import BOX, DIAGRAMS, WIDTH
+from api.web.session.diagram import draw, visited
+from api.web.session.strip import BUCKETS, strip
+from api.web.session.trail import Light, Step, Trail
+from api.web.words import catalogue, words
+from domain.chart import Table
+from domain.delivery import chart as delivery
+from domain.discussion import chart as discussion
+from domain.orchestration import chart as orchestration
+
+TABLES: dict[str, Table] = {"delivery": delivery.TABLE, "orchestration": orchestration.TABLE, **discussion.TABLES}
+
+
+def test_there_is_a_diagram_for_every_kind() -> None:
+    assert set(DIAGRAMS) == set(TABLES)
+
+
+@pytest.mark.parametrize("kind", DIAGRAMS)
+def test_a_diagram_shows_exactly_the_states_and_transitions_of_its_chart(kind: str) -> None:
+    table, shown = TABLES[kind], DIAGRAMS[kind]
+    transitions = {
+        (state, event, edge.target)
+        for state in table.states
+        for event in table.events
+        for edge in table.edges(state, event)
+    }
+    assert set(shown.places) == set(table.states)
+    assert shown.transitions() == transitions
+
+
+@pytest.mark.parametrize("kind", DIAGRAMS)
+def test_states_stand_apart_and_inside(kind: str) -> None:
+    shown = DIAGRAMS[kind]
+    places = list(shown.places.values())
+    assert all(0 <= x <= WIDTH - BOX[0] and 0 <= y <= shown.height - BOX[1] for x, y in places)
+    for at, (x, y) in enumerate(places):
+        assert all(abs(x - u) >= BOX[0] or abs(y - v) >= BOX[1] for u, v in places[at + 1 :])
+
+
+@pytest.mark.parametrize("kind", DIAGRAMS)
+def test_every_state_and_every_named_way_has_words_in_both_languages(kind: str) -> None:
+    shown = DIAGRAMS[kind]
+    named = {f"session_way.{way.event}" for way in shown.ways if way.at}
+    assert named | {f"session_state.{state}" for state in shown.places} <= set(catalogue())
+
+
+def test_the_way_taken_is_told_by_visits_and_the_last_step() -> None:
+    way = ("planning", "architecture", "design", "implementation", "validation", "implementation", "validation")
+    steps = [Step(version, state) for version, state in enumerate(way, start=1)]
+    drawn = str(draw(DIAGRAMS["delivery"], steps, words("en")))
+    assert re.findall(r'class="node is-current tone-(\w+)"', drawn) == ["validation"]
+    assert drawn.count("×2</text>") == 2
+    assert drawn.count('class="way is-last"') == 1 and drawn.count('class="node is-visited"') == 4
+    assert visited([Step(1, "planning"), Step(2, "planning")]) == [Step(1, "planning")]
+
+
+def test_no_drawing_carries_a_style_or_unescaped_words() -> None:
+    drawn = svg.element("text", "<b>&", title='"', class_="x")
+    assert str(drawn) == '<text title="&#34;" class="x">&lt;b&gt;&amp;</text>'
+    for kind, shown in DIAGRAMS.items():
+        assert " style=" not in str(draw(shown, [Step(1, next(iter(shown.places)))], words("ko"))), kind
+
+
+def test_a_chart_keeps_inside_its_frame() -> None:
+    line = svg.Line("score", "score", [(0.0, 0.0), (0.5, 7.0), (1.0, -3.0)])
+    path = re.search(r'<path d="M([^"]+)"', str(svg.burndown("t", [line], end="1:00")))
+    assert path is not None
+    ys = [float(pair.split()[1]) for pair in path[1].split("L")]
+    assert ys == [svg.HEIGHT - svg.BOTTOM, svg.TOP, svg.HEIGHT - svg.BOTTOM]
+
+
+def test_what_is_left_goes_down_in_steps() -> None:
+    assert svg.stepped([(0.0, 1.0), (0.5, 0.5), (1.0, 0.5)]) == [
+        (0.0, 1.0), (0.5, 1.0), (0.5, 0.5), (1.0, 0.5), (1.0, 0.5),
+    ]  # fmt: skip
+
+
+def test_long_lines_are_thinned_and_keep_their_end() -> None:
+    points = [(float(n), float(n)) for n in range(5_001)]
+    found = svg.thinned(points)
+    assert len(found) <= svg.MOST_POINTS + 1 and found[-1] == points[-1] and found[0] == points[0]
+
+
+def test_a_strip_is_bounded_and_keeps_the_gravest_mark() -> None:
+    trail = Trail(version=20_000, at=[0] * 20_000)
+    trail.steps = [Step(n, ("working", "judging")[n % 2]) for n in range(1, 20_001)]
+    trail.lights = [Light(n, "note") for n in range(1, 20_001)] + []
+    trail.lights[70] = Light(71, "bad")
+    drawn = str(strip(trail, 20_000, "t")["drawn"])
+    assert drawn.count("<rect") <= 2 * BUCKETS
+    assert drawn.count("light is-bad") == 1

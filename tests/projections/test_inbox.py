@@ -1,0 +1,166 @@
+"""The inbox: what waits for a person, and when it no longer does."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.store.views import SqliteViews
+from domain.base import Command, Invalid
+from domain.delivery.commands import ExpireTurn
+from domain.discussion.commands import CancelDiscussion, Decide
+from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration
+from projections import inbox, overview
+from projections.follow import Follower
+from tests.projections.given import SECOND
+from tests.projections.stage import DEBATE, Stage, challenge, critique, plan, subtask, verdicts
+
+
+def page(stage: Stage, **query: Any) -> dict[str, Any]:
+    views = SqliteViews(stage.store.path.with_suffix(".views"))
+    try:
+        follower = Follower(stage.store, views)
+        follower.catch_up()
+        assert follower.problems() == []
+        with views.reading() as db:
+            return inbox.page(db, **query)
+    finally:
+        views.close()
+
+
+def waiting(stage: Stage) -> list[str]:
+    return [item["sessionId"] for item in page(stage)["items"]]
+
+
+def reviewed(stage: Stage, session_id: str = "review-1", **fields: Any) -> Stage:
+    """A review that waits: one round, then its synthesis."""
+    stage.discusses(session_id, "Step: a result", max_rounds=1, **fields)
+    return stage.answers(session_id, critique("NEEDS_FIX", "Slow")).answers(session_id, "Make it fast.")
+
+
+def paused(stage: Stage, session_id: str = "orchestration-1") -> Stage:
+    """An orchestration at its checkpoint."""
+    stage.orchestrates(session_id).answers(session_id, plan(subtask(start_phase=3, end_phase=3, checkpoint=True)))
+    return stage.answers(session_id, "Done.").answers(session_id, verdicts(Backend=True))
+
+
+def test_a_decision_comes_with_all_that_is_needed_to_make_it(tmp_path: Path) -> None:
+    stage = reviewed(Stage(tmp_path), expires_ms=60 * SECOND)
+    assert page(stage)["items"] == [
+        {
+            "sessionId": "review-1",
+            "kind": "review",
+            "reason": "decision",
+            "title": "Step: a result",
+            "parent": None,
+            "about": None,
+            "since": "2026-11-21T12:00:02.000Z",
+            "version": stage.session("review-1").version,
+            "choices": ["apply_fix", "skip"],
+            "stopReason": "limit",
+            "convergence": {
+                "agreementRatio": 0.5,
+                "avgStability": 0.0,
+                "overallScore": 0.3,
+                "recommendation": "continue",
+                "profile": "seed",
+            },
+            "feedback": {"verdict": "NEEDS_FIX", "summary": "One thing.", "points": 1, "error": None},
+            "synthesis": "Make it fast.",
+            "summary": None,
+            "expiresAt": "2026-11-21T12:01:02.000Z",
+        }
+    ]
+
+
+def test_a_checkpoint_says_what_is_done_and_what_may_follow(tmp_path: Path) -> None:
+    stage = paused(Stage(tmp_path))
+    [found] = page(stage)["items"]
+    assert (found["kind"], found["reason"], found["choices"]) == ("orchestration", "checkpoint", ["continue", "reset"])
+    assert (found["title"], found["summary"], found["stopReason"]) == ("Add a login", "요청된 scope 완료", None)
+    assert found["version"] == stage.session("orchestration-1").version
+
+
+def test_a_childs_decision_names_its_parent_and_what_it_is_about(tmp_path: Path) -> None:
+    stage = Stage(tmp_path).orchestrates(plan_review=DEBATE).answers("orchestration-1", plan())
+    for words in (challenge("CHALLENGE", "Too big"), "It is not.", "Split it."):
+        stage.answers("debate-1c1", words)
+    [found] = page(stage)["items"]
+    assert (found["sessionId"], found["parent"], found["about"]) == ("debate-1c1", "orchestration-1", "plan")
+    assert found["choices"] == ["revise", "accept"]
+    assert found["feedback"] == {"verdict": "CHALLENGE", "summary": "Too big", "points": 1, "error": None}
+
+
+def test_a_failed_reviewer_waits_with_its_error(tmp_path: Path) -> None:
+    """K-32: nothing is accepted because somebody crashed."""
+    stage = Stage(tmp_path).discusses("review-1").fails("review-1", "boom")
+    [found] = page(stage)["items"]
+    assert (found["stopReason"], found["synthesis"]) == ("error", None)
+    assert found["feedback"]["error"] == "reviewer: crash: boom"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [Decide(choice="skip"), Decide(choice="apply_fix"), CancelDiscussion(), ExpireTurn(turn_id="review-1.t3")],
+    ids=lambda command: type(command).__name__,
+)
+def test_what_is_decided_called_off_or_expired_leaves_at_once(tmp_path: Path, command: Command) -> None:
+    stage = reviewed(Stage(tmp_path), expires_ms=SECOND)
+    assert waiting(stage) == ["review-1"]
+    stage.at += SECOND
+    assert waiting(stage.do("review-1", command)) == []
+
+
+@pytest.mark.parametrize("command", [ContinueOrchestration(), ResetOrchestration()])
+def test_what_goes_on_or_is_reset_leaves_at_once(tmp_path: Path, command: Command) -> None:
+    stage = paused(Stage(tmp_path))
+    assert waiting(stage) == ["orchestration-1"]
+    assert waiting(stage.do("orchestration-1", command)) == []
+
+
+def test_a_run_that_comes_to_another_checkpoint_waits_again(tmp_path: Path) -> None:
+    stage = paused(Stage(tmp_path)).do("orchestration-1", ResetOrchestration())
+    assert waiting(paused(stage, "orchestration-2")) == ["orchestration-2"]
+
+
+def test_who_waits_longest_comes_first_whatever_began_first(tmp_path: Path) -> None:
+    stage = Stage(tmp_path).discusses("review-0", max_rounds=1)
+    reviewed(stage, "review-1")
+    paused(stage)
+    stage.answers("review-0", critique()).answers("review-0", "Words.")
+    assert waiting(stage) == ["review-1", "orchestration-1", "review-0"]
+    first = page(stage, limit=2)
+    assert [item["sessionId"] for item in first["items"]] == ["review-1", "orchestration-1"]
+    last = page(stage, limit=2, cursor=first["nextCursor"])
+    assert ([item["sessionId"] for item in last["items"]], last["nextCursor"]) == (["review-0"], None)
+
+
+@pytest.mark.parametrize(("query", "pointer"), [({"limit": 0}, "/limit"), ({"cursor": "x"}, "/cursor")])
+def test_a_page_that_cannot_be_is_refused(tmp_path: Path, query: dict[str, Any], pointer: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        page(Stage(tmp_path), **query)
+    assert list(refused.value.errors) == [pointer]
+
+
+def test_the_overview_says_of_every_kind_what_it_waits_for(tmp_path: Path) -> None:
+    stage = reviewed(Stage(tmp_path))
+    paused(stage)
+    stage.orchestrates("orchestration-2", max_rounds=1).answers("orchestration-2", plan())
+    stage.answers("orchestration-2", "Half.").answers("orchestration-2", verdicts(Backend=False))
+    stage.discusses("debate-2").says("orchestration-3", "hello", "telegram")
+    page(stage)
+    views = SqliteViews(stage.store.path.with_suffix(".views"))
+    with views.reading() as db:
+        listed = {item["id"]: (item["status"], item["waiting"]) for item in overview.page(db)["items"]}
+        assert [item["id"] for item in overview.page(db, kind="review", status="waiting_for_decision")["items"]] == [
+            "review-1"
+        ]
+        assert [item["id"] for item in overview.page(db, q="LOGIN")["items"]] == ["orchestration-2", "orchestration-1"]
+    views.close()
+    assert listed == {
+        "review-1": ("waiting_for_decision", "decision"),
+        "orchestration-1": ("checkpoint", "checkpoint"),
+        "orchestration-2": ("partial", "budget"),
+        "debate-2": ("debating", None),
+        "orchestration-3": ("active", None),
+    }

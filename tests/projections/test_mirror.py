@@ -1,0 +1,143 @@
+"""Worklogs as files in a folder."""
+
+import logging
+import threading
+from pathlib import Path
+
+import pytest
+
+from adapters.store.views import SqliteViews
+from projections.follow import Follower
+from projections.mirror import Mirror, file_name
+from projections.worklog import render
+from tests.projections.given import SECOND
+from tests.projections.stage import DEBATE, Stage, plan
+
+
+class Mirrored:
+    """A stage whose worklogs are kept in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.stage = folder / "worklogs", Stage(folder)
+        self.views = SqliteViews(folder / "views.db")
+        self.follower = Follower(self.stage.store, self.views)
+        self.mirror = Mirror(self.folder, self.views)
+        self.follower.listeners.append(self.mirror.seen)
+
+    def follow(self) -> int:
+        self.follower.catch_up()
+        return self.mirror.write()
+
+    def names(self) -> list[str]:
+        return sorted(path.name for path in self.folder.iterdir())
+
+    def worklog(self, session_id: str) -> str | None:
+        with self.views.reading() as db:
+            return render(db, session_id)
+
+
+@pytest.mark.parametrize(
+    ("title", "twin", "expected"),
+    [
+        ("Add a --json flag", 0, "20261121T120000_Add_a___json_flag.md"),
+        ("로그인 페이지", 0, "20261121T120000_로그인_페이지.md"),
+        ("\u1100\u1161", 0, "20261121T120000_가.md"),
+        ("../../etc/passwd\0", 0, "20261121T120000_______etc_passwd_.md"),
+        ("x" * 31, 1, f"20261121T120000_{'x' * 30}_2.md"),
+        ("", 0, "20261121T120000_.md"),
+    ],
+)
+def test_a_file_is_named_by_the_second_and_the_first_30_characters(title: str, twin: int, expected: str) -> None:
+    assert file_name("2026-11-21T12:00:00.123Z", title, twin) == expected
+
+
+def test_a_file_follows_its_session_and_latest_points_to_the_newest(tmp_path: Path) -> None:
+    found = Mirrored(tmp_path)
+    found.stage.orchestrates(prompt="Add a login")
+    assert found.follow() == 0
+    name = "20261121T120000_Add_a_login.md"
+    assert found.names() == [name, "latest.md"]
+    assert "- Status: planning\n" in (found.folder / "latest.md").read_text("utf-8")
+    found.stage.answers("orchestration-1", plan())
+    found.follow()
+    assert "- Status: round_1\n" in (found.folder / name).read_text("utf-8")
+    assert (found.folder / name).read_text("utf-8") == found.worklog("orchestration-1")
+    found.stage.discusses("review-1", "Something else")
+    found.stage.answers("orchestration-1", "Done.")
+    found.follow()
+    assert (found.folder / "latest.md").readlink() == Path("20261121T120002_Something_else.md")
+
+
+def test_a_discussion_of_a_run_has_its_file_but_is_not_the_latest(tmp_path: Path) -> None:
+    found = Mirrored(tmp_path)
+    found.stage.orchestrates(title="Run", plan_review=DEBATE).answers("orchestration-1", plan())
+    found.follow()
+    assert found.names() == ["20261121T120000_Run.md", "20261121T120001_Run.md", "latest.md"]
+    assert (found.folder / "latest.md").readlink() == Path("20261121T120000_Run.md")
+
+
+def test_sessions_of_the_same_second_and_title_have_a_file_each(tmp_path: Path) -> None:
+    found = Mirrored(tmp_path)
+    for number in range(3):
+        found.stage.at = 1_795_262_400_000 + number * 100
+        found.stage.orchestrates(f"orchestration-{number}", "Same")
+    found.follow()
+    names = [f"20261121T120000_Same{twin}.md" for twin in ("", "_2", "_3")]
+    assert found.names() == sorted([*names, "latest.md"])
+    found.stage.answers("orchestration-1", {"direct_answer": "42"})
+    found.follow()
+    assert [("42" in (found.folder / name).read_text("utf-8")) for name in names] == [False, True, False]
+
+
+def test_a_folder_that_cannot_be_written_is_logged_and_tried_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = Mirrored(tmp_path)
+    found.folder.write_text("in the way")
+    found.stage.orchestrates()
+    with caplog.at_level(logging.ERROR):
+        assert found.follow() == 1
+    assert "the worklog of orchestration-1 cannot be written" in caplog.text
+    assert found.follower.problems() == []
+    found.folder.unlink()
+    assert found.mirror.write() == 0
+    assert found.names() == ["20261121T120000_Add_a_login.md", "latest.md"]
+
+
+def test_a_new_life_writes_what_the_last_one_did_not(tmp_path: Path) -> None:
+    found = Mirrored(tmp_path)
+    found.stage.orchestrates()
+    found.follow()
+    found.stage.orchestrates("orchestration-2", "Another").answers("orchestration-1", plan())
+    found.follower.listeners.clear()
+    found.follower.catch_up()
+    untouched = (found.folder / "20261121T120000_Add_a_login.md").read_text("utf-8")
+    assert "planning" in untouched
+    again = Mirror(found.folder, found.views)
+    again.start()
+    again.stop()
+    assert "round_1" in (found.folder / "20261121T120000_Add_a_login.md").read_text("utf-8")
+    assert (found.folder / "latest.md").readlink() == Path("20261121T120001_Another.md")
+
+
+def test_a_file_that_is_as_it_should_be_is_left_alone(tmp_path: Path) -> None:
+    found = Mirrored(tmp_path)
+    found.stage.orchestrates()
+    found.follow()
+    path = found.folder / "20261121T120000_Add_a_login.md"
+    before = path.stat()
+    again = Mirror(found.folder, found.views)
+    again.start()
+    again.stop()
+    assert path.stat().st_ino == before.st_ino
+    assert before.st_mtime_ns == 1_795_262_400 * SECOND * 1_000_000
+
+
+def test_the_mirror_follows_in_a_thread_of_its_own(tmp_path: Path) -> None:
+    found = Mirrored(tmp_path)
+    found.mirror.start()
+    assert "worklog mirror" in [thread.name for thread in threading.enumerate()]
+    found.stage.orchestrates()
+    found.follower.catch_up()
+    found.mirror.stop()
+    assert found.names() == ["20261121T120000_Add_a_login.md", "latest.md"]
