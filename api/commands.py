@@ -176,17 +176,22 @@ async def fork_session(request: Request) -> Response:
     raw = await raw_body(request)
     body = read(Fork, read_object(raw))
     source_id = request.path_params["id"]
-    reader = system(request).sessions
-    source = await asyncio.to_thread(reader.get, source_id, body.at_version)
-    if source is None:
-        known = await asyncio.to_thread(reader.get, source_id)
-        found = (
-            f"Session {source_id} has no version {body.at_version}." if known else f"There is no session {source_id!r}."
-        )
-        raise Unknown(found)
-    fork_id = starting.new_id(source.kind)
-    command = forks.fork_command(body, source, fork_id, reader.get, actor=request.state.actor)
+    fork_id = starting.new_id(kind_of(source_id))
+    command = await asyncio.to_thread(_forking, request, source_id, body, fork_id)
     return respond(await carry_out(request, raw, fork_id, command, starts=True, status=202))
+
+
+def _forking(request: Request, source_id: str, body: Fork, fork_id: str) -> Command:
+    """A decision is taken over whole: a version in the midst of one means the version at its end."""
+    inside = system(request)
+    if inside.sessions.get(source_id) is None or kind_of(source_id) not in KINDS:
+        raise Unknown(f"There is no session {source_id!r}.")
+    at = forks.whole(inside.store.history(source_id), body.at_version)
+    if at is None:
+        raise Unknown(f"There is no version {body.at_version} of {source_id}.")
+    source = inside.sessions.get(source_id, at)
+    assert source is not None, "the version has just been seen"
+    return forks.fork_command(body, at, source, fork_id, inside.sessions.get, actor=request.state.actor)
 
 
 async def receive_message(request: Request) -> Response:

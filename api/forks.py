@@ -20,7 +20,20 @@ from domain.turns import RecordReply, TurnCancelled, TurnRequested
 Read = Callable[[str], Session | None]
 
 
-def fork_command(body: Fork, source: Session, fork_id: str, read: Read, *, actor: str) -> ForkSession:
+def whole(history: list[Recorded], version: int) -> int | None:
+    """The version at the end of the decision that this version belongs to; None where there is no such version."""
+    if version > len(history):
+        return None
+    mark = _decision(history[version - 1])
+    following = next((later.version for later in history[version:] if _decision(later) != mark), len(history) + 1)
+    return following - 1
+
+
+def _decision(recorded: Recorded) -> tuple[str, str]:
+    return recorded.cause.command_id, recorded.cause.causation_id
+
+
+def fork_command(body: Fork, at: int, source: Session, fork_id: str, read: Read, *, actor: str) -> ForkSession:
     """Raises Invalid or Refused where the substitution does not fit the session as it stood."""
     given = body.substitute
     chosen = given.model_dump(exclude_none=True, by_alias=True) if given else {}
@@ -29,7 +42,7 @@ def fork_command(body: Fork, source: Session, fork_id: str, read: Read, *, actor
     if source.open_children and "decision" not in chosen:
         waiting = ", ".join(source.open_children)
         raise Refused(f"At that version the session waits for {waiting}: substitute its decision, or fork that.")
-    command = ForkSession(source=source.id, at_version=body.at_version, mode=body.mode, substitute=chosen)
+    command = ForkSession(source=source.id, at_version=at, mode=body.mode, substitute=chosen)
     if given is None or not chosen:
         return command
     if given.profile is not None:

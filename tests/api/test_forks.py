@@ -208,3 +208,11 @@ def test_two_sessions_are_the_same_until_they_part(client: TestClient) -> None:
     assert found["state"]["iteration"] == {"a": 2, "b": 1}
     assert found["cost"]["tokensDelta"] == -330
     assert client.get(f"/api/sessions/{source}/diff/delivery-unknown").status_code == 404
+
+
+def test_a_fork_in_the_midst_of_a_decision_takes_the_decision_whole(client: TestClient) -> None:
+    source, found = blocked_once(client)
+    answered = next(event["version"] for event in found if event["type"] == "delivery.review_blocking_detected")
+    forked = fork(client, source, answered - 1)
+    assert ended(client, forked)["status"] == "success"
+    assert only(events(client, forked), "session.forked")[0]["sourceVersion"] > answered
