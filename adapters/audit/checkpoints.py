@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from adapters.audit.merkle import Tree, inclusion_proof, leaf, proves
 from adapters.store import SqliteStore
 from adapters.store.rows import Row
-from domain.base import HansardError
+from domain.base import HansardError, Unknown
 
 ORIGIN = "hansard"
 _DASH = "\N{EM DASH}"
@@ -54,6 +54,13 @@ def signing_key(path: Path) -> Ed25519PrivateKey:
         raise NotProved(f"The signing key {path} cannot be read: {error}.") from None
 
 
+def known_key(path: Path) -> Ed25519PrivateKey:
+    """The log's own key, where it has one. Raises NotProved."""
+    if not path.exists():
+        raise NotProved(f"There is no signing key {path}; name the public key that the checkpoint was signed with.")
+    return signing_key(path)
+
+
 def public_text(key: Ed25519PrivateKey) -> str:
     """The public key in base64, to be kept where the log's keeper cannot change it."""
     return base64.b64encode(key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
@@ -68,9 +75,13 @@ def public_key(text: str) -> Ed25519PublicKey:
 
 
 def head(store: SqliteStore) -> Checkpoint:
-    """The checkpoint over everything that is in the log now."""
-    tree = Tree()
+    """The checkpoint over everything that is in the log now. Raises NotProved where a chain is broken: nobody should
+    sign what is damaged."""
+    tree, heads = Tree(), dict[str, bytes]()
     for row in store.rows.events():
+        if row.chained(heads.get(row.stream, b"")) != row.hash:
+            raise NotProved(f"The event at position {row.position} has been changed: its hash does not fit.")
+        heads[row.stream] = row.hash
         tree.add(row.hash)
     return Checkpoint(ORIGIN, tree.size, tree.root())
 
@@ -87,23 +98,42 @@ def _key_id(name: str, public: bytes) -> bytes:
 
 
 def opened(note: str, key: Ed25519PublicKey) -> Checkpoint:
-    """The checkpoint of a note whose signature holds. Raises NotProved."""
+    """The checkpoint of a note that this key signed; others may have signed it, too. Raises NotProved."""
     body, separator, signatures = note.partition("\n\n")
-    try:
-        origin, size, root = body.split("\n")
-        checkpoint = Checkpoint(origin, int(size), base64.b64decode(root, validate=True))
-        dash, name, signed = signatures.strip().split(" ")
-        data = base64.b64decode(signed, validate=True)
-    except ValueError:
-        raise NotProved("This is no checkpoint.") from None
-    public = key.public_bytes(Encoding.Raw, PublicFormat.Raw)
-    if not separator or dash != _DASH or name != origin or data[:4] != _key_id(origin, public):
+    checkpoint = _checkpoint(body)
+    if not separator or checkpoint is None or checkpoint.body() != f"{body}\n" or not signatures.endswith("\n"):
+        raise NotProved("This is no checkpoint.")
+    known = _key_id(checkpoint.origin, key.public_bytes(Encoding.Raw, PublicFormat.Raw))
+    ours = [
+        signed for signed in map(_signature, signatures[:-1].split("\n")) if signed[:2] == (checkpoint.origin, known)
+    ]
+    if not ours:
         raise NotProved("The checkpoint is not signed with this key.")
     try:
-        key.verify(data[4:], checkpoint.body().encode())
+        key.verify(ours[0][2], checkpoint.body().encode())
     except InvalidSignature:
         raise NotProved("The checkpoint's signature does not hold.") from None
     return checkpoint
+
+
+def _checkpoint(body: str) -> Checkpoint | None:
+    try:
+        origin, size, root = body.split("\n")
+        return Checkpoint(origin, int(size), base64.b64decode(root, validate=True))
+    except ValueError:
+        return None
+
+
+def _signature(line: str) -> tuple[str, bytes, bytes]:
+    """Name, key id and signature of a signature line. Raises NotProved."""
+    try:
+        dash, name, signed = line.split(" ")
+        data = base64.b64decode(signed, validate=True)
+    except ValueError:
+        raise NotProved("This is no checkpoint.") from None
+    if dash != _DASH or not name or len(data) < 5:
+        raise NotProved("This is no checkpoint.")
+    return name, data[:4], data[4:]
 
 
 def holds(store: SqliteStore, checkpoint: Checkpoint) -> str | None:
@@ -121,35 +151,58 @@ def holds(store: SqliteStore, checkpoint: Checkpoint) -> str | None:
 
 
 def prove(store: SqliteStore, session_id: str, version: int, key: Ed25519PrivateKey) -> dict[str, Any]:
-    """That one event is in the log, for somebody without it: the event, the path to the root, the signed checkpoint."""
-    rows = list(store.rows.events())
-    wanted = [place for place, row in enumerate(rows) if (row.stream, row.version) == (session_id, version)]
-    if not wanted:
-        raise NotProved(f"There is no version {version} of {session_id!r}.")
-    leaves = [leaf(row.hash) for row in rows]
-    row, index = rows[wanted[0]], wanted[0]
-    before = next((found.hash for found in rows if (found.stream, found.version) == (session_id, version - 1)), b"")
-    tree = Tree()
-    for found in rows:
-        tree.add(found.hash)
+    """That one event is in the log, for somebody without it: the event, the path to the root, the signed checkpoint.
+
+    Raises Unknown where there is no such event, NotProved where the log is damaged.
+    """
+    checkpoint = head(store)
+    hashes, previous, found = list[bytes](), b"", None
+    for row in store.rows.events():
+        if row.stream == session_id and row.version == version - 1:
+            previous = row.hash
+        if (row.stream, row.version) == (session_id, version):
+            found = (len(hashes), row)
+        hashes.append(row.hash)
+        if len(hashes) == checkpoint.size:
+            break
+    if found is None:
+        raise Unknown(f"There is no version {version} of {session_id!r}.")
+    index, row = found
     return {
         "event": {"session": row.stream, "version": row.version, "type": row.topic, "state": row.state.decode()},
-        "previousHash": before.hex(),
+        "previousHash": previous.hex(),
         "index": index,
-        "proof": [part.hex() for part in inclusion_proof(leaves, index)],
-        "checkpoint": sign(Checkpoint(ORIGIN, tree.size, tree.root()), key),
+        "proof": [part.hex() for part in inclusion_proof([leaf(data) for data in hashes], index)],
+        "checkpoint": sign(checkpoint, key),
     }
 
 
-def check_proof(found: dict[str, Any], key: Ed25519PublicKey) -> Checkpoint:
+def check_proof(found: Any, key: Ed25519PublicKey) -> Checkpoint:
     """The checkpoint that the event is proved to be in; needs no log. Raises NotProved."""
+    match found:
+        case {
+            "event": {
+                "session": str() as stream,
+                "version": int() as version,
+                "type": str() as topic,
+                "state": str() as state,
+            },
+            "previousHash": str() as before,
+            "index": int() as index,
+            "proof": list() as path,
+            "checkpoint": str() as note,
+        }:
+            pass
+        case _:
+            raise NotProved("This is no proof.")
     try:
-        event, proof = found["event"], [bytes.fromhex(part) for part in found["proof"]]
-        row = Row(0, event["session"], event["version"], event["type"], event["state"].encode(), b"")
-        chained = row.chained(bytes.fromhex(found["previousHash"]))
-        index, note = int(found["index"]), str(found["checkpoint"])
-    except (KeyError, TypeError, ValueError, AttributeError):
+        proof, previous = [bytes.fromhex(part) for part in path], bytes.fromhex(before)
+        chained = Row(0, stream, version, topic, state.encode(), b"").chained(previous)
+    except (TypeError, ValueError):
         raise NotProved("This is no proof.") from None
+    # Only hashes may stand where hashes stand: a longer one could hold the beginning of another event.
+    if len(previous) != (32 if version > 1 else 0) or any(len(part) != 32 for part in proof):
+        raise NotProved("This is no proof.")
     checkpoint = opened(note, key)
     if not proves(chained, index, checkpoint.size, proof, checkpoint.root):
         raise NotProved("The proof does not lead from the event to the checkpoint.")

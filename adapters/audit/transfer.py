@@ -1,7 +1,8 @@
 """Export and import: sessions as JSON Lines, readable by anybody, refused unless whole and unchanged.
 
-A header, the long texts, the events in the order of the log, and a manifest that counts and hashes all lines before
-it. Positions are the log's own and stay behind: what is exported again after an import is the same to the byte.
+A header, the long texts by digest, the events in the order of the log, and a manifest that counts and hashes all lines
+before it. Positions are the log's own and stay behind: what is exported again after an import is the same to the byte.
+A line is taken only as `export` would have written it.
 """
 
 import base64
@@ -13,15 +14,22 @@ from typing import Any
 import orjson
 
 from adapters.audit.merkle import Tree
-from adapters.store import Conflict, SqliteStore
+from adapters.audit.texts import mentioned
+from adapters.store import Conflict, SqliteStore, StoreError
 from adapters.store.entries import decode
 from adapters.store.rows import Row
 from domain.base import HansardError
+from domain.record import kind_of
+from domain.session import Session
+from domain.sessions import fold
 from domain.strict import Malformed
 from domain.strict import decode as decode_json
+from domain.turns import Settled, TurnRequested
 
 FORMAT = 1
-_DIGEST = re.compile(rb'"digest":"([0-9a-f]{64})"')
+HEADER = {"hansard": "export", "format": FORMAT}
+_ID = re.compile(r"[a-z]+-[0-9A-Za-z_-]{1,200}")
+"""Folders and links are named after sessions: nothing that leads elsewhere."""
 
 
 class NotImported(HansardError):
@@ -29,48 +37,71 @@ class NotImported(HansardError):
 
 
 def export(store: SqliteStore, session_id: str | None = None) -> Iterator[bytes]:
-    """The lines of an export, each with its line break."""
-    hashed = hashlib.sha256()
-    counts = {"texts": 0, "events": 0}
-    tree, sessions = Tree(), dict[str, None]()
+    """The lines of an export, each with its line break: the whole log, or a session with those that it opened.
 
-    def line(value: dict[str, Any]) -> bytes:
+    Raises StoreError where the log is damaged.
+    """
+    streams = None if session_id is None else _family(store, session_id)
+    summing = _Summing()
+    yield summing.line(HEADER)
+    for digest in sorted({digest for row in store.rows.events(streams) for digest in mentioned(row.state)}):
+        content = store.text(digest)
+        if content is None:
+            raise StoreError(f"The log lacks the text {digest} that an event mentions.")
+        yield summing.text(digest, content)
+    for row in store.rows.events(streams):
+        yield summing.event(row)
+    yield summing.manifest()
+
+
+def _family(store: SqliteStore, session_id: str) -> list[str]:
+    """A session, its reviews and debates, and theirs."""
+    found, waiting = [], [session_id]
+    while waiting:
+        name = waiting.pop()
+        found.append(name)
+        moments = ((recorded.event, recorded.moment) for recorded in store.history(name))
+        session = fold(kind_of(name), moments)
+        waiting += [child for child in (session.children if session else ()) if child not in found]
+    return found
+
+
+class _Summing:
+    """The lines of a file, and what its manifest says about them."""
+
+    def __init__(self) -> None:
+        self._texts, self._events, self._sessions = 0, 0, dict[str, None]()
+        self._hashed, self._tree = hashlib.sha256(), Tree()
+
+    def line(self, value: dict[str, Any]) -> bytes:
         encoded = orjson.dumps(value) + b"\n"
-        hashed.update(encoded)
+        self._hashed.update(encoded)
         return encoded
 
-    yield line({"hansard": "export", "format": FORMAT})
-    for digest in sorted(_mentioned(store, session_id)):
-        content = store.text(digest)
-        if content is not None:
-            counts["texts"] += 1
-            yield line({"text": digest, "content": content})
-    for row in store.rows.events(session_id):
-        counts["events"] += 1
-        sessions[row.stream] = None
-        tree.add(row.hash)
-        yield line(_event(row))
-    manifest = {**counts, "sessions": len(sessions), "root": _text(tree.root()), "sha256": hashed.hexdigest()}
-    yield orjson.dumps({"manifest": manifest}) + b"\n"
+    def text(self, digest: str, content: str) -> bytes:
+        self._texts += 1
+        return self.line({"text": digest, "content": content})
 
+    def event(self, row: Row) -> bytes:
+        self._events += 1
+        self._sessions[row.stream] = None
+        self._tree.add(row.hash)
+        try:
+            state = row.state.decode()
+        except UnicodeDecodeError as error:
+            raise StoreError(f"The event at position {row.position} is not UTF-8: {error}.") from None
+        event = {"session": row.stream, "version": row.version, "type": row.topic}
+        return self.line(event | {"state": state, "hash": row.hash.hex()})
 
-def _mentioned(store: SqliteStore, session_id: str | None) -> set[str]:
-    """The long texts that the events mention."""
-    return {found.decode() for row in store.rows.events(session_id) for found in _DIGEST.findall(row.state)}
-
-
-def _event(row: Row) -> dict[str, Any]:
-    return {
-        "session": row.stream,
-        "version": row.version,
-        "type": row.topic,
-        "state": row.state.decode(),
-        "hash": row.hash.hex(),
-    }
-
-
-def _text(data: bytes) -> str:
-    return base64.b64encode(data).decode()
+    def manifest(self) -> bytes:
+        manifest = {
+            "texts": self._texts,
+            "events": self._events,
+            "sessions": len(self._sessions),
+            "root": base64.b64encode(self._tree.root()).decode(),
+            "sha256": self._hashed.hexdigest(),
+        }
+        return orjson.dumps({"manifest": manifest}) + b"\n"
 
 
 class _Import:
@@ -79,28 +110,32 @@ class _Import:
     def __init__(self) -> None:
         self.rows: list[Row] = []
         self.texts: dict[str, str] = {}
+        self._sessions: dict[str, Session | None] = {}
         self._heads: dict[str, tuple[int, bytes]] = {}
-        self._hashed = hashlib.sha256()
-        self._tree = Tree()
-        self._manifest: dict[str, Any] | None = None
+        self._newest_text = ""
+        self._summing = _Summing()
+        self._ended = False
 
     def read(self, number: int, raw: bytes) -> None:
-        if self._manifest is not None:
+        if self._ended:
             raise NotImported(f"Line {number}: nothing may follow the manifest.")
         line = self._object(number, raw)
+        if number == 1:
+            if raw != self._summing.line(HEADER):
+                raise NotImported(f"Line 1: this is no export of format {FORMAT}.")
+            return
         match line:
-            case {"manifest": dict() as manifest}:
-                self._manifest = manifest
+            case {"manifest": dict()}:
+                self._finish(number, raw)
                 return
-            case {"hansard": "export", "format": 1} if number == 1:
-                pass
-            case {"text": str() as digest, "content": str() as content} if number > 1:
-                self._text(number, digest, content)
-            case {"session": str(), "version": int(), "type": str(), "state": str(), "hash": str()} if number > 1:
-                self._event(number, line)
+            case {"text": str() as digest, "content": str() as content}:
+                written = self._text(number, digest, content)
+            case {"session": str(), "version": int(), "type": str(), "state": str(), "hash": str()}:
+                written = self._event(number, line)
             case _:
                 raise NotImported(f"Line {number}: this is no line of an export of format {FORMAT}.")
-        self._hashed.update(raw)
+        if raw != written:
+            raise NotImported(f"Line {number}: this is not how `hansard export` writes it.")
 
     @staticmethod
     def _object(number: int, raw: bytes) -> dict[str, Any]:
@@ -112,41 +147,53 @@ class _Import:
             raise NotImported(f"Line {number}: should be an object.")
         return found
 
-    def _text(self, number: int, digest: str, content: str) -> None:
+    def _text(self, number: int, digest: str, content: str) -> bytes:
+        if self.rows or digest <= self._newest_text:
+            raise NotImported(f"Line {number}: texts come before events, each once, by digest.")
         if hashlib.sha256(content.encode()).hexdigest() != digest:
             raise NotImported(f"Line {number}: the text is not the one that its digest names.")
-        self.texts[digest] = content
+        self.texts[digest], self._newest_text = content, digest
+        return self._summing.text(digest, content)
 
-    def _event(self, number: int, line: dict[str, Any]) -> None:
+    def _event(self, number: int, line: dict[str, Any]) -> bytes:
         stream, version = line["session"], line["version"]
+        if _ID.fullmatch(stream) is None:
+            raise NotImported(f"Line {number}: {stream[:80]!r} is no id of a session.")
         before, previous = self._heads.get(stream, (0, b""))
         if version != before + 1:
             raise NotImported(f"Line {number}: version {version} of {stream} follows {before}.")
         row = Row(number, stream, version, line["type"], line["state"].encode(), bytes.fromhex(_hex(number, line)))
         if row.chained(previous) != row.hash:
             raise NotImported(f"Line {number}: the event has been changed; its hash does not fit.")
-        try:
-            decode(row.stored(), number)
-        except (HansardError, ValueError, KeyError, TypeError) as error:
-            raise NotImported(f"Line {number}: {line['type']!r} cannot be read: {error}") from None
+        self._fold(number, row)
         self._heads[stream] = (version, row.hash)
-        self._tree.add(row.hash)
         self.rows.append(row)
+        return self._summing.event(row)
+
+    def _fold(self, number: int, row: Row) -> None:
+        """Only what can be read and makes a session comes in."""
+        try:
+            recorded = decode(row.stored(), number)
+            before = self._sessions.get(row.stream)
+            self._sessions[row.stream] = fold(kind_of(row.stream), [(recorded.event, recorded.moment)], before)
+        except Exception as error:  # whatever a file makes of the rules, it is a fault of the file and not of ours
+            raise NotImported(f"Line {number}: {row.topic[:80]!r} cannot be read: {error}") from None
+        turn = recorded.event.turn_id if isinstance(recorded.event, TurnRequested | Settled) else None
+        if turn is not None and not turn.startswith(f"{row.stream}."):
+            raise NotImported(f"Line {number}: {turn[:80]!r} is no turn of {row.stream}.")
+
+    def _finish(self, number: int, raw: bytes) -> None:
+        """The file has to end as its lines say, and to bring the texts that its events mention, no others."""
+        wanted = {digest for row in self.rows for digest in mentioned(row.state)}
+        if wanted != self.texts.keys():
+            raise NotImported(f"Line {number}: the file has other texts than its events mention.")
+        if raw != self._summing.manifest():
+            raise NotImported(f"Line {number}: the manifest does not fit the file.")
+        self._ended = True
 
     def finish(self) -> None:
-        """The file has to end as its manifest says."""
-        if self._manifest is None:
+        if not self._ended:
             raise NotImported("The file is cut off: there is no manifest at its end.")
-        found = {
-            "texts": len(self.texts),
-            "events": len(self.rows),
-            "sessions": len(self._heads),
-            "root": _text(self._tree.root()),
-            "sha256": self._hashed.hexdigest(),
-        }
-        wrong = [name for name, value in found.items() if self._manifest.get(name) != value]
-        if wrong:
-            raise NotImported(f"The manifest does not fit the file: {', '.join(wrong)}.")
 
 
 def _hex(number: int, line: dict[str, Any]) -> str:

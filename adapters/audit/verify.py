@@ -1,19 +1,24 @@
 """Verification: is the file sound, is every chain unbroken, does everything fold, is what follows from it the same?"""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from adapters.audit.merkle import Tree
-from adapters.store import SqliteStore
+from adapters.audit.texts import mentioned
+from adapters.store import SqliteStore, StoreError
 from adapters.store.entries import decode
-from adapters.store.rows import Row
+from adapters.store.rows import PAGE, Row
 from domain.base import HansardError
 from domain.record import Recorded, kind_of
 from domain.session import Session
 from domain.sessions import fold
+from domain.turns import Settled, TurnRequested
 
 MOST = 100
+
+Turn = tuple[str, int, str, str, str]
+"""Session, version of the request, work, agent, role."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,68 +43,142 @@ class Verdict:
     def sound(self) -> bool:
         return not self.faults
 
+    @property
+    def first_bad(self) -> int | None:
+        """The first position with a fault; None where none is known."""
+        return min((fault.position for fault in self.faults if fault.position is not None), default=None)
+
     def blame(self, position: int | None, problem: str) -> None:
         if len(self.faults) < MOST:
             self.faults.append(Fault(position, problem))
 
 
+@dataclass(slots=True)
+class _Seen:
+    """What the events say, for comparing the rest of the file with it."""
+
+    heads: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    sessions: dict[str, Session | None] = field(default_factory=dict)
+    texts: dict[str, int] = field(default_factory=dict)
+    turns: dict[str, Turn] = field(default_factory=dict)
+
+
 def verify(store: SqliteStore, views: Callable[[], str | None] | None = None) -> Verdict:
     """Everything that can be checked with the log alone. `views` says what is wrong with the views, if asked to."""
-    verdict = Verdict()
-    for problem in store.rows.integrity():
-        verdict.blame(None, f"SQLite: {problem}")
-    try:
-        sessions = _events(store, verdict)
-        _texts(store, verdict)
-        _turns(store, verdict, sessions)
-    except HansardError as error:
-        verdict.blame(None, str(error))
-    trouble = views() if views is not None and verdict.sound else None
-    if trouble is not None:
-        verdict.blame(None, trouble)
+    verdict, seen = Verdict(), _Seen()
+    steps: tuple[Callable[[], None], ...] = (
+        lambda: _integrity(store, verdict),
+        lambda: _events(store, verdict, seen),
+        lambda: _texts(store, verdict, seen),
+        lambda: _turns(store, verdict, seen),
+    )
+    for step in steps:
+        _guarded(verdict, step)
+    if views is not None and verdict.sound:
+        _guarded(verdict, lambda: _views(verdict, views))
     return verdict
 
 
-def _events(store: SqliteStore, verdict: Verdict) -> dict[str, Session | None]:
-    heads: dict[str, tuple[int, bytes]] = {}
-    sessions: dict[str, Session | None] = {}
+def _guarded(verdict: Verdict, step: Callable[[], None]) -> None:
+    """What cannot be looked at is a fault, and no reason not to look at the rest."""
+    try:
+        step()
+    except HansardError as error:
+        verdict.blame(None, str(error))
+
+
+def _views(verdict: Verdict, views: Callable[[], str | None]) -> None:
+    trouble = views()
+    if trouble is not None:
+        verdict.blame(None, trouble)
+
+
+def _integrity(store: SqliteStore, verdict: Verdict) -> None:
+    for problem in store.rows.integrity():
+        verdict.blame(None, f"SQLite: {problem}")
+
+
+def _events(store: SqliteStore, verdict: Verdict, seen: _Seen) -> None:
     tree = Tree()
-    for row in store.rows.events():
+    for row in _readable(store, verdict):
+        if row.position != verdict.head + 1:
+            verdict.blame(
+                verdict.head + 1, f"the events of positions {verdict.head + 1} to {row.position - 1} are missing"
+            )
         verdict.events += 1
         verdict.head = row.position
         tree.add(row.hash)
-        version, previous = heads.get(row.stream, (0, b""))
-        if row.version != version + 1:
-            verdict.blame(row.position, f"version {row.version} of {row.stream} follows version {version}")
-        if row.chained(previous) != row.hash:
-            verdict.blame(row.position, f"{row.stream} version {row.version} has been changed: its hash does not fit")
-        heads[row.stream] = (row.version, row.hash)
-        sessions[row.stream] = _fold(verdict, row, sessions.get(row.stream))
-    if store.rows.last_given() != verdict.head:
-        verdict.blame(verdict.head, f"positions up to {store.rows.last_given()} were given out, the log ends before")
-    verdict.sessions, verdict.root = len(heads), tree.root().hex()
-    return sessions
+        _chained(verdict, row, seen)
+        _folded(verdict, row, seen)
+    verdict.sessions, verdict.root = len(seen.heads), tree.root().hex()
+    given = store.rows.last_given()
+    if given != verdict.head:
+        verdict.blame(verdict.head + 1, f"positions up to {given} were given out, the log ends at {verdict.head}")
 
 
-def _fold(verdict: Verdict, row: Row, before: Session | None) -> Session | None:
+def _readable(store: SqliteStore, verdict: Verdict) -> Iterator[Row]:
+    """The rows that can be read; the others are named one by one, as long as there is room for faults."""
+    after, page = 0, PAGE
+    while len(verdict.faults) < MOST:
+        try:
+            for row in store.rows.events(after=after, page=page):
+                after = row.position
+                yield row
+            return
+        except StoreError as error:
+            if page == 1:
+                after += 1
+                verdict.blame(after, str(error))
+            page = 1
+
+
+def _chained(verdict: Verdict, row: Row, seen: _Seen) -> None:
+    version, previous = seen.heads.get(row.stream, (0, b""))
+    if row.version != version + 1:
+        verdict.blame(row.position, f"version {row.version} of {row.stream} follows version {version}")
+    if row.chained(previous) != row.hash:
+        verdict.blame(row.position, f"{row.stream} version {row.version} has been changed: its hash does not fit")
+    seen.heads[row.stream] = (row.version, row.hash)
+
+
+def _folded(verdict: Verdict, row: Row, seen: _Seen) -> None:
     try:
         recorded: Recorded = decode(row.stored(), row.position)
-        return fold(kind_of(row.stream), [(recorded.event, recorded.moment)], before)
+        before = seen.sessions.get(row.stream)
+        seen.sessions[row.stream] = fold(kind_of(row.stream), [(recorded.event, recorded.moment)], before)
     except Exception as error:  # whatever an event makes of the rules, it is a fault of the log and not of ours
         verdict.blame(row.position, f"{row.topic} of {row.stream} cannot be read: {type(error).__name__}: {error}")
-        return before
+        return
+    for digest in mentioned(row.state):
+        seen.texts.setdefault(digest, row.position)
+    match recorded.event:
+        case TurnRequested() as event:
+            seen.turns[event.turn_id] = (row.stream, row.version, event.work, event.agent, event.role)
+        case Settled() as event:
+            seen.turns.pop(event.turn_id, None)
+        case _:
+            return
 
 
-def _texts(store: SqliteStore, verdict: Verdict) -> None:
+def _texts(store: SqliteStore, verdict: Verdict, seen: _Seen) -> None:
+    """Every text that is mentioned has to be there, and be the one that its digest names."""
+    missing = dict(seen.texts)
     for digest, content in store.rows.texts():
         if hashlib.sha256(content.encode()).hexdigest() != digest:
-            verdict.blame(None, f"the text {digest} has been changed")
+            verdict.blame(seen.texts.get(digest), f"the text {digest} has been changed")
+        missing.pop(digest, None)
+    for digest, position in missing.items():
+        verdict.blame(position, f"the text {digest} is missing")
 
 
-def _turns(store: SqliteStore, verdict: Verdict, sessions: dict[str, Session | None]) -> None:
+def _turns(store: SqliteStore, verdict: Verdict, seen: _Seen) -> None:
     """The lease table has to wait for what the log waits for."""
-    waited = {turn for session in sessions.values() if session for turn in session.outstanding}
-    differing = waited ^ store.rows.open_turns()
-    for turn in sorted(differing):
+    outstanding = {turn for session in seen.sessions.values() if session for turn in session.outstanding}
+    waited = {turn: found for turn, found in seen.turns.items() if turn in outstanding}
+    leased = store.rows.open_turns()
+    for turn in sorted(waited.keys() ^ leased.keys()):
         where = "the log" if turn in waited else "the lease table"
         verdict.blame(None, f"only {where} has {turn} as not settled")
+    for turn in sorted(waited.keys() & leased.keys()):
+        if waited[turn] != leased[turn]:
+            verdict.blame(None, f"the lease table says of {turn} something else than the log")

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 from eventsourcing.persistence import Notification, StoredEvent
 
+from adapters.store.upcasting import upcast, version_of
 from domain.base import Blob, DomainEvent, HansardError
 from domain.record import Cause, Recorded
 from domain.sessions import event_class
@@ -63,7 +64,8 @@ class Write:
 
 def encode(entry: Entry) -> StoredEvent:
     """The row of an event; the envelope stands beside the data in one JSON object."""
-    state = {
+    version = version_of(entry.event.TOPIC)
+    state = ({} if version == 1 else {"v": version}) | {
         "at": entry.at,
         "actor": entry.cause.actor,
         "command": entry.cause.command_id,
@@ -78,7 +80,7 @@ def decode(row: StoredEvent, position: int) -> Recorded:
     """The event of a row. Raises Unknown for a topic of another version, ValidationError for data that does not fit."""
     state: dict[str, Any] = orjson.loads(row.state)
     cause = Cause(state["actor"], state["command"], state["correlation"], state["causation"])
-    event = event_class(row.topic).model_validate(state["data"])
+    event = event_class(row.topic).model_validate(upcast(row.topic, state.get("v", 1), state["data"]))
     return Recorded(position, str(row.originator_id), row.originator_version, state["at"], cause, event)
 
 

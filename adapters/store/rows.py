@@ -1,15 +1,17 @@
 """The log as rows, for those who prove it, copy it or carry it elsewhere: nothing is decoded here."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import orjson
 from eventsourcing.persistence import StoredEvent
 
 from adapters.store.entries import Conflict, StoreError, chain, decode
-from domain.turns import Settled, TurnRequested
+from domain.turns import Settled, TurnCancelled, TurnRequested
 
 Access = Callable[[], AbstractContextManager[sqlite3.Connection]]
 PAGE = 1_000
@@ -40,33 +42,39 @@ class Rows:
     def __init__(self, path: Path, transaction: Access, reading: Access) -> None:
         self._path, self._transaction, self._reading = path, transaction, reading
 
-    def events(self, stream: str | None = None) -> Iterator[Row]:
-        """All events, or those of one session, by position."""
-        after = 0
+    def events(self, streams: Collection[str] | None = None, *, after: int = 0, page: int = PAGE) -> Iterator[Row]:
+        """All events behind a position, or those of some sessions, by position. Raises StoreError where a row is not
+        what the table allows."""
+        wanted = "" if streams is None else " AND stream IN (SELECT value FROM json_each(?))"
+        values = () if streams is None else (orjson.dumps(list(streams)).decode(),)
         while True:
             with self._reading() as connection:
                 found = connection.execute(
-                    "SELECT position, stream, version, topic, state, hash FROM events"
-                    " WHERE position > ? AND (? IS NULL OR stream = ?) ORDER BY position LIMIT ?",
-                    (after, stream, stream, PAGE),
+                    f"SELECT position, stream, version, topic, state, hash FROM events WHERE position > ?{wanted}"
+                    " ORDER BY position LIMIT ?",
+                    (after, *values, page),
                 ).fetchall()
-            yield from (Row(*row) for row in found)
-            if len(found) < PAGE:
+            for row in found:
+                after = _ascending(after, row[0])
+                yield _typed(row)
+            if len(found) < page:
                 return
-            after = found[-1][0]
 
     def texts(self) -> Iterator[tuple[str, str]]:
-        """Digest and content of every long text, by digest."""
+        """Digest and content of every long text, by digest. Raises StoreError."""
         after = ""
         while True:
             with self._reading() as connection:
                 found = connection.execute(
                     "SELECT digest, content FROM texts WHERE digest > ? ORDER BY digest LIMIT ?", (after, PAGE)
                 ).fetchall()
-            yield from found
+            for digest, content in found:
+                if not isinstance(digest, str) or not isinstance(content, str):
+                    raise StoreError(f"The text behind {after or 'the first'} has values of a wrong type.")
+                after = _ascending(after, digest)
+                yield digest, content
             if len(found) < PAGE:
                 return
-            after = found[-1][0]
 
     def integrity(self) -> list[str]:
         """What SQLite itself finds wrong with the file."""
@@ -78,20 +86,28 @@ class Rows:
         """The newest position that was ever given out, whether or not its event is still there."""
         with self._reading() as connection:
             row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
-        return int(row[0]) if row else 0
+        given = row[0] if row else 0
+        if not isinstance(given, int):
+            raise StoreError("The newest position that was given out is not a number.")
+        return given
 
-    def open_turns(self) -> set[str]:
-        """The turns that the lease table has as not settled."""
+    def open_turns(self) -> dict[str, tuple[Any, ...]]:
+        """The turns that the lease table has as not settled: session, version, work, agent and role of each."""
         with self._reading() as connection:
-            rows = connection.execute("SELECT turn_id FROM turns WHERE state IN ('queued', 'running', 'held')")
-            return {row[0] for row in rows}
+            rows = connection.execute(
+                "SELECT turn_id, stream, version, work, agent, role FROM turns"
+                " WHERE state IN ('queued', 'running', 'held')"
+            )
+            return {str(turn_id): tuple(found) for turn_id, *found in rows}
 
     def backup(self, target: Path) -> None:
-        """A complete copy of the log while it is in use, with the same positions. Raises StoreError."""
+        """A complete copy of the log while it is in use, with the same positions. Raises StoreError, and then nothing
+        is left at the target."""
         try:
             with self._reading() as connection, closing(sqlite3.connect(target)) as copy:
                 connection.backup(copy)
-        except (OSError, sqlite3.Error) as error:
+        except (StoreError, OSError, sqlite3.Error) as error:
+            target.unlink(missing_ok=True)
             raise StoreError(f"The backup {target} cannot be written: {error}.") from error
 
     def take_in(self, rows: Sequence[Row], texts: Iterable[tuple[str, str]]) -> None:
@@ -120,6 +136,29 @@ class Rows:
                     "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, 'held', 0, NULL, NULL, NULL, ?)", values
                 )
             case Settled() as event:
-                connection.execute("UPDATE turns SET state = 'done' WHERE turn_id = ?", (event.turn_id,))
+                connection.execute(
+                    "UPDATE turns SET state = ? WHERE turn_id = ? AND stream = ? AND state = 'held'",
+                    ("cancelled" if isinstance(event, TurnCancelled) else "done", event.turn_id, row.stream),
+                )
             case _:
                 return
+
+
+def _ascending(before: Any, found: Any) -> Any:
+    """A damaged index can go round in circles."""
+    if found <= before:
+        raise StoreError(f"{found!r} follows {before!r}: the table is not in order.")
+    return found
+
+
+def _typed(found: tuple[Any, ...]) -> Row:
+    row = Row(*found)
+    if not (
+        isinstance(row.stream, str)
+        and isinstance(row.version, int)
+        and isinstance(row.topic, str)
+        and isinstance(row.state, bytes)
+        and isinstance(row.hash, bytes)
+    ):
+        raise StoreError(f"The event at position {row.position} has values of a wrong type.")
+    return row

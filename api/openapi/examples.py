@@ -14,6 +14,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     },
     "cancel_session": {"reason": "no longer needed"},
     "extend_budget": {"addIterations": 2, "addMinutes": 15, "reason": "the last issue is small"},
+    "decide": {"decision": "skip", "rationale": "known, and planned for later"},
+    "fork_session": {"atVersion": 11, "substitute": {"budget": {"addIterations": 2}}, "mode": "live"},
     "continue_session": {},
     "reset_session": {"reason": "another way was found"},
     "receive_message": {

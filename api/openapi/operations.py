@@ -54,10 +54,29 @@ OPERATIONS: dict[str, Operation] = {
         body=bodies.Extend,
         answer=shapes.Receipt,
     ),
+    "decide": Operation(
+        tag="Sessions",
+        summary="Decide a review or a debate",
+        description="The review or debate itself, or the session that waits for it; `version` is of the review or "
+        "debate. `choices` of its view are what is open. One decision counts, every other is refused.",
+        body=bodies.Decision,
+        answer=shapes.Receipt,
+    ),
+    "fork_session": Operation(
+        tag="Sessions",
+        summary="Begin a new session from a version of this one",
+        description="The history up to `atVersion` (to the end of the decision that it is part of) is shared; the "
+        "source is untouched. Recorded answers are used again, free, until the ways part; then the agents are asked, "
+        "or with `stop` the fork is held until it is continued.",
+        body=bodies.Fork,
+        answer=shapes.Receipt,
+        status=202,
+    ),
     "continue_session": Operation(
         tag="Sessions",
-        summary="Let an orchestration go on",
-        description="From a checkpoint or a partial end, with fresh rounds. The planner is not asked again.",
+        summary="Let an orchestration or a held fork go on",
+        description="From a checkpoint, or where the rounds were used up: with fresh rounds, and the planner is asked "
+        "again only where there is no valid plan. A fork that is held goes on with the agents.",
         body=bodies.Empty,
         answer=shapes.Receipt,
     ),
@@ -105,6 +124,26 @@ OPERATIONS: dict[str, Operation] = {
     "show_budget": Operation("Sessions", "A session's budget over time", answer=shapes.BudgetPage),
     "list_artifacts": Operation("Sessions", "What a session has made", answer=shapes.ArtifactPage),
     "show_artifact": Operation("Sessions", "An artifact with its whole text", answer=shapes.ArtifactView),
+    "show_explanation": Operation(
+        tag="Sessions",
+        summary="Why a session is in its state",
+        description="The chain of commands that led to its newest change of state, first cause first, each with what "
+        "the rules looked at. With `wish`, what another state lacks.",
+        answer=shapes.Explanation,
+    ),
+    "show_replay": Operation(
+        tag="Sessions",
+        summary="Decide a session's history again, and compare",
+        description="With today's rules and the recorded answers; nobody is asked, nothing is written. `difference` is "
+        "the first place where something else would be written, or null.",
+        answer=shapes.ReplayAnswer,
+    ),
+    "show_diff": Operation(
+        tag="Sessions",
+        summary="Where two sessions part, and what came of each",
+        description="Instants, ids and durations are no difference, nor are a fork's own marks.",
+        answer=shapes.Diff,
+    ),
     "list_decisions": Operation(
         tag="Sessions",
         summary="The inbox: everything that waits for a person, oldest first",

@@ -22,6 +22,9 @@ QUERY: dict[str, tuple[str, Schema]] = {
     "cursor": ("`nextCursor` of the page before", _WORDS),
     "version": ("as it stood after its event of this version", {"type": "integer", "minimum": 1}),
     "after": ("only what comes after this position", _WHOLE),
+    "wish": ("a state that it is not in: `whyNot` says what it lacks", _WORDS),
+    "atA": ("the first session as it stood after its event of this version", {"type": "integer", "minimum": 1}),
+    "atB": ("the second session as it stood after its event of this version", {"type": "integer", "minimum": 1}),
     "include": ("`events`: the newest events too", {"type": "string", "enum": ["events"]}),
     "type": ("only events of this type, such as `delivery.review_approved`", _WORDS),
     "format": ("`csv` instead of JSON", {"type": "string", "enum": ["json", "csv"], "default": "json"}),
@@ -38,6 +41,8 @@ AT_DOORS: dict[tuple[str, str], tuple[str, Schema]] = {
 }
 PATH: dict[str, str] = {
     "id": "a session's id, such as `delivery-7f3k2m9qx4`",
+    "a": "the first session's id",
+    "b": "the second session's id",
     "artifact": "an artifact's id, as the session's list of artifacts has it",
     "name": "a file's name",
 }

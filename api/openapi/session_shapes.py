@@ -69,6 +69,7 @@ class SessionItem(Listed):
 class SessionView(Listed):
     """What every kind of session says of itself. A subclass says what its kind adds; its `kind` is a literal."""
 
+    held: bool = Field(description="a fork that stopped where no recorded answer fits; `continue` lets it go on")
     workspace: str | None
 
 
@@ -132,11 +133,11 @@ class OrchestrationView(SessionView):
     mode: Mode
     triage: TriageView
     employees: tuple[EmployeeView, ...]
-    plan: str | None
+    plan: str | None = Field(description="its head; `plan_made` has the whole")
     plan_version: int
     round: int
     max_rounds: int
-    last_round: int
+    last_round: int = Field(description="the round after which it stops unless it is given more")
     agents: tuple[AgentView, ...]
     summary: str | None
     reason: str | None
@@ -149,40 +150,53 @@ class RoundView(Value):
     round: int
     role: str
     agent: str
-    content: str
-    feedback: dict[str, Any] | None
+    content: str = Field(description="its head; the event has the whole")
+    length: int = Field(description="UTF-8 bytes of the whole text")
+    feedback: dict[str, Any] | None = Field(description="what could be read of it")
+    problem: str | None = Field(description="why what was needed could not be read")
 
 
 class SynthesisView(Value):
     text: str
     fallback: bool = Field(description="whether it is only the rounds, joined")
+    counts: dict[str, Any] | None = Field(description="of a review: how many issues of each kind it names")
 
 
 class DecisionView(Value):
+    """How it ended; `expired`: nobody chose in time, and the default stands in."""
+
     choice: str
     actor: str
     rationale: str
     at: str
+    expired: bool
 
 
 class DiscussionView(SessionView):
     """What a review and a debate have in common."""
 
     strategy: str
+    max_rounds: int
+    profile: str = Field(description="the thresholds by which it is judged, by name; `custom` for its own")
     rounds: tuple[RoundView, ...]
     convergence: Metrics | None
     convergence_history: tuple[Metrics, ...]
     synthesis: SynthesisView | None
     feedback: dict[str, Any] | None
+    dissent: tuple[str, ...] = Field(description="what was never agreed, whatever the metrics say")
     decision: DecisionView | None
+    choices: tuple[str, ...] = Field(description="what a person may decide now; empty where nothing waits")
     stop_reason: StopReason | None
+    expires_at: str | None = Field(description="when the decision expires, if it does")
 
 
 class ReviewView(DiscussionView):
     kind: Literal["review"]
+    subject: str = Field(description="its head; `session_started` has the whole")
     status: Literal["reviewing", "synthesizing", "waiting_for_decision", "decided", "cancelled"]
 
 
 class DebateView(DiscussionView):
     kind: Literal["debate"]
+    plan: str = Field(description="its head; `session_started` has the whole")
     status: Literal["debating", "synthesizing", "waiting_for_decision", "decided", "cancelled"]

@@ -8,11 +8,13 @@ from typing import Any, Final, get_args
 
 from api.web.shown import cut
 from domain.delivery.chart import Status
-from projections import overview
+from projections import inbox, overview
 from projections.ports import Database
 
 SESSIONS, SECTION = 25, 50
 """Sessions on a page of the list, and in each of the sections above it."""
+REASON = 200
+"""Characters of the reason for which a session waits."""
 STATUSES: Final = tuple(get_args(Status))
 """Statuses that can always be chosen; those that sessions have besides are added."""
 
@@ -56,16 +58,19 @@ class HomePage:
     empty: bool
 
 
-def home_page(db: Database, *, kind: str | None, status: str | None, q: str | None, cursor: str | None) -> HomePage:
+def home_page(
+    db: Database, *, kind: str | None, status: str | None, q: str | None, label: str | None, cursor: str | None
+) -> HomePage:
     """Raises Invalid for a cursor or words that cannot be looked for."""
-    searching = bool(kind or status or q)
+    searching = bool(kind or status or q or label)
     sections = not searching and cursor is None
     waiting = overview.waiting(db, SECTION) if sections else []
     running = _running(db) if sections else []
-    page = overview.page(db, kind=kind, status=status, q=q, limit=SESSIONS, cursor=cursor)
+    page = overview.page(db, kind=kind, status=status, q=q, label=label, limit=SESSIONS, cursor=cursor)
+    asking = {item["sessionId"]: item for item in inbox.page(db, limit=SECTION)["items"]} if waiting else {}
     above = {item["id"] for item in (*waiting, *running)}
     return HomePage(
-        waiting=tuple(_item(item) for item in waiting),
+        waiting=tuple(_item(item) | {"asks": _asked(asking.get(item["id"]))} for item in waiting),
         running=tuple(_item(item) for item in running[:SECTION]),
         more_running=len(running) > SECTION,
         listed=tuple(_item(item) for item in page["items"] if item["id"] not in above),
@@ -82,6 +87,14 @@ def _running(db: Database) -> list[dict[str, Any]]:
     pages = [overview.page(db, status=status, limit=SECTION + 1)["items"] for status in RUNNING]
     found = [item for page in pages for item in page]
     return sorted(found, key=lambda item: str(item["createdAt"]), reverse=True)[: SECTION + 1]
+
+
+def _asked(item: dict[str, Any] | None) -> dict[str, Any]:
+    """What the inbox knows of a session that waits: its choices, why it stopped, and what was found, in short."""
+    if item is None:
+        return {"choices": (), "stop": None, "words": ""}
+    words = (item["feedback"] or {}).get("summary") or item["summary"] or ""
+    return {"choices": tuple(item["choices"]), "stop": item["stopReason"], "words": cut(words, REASON)}
 
 
 def badge(status: str, *, exhausted: bool) -> str:

@@ -1,29 +1,44 @@
 """`/`: what needs somebody, what runs, what was."""
 
 import asyncio
+from collections.abc import Mapping
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from api.intake import only, system
 from api.web import model
+from api.web.presets import PRESETS
 from api.web.rendering import invalid, language_of, page, render
+from api.web.start_form import FORMS, NAMES, Filled, forms
 from domain.sessions import KINDS
+
+LOOKED = ("kind", "status", "q", "label", "cursor")
+"""What the list is looked through by."""
 
 
 async def home(request: Request) -> Response:
     """GET /: what needs somebody, what runs, what was; or what was looked for"""
-    only(request, "kind", "status", "q", "cursor", "lang")
+    only(request, *LOOKED, "lang", "preset", "start", *NAMES)
     query = request.query_params
-    looked = {name: query.get(name) or None for name in ("kind", "status", "q", "cursor")}
+    looked = {name: query.get(name) or None for name in LOOKED}
     if looked["kind"] is not None and looked["kind"] not in KINDS:
         raise invalid("kind", f"should be one of {', '.join(KINDS)}")
+    starting = _forms(query)
     inside, say = system(request), language_of(request)
     after = inside.follower.position
 
     def build() -> str:
         with inside.views.reading() as db:
             found = model.home_page(db, **looked)
-        return render(request, say, "home.html", page=found, looked=looked, after=after, example=inside.team.example)
+        example = inside.team.example
+        return render(request, say, "home.html", page=found, looked=looked, after=after, example=example, forms=starting)
 
     return page(await asyncio.to_thread(build))
+
+
+def _forms(query: Mapping[str, str]) -> tuple[Filled, ...]:
+    for name, known in (("preset", PRESETS), ("start", FORMS)):
+        if query.get(name) and query[name] not in known:
+            raise invalid(name, f"should be one of {', '.join(known)}")
+    return forms(query)

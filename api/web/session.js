@@ -226,7 +226,8 @@ export function session({ pieces, fill, announce, plan }) {
     newest = found.newest;
     page.newest = page.after = String(newest);
     page.state = found.state;
-    if (!found.live) delete page.stream;
+    if (found.live) page.stream = `/api/sessions/${encodeURIComponent(page.session)}/events`;
+    else delete page.stream;
     if (found.open) page.open = "";
     else delete page.open;
     find("[data-strip]").replaceChildren(...pieces(found.strip));

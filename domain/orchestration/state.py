@@ -91,7 +91,8 @@ class Orchestration(Session):
 
     @property
     def ended(self) -> bool:
-        return self.status != "active"
+        """A checkpoint and a partial run can be continued: they rest, and have not ended (S1 §2)."""
+        return self.status in ("done", "reset")
 
     @property
     def active(self) -> tuple[int, ...]:

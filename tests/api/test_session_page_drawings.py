@@ -1,6 +1,7 @@
 """The drawings of a session's page: every chart whole, the way that was taken, numbers inside their frame."""
 
 import re
+from importlib.resources import files
 
 import pytest
 
@@ -96,3 +97,10 @@ def test_a_strip_is_bounded_and_keeps_the_gravest_mark() -> None:
     drawn = str(strip(trail, 20_000, "t")["drawn"])
     assert drawn.count("<rect") <= 2 * BUCKETS
     assert drawn.count("light is-bad") == 1
+
+
+def test_the_page_of_a_session_has_no_sink_of_its_own_and_loads_nothing_from_elsewhere() -> None:
+    script, sheet = ((files("api.web") / name).read_text("utf-8") for name in ("session.js", "session.css"))
+    sinks = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|parseFromString|createHTML"
+    assert re.findall(sinks + r"|\.style\b", script) == []
+    assert re.findall(r"https?://|@import|url\(", script + sheet) == []

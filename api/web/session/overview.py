@@ -26,7 +26,7 @@ def overview(standing: Standing) -> dict[str, Any]:
         "warnings": [cut(words, SENTENCE) for words in standing.it.get("warnings", ())[:5]],
         "elapsed": standing.elapsed,
         "elapsed_ms": standing.elapsed_ms,
-        "ticks": not standing.needs_somebody and not session.ended,
+        "ticks": not standing.needs_somebody and not session.ended and standing.badge != "partial",
         "gauges": _gauges(session),
         "delivery": session if isinstance(session, Delivery) else None,
     }

@@ -1,0 +1,222 @@
+"""Sessions to be tried: S4's six (§9.6) and those that show checkpoints, strategies and a stall. Nobody real answers.
+
+Each is the body of a request that starts it; `POST /api/sessions` takes it as it is. Its scenario says who answers.
+"""
+
+import json
+from types import MappingProxyType
+from typing import Any, Final, Literal, NamedTuple
+
+Json = dict[str, Any]
+Kind = Literal["delivery", "orchestration", "review", "debate"]
+
+PACE = 150
+"""Milliseconds of silence before each answer, so that one can watch."""
+A_MINUTE_AND_MORE = 75_000
+"""Milliseconds that nobody has whose time ends after a minute."""
+
+
+class Preset(NamedTuple):
+    """`rests` is the status at which the session ends or waits for a person."""
+
+    kind: Kind
+    body: Json
+    rests: str
+
+
+def _review(*blocking: str, score: int) -> Json:
+    found = {
+        "blockingIssues": [{"id": f"b{n}", "title": each, "detail": each} for n, each in enumerate(blocking, 1)],
+        "nonBlockingIssues": [],
+        "score": score,
+        "fixPlan": [f"Mend it: {each}" for each in blocking],
+    }
+    return {"text": json.dumps(found), "usage": {"inputTokens": 900, "outputTokens": 150, "costMicros": 3_000}}
+
+
+def _plan(*subtasks: Json) -> str:
+    return json.dumps({"subtasks": subtasks})
+
+
+def _verdicts(*agents: str) -> str:
+    return json.dumps({"verdicts": [{"agent": agent, "pass": True, "feedback": "Holds."} for agent in agents]})
+
+
+def _said(words: str, verdict: str, **lists: Any) -> str:
+    return f"{words}\n" + json.dumps({"verdict": verdict, **lists})
+
+
+def _delivery(title: str, task: str, replies: Json, **more: Any) -> Json:
+    given = {
+        "kind": "delivery",
+        "title": title,
+        "task": task,
+        "filePaths": ["src/login.py"],
+        "validationCommands": ["test -f src/login.py"],
+        "maxIterations": 6,
+        "maxMinutes": 45,
+        "labels": ["preset"],
+    }
+    return given | {"scenario": {"delayMs": PACE, "replies": _DELIVERED | replies}} | more
+
+
+_WRITTEN = {"text": "Wrote the login page.", "files": {"src/login.py": "def login(name):\n    return bool(name)\n"}}
+_DELIVERED: Json = {
+    "planner": ["A page with one form, checked on the server."],
+    "architect": ["One module, src/login.py; no new dependency."],
+    "designer": ["login(name) answers whether the name may come in."],
+    "dev": [_WRITTEN],
+    "reviewer": [_review(score=92)],
+}
+_BACKEND = {"name": "Backend", "role": "backend"}
+_DOCS = {"name": "Docs", "role": "docs"}
+
+
+def _orchestration(title: str) -> Json:
+    """Backend pauses when its phase is done; Docs has nothing left to do then."""
+    tasks = (
+        {"agent": "Backend", "role": "backend", "task": "Build src/api.py", "start_phase": 3, "end_phase": 3}
+        | {"checkpoint": True},
+        {"agent": "Docs", "role": "docs", "task": "Describe the API", "start_phase": 3, "end_phase": 3},
+    )
+    replies = {
+        "planner": [_plan(*tasks)],
+        "Backend": [{"text": "GET /prices answers.", "files": {"src/api.py": "PRICES = []\n"}}],
+        "Docs": ["docs/api.md describes GET /prices."],
+        "judge": [_verdicts("Backend", "Docs")],
+    }
+    return {
+        "kind": "orchestration",
+        "title": title,
+        "prompt": "src/ API를 만들고 문서도 써줘. Build the API in src/ and describe it.",
+        "employees": [_BACKEND, _DOCS],
+        "maxRounds": 3,
+        "triage": "orchestrate",
+        "labels": ["preset"],
+        "scenario": {"delayMs": PACE, "replies": replies},
+    }
+
+
+def _red_team() -> Json:
+    issues = [
+        {"severity": "critical", "description": "The name reaches the query unescaped.", "suggestion": "Bind it."},
+        {"severity": "major", "description": "No limit on attempts.", "suggestion": "Count them."},
+    ]
+    replies = {
+        "reviewer": [
+            _said("There is a vulnerability.", "FAIL", summary="Open to injection.", issues=issues),
+            _said(
+                "I agree with the mending; the limit is still missing.",
+                "NEEDS_FIX",
+                summary="One left.",
+                issues=issues[1:],
+            ),
+        ],
+        "coder": ["I accept that; the query is bound now. I disagree about the limit: it stands in the proxy."],
+        "synthesizer": ["## Resolved\n\n- injection\n\n## Remaining\n\n- a limit on attempts"],
+    }
+    return {
+        "kind": "review",
+        "title": "Preset: red team",
+        "subject": "Step: login\n\nAction: look the name up in the database\n\nResult: it is found",
+        "strategy": "red-team",
+        "maxRounds": 3,
+        "profile": "seed",
+        "labels": ["preset"],
+        "scenario": {"delayMs": PACE, "replies": replies},
+    }
+
+
+def _debate(title: str, strategy: str, rounds: int, replies: Json) -> Json:
+    return {
+        "kind": "debate",
+        "title": title,
+        "plan": "1. Copy the table.\n2. Switch the readers over.\n3. Drop the old table.",
+        "strategy": strategy,
+        "maxRounds": rounds,
+        "profile": "seed",
+        "labels": ["preset"],
+        "scenario": {"delayMs": PACE, "replies": replies},
+    }
+
+
+def _perspectives() -> Json:
+    replies = {
+        "critic": [
+            "Risk: readers see half of the table while it is copied.",
+            _said(
+                "Copy in one transaction, then both views hold.", "APPROVE", concerns=[], suggestions=["Count rows."]
+            ),
+        ],
+        "planner": ["Chance: the new table can be partitioned, which the old one never could."],
+        "synthesizer": ["Copy in one transaction, count the rows, then switch."],
+    }
+    return _debate("Preset: perspectives", "perspectives", 3, replies)
+
+
+def _stalled() -> Json:
+    """Everybody says something else each time: nothing is agreed, nothing settles."""
+    replies = {
+        "critic": [
+            _said("Copying blocks every writer for hours.", "CHALLENGE", concerns=["Writers wait."], suggestions=[]),
+            _said("Dropping tables loses audit trails.", "CHALLENGE", concerns=["No way back."], suggestions=[]),
+        ],
+        "planner": ["Replication keeps both sides current."],
+        "synthesizer": ["They do not get nearer to each other: writers, and the way back."],
+    }
+    return _debate("Preset: stalled debate", "debate", 9, replies)
+
+
+_BLOCKED = _review("No limit on attempts", score=40)
+_RECOVERY = _delivery(
+    "Preset: validation fails, then recovers",
+    "Add a login page; the first attempt forgets the file.",
+    {"dev": ["Described the page.", _WRITTEN]},
+)
+_LEGACY = _delivery(
+    "Preset: legacy maxAttempts", "Add a login page, asked for in the older words.", {"reviewer": [_BLOCKED]}
+)
+_LEGACY = {name: value for name, value in _LEGACY.items() if name != "maxIterations"} | {"maxAttempts": 2}
+
+PRESETS: Final = MappingProxyType(
+    {
+        "approved": Preset("delivery", _delivery("Preset: approved", "Add a login page.", {}), "success"),
+        "regression": Preset(
+            "delivery",
+            _delivery(
+                "Preset: one regression",
+                "Add a login page; the reviewer sends it back once.",
+                {"reviewer": [_BLOCKED, _review(score=95)]},
+            ),
+            "success",
+        ),
+        "blocked": Preset(
+            "delivery",
+            _delivery(
+                "Preset: blocked until the budget ends",
+                "Add a login page; the reviewer is never content.",
+                {"reviewer": [_BLOCKED]},
+                maxIterations=3,
+            ),
+            "failed",
+        ),
+        "time": Preset(
+            "delivery",
+            _delivery(
+                "Preset: time exhausted",
+                "Add a login page; the developer takes longer than the minute there is.",
+                {"dev": [{"text": "Nearly there.", "delayMs": A_MINUTE_AND_MORE}]},
+                maxMinutes=1,
+            ),
+            "failed",
+        ),
+        "recovery": Preset("delivery", _RECOVERY, "success"),
+        "legacy": Preset("delivery", _LEGACY, "failed"),
+        "continue": Preset("orchestration", _orchestration("Preset: checkpoint, continue, done"), "checkpoint"),
+        "reset": Preset("orchestration", _orchestration("Preset: checkpoint, reset"), "checkpoint"),
+        "red-team": Preset("review", _red_team(), "waiting_for_decision"),
+        "perspectives": Preset("debate", _perspectives(), "waiting_for_decision"),
+        "stalled": Preset("debate", _stalled(), "waiting_for_decision"),
+    }
+)
+"""By the name under which the form offers them (`start_preset.…` of the catalogue)."""

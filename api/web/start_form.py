@@ -1,0 +1,223 @@
+"""The form that starts a session: its fields as data, filled from a preset or an address, and the command it equals."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, Literal, NamedTuple
+
+from api.web.presets import PRESETS
+from domain.budget import DEFAULT_ITERATIONS, DEFAULT_MINUTES
+from domain.convergence import PROFILES
+from domain.discussion.strategies import STRATEGIES
+from domain.sessions import KINDS
+
+Reads = Literal["text", "lines", "number", "people", "json", "switch"]
+"""How what is typed becomes JSON: a line each for `lines`; `name:role` a line for `people`; `{"enabled": true}` for a
+switch that is on, with the fields whose names begin with its own inside it."""
+Values = Mapping[str, str]
+
+
+class Field(NamedTuple):
+    """A field of the form by its name in the API; `flag` is its option on the command line, none for an argument.
+
+    `preset` stands in it from the beginning; `usual` is what it means to leave it empty."""
+
+    name: str
+    reads: Reads = "text"
+    flag: str = ""
+    area: bool = False
+    required: bool = False
+    least: int = 0
+    most: int = 0
+    limit: int = 0
+    preset: str = ""
+    usual: str = ""
+    choices: tuple[str, ...] = ()
+    named: str = ""
+
+    @property
+    def label(self) -> str:
+        """What its message is called."""
+        return self.named or self.name
+
+
+class Form(NamedTuple):
+    """What one kind is started with: at once to be seen, and folded away."""
+
+    kind: str
+    door: str
+    fields: tuple[Field, ...]
+    more: tuple[Field, ...]
+
+
+class Filled(NamedTuple):
+    """A form as it is shown."""
+
+    form: Form
+    values: Values
+    command: str
+    presets: tuple[str, ...]
+    open: bool
+
+
+def _strategies(kind: str) -> tuple[str, ...]:
+    """Only those that fit the kind (K-34)."""
+    return tuple(strategy.name for strategy in STRATEGIES.values() if strategy.kind == kind)
+
+
+def _wish(name: str, flag: str, kind: str) -> tuple[Field, Field]:
+    """A switch, and the strategy that it is held by."""
+    return (
+        Field(name, "switch", flag),
+        Field(f"{name}.strategy", choices=("", *_strategies(kind)), named="strategy"),
+    )
+
+
+def _talk(kind: str, rounds: int) -> tuple[Field, ...]:
+    return (
+        Field("strategy", flag="--strategy", choices=("", *_strategies(kind))),
+        Field("maxRounds", "number", "--max-rounds", least=1, most=20, usual=str(rounds)),
+        Field("profile", flag="--profile", choices=tuple(PROFILES), preset="seed"),
+    )
+
+
+_LONGEST, _LARGEST = 65_536, 2**53
+_COMMON = (
+    Field("title", flag="--title", limit=200),
+    Field("labels", "lines", "--label", area=True, limit=2_000),
+    Field("workspace", flag="--workspace", limit=4_096),
+    Field("scenario", "json", "--scenario", area=True),
+)
+_DELIVERY = Form(
+    "delivery",
+    "run",
+    (
+        Field("task", flag="--task", area=True, required=True, limit=_LONGEST),
+        Field("filePaths", "lines", "--files", area=True, required=True),
+        Field("validationCommands", "lines", "--validate", area=True),
+        Field("maxIterations", "number", "--max-iterations", least=1, most=20, preset=str(DEFAULT_ITERATIONS)),
+        Field("maxMinutes", "number", "--max-minutes", least=1, most=180, preset=str(DEFAULT_MINUTES)),
+        *_wish("review", "--review", "review"),
+    ),
+    (
+        Field("testCommand", flag="--test", limit=_LONGEST),
+        Field("maxAttempts", "number", "--max-attempts", least=1, most=20),
+        Field("maxTokens", "number", "--max-tokens", least=1, most=_LARGEST),
+        Field("maxCostMicros", "number", "--max-cost-micros", least=1, most=_LARGEST),
+        *_COMMON,
+    ),
+)
+_ORCHESTRATION = Form(
+    "orchestration",
+    "orchestrate",
+    (
+        Field("prompt", area=True, required=True, limit=_LONGEST),
+        Field("employees", "people", "--employee", area=True),
+        Field("maxRounds", "number", "--max-rounds", least=1, most=50, preset="3"),
+        Field("triage", flag="--triage", choices=("auto", "direct", "orchestrate"), preset="auto"),
+        *_wish("planReview", "--plan-review", "debate"),
+        *_wish("workReview", "--work-review", "review"),
+    ),
+    (Field("origin", flag="--origin", limit=200), *_COMMON),
+)
+_REVIEW = Form(
+    "review", "review", (Field("subject", area=True, required=True, limit=500_000), *_talk("review", 3)), _COMMON
+)
+_DEBATE = Form(
+    "debate", "debate", (Field("plan", area=True, required=True, limit=500_000), *_talk("debate", 2)), _COMMON
+)
+FORMS: Final = MappingProxyType({form.kind: form for form in (_DELIVERY, _ORCHESTRATION, _REVIEW, _DEBATE)})
+NAMES: Final = frozenset(field.name for form in FORMS.values() for field in (*form.fields, *form.more))
+"""The names of all fields, as they may stand in an address."""
+
+assert set(FORMS) == set(KINDS), "every kind can be started"
+
+
+def forms(asked: Values) -> tuple[Filled, ...]:
+    """All four forms. `asked` may name a `preset`, or a kind by `start` with what its fields hold.
+
+    Raises KeyError for a preset or kind that there is not.
+    """
+    preset = PRESETS[asked["preset"]] if asked.get("preset") else None
+    kind = FORMS[preset.kind if preset else asked.get("start") or "delivery"].kind
+    held = values_of(FORMS[preset.kind], preset.body) if preset else asked if asked.get("start") else {}
+    return tuple(_filled(form, held if form.kind == kind else {}, form.kind == kind) for form in FORMS.values())
+
+
+def _filled(form: Form, held: Values, opened: bool) -> Filled:
+    """A form nobody has filled holds the defaults; one that was filled holds what it was filled with."""
+    every = (*form.fields, *form.more)
+    given = any(field.name in held for field in every)
+    values = {field.name: held.get(field.name, "") if given else field.preset for field in every}
+    fitting = tuple(name for name, preset in PRESETS.items() if preset.kind == form.kind)
+    return Filled(form, values, command(form, values), fitting, opened)
+
+
+def values_of(form: Form, body: Mapping[str, Any]) -> dict[str, str]:
+    """What the fields hold for a request body."""
+    found = {field.name: _typed(field, body) for field in (*form.fields, *form.more)}
+    return {name: value for name, value in found.items() if value}
+
+
+def _typed(field: Field, body: Mapping[str, Any]) -> str:
+    first, _, inner = field.name.partition(".")
+    value = body.get(first)
+    if value is None:
+        return ""
+    match field.reads:
+        case "switch":
+            return "on" if value["enabled"] else ""
+        case "lines":
+            return "\n".join(value)
+        case "people":
+            return "\n".join(f"{each['name']}:{each['role']}" for each in value)
+        case "json":
+            return json.dumps(value, ensure_ascii=False, indent=1)
+        case _:
+            return str(value.get(inner, "") if inner else value)
+
+
+def command(form: Form, values: Values) -> str:
+    """The command that starts the same session; a required field that is empty is shown as its name in capitals."""
+    words: list[str] = []
+    argument: list[str] = []
+    scenario = ""
+    for field in (*form.fields, *form.more):
+        value = values[field.name].strip() or (field.name.upper() if field.required else "")
+        if not value or value == field.preset or not (field.flag or field.required):
+            continue
+        if field.reads == "json":
+            scenario = value
+            words += [field.flag, "-"]
+        elif field.flag:
+            words += _option(field, value, values)
+        else:
+            argument = ["--", shlex.quote(value)] if value.startswith("-") else [shlex.quote(value)]
+    line = " ".join(("hansard", form.door, *words, *argument))
+    return _with_stdin(line, scenario) if scenario else line
+
+
+def _option(field: Field, value: str, values: Values) -> list[str]:
+    match field.reads:
+        case "switch":
+            strategy = values.get(f"{field.name}.strategy", "")
+            return [f"{field.flag}={shlex.quote(strategy)}" if strategy else field.flag]
+        case "lines" | "people":
+            lines = (line.strip() for line in value.splitlines())
+            return [word for line in lines if line for word in (field.flag, shlex.quote(_one(field, line)))]
+        case _:
+            return [field.flag, shlex.quote(value)]
+
+
+def _one(field: Field, line: str) -> str:
+    """A bare comma would make two paths, commands or people of one; labels are never split."""
+    return line if field.name == "labels" else line.replace(",", "\\,")
+
+
+def _with_stdin(line: str, words: str) -> str:
+    """The line, and what it reads from stdin; the mark that ends it is none of the lines."""
+    mark = "SCENARIO"
+    while mark in words.splitlines():
+        mark += "_"
+    return f"{line} <<'{mark}'\n{words}\n{mark}"

@@ -1,0 +1,146 @@
+"""What a person does on a session's page: decide, continue, extend, end; bound to what was seen."""
+
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from api.web.presets import PRESETS
+from tests.api.scenes import at_checkpoint, begun, exhausted, reached, waiting_review
+from tests.api.server import Server, delivery, events, only, session
+from tests.browser.browsing import PATIENCE_MS, Browsing, badge, button, live
+
+SLOW: dict[str, Any] = {"planner": [{"text": "A plan.", "delayMs": 60_000}]}
+
+
+def test_a_checkpoint_is_continued_to_the_end(site: Browsing, server: Server) -> None:
+    session_id = reached(server.client, begun(server.client, PRESETS["continue"].body), "checkpoint")
+    page = site.tab(f"/sessions/{session_id}")
+    badge(page, "Checkpoint")
+    expect(page.locator("#decision")).to_contain_text("Checkpoint: the requested scope is done.")
+    button(page, "Continue").click()
+    badge(page, "Done")
+    live(page, "at rest")
+    expect(page.locator("form[data-command]")).to_have_count(0)
+    assert session(server.client, session_id)["status"] == "done"
+
+
+def test_a_checkpoint_is_reset_only_after_it_was_asked_twice(site: Browsing, server: Server) -> None:
+    session_id = at_checkpoint(server.client)
+    page = site.tab(f"/sessions/{session_id}")
+    sure = button(page, "Reset for good")
+    expect(sure).to_be_hidden()
+    page.get_by_text("Reset …").click()
+    expect(page.locator("#reset")).to_contain_text("The run ends for good")
+    sure.click()
+    badge(page, "Reset")
+    assert session(server.client, session_id)["status"] == "reset"
+
+
+def test_a_review_is_decided_with_a_reason(site: Browsing, server: Server) -> None:
+    session_id = reached(server.client, begun(server.client, PRESETS["red-team"].body), "waiting_for_decision")
+    page = site.tab(f"/sessions/{session_id}")
+    badge(page, "Awaiting decision")
+    expect(page.locator("#decision")).to_contain_text("The review needs your decision.")
+    page.get_by_label("Why, if you like").fill("The limit is worth it")
+    button(page, "Apply Fix").click()
+    badge(page, "Decided")
+    outcome = page.locator("#discussion .outcome").last
+    expect(outcome).to_contain_text("Decision: Apply Fix")
+    expect(outcome).to_contain_text("The limit is worth it")
+    expect(button(page, "Apply Fix")).to_have_count(0)
+    decision = session(server.client, session_id)["decision"]
+    assert (decision["choice"], decision["rationale"]) == ("apply_fix", "The limit is worth it")
+
+
+def test_a_decision_made_elsewhere_meanwhile_is_told_and_not_made_twice(site: Browsing, server: Server) -> None:
+    session_id = waiting_review(server.client)
+    page = site.tab(f"/sessions/{session_id}")
+    live(page)
+    page.route("**/at?*", lambda route: route.abort())
+    page.context.set_offline(False)
+    decided = server.client.post(f"/api/sessions/{session_id}/decision", json={"decision": "skip"})
+    assert decided.status_code == 200
+    page.unroute("**/at?*")
+    button(page, "Apply Fix").click()
+    expect(page.get_by_role("alert").filter(has_text="The session has moved on since you looked.")).to_be_visible()
+    badge(page, "Decided")
+    assert session(server.client, session_id)["decision"]["choice"] == "skip"
+
+
+def test_a_delivery_without_budget_goes_on_when_it_gets_more(site: Browsing, server: Server) -> None:
+    session_id = exhausted(server.client)
+    page = site.tab(f"/sessions/{session_id}")
+    badge(page, "Budget used up")
+    expect(page.locator("#decision")).to_contain_text("the iterations are used up")
+    page.get_by_label("More iterations").fill("2")
+    page.get_by_label("Reason").fill("Almost there")
+    button(page, "Extend").click()
+    expect(page.locator("#overview")).to_contain_text("3/3", timeout=PATIENCE_MS)
+    badge(page, "Budget used up")
+    extended = only(events(server.client, session_id), "delivery.budget_extended")
+    assert [found["reason"] for found in extended] == ["Almost there"]
+
+
+def test_what_is_wrong_with_an_extension_is_said_at_the_form(site: Browsing, server: Server) -> None:
+    session_id = exhausted(server.client)
+    page = site.tab(f"/sessions/{session_id}")
+    page.get_by_label("Reason").fill("More of nothing")
+    button(page, "Extend").click()
+    expect(page.locator("#extending [role=alert]")).to_contain_text("add", ignore_case=True)
+    badge(page, "Budget used up")
+    site.forgive("status of 422")
+
+
+def test_a_running_session_is_cancelled_only_after_it_was_asked_twice(site: Browsing, server: Server) -> None:
+    session_id = begun(server.client, delivery(SLOW))
+    page = site.tab(f"/sessions/{session_id}")
+    badge(page, "Running")
+    sure = button(page, "Cancel for good")
+    expect(sure).to_be_hidden()
+    page.get_by_text("Cancel this session …").click()
+    page.locator("#cancelReason").fill("No longer wanted")
+    sure.click()
+    badge(page, "Cancelled")
+    live(page, "at rest")
+    assert session(server.client, session_id)["status"] == "cancelled"
+
+
+def _focused(page: Page) -> str:
+    found: str = page.evaluate("() => document.activeElement?.textContent?.trim() ?? ''")
+    return found
+
+
+def _tab_to(page: Page, words: str) -> None:
+    """Presses Tab until the focus is on what says this; each stop on the way can be seen."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        assert page.evaluate(
+            """() => { const style = getComputedStyle(document.activeElement);
+            return style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2; }"""
+        ), f"the focus cannot be seen on {_focused(page)!r}"
+        if _focused(page) == words:
+            return
+    raise AssertionError(f"Tab never comes to {words!r}")
+
+
+def test_from_the_list_to_a_decision_and_back_through_its_history_by_keyboard_alone(
+    site: Browsing, server: Server
+) -> None:
+    session_id = waiting_review(server.client, "by keyboard")
+    page = site.tab("/")
+    page.keyboard.press("Tab")
+    assert _focused(page) == "Skip to the content"
+    _tab_to(page, session(server.client, session_id)["title"])
+    page.keyboard.press("Enter")
+    badge(page, "Awaiting decision")
+    live(page)
+    _tab_to(page, "Skip & Continue")
+    page.keyboard.press("Space")
+    badge(page, "Decided")
+    last = len(events(server.client, session_id))
+    expect(page.locator(f"body[data-version='{last}']")).to_be_attached()
+    page.locator("body").evaluate("() => document.activeElement.blur()")
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(f"body[data-version='{last - 1}'][data-replay]")).to_be_attached()
+    page.keyboard.press("l")
+    expect(page.locator("body:not([data-replay])")).to_be_attached()
