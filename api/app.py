@@ -15,7 +15,7 @@ from api import commands, health, openapi, policies, reference, views
 from api.guards import Guard
 from api.settings import Settings
 from api.system import System
-from api.web import pages
+from api.web import inbox_page, pages
 from api.web.errors import on_error, on_http_exception
 from api.web.session import routes as session_page
 from api.web.session.panels import Gallery
@@ -57,6 +57,7 @@ VIEWS = (
 )
 PAGES = (
     ("/", pages.home),
+    ("/decisions", inbox_page.decisions),
     ("/sessions/{id}", session_page.show),
     ("/sessions/{id}/at", session_page.show_at),
     ("/sessions/{id}/rows", session_page.show_rows),

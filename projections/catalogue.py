@@ -1,6 +1,6 @@
 """Every view there is."""
 
-from projections import artifacts, budget, inbox, overview, timeline, worklog
+from projections import artifacts, budget, inbox, overview, reports, timeline, worklog
 from projections.ports import Projection
 
 PROJECTIONS: tuple[Projection, ...] = (
@@ -10,4 +10,5 @@ PROJECTIONS: tuple[Projection, ...] = (
     worklog.WORKLOG,
     artifacts.ARTIFACTS,
     inbox.INBOX,
+    *reports.PROJECTIONS,
 )

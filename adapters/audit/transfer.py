@@ -9,6 +9,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from typing import Any
 
 import orjson
@@ -41,17 +42,22 @@ def export(store: SqliteStore, session_id: str | None = None) -> Iterator[bytes]
 
     Raises StoreError where the log is damaged.
     """
+    last = store.head()  # somebody may be writing
     streams = None if session_id is None else _family(store, session_id)
     summing = _Summing()
     yield summing.line(HEADER)
-    for digest in sorted({digest for row in store.rows.events(streams) for digest in mentioned(row.state)}):
+    for digest in sorted({digest for row in _rows(store, streams, last) for digest in mentioned(row.state)}):
         content = store.text(digest)
         if content is None:
             raise StoreError(f"The log lacks the text {digest} that an event mentions.")
         yield summing.text(digest, content)
-    for row in store.rows.events(streams):
+    for row in _rows(store, streams, last):
         yield summing.event(row)
     yield summing.manifest()
+
+
+def _rows(store: SqliteStore, streams: list[str] | None, last: int) -> Iterator[Row]:
+    return takewhile(lambda row: row.position <= last, store.rows.events(streams))
 
 
 def _family(store: SqliteStore, session_id: str) -> list[str]:

@@ -3,12 +3,13 @@
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from adapters.audit.merkle import Tree
 from adapters.audit.texts import mentioned
 from adapters.store import SqliteStore, StoreError
 from adapters.store.entries import decode
-from adapters.store.rows import PAGE, Row
+from adapters.store.rows import PAGE, Row, Rows
 from domain.base import HansardError
 from domain.record import Recorded, kind_of
 from domain.session import Session
@@ -65,18 +66,20 @@ class _Seen:
 
 def verify(store: SqliteStore, views: Callable[[], str | None] | None = None) -> Verdict:
     """Everything that can be checked with the log alone. `views` says what is wrong with the views, if asked to."""
-    verdict, seen = Verdict(), _Seen()
-    steps: tuple[Callable[[], None], ...] = (
-        lambda: _integrity(store, verdict),
-        lambda: _events(store, verdict, seen),
-        lambda: _texts(store, verdict, seen),
-        lambda: _turns(store, verdict, seen),
-    )
-    for step in steps:
-        _guarded(verdict, step)
+    verdict = Verdict()
+    _guarded(verdict, lambda: _log(store, verdict))
     if views is not None and verdict.sound:
         _guarded(verdict, lambda: _views(verdict, views))
     return verdict
+
+
+def _log(store: SqliteStore, verdict: Verdict) -> None:
+    """The log as it is at one moment: somebody may be writing."""
+    seen = _Seen()
+    with store.rows.frozen() as rows:
+        steps = (_integrity, _events, _texts, _turns)
+        for step in steps:
+            _guarded(verdict, partial(step, rows, verdict, seen))
 
 
 def _guarded(verdict: Verdict, step: Callable[[], None]) -> None:
@@ -93,14 +96,14 @@ def _views(verdict: Verdict, views: Callable[[], str | None]) -> None:
         verdict.blame(None, trouble)
 
 
-def _integrity(store: SqliteStore, verdict: Verdict) -> None:
-    for problem in store.rows.integrity():
+def _integrity(rows: Rows, verdict: Verdict, _: _Seen) -> None:
+    for problem in rows.integrity():
         verdict.blame(None, f"SQLite: {problem}")
 
 
-def _events(store: SqliteStore, verdict: Verdict, seen: _Seen) -> None:
+def _events(rows: Rows, verdict: Verdict, seen: _Seen) -> None:
     tree = Tree()
-    for row in _readable(store, verdict):
+    for row in _readable(rows, verdict):
         if row.position != verdict.head + 1:
             verdict.blame(
                 verdict.head + 1, f"the events of positions {verdict.head + 1} to {row.position - 1} are missing"
@@ -111,17 +114,17 @@ def _events(store: SqliteStore, verdict: Verdict, seen: _Seen) -> None:
         _chained(verdict, row, seen)
         _folded(verdict, row, seen)
     verdict.sessions, verdict.root = len(seen.heads), tree.root().hex()
-    given = store.rows.last_given()
+    given = rows.last_given()
     if given != verdict.head:
         verdict.blame(verdict.head + 1, f"positions up to {given} were given out, the log ends at {verdict.head}")
 
 
-def _readable(store: SqliteStore, verdict: Verdict) -> Iterator[Row]:
+def _readable(rows: Rows, verdict: Verdict) -> Iterator[Row]:
     """The rows that can be read; the others are named one by one, as long as there is room for faults."""
     after, page = 0, PAGE
     while len(verdict.faults) < MOST:
         try:
-            for row in store.rows.events(after=after, page=page):
+            for row in rows.events(after=after, page=page):
                 after = row.position
                 yield row
             return
@@ -160,10 +163,10 @@ def _folded(verdict: Verdict, row: Row, seen: _Seen) -> None:
             return
 
 
-def _texts(store: SqliteStore, verdict: Verdict, seen: _Seen) -> None:
+def _texts(rows: Rows, verdict: Verdict, seen: _Seen) -> None:
     """Every text that is mentioned has to be there, and be the one that its digest names."""
     missing = dict(seen.texts)
-    for digest, content in store.rows.texts():
+    for digest, content in rows.texts():
         if hashlib.sha256(content.encode()).hexdigest() != digest:
             verdict.blame(seen.texts.get(digest), f"the text {digest} has been changed")
         missing.pop(digest, None)
@@ -171,11 +174,11 @@ def _texts(store: SqliteStore, verdict: Verdict, seen: _Seen) -> None:
         verdict.blame(position, f"the text {digest} is missing")
 
 
-def _turns(store: SqliteStore, verdict: Verdict, seen: _Seen) -> None:
+def _turns(rows: Rows, verdict: Verdict, seen: _Seen) -> None:
     """The lease table has to wait for what the log waits for."""
     outstanding = {turn for session in seen.sessions.values() if session for turn in session.outstanding}
     waited = {turn: found for turn, found in seen.turns.items() if turn in outstanding}
-    leased = store.rows.open_turns()
+    leased = rows.open_turns()
     for turn in sorted(waited.keys() ^ leased.keys()):
         where = "the log" if turn in waited else "the lease table"
         verdict.blame(None, f"only {where} has {turn} as not settled")

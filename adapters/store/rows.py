@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,25 @@ class Rows:
 
     def __init__(self, path: Path, transaction: Access, reading: Access) -> None:
         self._path, self._transaction, self._reading = path, transaction, reading
+
+    @contextmanager
+    def frozen(self) -> Iterator["Rows"]:
+        """All that is read with these rows is of one moment, whatever is written meanwhile."""
+        with self._reading() as connection:
+            connection.execute("BEGIN")
+
+            @contextmanager
+            def reading() -> Iterator[sqlite3.Connection]:
+                try:
+                    yield connection
+                except sqlite3.Error as error:
+                    raise StoreError(f"The log {self._path} cannot be read: {error}.") from error
+
+            try:
+                yield Rows(self._path, self._transaction, reading)
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
     def events(self, streams: Collection[str] | None = None, *, after: int = 0, page: int = PAGE) -> Iterator[Row]:
         """All events behind a position, or those of some sessions, by position. Raises StoreError where a row is not

@@ -37,7 +37,8 @@ Commands work on the log directly; no server is needed. With --server URL (or HA
 EPILOGUE: Final = """Data goes to stdout, talk to stderr. NO_COLOR is honoured.
 
 Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 refused or stale, 5 not allowed, 6 waits for a decision
-(yours, or to go on at a checkpoint), 7 budget or rounds exhausted, 130 interrupted."""
+(yours, or to go on at a checkpoint), 7 budget or rounds exhausted,
+8 not as recorded (verify, replay --assert, import, proofs), 130 interrupted."""
 
 
 class Listed(NamedTuple):

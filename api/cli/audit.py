@@ -12,11 +12,13 @@ from api.cli import exits
 from api.cli.client import WHERE, Where
 from api.cli.exits import Failed
 from api.cli.terminal import put, put_json, say
+from domain.base import HansardError
 
 if TYPE_CHECKING:
     from adapters.audit.verify import Verdict
     from adapters.store import SqliteStore
     from api.settings import Settings
+    from domain.record import Recorded
 
 Database = Annotated[
     Path | None,
@@ -58,19 +60,22 @@ def verify(
     proof
         A proof of one event, made by `hansard prove`; it is checked without a log, with the public key alone.
     """
-    from adapters.audit import checkpoints
+    from adapters.audit.verify import Fault, Verdict
     from adapters.audit.verify import verify as verify_log
+    from adapters.store import StoreError
 
     if proof is not None:
         return _check_proof(proof, public_key)
     settings = _settings(database)
-    with _opened(settings) as store:
-        verdict = verify_log(store, lambda: _views(store))
-        if checkpoint is not None:
-            text = public_key or checkpoints.public_text(checkpoints.signing_key(_key_path(settings)))
-            problem = _against(store, checkpoint, text)
+    text = public_key or _own_public_key(settings, checkpoint)
+    try:
+        with _opened(settings) as store:
+            verdict = verify_log(store, lambda: _views(store, settings.views_path))
+            problem = None if checkpoint is None else _against(store, checkpoint, text)
             if problem is not None:
                 verdict.blame(None, problem)
+    except StoreError as error:
+        verdict = Verdict(faults=[Fault(None, str(error))])
     return _tell(verdict, settings.database_path, json=json)
 
 
@@ -78,23 +83,61 @@ def _key_path(settings: "Settings") -> Path:
     return settings.data_dir / "signing.key"
 
 
-def _views(store: "SqliteStore") -> str | None:
-    """Whether two folds over the log give the same views."""
+def _own_public_key(settings: "Settings", checkpoint: Path | None) -> str:
+    from adapters.audit import checkpoints
+
+    if checkpoint is None:
+        return ""
+    try:
+        return checkpoints.public_text(checkpoints.known_key(_key_path(settings)))
+    except checkpoints.NotProved as error:
+        raise Failed(str(error), code=exits.USAGE) from None
+
+
+class _Frozen:
+    """The log up to where it is now: somebody may be writing."""
+
+    def __init__(self, store: "SqliteStore") -> None:
+        self._store, self._head = store, store.head()
+
+    def head(self) -> int:
+        return self._head
+
+    def log(self, *, after: int = 0, limit: int = 500) -> "list[Recorded]":
+        found = self._store.log(after=after, limit=limit)
+        return [recorded for recorded in found if recorded.position <= self._head]
+
+    def history(self, session_id: str, *, after: int = 0, upto: int | None = None) -> "list[Recorded]":
+        return self._store.history(session_id, after=after, upto=upto)
+
+
+def _views(store: "SqliteStore", path: Path) -> str | None:
+    """Whether the views, caught up with the log, are what the log makes anew. Works on a copy."""
+    import sqlite3
     from tempfile import TemporaryDirectory
 
     from adapters.store.views import SqliteViews
     from projections.dump import dump
     from projections.follow import Follower
 
-    with TemporaryDirectory() as folder, closing(SqliteViews(Path(folder) / "views")) as views:
-        follower = Follower(store, views)
-        follower.catch_up()
-        found = [str(problem.error) for problem in follower.problems()]
-        first = dump(views)
-        follower.rebuild()
-        if first != dump(views):
-            found.append("the views do not come out the same twice")
-    return "; ".join(found) or None
+    log = _Frozen(store)
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / "views.db"
+        try:
+            if path.exists():
+                with closing(sqlite3.connect(path)) as found, closing(sqlite3.connect(copy)) as target:
+                    found.backup(target)
+            with closing(SqliteViews(copy)) as views:
+                follower = Follower(log, views)
+                follower.catch_up()
+                problems = [f"the views: {problem}" for problem in follower.problems()]
+                before = dump(views)
+                follower.rebuild()
+                if before != dump(views):
+                    problems.append("the views are not what the log makes anew: `hansard rebuild` mends them")
+        except sqlite3.Error as error:
+            return f"the views {path} cannot be read ({error}): delete the file, or `hansard rebuild`"
+    return "; ".join(problems) or None
 
 
 def _against(store: "SqliteStore", note: Path, key: str) -> str | None:
@@ -102,7 +145,7 @@ def _against(store: "SqliteStore", note: Path, key: str) -> str | None:
 
     try:
         return checkpoints.holds(store, checkpoints.opened(_read(note), checkpoints.public_key(key)))
-    except checkpoints.NotProved as error:
+    except HansardError as error:
         return str(error)
 
 
@@ -117,25 +160,25 @@ def _tell(verdict: "Verdict", path: Path, *, json: bool) -> int:
     faults = [{"position": fault.position, "problem": fault.problem} for fault in verdict.faults]
     if json:
         figures = {"events": verdict.events, "sessions": verdict.sessions, "head": verdict.head, "root": verdict.root}
-        put_json({"sound": verdict.sound, **figures, "faults": faults})
+        put_json({"sound": verdict.sound, **figures, "firstBad": verdict.first_bad, "faults": faults})
     else:
         for fault in verdict.faults:
             put(f"position {fault.position}: {fault.problem}" if fault.position else fault.problem)
         word = "is whole and unchanged" if verdict.sound else "is NOT as it should be"
-        say(f"{path} {word}: {verdict.events} events of {verdict.sessions} streams, root {verdict.root[:16]}…")
+        at = f"; the first bad position is {verdict.first_bad}" if verdict.first_bad else ""
+        say(f"{path} {word}: {verdict.events} events of {verdict.sessions} streams, root {verdict.root[:16]}…{at}")
     return exits.OK if verdict.sound else exits.NOT_VERIFIED
 
 
 def _check_proof(path: Path, key: str | None) -> int:
-    import json as reader
-
     from adapters.audit import checkpoints
+    from domain.strict import Malformed, decode
 
     if key is None:
         raise Failed("A proof is checked with --public-key.", code=exits.USAGE)
     try:
-        checkpoint = checkpoints.check_proof(reader.loads(_read(path)), checkpoints.public_key(key))
-    except (checkpoints.NotProved, ValueError) as error:
+        checkpoint = checkpoints.check_proof(decode(_read(path)), checkpoints.public_key(key))
+    except (checkpoints.NotProved, Malformed) as error:
         raise Failed(f"Not proved: {error}", code=exits.NOT_VERIFIED) from None
     say(f"Proved: the event is one of the {checkpoint.size} that were signed.")
     return exits.OK
@@ -156,8 +199,11 @@ def checkpoint(*, public_key: bool = False, database: Database = None) -> int:
     if public_key:
         put(checkpoints.public_text(key))
         return exits.OK
-    with _opened(settings) as store:
-        put(checkpoints.sign(checkpoints.head(store), key).rstrip("\n"))
+    try:
+        with _opened(settings) as store:
+            put(checkpoints.sign(checkpoints.head(store), key).rstrip("\n"))
+    except checkpoints.NotProved as error:
+        raise Failed(f"Nothing was signed. {error}", code=exits.NOT_VERIFIED) from None
     return exits.OK
 
 
@@ -166,14 +212,21 @@ def prove(session: str, version: int, /, *, database: Database = None) -> int:
     from adapters.audit import checkpoints
 
     settings = _settings(database)
-    with _opened(settings) as store:
-        found: dict[str, Any] = checkpoints.prove(store, session, version, checkpoints.signing_key(_key_path(settings)))
+    try:
+        with _opened(settings) as store:
+            key = checkpoints.signing_key(_key_path(settings))
+            found: dict[str, Any] = checkpoints.prove(store, session, version, key)
+    except checkpoints.NotProved as error:
+        raise Failed(f"Nothing was proved. {error}", code=exits.NOT_VERIFIED) from None
     put_json(found)
     return exits.OK
 
 
 def export(session: str | None = None, /, *, database: Database = None) -> int:
-    """Write one session, or the whole log, to stdout as JSON Lines with a manifest at the end."""
+    """Write the whole log, or a session with the reviews and debates that it opened, to stdout as JSON Lines.
+
+    A manifest at the end counts and hashes all that stands before it.
+    """
     from adapters.audit.transfer import export as lines
 
     with _opened(_settings(database)) as store:

@@ -33,13 +33,13 @@ async def replay(
         Decide the whole history again with today's rules and the recorded answers, and report the first difference
         (exit code 8).
     """
+    if not speed >= 0:
+        raise Failed("A speed is a number from 0.", code=exits.USAGE)
     async with connected(where) as api:
         session_id = await resolve(api, session)
         if assert_:
             return _asserted(session_id, await api.get(f"{path_of(session_id)}/replay"), json=json)
         items, _ = await api.pages(f"{path_of(session_id)}/events", limit=1_000_000)
-    if speed < 0:
-        raise Failed("A speed is a number from 0.", code=exits.USAGE)
     await _play(items, speed=speed, json=json)
     return exits.OK
 

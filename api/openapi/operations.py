@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from api import bodies
-from api.openapi import shapes
+from api.openapi import past_shapes, shapes
 from api.policies import POLICIES
 
 JSON = "application/json"
@@ -129,20 +129,20 @@ OPERATIONS: dict[str, Operation] = {
         summary="Why a session is in its state",
         description="The chain of commands that led to its newest change of state, first cause first, each with what "
         "the rules looked at. With `wish`, what another state lacks.",
-        answer=shapes.Explanation,
+        answer=past_shapes.Explanation,
     ),
     "show_replay": Operation(
         tag="Sessions",
         summary="Decide a session's history again, and compare",
         description="With today's rules and the recorded answers; nobody is asked, nothing is written. `difference` is "
         "the first place where something else would be written, or null.",
-        answer=shapes.ReplayAnswer,
+        answer=past_shapes.ReplayAnswer,
     ),
     "show_diff": Operation(
         tag="Sessions",
         summary="Where two sessions part, and what came of each",
         description="Instants, ids and durations are no difference, nor are a fork's own marks.",
-        answer=shapes.Diff,
+        answer=past_shapes.Diff,
     ),
     "list_decisions": Operation(
         tag="Sessions",

@@ -159,7 +159,9 @@ class RoundView(Value):
 class SynthesisView(Value):
     text: str
     fallback: bool = Field(description="whether it is only the rounds, joined")
-    counts: dict[str, Any] | None = Field(description="of a review: how many issues of each kind it names")
+    counts: dict[str, Any] | None = Field(
+        description="the verdict and the tallies that it ends with, where they could be read"
+    )
 
 
 class DecisionView(Value):

@@ -2,6 +2,7 @@
 // same, stands still, and names the commands. What a session's page does besides is in session.js.
 
 import { session } from "./session.js";
+import { starting } from "./start.js";
 
 const words = JSON.parse(document.body.dataset.words);
 const policy = globalThis.trustedTypes?.createPolicy("hansard", { createHTML: (text) => text }) ?? {
@@ -258,3 +259,4 @@ setInterval(tick, 1000);
 if ("session" in document.body.dataset) renew = session({ pieces, fill, announce, plan, tell });
 if ("stream" in document.body.dataset) follow();
 else if ("version" in document.body.dataset) tell("finished");
+if (document.querySelector("form[data-start]")) starting({ words, keyOf });

@@ -32,7 +32,8 @@ async def home(request: Request) -> Response:
         with inside.views.reading() as db:
             found = model.home_page(db, **looked)
         example = inside.team.example
-        return render(request, say, "home.html", page=found, looked=looked, after=after, example=example, forms=starting)
+        more = {"example": example, "forms": starting, "chosen": query.get("preset")}
+        return render(request, say, "home.html", page=found, looked=looked, after=after, **more)
 
     return page(await asyncio.to_thread(build))
 

@@ -104,6 +104,7 @@ export function session({ pieces, fill, announce, plan }) {
   }
 
   function mark() {
+    find("[data-fork]").hidden = at === null;
     for (const row of document.querySelectorAll("[data-row]")) {
       const version = Number(row.dataset.row);
       row.classList.toggle("is-later", at !== null && version > at);
@@ -135,6 +136,24 @@ export function session({ pieces, fill, announce, plan }) {
       await bring(at);
     } finally {
       going = false;
+    }
+  }
+
+  /** A new session from the event that is shown; looking never asks anybody anything, and this one waits, too. */
+  async function fork() {
+    const button = find("[data-fork]");
+    button.disabled = true;
+    try {
+      const answer = await fetch(`/api/sessions/${encodeURIComponent(page.session)}/fork`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ atVersion: shown, mode: "stop" }),
+      });
+      const found = await answer.json();
+      if (answer.ok) location.assign(`/sessions/${encodeURIComponent(found.sessionId)}`);
+      else find("[data-told]").textContent = found.detail;
+    } finally {
+      button.disabled = false;
     }
   }
 
@@ -252,11 +271,12 @@ export function session({ pieces, fill, announce, plan }) {
 
   document.addEventListener("click", (event) => {
     if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
-    const link = event.target.closest("a[data-at], a[data-step], a[data-now], a[data-window], [data-fresh], [data-play]");
+    const link = event.target.closest("a[data-at], a[data-step], a[data-now], a[data-window], [data-fresh], [data-play], [data-fork]");
     if (!link) return;
     event.preventDefault();
     if ("now" in link.dataset) live();
     else if ("play" in link.dataset) play();
+    else if ("fork" in link.dataset) fork();
     else if ("window" in link.dataset) listAround(Number(link.dataset.window));
     else if ("fresh" in link.dataset) {
       list().scrollTop = 0;

@@ -48,15 +48,13 @@ class _Standing(NamedTuple):
 
 def assess(rounds: Sequence[Round], profile: Profile = SEED) -> Metrics:
     """Where the discussion stands after these rounds, in the order given. No rounds: 0, 0, 0, continue."""
-    told = [_Told(number=r.round, role=r.role, reading=read(r.content, profile)) for r in rounds]
-    standing = _standing(told, profile)
-    return Metrics(
-        agreement_ratio=standing.ratio,
-        avg_stability=standing.stability,
-        overall_score=standing.score,
-        recommendation=_recommendation(told, standing, profile),
-        profile=profile.name,
-    )
+    return _metrics(_told(rounds, profile), profile)
+
+
+def course(rounds: Sequence[Round], profile: Profile = SEED) -> list[Metrics]:
+    """Where it stood after the first round, the first two, … all of them. Each text is read only once."""
+    told = _told(rounds, profile)
+    return [_metrics(told[:number], profile) for number in range(1, len(told) + 1)]
 
 
 def stop_reason(rounds: Sequence[Round], profile: Profile, limit: int) -> Ending | None:
@@ -66,6 +64,21 @@ def stop_reason(rounds: Sequence[Round], profile: Profile, limit: int) -> Ending
     if recommendation != "continue":
         return recommendation
     return "limit" if len(rounds) >= limit else None
+
+
+def _told(rounds: Sequence[Round], profile: Profile) -> list[_Told]:
+    return [_Told(number=r.round, role=r.role, reading=read(r.content, profile)) for r in rounds]
+
+
+def _metrics(told: Sequence[_Told], profile: Profile) -> Metrics:
+    standing = _standing(told, profile)
+    return Metrics(
+        agreement_ratio=standing.ratio,
+        avg_stability=standing.stability,
+        overall_score=standing.score,
+        recommendation=_recommendation(told, standing, profile),
+        profile=profile.name,
+    )
 
 
 def _standing(told: Sequence[_Told], profile: Profile) -> _Standing:

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 from api.web.presets import PRESETS
 from tests.api.scenes import at_checkpoint, begun, exhausted, reached, waiting_review
 from tests.api.server import Server, delivery, events, only, session
-from tests.browser.browsing import PATIENCE_MS, Browsing, badge, button, live
+from tests.browser.browsing import PATIENCE_MS, Browsing, badge, button, hide, live
 
 SLOW: dict[str, Any] = {"planner": [{"text": "A plan.", "delayMs": 60_000}]}
 
@@ -41,7 +41,7 @@ def test_a_review_is_decided_with_a_reason(site: Browsing, server: Server) -> No
     page = site.tab(f"/sessions/{session_id}")
     badge(page, "Awaiting decision")
     expect(page.locator("#decision")).to_contain_text("The review needs your decision.")
-    page.get_by_label("Why, if you like").fill("The limit is worth it")
+    page.get_by_label("Why (optional)").fill("The limit is worth it")
     button(page, "Apply Fix").click()
     badge(page, "Decided")
     outcome = page.locator("#discussion .outcome").last
@@ -56,15 +56,14 @@ def test_a_decision_made_elsewhere_meanwhile_is_told_and_not_made_twice(site: Br
     session_id = waiting_review(server.client)
     page = site.tab(f"/sessions/{session_id}")
     live(page)
-    page.route("**/at?*", lambda route: route.abort())
-    page.context.set_offline(False)
+    hide(page)
     decided = server.client.post(f"/api/sessions/{session_id}/decision", json={"decision": "skip"})
     assert decided.status_code == 200
-    page.unroute("**/at?*")
     button(page, "Apply Fix").click()
     expect(page.get_by_role("alert").filter(has_text="The session has moved on since you looked.")).to_be_visible()
     badge(page, "Decided")
     assert session(server.client, session_id)["decision"]["choice"] == "skip"
+    site.forgive("status of 412")
 
 
 def test_a_delivery_without_budget_goes_on_when_it_gets_more(site: Browsing, server: Server) -> None:

@@ -1,0 +1,166 @@
+"""What the doors answer that look back: explanations, replays, differences (contract §2)."""
+
+from typing import Any
+
+from pydantic import Field
+
+from domain.base import Value
+
+
+def _absent(given: object) -> bool:
+    return given is None
+
+
+class ExplainedEvent(Value):
+    """One event of a command; `inputs` is what the rules looked at."""
+
+    version: int
+    type: str
+    message: str
+    state: str | None = Field(description="the state that it led to, if it led to one")
+    inputs: dict[str, Any]
+
+
+class ExplainedCommand(Value):
+    """One command: who gave it, because of what, and what it led to."""
+
+    version: int = Field(description="of its first event")
+    timestamp: str
+    actor: str
+    command_id: str
+    causation_id: str
+    events: tuple[ExplainedEvent, ...]
+
+
+class DirectStep(Value):
+    """A step that would lead to the wished state, and whether its guard holds."""
+
+    event: str
+    guard: str | None
+    holds: bool
+
+
+class Step(Value):
+    """A step of the chart."""
+
+    event: str
+    to: str
+    guard: str | None = Field(default=None, exclude_if=_absent)
+
+
+class WhyNot(Value):
+    """What a wished state lacks: whether it is one step away, and the shortest way through the chart."""
+
+    wished: str
+    state: str
+    reached: bool
+    direct: tuple[DirectStep, ...]
+    steps: tuple[Step, ...] | None = Field(description="null where no way leads there")
+    text: str
+
+
+class Explanation(Value):
+    """Why a session is in its state: a chain of commands, first cause first."""
+
+    session_id: str
+    kind: str
+    version: int
+    state: str
+    chain: tuple[ExplainedCommand, ...]
+    text: str = Field(description="the chain in sentences, one a line")
+    why_not: WhyNot | None = Field(default=None, exclude_if=_absent, description="with `wish`")
+
+
+class ReplayDifference(Value):
+    """The first place where today's rules would have written something else."""
+
+    version: int
+    command: str
+    expected: str = Field(description="what the log says")
+    actual: str = Field(description="what would be written today")
+
+
+class ReplayAnswer(Value):
+    session_id: str
+    version: int
+    difference: ReplayDifference | None
+
+
+class Side(Value):
+    """One of two sessions."""
+
+    id: str
+    kind: str
+    version: int
+    state: str
+    elapsed_ms: int = Field(description="from its first event to its last")
+    created_at: str
+    updated_at: str
+    forked_from: str | None
+
+
+class PartingEvent(Value):
+    version: int
+    type: str
+    message: str
+
+
+class Parting(Value):
+    """The first place where they say different things; null on the side that has ended."""
+
+    a: PartingEvent | None
+    b: PartingEvent | None
+
+
+class ToldEvent(Value):
+    """A decision or a verdict; what it does not have is left out."""
+
+    version: int
+    type: str
+    agent: str | None = Field(default=None, exclude_if=_absent)
+    round: int | None = Field(default=None, exclude_if=_absent)
+    iteration: int | None = Field(default=None, exclude_if=_absent)
+    phase: int | str | None = Field(default=None, exclude_if=_absent)
+    passed: bool | None = Field(default=None, alias="pass", exclude_if=_absent)
+    choice: str | None = Field(default=None, exclude_if=_absent)
+
+
+class ToldEvents(Value):
+    a: tuple[ToldEvent, ...]
+    b: tuple[ToldEvent, ...]
+
+
+class SpentView(Value):
+    """What the turns cost as far as it was reported; null: of none."""
+
+    tokens: int | None
+    cost_micros: int | None
+    unknown_turns: int
+
+
+class Cost(Value):
+    """Of both, and the second less the first; null where either is unknown."""
+
+    a: SpentView
+    b: SpentView
+    tokens_delta: int | None
+    cost_micros_delta: int | None
+
+
+class Differing(Value):
+    """A field of both views."""
+
+    a: Any
+    b: Any
+
+
+class Diff(Value):
+    """Two sessions, or two versions of one, side by side."""
+
+    a: Side
+    b: Side
+    first_divergence: Parting | None
+    decisions: ToldEvents
+    verdicts: ToldEvents
+    cost: Cost
+    state: dict[str, Differing] = Field(description="the fields of the views that differ")

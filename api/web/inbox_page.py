@@ -1,0 +1,70 @@
+"""`/decisions`: everything that waits for a person, oldest first, each with its choices and the version they answer."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from api.intake import only, reached, system
+from api.web.rendering import language_of, page, render
+from api.web.shown import cut, rendered
+from projections import inbox, overview
+from projections.ports import Database
+
+ITEMS, BUDGETS = 20, 50
+"""Decisions on a page; sessions out of budget below the first."""
+WORDS, SYNTHESIS = 600, 2_000
+"""Characters of a reason and of a synthesis; the session has the whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class InboxPage:
+    """Those that wait, and on the first page those that more budget would lead on."""
+
+    items: tuple[dict[str, Any], ...]
+    exhausted: tuple[dict[str, Any], ...]
+    cursor: str | None
+    first: bool
+
+
+async def decisions(request: Request) -> Response:
+    """GET /decisions: what waits for a person; a decision is bound to the version that is shown"""
+    only(request, "cursor", "lang")
+    inside, say = system(request), language_of(request)
+    cursor = request.query_params.get("cursor") or None
+    await reached(request, inside.store.head())
+    after = inside.follower.position
+
+    def build() -> str:
+        with inside.views.reading() as db:
+            found = inbox_page(db, cursor)
+        return render(request, say, "inbox.html", page=found, after=after)
+
+    return page(await asyncio.to_thread(build))
+
+
+def inbox_page(db: Database, cursor: str | None) -> InboxPage:
+    """Raises Invalid for a cursor that was not given out."""
+    found = inbox.page(db, limit=ITEMS, cursor=cursor)
+    waiting = overview.waiting(db) if cursor is None else []
+    exhausted = [item for item in waiting if item["waiting"] == "budget"]
+    return InboxPage(
+        items=tuple(_item(item) for item in found["items"]),
+        exhausted=tuple(exhausted[:BUDGETS]),
+        cursor=found["nextCursor"],
+        first=cursor is None,
+    )
+
+
+def _item(item: dict[str, Any]) -> dict[str, Any]:
+    """As the inbox has it, with what was found in a sentence and the synthesis as HTML that is safe."""
+    feedback = item["feedback"] or {}
+    words = feedback.get("error") or feedback.get("summary") or item["summary"] or ""
+    return item | {
+        "words": cut(words, WORDS),
+        "points": feedback.get("points") or 0,
+        "verdict": cut(str(feedback.get("verdict") or ""), 40),
+        "synthesis": rendered(cut(item["synthesis"], SYNTHESIS)) if item["synthesis"] else "",
+    }

@@ -1,0 +1,23 @@
+"""What the last judgement of a discussion suggests to whoever decides, so that it can be told who was overruled (K-32).
+
+Converging only ends the talk; what speaks for a choice is the verdict on which it ended.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from domain.discussion.strategies import Choice
+
+_SUGGESTS: Mapping[str, Choice] = {
+    "NEEDS_FIX": "apply_fix",
+    "PASS": "skip",
+    "CHALLENGE": "revise",
+    "APPROVE": "accept",
+}
+
+
+def suggested(feedback: Mapping[str, Any] | None) -> Choice | None:
+    """The choice that this feedback speaks for; None where it could not be read or the discussion broke off."""
+    if feedback is None or feedback.get("problem") or feedback.get("error"):
+        return None
+    return _SUGGESTS.get(str(feedback.get("verdict")))

@@ -1,0 +1,74 @@
+"""Reports (contract §5): each a projection of its own, folded from its facts when it is asked for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from domain.base import Unknown
+from domain.instant import iso
+from projections.ports import Database, Projection
+from projections.reports import budgets, convergence, costs, decisions, quality, summary
+from projections.reports.figures import Row
+from projections.reports.ledger import Filters
+
+__all__ = ["PROJECTIONS", "REPORTS", "Filters", "Report", "find", "folded", "report"]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report by name: its view, the columns of its rows in their order, and how it is made (rows and totals)."""
+
+    name: str
+    projection: Projection
+    columns: tuple[str, ...]
+    make: Callable[[Database, Filters], tuple[list[Row], Row]]
+
+
+REPORTS: dict[str, Report] = {
+    found.name: found
+    for found in (
+        Report("summary", summary.PROJECTION, summary.COLUMNS, summary.make),
+        Report("budgets", budgets.PROJECTION, budgets.COLUMNS, budgets.make),
+        Report("quality", quality.PROJECTION, quality.COLUMNS, quality.make),
+        Report("convergence", convergence.PROJECTION, convergence.COLUMNS, convergence.make),
+        Report("decisions", decisions.PROJECTION, decisions.COLUMNS, decisions.make),
+        Report("costs", costs.PROJECTION, costs.COLUMNS, costs.make),
+    )
+}
+PROJECTIONS: tuple[Projection, ...] = tuple(found.projection for found in REPORTS.values())
+
+
+def find(name: str) -> Report:
+    """Raises Unknown."""
+    found = REPORTS.get(name)
+    if found is None:
+        raise Unknown(f"There is no report {name!r}; there are {', '.join(REPORTS)}.")
+    return found
+
+
+def folded(db: Database, found: Report) -> int:
+    """The position up to which this report's facts are folded."""
+    row = db.execute("SELECT position FROM progress WHERE view = ?", (found.projection.name,)).fetchone()
+    return int(row[0])
+
+
+def report(db: Database, name: str, filters: Filters) -> dict[str, Any]:
+    """`{"name", "asOf", "filters", "rows", "totals"}`: of one moment, in an order that only the facts decide.
+
+    Raises Unknown. `asOf` is the position up to which facts count: the one that was asked for, else the newest.
+    """
+    found = find(name)
+    as_of = folded(db, found) if filters.as_of is None else filters.as_of
+    rows, totals = found.make(db, filters)
+    return {
+        "name": name,
+        "asOf": as_of,
+        "filters": {
+            "from": None if filters.since is None else iso(filters.since),
+            "to": None if filters.until is None else iso(filters.until),
+            "kind": filters.kind,
+            "label": filters.label,
+        },
+        "rows": rows,
+        "totals": totals,
+    }

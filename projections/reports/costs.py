@@ -1,0 +1,95 @@
+"""`costs`: tokens and money per session, agent and role. A turn counts by when it ended.
+
+What an agent did not report is unknown: such turns are counted apart and never as zero. Turns for which nobody was
+asked (commands that were run) cost nothing that could be reported. What a fork has from its source was paid once.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from domain.record import Recorded
+from domain.turns import TurnAnswered, TurnFailed
+from projections.ports import Database
+from projections.reports.figures import Row, known, ordered
+from projections.reports.ledger import Fact, Filters, Ledger, Values, unshared
+
+LEDGER = Ledger(
+    "costs",
+    {
+        "agent": "TEXT",
+        "role": "TEXT",
+        "input_tokens": "BIGINT",
+        "output_tokens": "BIGINT",
+        "tokens": "BIGINT",
+        "cost_micros": "BIGINT",
+    },
+)
+COLUMNS = (
+    "sessionId", "kind", "agent", "role", "turns", "inputTokens", "outputTokens", "tokens", "costMicros",
+    "turnsWithUnknownTokens", "turnsWithUnknownCost",
+)  # fmt: skip
+
+
+def _read(_: Database, recorded: Recorded) -> Values | None:
+    event = recorded.event
+    if not isinstance(event, TurnAnswered | TurnFailed):
+        return None
+    usage = event.usage
+    if not event.prompt.length and usage.tokens is None and usage.cost_micros is None:
+        return None
+    return {
+        "what": "turn",
+        "agent": event.agent,
+        "role": event.role,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "tokens": usage.tokens,
+        "cost_micros": usage.cost_micros,
+    }
+
+
+PROJECTION = LEDGER.projection(_read)
+
+
+def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:
+    facts = [fact for fact in unshared(LEDGER.facts(db, filters)) if filters.holds(fact.at)]
+    groups: dict[tuple[str, str, str, str], list[Fact]] = {}
+    for fact in facts:
+        groups.setdefault((fact.session_id, fact.kind, fact["agent"], fact["role"]), []).append(fact)
+    rows = [
+        {
+            "sessionId": session_id,
+            "kind": kind,
+            "agent": agent,
+            "role": role,
+            **_sum(groups[session_id, kind, agent, role]),
+        }
+        for session_id, kind, agent, role in _ordered(groups, facts)
+    ]
+    return rows, _sum(facts) | {"byAgent": _by("agent", facts), "byRole": _by("role", facts)}
+
+
+def _ordered(groups: Iterable[tuple[str, str, str, str]], facts: Sequence[Fact]) -> list[tuple[str, str, str, str]]:
+    """Sessions in the order of their first turn, then agents and roles by name."""
+    first: dict[str, int] = {}
+    for fact in facts:
+        first.setdefault(fact.session_id, fact.position)
+    return sorted(groups, key=lambda group: (first[group[0]], *group))
+
+
+def _by(name: str, facts: Iterable[Fact]) -> list[Row]:
+    groups: dict[str, list[Fact]] = {}
+    for fact in facts:
+        groups.setdefault(fact[name], []).append(fact)
+    return [{name: value, **_sum(groups[value])} for value in sorted(groups, key=ordered)]
+
+
+def _sum(facts: Sequence[Fact]) -> Row:
+    return {
+        "turns": len(facts),
+        "inputTokens": known(fact["input_tokens"] for fact in facts),
+        "outputTokens": known(fact["output_tokens"] for fact in facts),
+        "tokens": known(fact["tokens"] for fact in facts),
+        "costMicros": known(fact["cost_micros"] for fact in facts),
+        "turnsWithUnknownTokens": sum(fact["tokens"] is None for fact in facts),
+        "turnsWithUnknownCost": sum(fact["cost_micros"] is None for fact in facts),
+    }

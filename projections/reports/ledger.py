@@ -1,0 +1,173 @@
+"""A report's facts: what its events said, one row each, and the sessions that they belong to.
+
+A report is folded from facts when it is asked for, so that it can be had as of any position: then no later fact counts.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from domain.base import DomainEvent
+from domain.delivery import events as delivery
+from domain.discussion import events as discussion
+from domain.forks import SessionForked
+from domain.orchestration import events as orchestration
+from domain.record import Recorded
+from domain.sessions import KINDS
+from projections.ports import Database, Projection
+
+Values = Mapping[str, Any]
+"""Columns of a fact: `what` it is, and its figures."""
+Reader = Callable[[Database, Recorded], Values | None]
+"""What of an event counts for a report, None: nothing. It may keep tables of its own."""
+FORKED = "forked"
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which facts count. Instants in milliseconds, `since` ≤ at < `until`; `as_of`: up to that position."""
+
+    since: int | None = None
+    until: int | None = None
+    kind: str | None = None
+    label: str | None = None
+    as_of: int | None = None
+
+    def holds(self, at: int) -> bool:
+        """Whether the instant lies within the range."""
+        return (self.since is None or self.since <= at) and (self.until is None or at < self.until)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One row: `began` is when its session did, `at` when it happened itself."""
+
+    position: int
+    session_id: str
+    kind: str
+    began: int
+    at: int
+    what: str
+    values: Values = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The tables of one report. `columns` are SQL types by name."""
+
+    name: str
+    columns: Mapping[str, str]
+
+    @property
+    def table(self) -> str:
+        return f"report_{self.name}"
+
+    def projection(self, read: Reader, *, version: int = 1, tables: Mapping[str, str] | None = None) -> Projection:
+        """The view; `tables` are those that `read` keeps for itself, columns by name."""
+        own = tables or {}
+        return Projection(
+            name=self.table,
+            tables=(self.table, f"{self.table}_sessions", f"{self.table}_labels", *own),
+            schema=(
+                *self._schema(),
+                *(f"CREATE TABLE IF NOT EXISTS {name} ({columns})" for name, columns in own.items()),
+            ),
+            apply=lambda db, recorded: self._apply(db, recorded, read),
+            version=version,
+        )
+
+    def _schema(self) -> tuple[str, ...]:
+        own = "".join(f", {name} {kind}" for name, kind in self.columns.items())
+        return (
+            f"CREATE TABLE IF NOT EXISTS {self.table} (position BIGINT PRIMARY KEY, session_id TEXT NOT NULL,"
+            f" at BIGINT NOT NULL, what TEXT NOT NULL{own})",
+            f"CREATE TABLE IF NOT EXISTS {self.table}_sessions (session_id TEXT PRIMARY KEY, position BIGINT NOT NULL,"
+            " kind TEXT NOT NULL, at BIGINT NOT NULL)",
+            f"CREATE TABLE IF NOT EXISTS {self.table}_labels (label TEXT NOT NULL, session_id TEXT NOT NULL,"
+            " PRIMARY KEY (label, session_id))",
+        )
+
+    def _apply(self, db: Database, recorded: Recorded, read: Reader) -> None:
+        if recorded.kind not in KINDS:
+            return
+        labels = _labels(recorded.event)
+        if labels is not None:
+            self._begin(db, recorded, labels)
+        found = read(db, recorded)
+        if isinstance(recorded.event, SessionForked):
+            found = {**(found or {}), "what": FORKED}
+        if found is not None:
+            row = {"position": recorded.position, "session_id": recorded.session_id, "at": recorded.at, **found}
+            places = ", ".join("?" * len(row))
+            db.execute(f"INSERT INTO {self.table} ({', '.join(row)}) VALUES ({places})", tuple(row.values()))
+
+    def _begin(self, db: Database, recorded: Recorded, labels: Iterable[str]) -> None:
+        session_id = recorded.session_id
+        db.execute(
+            f"INSERT INTO {self.table}_sessions VALUES (?, ?, ?, ?)",
+            (session_id, recorded.position, recorded.kind, recorded.at),
+        )
+        for label in dict.fromkeys(labels):
+            db.execute(f"INSERT INTO {self.table}_labels VALUES (?, ?)", (label, session_id))
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def facts(self, db: Database, filters: Filters) -> list[Fact]:
+        """Those of sessions with that kind and label, in the order of the log; whatever the range of time."""
+        where, values = self._where(filters)
+        own = "".join(f", f.{name}" for name in self.columns)
+        rows = db.execute(
+            f"SELECT f.position, f.session_id, s.kind, s.at, f.at, f.what{own} FROM {self.table} f"
+            f" JOIN {self.table}_sessions s ON s.session_id = f.session_id WHERE {where} ORDER BY f.position",
+            values,
+        ).fetchall()
+        return [self._fact(*row) for row in rows]
+
+    def _fact(self, position: int, session_id: str, kind: str, began: int, at: int, what: str, *own: object) -> Fact:
+        return Fact(position, session_id, kind, began, at, what, dict(zip(self.columns, own, strict=True)))
+
+    def _where(self, filters: Filters) -> tuple[str, list[object]]:
+        where = ["f.position <= ?"]
+        given: list[object] = [2**62 if filters.as_of is None else filters.as_of]
+        if filters.kind is not None:
+            where.append("s.kind = ?")
+            given.append(filters.kind)
+        if filters.label is not None:
+            where.append(f"f.session_id IN (SELECT session_id FROM {self.table}_labels WHERE label = ?)")
+            given.append(filters.label)
+        return " AND ".join(where), given
+
+    def by_session(self, db: Database, filters: Filters) -> dict[str, list[Fact]]:
+        """The facts of each session that began within the range, in the order of the sessions' beginning."""
+        found: dict[str, list[Fact]] = {}
+        for fact in self.facts(db, filters):
+            if filters.holds(fact.began):
+                found.setdefault(fact.session_id, []).append(fact)
+        return found
+
+
+def unshared(facts: Iterable[Fact]) -> list[Fact]:
+    """Without what a fork has from its source: that counts once, for the source."""
+    kept: dict[str, list[Fact]] = {}
+    for fact in facts:
+        if fact.what == FORKED:
+            kept[fact.session_id] = []
+        else:
+            kept.setdefault(fact.session_id, []).append(fact)
+    return sorted((fact for rest in kept.values() for fact in rest), key=lambda fact: fact.position)
+
+
+def _labels(event: DomainEvent) -> tuple[str, ...] | None:
+    """The labels of a session that begins; None: none does."""
+    match event:
+        case delivery.SessionStarted():
+            return event.labels
+        case orchestration.SessionStarted():
+            return event.opening.labels
+        case discussion.SessionStarted():
+            return event.topic.labels
+        case _:
+            return None

@@ -1,0 +1,92 @@
+"""`summary`: how many sessions of each kind stand where, how long they took and how many rounds.
+
+A session counts by when it began. `durationMs` is from its beginning until it came to rest for the last time; of one
+that is not at rest it is not known yet. `rounds` are a delivery's iterations, and rounds for the other kinds.
+"""
+
+from collections.abc import Sequence
+
+from domain.base import DomainEvent
+from domain.delivery import events as delivery
+from domain.delivery.chart import status as delivery_status
+from domain.discussion import events as discussion
+from domain.orchestration import events as orchestration
+from domain.orchestration.chart import status as orchestration_status
+from domain.record import Recorded
+from projections.ports import Database
+from projections.reports.figures import Row, spread
+from projections.reports.ledger import Fact, Filters, Ledger, Values
+
+LEDGER = Ledger("summary", {"status": "TEXT", "rounds": "BIGINT"})
+AT_REST = frozenset({"success", "failed", "cancelled", "done", "partial", "reset", "decided"})
+COLUMNS = (
+    "kind", "status", "sessions", "atRest", "durationMsMean", "durationMsMedian", "durationMsMax", "roundsMean",
+    "roundsMedian", "roundsMax",
+)  # fmt: skip
+
+
+def _read(_: Database, recorded: Recorded) -> Values | None:
+    event = recorded.event
+    status = _status(event)
+    rounds = _rounds(event)
+    if status is None and rounds is None:
+        return None
+    return {"what": "stood", "status": status, "rounds": rounds}
+
+
+def _status(event: DomainEvent) -> str | None:
+    """The status to which the event leads; a phase that starts does so in what runs already."""
+    match event:
+        case delivery.PhaseStarted():
+            return None
+        case delivery.Transition():
+            return delivery_status(event.state)
+        case orchestration.Transition():
+            return orchestration_status(event.state)
+        case discussion.Transition():
+            return event.state
+        case _:
+            return None
+
+
+def _rounds(event: DomainEvent) -> int | None:
+    match event:
+        case delivery.AttemptStarted() | delivery.SessionStarted():
+            return event.iteration
+        case orchestration.RoundStart() | discussion.RoundAdded():
+            return event.round
+        case orchestration.SessionStarted() | discussion.SessionStarted():
+            return 0
+        case _:
+            return None
+
+
+PROJECTION = LEDGER.projection(_read)
+
+
+def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:
+    groups: dict[tuple[str, str], list[tuple[int | None, int]]] = {}
+    for facts in LEDGER.by_session(db, filters).values():
+        status, took, rounds = _stands(facts)
+        groups.setdefault((facts[0].kind, status), []).append((took, rounds))
+    rows = [{"kind": kind, "status": status, **_row(groups[kind, status])} for kind, status in sorted(groups)]
+    return rows, _row([stood for group in groups.values() for stood in group])
+
+
+def _stands(facts: Sequence[Fact]) -> tuple[str, int | None, int]:
+    """The session's status, how long it took (milliseconds) where it is at rest, and its rounds."""
+    told = [fact for fact in facts if fact.values["status"] is not None]
+    status = str(told[-1]["status"])
+    rounds = max((fact["rounds"] for fact in facts if fact["rounds"] is not None), default=0)
+    took = max(0, told[-1].at - facts[0].began) if status in AT_REST else None
+    return status, took, rounds
+
+
+def _row(group: Sequence[tuple[int | None, int]]) -> Row:
+    durations = [took for took, _ in group if took is not None]
+    return {
+        "sessions": len(group),
+        "atRest": len(durations),
+        **spread("durationMs", durations),
+        **spread("rounds", [rounds for _, rounds in group]),
+    }

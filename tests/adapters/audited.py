@@ -1,0 +1,56 @@
+"""Given: logs with sessions of every kind, long texts, children and channels, closed and in one file."""
+
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from adapters.audit.transfer import export
+from adapters.audit.verify import Verdict, verify
+from adapters.store import SqliteStore
+from tests.projections.stage import wander
+
+
+def written(folder: Path, *, seed: int = 1, steps: int = 40) -> Path:
+    """A log of some hundred events; its file, with nothing beside it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stage = wander(folder, seed, steps)
+    stage.store.close()
+    assert not (folder / "log.db-wal").exists()
+    return folder / "log.db"
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[SqliteStore]:
+    with closing(SqliteStore(str(path))) as store:
+        yield store
+
+
+def copied(path: Path, folder: Path) -> Path:
+    """A copy to do harm to."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return Path(shutil.copy(path, folder / "harmed.db"))
+
+
+def harmed(path: Path, *statements: str) -> None:
+    """Change a closed log behind its back."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def verified(path: Path) -> Verdict:
+    with opened(path) as store:
+        return verify(store)
+
+
+def exported(path: Path, session_id: str | None = None) -> bytes:
+    with opened(path) as store:
+        return b"".join(export(store, session_id))
+
+
+def rows(path: Path, statement: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(statement).fetchall()

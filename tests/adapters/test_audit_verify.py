@@ -1,0 +1,337 @@
+"""Verification finds what was done to a log behind its back, and says where (promise P23)."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from adapters.audit import checkpoints
+from adapters.audit.merkle import Tree
+from adapters.audit.verify import verify
+from adapters.store import StoreError
+from tests.adapters.audited import copied, exported, harmed, opened, rows, verified, written
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("verify"))
+
+
+@pytest.fixture
+def harm(log: Path, tmp_path: Path) -> Callable[..., Path]:
+    """A copy of the log after these statements."""
+
+    def harm(*statements: str) -> Path:
+        path = copied(log, tmp_path)
+        harmed(path, *statements)
+        return path
+
+    return harm
+
+
+def a_stream_with(log: Path, versions: int) -> str:
+    [(stream,), *_] = rows(log, f"SELECT stream FROM events GROUP BY stream HAVING count(*) >= {versions}")
+    return str(stream)
+
+
+def position(log: Path, stream: str, version: int) -> int:
+    [(found,)] = rows(log, f"SELECT position FROM events WHERE stream = '{stream}' AND version = {version}")
+    assert isinstance(found, int)
+    return found
+
+
+# -- a log that nobody touched --------------------------------------------------------------------------------------
+
+
+def test_an_untouched_log_is_sound_and_its_figures_are_those_of_the_tables(log: Path) -> None:
+    found = verified(log)
+    assert found.faults == []
+    [(events, sessions, head)] = rows(log, "SELECT count(*), count(DISTINCT stream), max(position) FROM events")
+    assert (found.events, found.sessions, found.head) == (events, sessions, head)
+    with opened(log) as store:
+        assert found.root == checkpoints.head(store).root.hex()
+
+
+def test_the_log_under_test_has_all_that_can_be_harmed(log: Path) -> None:
+    [(kinds,)] = rows(log, "SELECT count(DISTINCT substr(stream, 1, instr(stream, '-'))) FROM events")
+    assert kinds == 5
+    for table in ("texts", "turns"):
+        [(count,)] = rows(log, f"SELECT count(*) FROM {table}")
+        assert isinstance(count, int) and count > 0, table
+
+
+def test_an_empty_log_is_sound(tmp_path: Path) -> None:
+    found = verified(tmp_path / "new.db")
+    assert (found.sound, found.events, found.head) == (True, 0, 0)
+
+
+# -- bits ------------------------------------------------------------------------------------------------------------
+
+
+def flips(log: Path, folder: Path, seed: int, count: int) -> tuple[int, int]:
+    """How many of so many single-bit flips were found, and how many left the export as it was; every other one is
+    an error."""
+    chance, before, content = random.Random(seed), exported(log), log.read_bytes()  # noqa: S311 - the same flips again
+    found = harmless = 0
+    for number in range(count):
+        bit = chance.randrange(len(content) * 8)
+        changed = bytearray(content)
+        changed[bit // 8] ^= 1 << bit % 8
+        path = folder / f"{number}.db"
+        path.write_bytes(changed)
+        if _finds(path):
+            found += 1
+        else:
+            assert exported(path) == before, f"bit {bit} was changed silently"
+            harmless += 1
+        for file in folder.glob(f"{number}.db*"):
+            file.unlink()
+    return found, harmless
+
+
+def _finds(path: Path) -> bool:
+    try:
+        return not verified(path).sound
+    except StoreError:  # it does not even open: the command line tells it as a fault
+        return True
+
+
+def test_a_single_flipped_bit_is_found_or_changes_nothing(log: Path, tmp_path: Path) -> None:
+    found, harmless = flips(log, tmp_path, 23, 150)
+    assert found >= 120, f"{harmless} were harmless"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(4))
+def test_a_thousand_flipped_bits_are_found_or_change_nothing(log: Path, tmp_path: Path, seed: int) -> None:
+    found, _ = flips(log, tmp_path, seed, 250)
+    assert found >= 200
+
+
+# -- rows ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_deleted_row_is_found_at_its_position(log: Path, harm: Callable[..., Path]) -> None:
+    stream = a_stream_with(log, 5)
+    place = position(log, stream, 3)
+    found = verified(harm(f"DELETE FROM events WHERE position = {place}"))
+    assert found.first_bad == place
+
+
+def test_the_last_row_of_a_stream_is_missed_though_its_chain_does_not(log: Path, harm: Callable[..., Path]) -> None:
+    """Nothing in the stream comes after it, but its position is gone."""
+    sql = "SELECT max(position) FROM events GROUP BY stream ORDER BY 1 LIMIT 1"
+    [(place,)] = rows(log, sql)
+    found = verified(harm(f"DELETE FROM events WHERE position = {place}"))
+    assert found.first_bad == place
+
+
+def test_two_rows_that_changed_places_are_found(log: Path, harm: Callable[..., Path]) -> None:
+    stream = a_stream_with(log, 5)
+    first, second = position(log, stream, 2), position(log, stream, 4)
+    found = verified(
+        harm(
+            f"UPDATE events SET position = -1 WHERE position = {first}",
+            f"UPDATE events SET position = {first} WHERE position = {second}",
+            f"UPDATE events SET position = {second} WHERE position = -1",
+        )
+    )
+    assert found.first_bad == first
+
+
+def test_contents_that_changed_places_are_found(log: Path, harm: Callable[..., Path]) -> None:
+    stream = a_stream_with(log, 5)
+    first, second = position(log, stream, 2), position(log, stream, 4)
+    swap = (
+        f"UPDATE events SET (topic, state) = (SELECT topic, state FROM before WHERE position = {{}})"
+        f" WHERE stream = '{stream}' AND position = {{}}"
+    )
+    found = verified(
+        harm(
+            "CREATE TABLE before AS SELECT * FROM events",
+            swap.format(first, second),
+            swap.format(second, first),
+            "DROP TABLE before",
+        )
+    )
+    assert found.first_bad == first
+
+
+def test_an_inserted_row_is_found(log: Path, harm: Callable[..., Path]) -> None:
+    stream = a_stream_with(log, 5)
+    [(versions, head)] = rows(
+        log, f"SELECT max(version), (SELECT max(position) FROM events) FROM events WHERE stream = '{stream}'"
+    )
+    found = verified(
+        harm(
+            "INSERT INTO events (stream, version, topic, state, hash)"
+            f" SELECT stream, {versions} + 1, topic, state, hash FROM events WHERE stream = '{stream}' AND version = {versions}"
+        )
+    )
+    assert found.first_bad == head + 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "topic = 'turn.failed'",
+        "topic = 'os:system'",
+        'state = cast(replace(cast(state AS TEXT), \'"actor":"\', \'"actor":"x\') AS BLOB)',
+        "state = x'80'",
+        "state = x''",
+        "hash = randomblob(32)",
+        "hash = x''",
+        "stream = 'delivery-other'",
+        "version = 77",
+    ],
+)
+def test_a_changed_row_is_found_at_its_position(log: Path, harm: Callable[..., Path], change: str) -> None:
+    place = position(log, a_stream_with(log, 5), 3)
+    found = verified(harm(f"UPDATE events SET {change} WHERE position = {place}"))
+    assert found.first_bad == place
+
+
+@pytest.mark.parametrize("column", ["stream", "topic", "state", "hash", "version"])
+@pytest.mark.parametrize("value", ["NULL", "x'ff'", "'words'", "1.5", "cast(x'ff' AS TEXT)"])
+def test_values_of_another_type_are_found_and_what_comes_after_is_read(
+    log: Path, harm: Callable[..., Path], column: str, value: str
+) -> None:
+    place = position(log, a_stream_with(log, 5), 3)
+    loose = (
+        "CREATE TABLE events2 (position INTEGER PRIMARY KEY AUTOINCREMENT, stream, version, topic, state, hash)",
+        "INSERT INTO events2 SELECT * FROM events",
+        f"UPDATE events2 SET {column} = {value} WHERE position = {place}",
+        "DROP TABLE events",
+        "ALTER TABLE events2 RENAME TO events",
+    )
+    path = harm(*loose)
+    found = verified(path)
+    assert found.first_bad == place
+    assert found.head == rows(path, "SELECT max(position) FROM events")[0][0], "the rest was read"
+
+
+# -- the tail --------------------------------------------------------------------------------------------------------
+
+
+def note(log: Path) -> checkpoints.Checkpoint:
+    with opened(log) as store:
+        return checkpoints.head(store)
+
+
+def test_a_tail_that_was_cut_off_is_found_by_the_sequence(log: Path, harm: Callable[..., Path]) -> None:
+    head = note(log).size
+    found = verified(harm(f"DELETE FROM events WHERE position > {head - 3}"))
+    problems = [fault.problem for fault in found.faults if fault.position == head - 2]
+    assert problems == [f"positions up to {head} were given out, the log ends at {head - 3}"]
+
+
+def test_a_tail_that_was_cut_off_with_its_traces_is_found_by_a_checkpoint_only(
+    tmp_path: Path,
+) -> None:
+    """The last event of a session that has ended leaves no open turn behind."""
+    log = written(tmp_path / "two", seed=3, steps=6)
+    before = note(log)
+    path = copied(log, tmp_path)
+    cut = _harmless_cut(path)
+    harmed(
+        path,
+        f"DELETE FROM events WHERE position > {cut}",
+        f"UPDATE sqlite_sequence SET seq = {cut} WHERE name = 'events'",
+        "DELETE FROM turns WHERE turn_id NOT IN (SELECT json_extract(state, '$.data.turnId') FROM events"
+        " WHERE json_extract(state, '$.data.turnId') IS NOT NULL)",
+        "UPDATE turns SET state = 'running' WHERE turn_id NOT IN (SELECT json_extract(state, '$.data.turnId')"
+        " FROM events WHERE topic <> 'turn.requested' AND json_extract(state, '$.data.turnId') IS NOT NULL)",
+    )
+    with opened(path) as store:
+        assert verify(store).faults == []
+        assert (
+            checkpoints.holds(store, before)
+            == f"the log has been cut: {before.size} events were signed, {cut} are there"
+        )
+
+
+def _harmless_cut(path: Path) -> int:
+    [(head,)] = rows(path, "SELECT max(position) FROM events")
+    assert isinstance(head, int)
+    return head - 1
+
+
+def test_a_rewritten_history_is_found_by_a_checkpoint_only(log: Path, tmp_path: Path) -> None:
+    """Whoever writes all hashes anew leaves a log that is sound in itself."""
+    before, other = note(log), written(tmp_path / "other", seed=2)
+    with opened(other) as store:
+        assert verify(store).sound
+        size = min(before.size, checkpoints.head(store).size)
+        signed = checkpoints.Checkpoint(before.origin, size, _root(log, size))
+        assert checkpoints.holds(store, signed) == f"the first {size} events are not those that were signed"
+    with opened(log) as store:
+        assert checkpoints.holds(store, signed) is None
+        assert checkpoints.holds(store, before) is None
+
+
+def _root(log: Path, size: int) -> bytes:
+    tree = Tree()
+    with opened(log) as store:
+        for row in store.rows.events():
+            if tree.size < size:
+                tree.add(row.hash)
+    return tree.root()
+
+
+# -- what stands beside the events -----------------------------------------------------------------------------------
+
+
+def test_a_changed_text_is_found(harm: Callable[..., Path]) -> None:
+    path = harm("UPDATE texts SET content = content || '.' WHERE digest = (SELECT min(digest) FROM texts)")
+    [(digest,)] = rows(path, "SELECT min(digest) FROM texts")
+    [fault] = verified(path).faults
+    assert fault.problem == f"the text {digest} has been changed"
+    assert fault.position is not None
+
+
+def test_a_missing_text_is_found_where_it_is_mentioned(log: Path, harm: Callable[..., Path]) -> None:
+    [(digest,)] = rows(log, "SELECT max(digest) FROM texts")
+    [(place,)] = rows(log, f"SELECT min(position) FROM events WHERE instr(state, cast('{digest}' AS BLOB))")
+    path = harm(f"DELETE FROM texts WHERE digest = '{digest}'")
+    [fault] = verified(path).faults
+    assert (fault.position, fault.problem) == (place, f"the text {digest} is missing")
+    with pytest.raises(StoreError, match="lacks the text"):
+        exported(path)
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        ("DELETE FROM turns WHERE turn_id = '{turn}'", "only the log has {turn} as not settled"),
+        ("UPDATE turns SET state = 'done' WHERE turn_id = '{turn}'", "only the log has {turn} as not settled"),
+        (
+            "UPDATE turns SET agent = 'Mallory' WHERE turn_id = '{turn}'",
+            "the lease table says of {turn} something else than the log",
+        ),
+        ("UPDATE turns SET turn_id = 'x' WHERE turn_id = '{turn}'", "only the lease table has x as not settled"),
+    ],
+)
+def test_a_lease_table_that_does_not_fit_is_found(
+    log: Path, harm: Callable[..., Path], statement: str, problem: str
+) -> None:
+    [(turn,), *_] = rows(log, "SELECT turn_id FROM turns WHERE state IN ('queued', 'running')")
+    found = verified(harm(statement.format(turn=turn)))
+    assert problem.format(turn=turn) in [fault.problem for fault in found.faults]
+
+
+def test_a_turn_that_waits_again_is_found(log: Path, harm: Callable[..., Path]) -> None:
+    [(turn,), *_] = rows(log, "SELECT turn_id FROM turns WHERE state = 'done'")
+    found = verified(harm(f"UPDATE turns SET state = 'queued' WHERE turn_id = '{turn}'"))
+    assert [fault.problem for fault in found.faults] == [f"only the lease table has {turn} as not settled"]
+
+
+def test_views_are_asked_only_of_a_sound_log(log: Path, harm: Callable[..., Path]) -> None:
+    with opened(log) as store:
+        assert [fault.problem for fault in verify(store, lambda: "the views differ").faults] == ["the views differ"]
+    with opened(harm("DELETE FROM events WHERE position = 2")) as store:
+        assert "the views differ" not in [fault.problem for fault in verify(store, lambda: "the views differ").faults]
+
+
+def test_no_more_than_a_hundred_faults_are_told(harm: Callable[..., Path]) -> None:
+    assert len(verified(harm("UPDATE events SET hash = randomblob(32)")).faults) == 100

@@ -1,0 +1,93 @@
+"""The stream behind a page: ten tabs on one server, a server that restarts, a session that ends."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.api.scenes import begun, two_iterations, waiting_review
+from tests.api.server import Server, delivery, ended, events, serving, start
+from tests.browser.browsing import PATIENCE_MS, Browsing, badge, browsing, hide, live, shown
+
+TABS = 10
+"""A browser has six connections to a server; a stream holds one."""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Server]:
+    """A server for a test that ends it."""
+    with serving(tmp_path) as found:
+        yield found
+
+
+def test_ten_tabs_stay_current_though_a_browser_has_six_connections(site: Browsing, server: Server) -> None:
+    session_id = waiting_review(server.client)
+    tabs = []
+    for _ in range(TABS):
+        page = site.tab(f"/sessions/{session_id}")
+        live(page, "live")
+        hide(page)
+        tabs.append(page)
+    body = {"decision": "skip", "rationale": "Seen in every tab"}
+    assert server.client.post(f"/api/sessions/{session_id}/decision", json=body).status_code == 200
+    for page in tabs:
+        badge(page, "Awaiting decision")
+        hide(page, hidden=False)
+        badge(page, "Decided")
+        expect(page.locator("#discussion")).to_contain_text("Seen in every tab")
+
+
+def test_a_tab_that_nobody_sees_holds_no_stream(site: Browsing, server: Server) -> None:
+    """Six tabs that held theirs would leave nothing for a seventh."""
+    session_id = waiting_review(server.client)
+    page = site.tab(f"/sessions/{session_id}")
+    live(page)
+    with page.expect_event("requestfailed", lambda request: request.url.endswith(f"after={_last(server, session_id)}")):
+        hide(page)
+
+
+def _last(server: Server, session_id: str) -> int:
+    return len(events(server.client, session_id))
+
+
+def test_after_a_restart_of_the_server_a_page_has_lost_nothing(browser: Browser, own: Server) -> None:
+    with browsing(browser, own.url) as site:
+        session_id = waiting_review(own.client)
+        page, home = site.tab(f"/sessions/{session_id}"), site.tab("/")
+        live(page)
+        live(home)
+        own.stop()
+        live(page, "connection lost, trying again")
+        own.start()
+        body = {"decision": "skip", "rationale": "After the restart"}
+        assert own.client.post(f"/api/sessions/{session_id}/decision", json=body).status_code == 200
+        expect(page.locator("#overview .badge")).to_contain_text("Decided", timeout=2 * PATIENCE_MS)
+        live(page, "at rest")
+        last = _last(own, session_id)
+        shown(page, last)
+        listed = page.locator("[data-row]").evaluate_all("(rows) => rows.map((row) => Number(row.dataset.row))")
+        assert listed == list(range(1, last + 1))
+        begun(own.client, delivery(task="Begun after the restart"))
+        expect(home.get_by_role("link", name="Begun after the restart")).to_be_visible(timeout=2 * PATIENCE_MS)
+        site.forgive("ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET")
+
+
+def test_a_session_that_ended_lets_go_of_its_stream(site: Browsing, server: Server) -> None:
+    session_id = start(server.client, delivery({"planner": [{"text": "A plan.", "delayMs": 500}]}))
+    page = site.tab(f"/sessions/{session_id}")
+    live(page)
+    ended(server.client, session_id)
+    badge(page, "Success")
+    live(page, "at rest")
+    expect(page.locator("body[data-stream]")).to_have_count(0)
+
+
+def test_a_session_that_had_ended_opens_none(site: Browsing, server: Server) -> None:
+    session_id = two_iterations(server.client)
+    asked: list[str] = []
+    site.context.on("request", lambda request: asked.append(request.url))
+    page = site.tab(f"/sessions/{session_id}")
+    live(page, "at rest")
+    assert [url for url in asked if "/events" in url] == []
+    assert f"{server.url}/sessions/{session_id}" in asked

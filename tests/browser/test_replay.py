@@ -1,0 +1,147 @@
+"""Any moment of a session by slider, keys and play-back: an address each, read-only, drawn by the same code as live."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.api.scenes import SCENES, two_iterations, waiting_review
+from tests.api.server import Server, delivery, events, start
+from tests.browser.browsing import PATIENCE_MS, Browsing, badge, button, hide, live, panels, shown
+
+
+def _at(page: Page, version: int) -> None:
+    """Replay has come to this event, and the address says so."""
+    shown(page, version)
+    expect(page).to_have_url(re.compile(rf"\?at={version}$"))
+    expect(page.locator("[data-banner]")).to_be_visible()
+
+
+def test_the_slider_shows_any_moment_and_every_moment_is_an_address(site: Browsing, server: Server) -> None:
+    session_id = two_iterations(server.client)
+    last = len(events(server.client, session_id))
+    page = site.tab(f"/sessions/{session_id}")
+    expect(page.locator("[data-banner]")).to_be_hidden()
+    slider = page.get_by_role("slider", name="Position in the history")
+    slider.fill("9")
+    _at(page, 9)
+    expect(page.locator("[data-banner]")).to_contain_text(f"as it stood after event 9 of {last}")
+    expect(page.locator("[data-row='9']")).to_have_attribute("aria-current", "true")
+    expect(page.locator(".row.is-later")).to_have_count(last - 9)
+    moved = panels(page)
+    assert panels(site.tab(f"/sessions/{session_id}?at=9")) == moved
+    page.get_by_role("link", name="Back to now").click()
+    shown(page, last)
+    expect(page).to_have_url(f"{server.url}/sessions/{session_id}")
+    page.go_back()
+    _at(page, 9)
+
+
+def test_arrow_keys_step_and_with_shift_go_from_highlight_to_highlight(site: Browsing, server: Server) -> None:
+    session_id = two_iterations(server.client)
+    found = events(server.client, session_id)
+    blocked = next(each["version"] for each in found if each["type"] == "delivery.review_blocking_detected")
+    page = site.tab(f"/sessions/{session_id}?at={blocked + 2}")
+    page.keyboard.press("ArrowLeft")
+    _at(page, blocked + 1)
+    page.keyboard.press("ArrowRight")
+    _at(page, blocked + 2)
+    page.keyboard.press("Shift+ArrowLeft")
+    _at(page, blocked)
+    expect(page.locator("#reviews")).to_contain_text("blocked")
+    page.keyboard.press("Shift+ArrowRight")
+    approved = next(each["version"] for each in found if each["type"] == "delivery.review_approved")
+    _at(page, approved)
+
+
+def test_steps_and_rows_lead_to_their_events(site: Browsing, server: Server) -> None:
+    session_id = two_iterations(server.client)
+    last = len(events(server.client, session_id))
+    page = site.tab(f"/sessions/{session_id}")
+    page.get_by_role("link", name="Previous event").click()
+    _at(page, last - 1)
+    page.get_by_role("link", name="First event").click()
+    _at(page, 1)
+    page.get_by_role("link", name="Next event").click()
+    _at(page, 2)
+    page.locator("[data-row='5'] a.number").click()
+    _at(page, 5)
+    page.get_by_role("link", name="Last event").click()
+    _at(page, last)
+
+
+def test_play_back_goes_from_the_first_event_to_the_last_and_can_be_paused(site: Browsing, server: Server) -> None:
+    session_id = two_iterations(server.client)
+    last = len(events(server.client, session_id))
+    page = site.tab(f"/sessions/{session_id}")
+    page.get_by_label("Speed").select_option("50")
+    play = page.get_by_role("button", name="Play at recorded speed, or pause")
+    play.click()
+    expect(play).to_have_attribute("aria-pressed", "true")
+    _at(page, 4)
+    play.click()
+    expect(play).to_have_attribute("aria-pressed", "false")
+    play.click()
+    _at(page, last)
+    expect(play).to_have_attribute("aria-pressed", "false")
+
+
+@pytest.mark.parametrize("kind", SCENES)
+def test_live_and_as_of_its_last_event_a_session_looks_the_same(site: Browsing, server: Server, kind: str) -> None:
+    session_id = SCENES[kind](server.client)
+    last = len(events(server.client, session_id))
+    now = panels(site.tab(f"/sessions/{session_id}"))
+    assert len(now) >= 7
+    assert panels(site.tab(f"/sessions/{session_id}?at={last}")) == now
+
+
+def test_what_grew_live_looks_as_it_does_when_loaded_anew(site: Browsing, server: Server) -> None:
+    """Each panel that was put in place while the session ran is the one that the server would send now."""
+    session_id = start(server.client, delivery({"planner": [{"text": "A plan.", "delayMs": 700}]}))
+    page = site.tab(f"/sessions/{session_id}")
+    badge(page, "Running")
+    live(page)
+    badge(page, "Success")
+    live(page, "at rest")
+    last = len(events(server.client, session_id))
+    shown(page, last)
+    expect(page.locator("[data-row]")).to_have_count(last)
+    assert panels(page) == panels(site.tab(f"/sessions/{session_id}"))
+
+
+def test_a_replay_offers_no_decision_and_stays_where_it_is_while_the_session_goes_on(
+    site: Browsing, server: Server
+) -> None:
+    session_id = waiting_review(server.client)
+    last = len(events(server.client, session_id))
+    page = site.tab(f"/sessions/{session_id}?at=3")
+    live(page)
+    expect(button(page, "Apply Fix")).to_have_count(0)
+    before = panels(page)
+    decided = server.client.post(f"/api/sessions/{session_id}/decision", json={"decision": "skip"})
+    more = int(decided.json()["version"]) - 3
+    expect(page.locator("[data-behind]")).to_have_text(f"(+{more})", timeout=PATIENCE_MS)
+    assert (int(decided.json()["version"]) > last, panels(page)) == (True, before)
+    _at(page, 3)
+    page.keyboard.press("l")
+    badge(page, "Decided")
+
+
+def test_events_are_filtered_by_clicking(site: Browsing, server: Server) -> None:
+    session_id = two_iterations(server.client)
+    found = events(server.client, session_id)
+    reviewer = [each["version"] for each in found if each["data"].get("role") == "reviewer"]
+    page = site.tab(f"/sessions/{session_id}")
+    page.locator("#filtering > summary").click()
+    page.get_by_label("reviewer", exact=True).check()
+    expect(page.locator("[data-row]")).to_have_count(len(reviewer))
+    page.get_by_label("reviewer", exact=True).uncheck()
+    expect(page.locator("[data-row]")).to_have_count(len(found))
+
+
+def test_a_hidden_replay_comes_back_where_it_was(site: Browsing, server: Server) -> None:
+    session_id = two_iterations(server.client)
+    page = site.tab(f"/sessions/{session_id}?at=6")
+    hide(page)
+    hide(page, hidden=False)
+    _at(page, 6)
