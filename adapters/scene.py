@@ -6,12 +6,17 @@ from dataclasses import dataclass, field, replace
 
 from adapters.store import Entry
 from domain.base import Blob, Command, Refused, Stale, Unknown
+from domain.children import CloseChild
+from domain.discussion.commands import CancelDiscussion
 from domain.forking import renamed
 from domain.forks import ForkSession
 from domain.policy import Reaction, react
 from domain.record import Cause, Recorded, kind_of
 from domain.session import Moment, Session
 from domain.sessions import CHANNEL, carry_out, fold
+
+_BETWEEN = (CloseChild, CancelDiscussion)
+"""What a discussion and its parent tell each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +139,8 @@ class Scene:
         if isinstance(reaction.command, ForkSession) and before is None:
             before = self._adopt(name, reaction.command, outcome)
         version = before.version if before else 0
+        if before is None and reaction.command is not order.command and isinstance(reaction.command, _BETWEEN):
+            return []  # the other one was not imported with it
         if before is None and not reaction.starts:
             raise Unknown(f"There is no session {name!r}.")
         if step.expected not in (None, version) and not step.to_channel:

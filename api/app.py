@@ -11,8 +11,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from api import commands, health, openapi, policies, reference, views
+from api import commands, health, openapi, policies, reference, reports, views
 from api.guards import Guard
+from api.policies import lab
 from api.settings import Settings
 from api.system import System
 from api.web import inbox_page, pages
@@ -33,6 +34,7 @@ COMMANDS = (
     ("/api/orchestrate/continue", commands.continue_latest),
     ("/api/orchestrate/reset", commands.reset_latest),
     *policies.DOORS,
+    ("/api/policies/lab", lab.policy_lab),
 )
 VIEWS = (
     ("/api/sessions", views.list_sessions),
@@ -48,6 +50,7 @@ VIEWS = (
     ("/api/decisions", views.list_decisions),
     ("/api/events", views.list_log),
     ("/api/message", views.show_channel),
+    ("/api/reports/{name}", reports.show_report),
     ("/healthz", health.alive),
     ("/readyz", health.ready),
     ("/metrics", health.metrics),

@@ -264,7 +264,14 @@ def cancel_turns(draft: Draft[S], reason: str) -> None:
         draft.record(cancelled(turn, reason))
 
 
-def request_child(draft: Draft[S], *, kind: str, about: str, subject: str, wish: Wish, max_rounds: int) -> None:
+def headline(words: str) -> str:
+    """The first line that says something, short enough for a title."""
+    return next((line.strip() for line in words.splitlines() if line.strip()), "")[:120]
+
+
+def request_child(
+    draft: Draft[S], *, kind: str, about: str, title: str, subject: str, wish: Wish, max_rounds: int
+) -> None:
     """Have something discussed: by the same agents, over the same workspace as it is now, linked both ways."""
     session = draft.session
     number = len(session.children) + 1
@@ -273,7 +280,7 @@ def request_child(draft: Draft[S], *, kind: str, about: str, subject: str, wish:
         strategy=wish.strategy,
         max_rounds=max_rounds,
         profile=wish.profile,
-        title=session.title,
+        title=title,
         labels=session.labels,
         workspace=session.workspace,
         home=session.home or session.id,

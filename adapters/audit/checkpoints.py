@@ -118,6 +118,7 @@ def opened(note: str, key: Ed25519PublicKey) -> Checkpoint:
 
 def _checkpoint(body: str) -> Checkpoint | None:
     try:
+        body.encode()
         origin, size, root = body.split("\n")
         return Checkpoint(origin, int(size), base64.b64decode(root, validate=True))
     except ValueError:

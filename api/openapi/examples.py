@@ -62,5 +62,10 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "kind": "verdicts",
         "text": '{"verdicts": [{"agent": "Backend", "pass": true, "feedback": ""}], "allDone": false}',
     },
+    "policy_lab": {
+        "profiles": ["seed", "shipped-v3", {"agreement": 0.6, "stability": 0.7}],
+        "query": {"kind": "review", "from": "2026-01-01"},
+        "limit": 100,
+    },
     "policy_prompt": {"name": "critique", "strategy": "red-team", "language": "en"},
 }

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from api import bodies
-from api.openapi import past_shapes, shapes
-from api.policies import POLICIES
+from api.openapi import past_shapes, report_shapes, shapes
+from api.policies import POLICIES, lab
 
 JSON = "application/json"
 MARKDOWN = "text/markdown"
@@ -158,6 +158,26 @@ OPERATIONS: dict[str, Operation] = {
         answer="EventPage",
         stream=True,
     ),
+    "show_report": Operation(
+        tag="Reports",
+        summary="Figures over all sessions, as JSON or CSV",
+        description="`summary`, `budgets` and `convergence` count sessions by when they began; `quality`, `decisions` "
+        "and `costs` count what happened by when it did. What a fork has from its source counts once, for the source, "
+        "except in `summary` and `budgets`, where the fork is a session of its own. With `asOf` only facts up to that "
+        "position count. `format=csv` gives the rows as `text/csv`.",
+        answer=report_shapes.ReportAnswer,
+    ),
+    "policy_lab": Operation(
+        tag="Policies",
+        summary="When would other profiles have stopped recorded discussions?",
+        description="Recorded reviews and debates judged again; no agent is called, nothing is stored. `against` says "
+        "how that stands to the record: `earlier`, `same`, `later` (it would have gone on where the record stopped; how "
+        "is unknown), `unknown` (it would have gone on, and so has or had the record). `overruled` says whether the "
+        "person who decided chose otherwise than the last judgement before that stop suggests.",
+        body=lab.LabBody,
+        answer=lab.LabAnswer,
+        refuses=(404, 503),
+    ),
     "alive": Operation("Health", "The process lives", answer=shapes.Alive, open=True),
     "ready": Operation("Health", "The store answers and the views are up to date", answer=shapes.Readiness),
     "metrics": Operation("Health", "Figures for Prometheus", media=PLAIN),
@@ -175,6 +195,7 @@ TAGS = {
     "Sessions": "What a team of agents does, from the start request to the last event.",
     "Messages": "The team's own doors: a message, continue, reset. One orchestration of an origin at a time.",
     "Log": "Every event of every session, in one order.",
+    "Reports": "Figures over all sessions: each a view that follows the log.",
     "Policies": "The pure rules: stateless, JSON in, JSON out. Nothing is stored.",
     "Health": "How the service is.",
     "Reference": "What this API is.",

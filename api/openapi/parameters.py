@@ -27,6 +27,9 @@ QUERY: dict[str, tuple[str, Schema]] = {
     "atB": ("the second session as it stood after its event of this version", {"type": "integer", "minimum": 1}),
     "include": ("`events`: the newest events too", {"type": "string", "enum": ["events"]}),
     "type": ("only events of this type, such as `delivery.review_approved`", _WORDS),
+    "from": ("only from this date or instant on (ISO 8601, UTC where it says no offset)", _WORDS),
+    "to": ("only before this instant, or until the end of this date", _WORDS),
+    "asOf": ("as it stood at this position of the log: only facts up to there", _WHOLE),
     "format": ("`csv` instead of JSON", {"type": "string", "enum": ["json", "csv"], "default": "json"}),
 }
 _EVENTS_LIMIT: tuple[str, Schema] = (
@@ -44,7 +47,7 @@ PATH: dict[str, str] = {
     "a": "the first session's id",
     "b": "the second session's id",
     "artifact": "an artifact's id, as the session's list of artifacts has it",
-    "name": "a file's name",
+    "name": "a file's name, or a report's: summary, budgets, quality, convergence, decisions or costs",
 }
 HEADERS: dict[str, tuple[str, str, Schema]] = {
     "IdempotencyKey": (

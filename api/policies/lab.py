@@ -15,6 +15,7 @@ from starlette.responses import Response
 from api.bodies import Short
 from api.intake import idempotency_key, raw_body, reached, read, read_object, system
 from api.policies.bodies import Name, PolicyBody, ProfileName
+from api.reports import span
 from api.system import System
 from api.views import answer
 from domain.base import Invalid, Unknown, Value
@@ -26,6 +27,7 @@ from projections.reports import Filters
 from projections.reports.convergence import found_by
 
 MOST: Final = 500
+USUAL: Final = 100
 MOST_PROFILES: Final = 10
 MOST_CHARACTERS: Final = 20_000_000
 """Characters that are read in one experiment, each profile by itself; the discussions behind them are left out."""
@@ -55,7 +57,9 @@ class LabBody(PolicyBody):
     profiles: Annotated[list[AnyProfile], Field(min_length=1, max_length=MOST_PROFILES)]
     session_ids: Annotated[list[Name], Field(min_length=1, max_length=MOST)] | None = None
     query: LabQuery | None = None
-    limit: Annotated[StrictInt, Field(ge=1, le=MOST)] = 100
+    limit: Annotated[StrictInt, Field(ge=1, le=MOST)] | None = Field(
+        default=None, description=f"at most so many; {USUAL} where there is a query, else as many as are named"
+    )
 
 
 class Tried(Value):
@@ -89,7 +93,7 @@ class LabItem(Value):
 class LabAnswer(Value):
     """`leftOut` counts what was found and is not among the items: past the limit, or too much to read at once."""
 
-    as_of: int = Field(description="the position of the log at which the record was read")
+    as_of: int = Field(description="the position of the log up to which discussions were looked for")
     profiles: tuple[Tried, ...]
     items: tuple[LabItem, ...]
     totals: tuple[Tally, ...]
@@ -111,7 +115,8 @@ async def policy_lab(request: Request) -> Response:
 
 def _experiment(inside: System, body: LabBody, profiles: Sequence[Tried], filters: Filters) -> LabAnswer:
     ids = list(dict.fromkeys(body.session_ids or ())) or _found(inside, filters)
-    talks = list(_bounded(_talks(inside, ids[: body.limit]), len(profiles)))
+    limit = body.limit or (MOST if body.session_ids else USUAL)
+    talks = list(_bounded(_talks(inside, ids[:limit]), len(profiles)))
     items = tuple(_item(found, profiles) for found in talks)
     outcomes = [outcome for item in items for outcome in item.outcomes]
     return LabAnswer(
@@ -146,8 +151,6 @@ def _item(found: Talk, profiles: Sequence[Tried]) -> LabItem:
 
 
 def _filters(body: LabBody, head: int) -> Filters:
-    from api.reports import span  # it stands on the doors, which stand on the policies
-
     if body.query is not None and body.session_ids is not None:
         raise Invalid({"/query": "should not be given together with sessionIds"})
     query = body.query or LabQuery()

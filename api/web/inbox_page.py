@@ -9,7 +9,8 @@ from starlette.responses import Response
 
 from api.intake import only, reached, system
 from api.web.rendering import language_of, page, render
-from api.web.shown import cut, rendered
+from api.web.session.standing import tame
+from api.web.shown import cut
 from projections import inbox, overview
 from projections.ports import Database
 
@@ -66,5 +67,5 @@ def _item(item: dict[str, Any]) -> dict[str, Any]:
         "words": cut(words, WORDS),
         "points": feedback.get("points") or 0,
         "verdict": cut(str(feedback.get("verdict") or ""), 40),
-        "synthesis": rendered(cut(item["synthesis"], SYNTHESIS)) if item["synthesis"] else "",
+        "synthesis": tame(cut(item["synthesis"], SYNTHESIS)) if item["synthesis"] else "",
     }

@@ -9,7 +9,7 @@ from domain.orchestration.events import PlanReturned, ReviewStarted, VerdictOver
 from domain.orchestration.parts import OrchestrationDraft, next_state
 from domain.orchestration.state import AGENT, Orchestration
 from domain.phases import phase_name
-from domain.session import close_child, request_child
+from domain.session import close_child, headline, request_child
 
 REVIEWS = 4
 """How often an agent's work on one phase is reviewed at the most: once, and after each of three fixes (S2, K-25)."""
@@ -31,6 +31,7 @@ def begin(draft: OrchestrationDraft, max_rounds: int, words: str) -> None:
         draft,
         kind="debate",
         about="plan",
+        title=f"Plan: {session.title or headline(session.prompt)}",
         subject=f"Request:\n{session.prompt}\n\nPlan:\n{_spoken(words)}",
         wish=session.plan_review,
         max_rounds=max_rounds,
@@ -69,6 +70,7 @@ def review(draft: OrchestrationDraft, places: tuple[int, ...], *, all_done: bool
             draft,
             kind="review",
             about=f"{AGENT}{place}",
+            title=f"{session.agents[place].agent}: {headline(session.agents[place].task)}",
             subject=_subject(session, place),
             wish=session.work_review,
             max_rounds=session.work_review.max_rounds,

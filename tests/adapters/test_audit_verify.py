@@ -166,7 +166,8 @@ def test_an_inserted_row_is_found(log: Path, harm: Callable[..., Path]) -> None:
     found = verified(
         harm(
             "INSERT INTO events (stream, version, topic, state, hash)"
-            f" SELECT stream, {versions} + 1, topic, state, hash FROM events WHERE stream = '{stream}' AND version = {versions}"
+            f" SELECT stream, {versions} + 1, topic, state, hash FROM events"
+            f" WHERE stream = '{stream}' AND version = {versions}"
         )
     )
     assert found.first_bad == head + 1

@@ -77,7 +77,7 @@ def test_the_plan_is_debated_before_anybody_works() -> None:
     debate = run.talk(DEBATE)
     assert (run.run.state, run.run.status, run.run.round) == ("debating", "active", 0)
     assert (debate.parent, run.run.children, run.run.outstanding) == (RUN, (DEBATE,), {})
-    assert (debate.kind, debate.strategy, debate.max_rounds, debate.title) == ("debate", "debate", 2, "The API")
+    assert (debate.kind, debate.strategy, debate.max_rounds, debate.title) == ("debate", "debate", 2, "Plan: The API")
     assert debate.about is not None and debate.about.about == "plan"
     assert debate.subject.head == f"Request:\nsrc/ API 만들어줘\n\nPlan:\n{plan(subtask('Backend'))}"
 
@@ -502,7 +502,7 @@ def test_approved_work_is_held_for_a_review() -> None:
     assert (ship.delivery.state, ship.delivery.status, ship.delivery.outstanding) == ("under_review", "running", {})
     assert ship.delivery.children == ("review-1c1",)
     talk = ship.talk("review-1c1")
-    assert (talk.parent, talk.home, talk.tree, talk.title) == (DELIVERY, DELIVERY, "t1", "Login")
+    assert (talk.parent, talk.home, talk.tree, talk.title) == (DELIVERY, DELIVERY, "t1", "Iteration 1: Login")
     assert talk.subject.head == (
         "Step:\niteration 1 of the implementation\n\nAction:\nAdd a login page\n\nResult:\nI wrote it."
         "\n\nValidation:\n2 passed\n\nChanges in this iteration:\n+ a line"

@@ -1,0 +1,95 @@
+"""`hansard lab`: when would other profiles have stopped the recorded reviews and debates?"""
+
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+from cyclopts.types import PositiveInt
+
+from api.cli import exits
+from api.cli.client import HERE, Json, Where, connected, resolve
+from api.cli.exits import Failed
+from api.cli.reading import AsJson
+from api.cli.terminal import put, put_json, put_table, say
+
+_TOTALS = ("discussions", "earlier", "same", "later", "unknown", "converged", "upheld", "overruled")
+
+
+async def lab(
+    *sessions: str,
+    profile: Annotated[list[str] | None, Parameter(negative_iterable=())] = None,
+    kind: Literal["review", "debate"] | None = None,
+    label: str | None = None,
+    since: Annotated[str | None, Parameter(name="--from")] = None,
+    until: Annotated[str | None, Parameter(name="--to")] = None,
+    limit: PositiveInt | None = None,
+    json: AsJson = False,
+    where: Where = HERE,
+) -> int:
+    """Judge recorded discussions again by other profiles. No agent is called, nothing is written.
+
+    Parameters
+    ----------
+    sessions
+        These reviews and debates; the newest ones that fit where none is named.
+    profile
+        seed, shipped-v3, mysti, or thresholds as in agreement=0.6,stability=0.7; may be given again.
+    kind
+        Only reviews, or only debates.
+    label
+        Only those with this label.
+    since
+        Begun from this date or instant on.
+    until
+        Begun before this instant, or by the end of this date.
+    limit
+        At most so many (100).
+    """
+    query = {"kind": kind, "label": label, "from": since, "to": until}
+    given = {name: value for name, value in query.items() if value is not None}
+    if sessions and given:
+        raise Failed("Name sessions or filter them, not both.", code=exits.USAGE)
+    body: Json = {"profiles": [_profile(words) for words in profile or ["seed", "shipped-v3", "mysti"]], "limit": limit}
+    async with connected(where) as api:
+        ids = [await resolve(api, session) for session in sessions]
+        found = await api.post("/api/policies/lab", body | {"sessionIds": ids or None, "query": given or None})
+    if json:
+        put_json(found)
+    else:
+        _show(found)
+    return exits.OK
+
+
+def _profile(words: str) -> Any:
+    """A name, or thresholds."""
+    if "=" not in words:
+        return words
+    pairs = [pair.partition("=") for pair in words.split(",")]
+    try:
+        return {name.strip(): float(amount) for name, _, amount in pairs}
+    except ValueError:
+        raise Failed(f"{words!r}: thresholds are numbers, as in agreement=0.6.", code=exits.USAGE) from None
+
+
+def _show(found: Json) -> None:
+    if not found["items"]:
+        say("No review or debate fits.")
+        return
+    for item in found["items"]:
+        recorded = item["recorded"]
+        ended = f"{recorded['stopReason'] or 'still open'} after {recorded['rounds']}"
+        chosen = f", {recorded['decidedBy']}: {recorded['choice']}" if recorded["choice"] else ""
+        put(f"{item['sessionId']}  {ended}{chosen}")
+        for outcome in item["outcomes"]:
+            put(f"  {outcome['profile']:<16} {_told(outcome)}")
+    rows = [[tally["profile"], *(str(tally[name]) for name in _TOTALS)] for tally in found["totals"]]
+    put("")
+    put_table(("PROFILE", *(name.upper() for name in _TOTALS)), rows)
+    if found["leftOut"]:
+        say(f"{found['leftOut']} more were left out; --limit shows more.")
+
+
+def _told(outcome: Json) -> str:
+    if outcome["round"] is None:
+        return f"{outcome['against']}: goes on behind the recorded end, unknown how"
+    overruled = {True: ", overruled", False: ", upheld", None: ""}[outcome["overruled"]]
+    return f"{outcome['against']}: {outcome['reason']} after {outcome['round']}{overruled}"

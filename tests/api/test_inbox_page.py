@@ -1,0 +1,131 @@
+"""The inbox page: what waits for a person, what may be chosen, and which version a choice answers."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.api.scenes import at_checkpoint, exhausted, waiting_debate, waiting_review
+from tests.api.seen import BROWSER, Seen, harmless, page
+from tests.api.server import inside, session
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    with inside(tmp_path) as found:
+        yield found
+
+
+def waiting(html: str) -> list[str]:
+    return re.findall(r'<section class="card needs waiting" aria-labelledby="of-([a-z0-9-]+)"', html)
+
+
+def commands(html: str) -> list[tuple[str | None, str | None]]:
+    return [(form.get("data-command"), form.get("data-bound")) for form in Seen(html).all("form")]
+
+
+def test_what_waits_longest_comes_first_with_its_choices_and_its_reason(client: TestClient) -> None:
+    review = waiting_review(client, "half-up rounding")
+    debate = waiting_debate(client)
+    html = page(client, "/decisions")
+    assert waiting(html) == [review, debate]
+    buttons = [(button.get("name"), button.get("value")) for button in Seen(html).all("button")]
+    assert buttons == [("decision", choice) for choice in ("apply_fix", "skip", "revise", "accept")]
+    text = " ".join(Seen(html).text.split())
+    assert "Waits for your decision · limit of rounds reached · Convergence: 0." in text
+    assert "NEEDS_FIX · 1 open points" in text and "half-up rounding" in text
+
+
+def test_every_choice_is_bound_to_the_version_that_is_shown(client: TestClient) -> None:
+    review = waiting_review(client)
+    version = session(client, review)["version"]
+    html = page(client, "/decisions")
+    assert commands(html) == [(f"/api/sessions/{review}/decision", str(version))]
+    assert f"Answers version {version}" in html
+    stale = client.post(
+        f"/api/sessions/{review}/decision", json={"decision": "skip"}, headers={"If-Match": f'"{version - 1}"'}
+    )
+    assert (stale.status_code, stale.json()["currentVersion"]) == (412, version)
+    assert waiting(page(client, "/decisions")) == [review]
+
+
+def test_what_is_decided_is_gone_at_once(client: TestClient) -> None:
+    review = waiting_review(client)
+    [(door, version)] = commands(page(client, "/decisions"))
+    answer = client.post(
+        str(door), json={"decision": "skip", "rationale": "small"}, headers={"If-Match": f'"{version}"'}
+    )
+    assert answer.status_code == 200
+    html = page(client, "/decisions")
+    assert waiting(html) == [] and "Nothing waits for you." in html
+    assert session(client, review)["decision"]["rationale"] == "small"
+
+
+def test_a_checkpoint_is_continued_or_with_a_second_step_reset(client: TestClient) -> None:
+    run = at_checkpoint(client)
+    version = str(session(client, run)["version"])
+    html = page(client, "/decisions")
+    assert waiting(html) == [run]
+    assert commands(html) == [(f"/api/sessions/{run}/continue", version), (f"/api/sessions/{run}/reset", version)]
+    assert "Checkpoint: the requested scope is done" in html
+    folded = re.search(rf'<details class="more" id="reset-{run}">(.*?)</details>', html, re.DOTALL)
+    assert folded is not None and "Reset for good" in folded[1]
+
+
+def test_the_reason_can_be_given_and_a_stale_answer_has_a_place_to_be_told(client: TestClient) -> None:
+    review = waiting_review(client)
+    seen = Seen(page(client, "/decisions"))
+    [rationale] = [field for field in seen.all("input") if field.get("name") == "rationale"]
+    assert rationale == {"id": f"why-{review}", "name": "rationale", "maxlength": "2000"}
+    assert {"for": f"why-{review}"} in seen.all("label")
+    told = [p for p in seen.all("p") if "data-told" in p]
+    assert [p["role"] for p in told] == ["alert"]
+
+
+def test_without_script_the_commands_are_named(client: TestClient) -> None:
+    review, run = waiting_review(client), at_checkpoint(client)
+    text = Seen(page(client, "/decisions")).text
+    for words in (f"decide {review} apply_fix", f"decide {review} skip", f"continue {run}", f"reset {run}"):
+        assert f"hansard {words}" in text
+
+
+def test_what_is_out_of_budget_stands_below(client: TestClient) -> None:
+    session_id = exhausted(client)
+    html = page(client, "/decisions")
+    assert waiting(html) == []
+    assert "Out of budget" in html and f'href="/sessions/{session_id}#act"' in html
+
+
+def test_a_long_inbox_goes_on_page_by_page(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.web.inbox_page.ITEMS", 1)
+    first, second = waiting_review(client), waiting_debate(client)
+    html = page(client, "/decisions")
+    [newer] = re.findall(r'rel="next" href="([^"]+)"', html)
+    assert waiting(html) == [first]
+    assert waiting(page(client, newer)) == [second]
+    assert 'rel="next"' not in page(client, newer)
+
+
+def test_it_follows_the_log_and_speaks_korean(client: TestClient) -> None:
+    waiting_review(client)
+    html = page(client, "/decisions?lang=ko")
+    [body] = Seen(html).all("body")
+    assert body["data-stream"] == "/api/events" and int(body["data-after"] or 0) > 0
+    assert "결정을 기다립니다" in html and "수정 적용" in html
+
+
+def test_nobodys_words_become_part_of_it(client: TestClient) -> None:
+    words = "<script>alert(1)</script>\u202e<img src=x onerror=alert(2)>"
+    waiting_review(client, words)
+    waiting_debate(client, words)
+    at_checkpoint(client, words)
+    html = page(client, "/decisions")
+    harmless(html)
+    assert "\u202e" not in html and "⟦U+202E⟧" in html
+
+
+@pytest.mark.parametrize("path", ["/decisions?cursor=!!", "/decisions?kind=review", "/decisions?lang=de"])
+def test_an_address_that_means_nothing_is_told(client: TestClient, path: str) -> None:
+    assert client.get(path, headers=BROWSER).status_code == 422
