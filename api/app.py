@@ -16,7 +16,7 @@ from api.guards import Guard
 from api.policies import lab
 from api.settings import Settings
 from api.system import System
-from api.web import inbox_page, pages
+from api.web import inbox_page, pages, reports_page
 from api.web.errors import on_error, on_http_exception
 from api.web.session import routes as session_page
 from api.web.session.panels import Gallery
@@ -61,6 +61,7 @@ VIEWS = (
 PAGES = (
     ("/", pages.home),
     ("/decisions", inbox_page.decisions),
+    ("/reports", reports_page.show),
     ("/sessions/{id}", session_page.show),
     ("/sessions/{id}/at", session_page.show_at),
     ("/sessions/{id}/rows", session_page.show_rows),

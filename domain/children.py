@@ -21,27 +21,27 @@ class ChildRequested(DomainEvent):
     """Something of this session goes to a review or a debate; the child begins in the same transaction."""
 
     TOPIC: ClassVar[str] = "session.child_requested"
-    message: str = ""
-    role: str = "supervisor"
-    child_id: str
-    child_kind: str
-    about: str
-    topic: Topic
+    message: str = Field(default="", description="the event as a sentence")
+    role: str = Field(default="supervisor", description="who speaks; the supervisor is Hansard itself")
+    child_id: str = Field(description="the review or debate")
+    child_kind: str = Field(description="which of both")
+    about: str = Field(description="plan, agent:<place> or delivery")
+    topic: Topic = Field(description="what it begins with")
 
 
 class ChildClosed(DomainEvent):
     """The discussion is over: what was chosen, by a person or, where nobody chose, by default."""
 
     TOPIC: ClassVar[str] = "session.child_closed"
-    message: str = ""
-    role: str = "supervisor"
-    child_id: str
-    about: str
-    choice: str
-    by: str
-    synthesis: Text
-    feedback: dict[str, Any]
-    rounds: int
+    message: str = Field(default="", description="the event as a sentence")
+    role: str = Field(default="supervisor", description="who speaks; the supervisor is Hansard itself")
+    child_id: str = Field(description="the review or debate")
+    about: str = Field(description="plan, agent:<place> or delivery")
+    choice: str = Field(description="what was chosen, or stands in for it")
+    by: str = Field(description="person, policy or cancelled")
+    synthesis: Text = Field(description="the discussion in one text")
+    feedback: dict[str, Any] = Field(description="the last judgement")
+    rounds: int = Field(description="how many there were")
     waited: int = Field(default=0, description="milliseconds for which a person was waited for")
     spent: Spent = Field(default=Spent(), description="what its turns cost")
 

@@ -23,22 +23,24 @@ class SessionForked(DomainEvent):
     """Up to here the history is the source's; `substitute` is what is different from now on."""
 
     TOPIC: ClassVar[str] = "session.forked"
-    message: str = ""
-    role: str = "supervisor"
-    source: str
-    source_version: int
+    message: str = Field(default="", description="the event as a sentence")
+    role: str = Field(default="supervisor", description="who speaks; the supervisor is Hansard itself")
+    source: str = Field(description="the session")
+    source_version: int = Field(description="the last version that is shared")
     mode: Mode = Field(description="how it goes on where no recorded answer fits: live, or not at all")
-    substitute: dict[str, Any] = {}
-    profile: Profile | None = None
+    substitute: dict[str, Any] = Field(default={}, description="as it was asked for")
+    profile: Profile | None = Field(
+        default=None, description="the thresholds from here on, where they were substituted"
+    )
 
 
 class SessionDiverged(DomainEvent):
     """The first turn for which the source has no answer: what follows is new."""
 
     TOPIC: ClassVar[str] = "session.diverged"
-    message: str = ""
-    role: str = "supervisor"
-    turn_id: str
+    message: str = Field(default="", description="the event as a sentence")
+    role: str = Field(default="supervisor", description="who speaks; the supervisor is Hansard itself")
+    turn_id: str = Field(description="the turn")
     held: bool = Field(description="the fork stops here until it is released")
 
 
@@ -46,8 +48,8 @@ class SessionReleased(DomainEvent):
     """A held fork goes on live."""
 
     TOPIC: ClassVar[str] = "session.released"
-    message: str = ""
-    role: str = "supervisor"
+    message: str = Field(default="", description="the event as a sentence")
+    role: str = Field(default="supervisor", description="who speaks; the supervisor is Hansard itself")
 
 
 EVENTS: tuple[type[DomainEvent], ...] = (SessionForked, SessionDiverged, SessionReleased)

@@ -202,7 +202,11 @@ def check_proof(found: Any, key: Ed25519PublicKey) -> Checkpoint:
     except (TypeError, ValueError):
         raise NotProved("This is no proof.") from None
     # Only hashes may stand where hashes stand: a longer one could hold the beginning of another event.
-    if len(previous) != (32 if version > 1 else 0) or any(len(part) != 32 for part in proof):
+    if (
+        isinstance(version, bool)
+        or len(previous) != (32 if version > 1 else 0)
+        or any(len(part) != 32 for part in proof)
+    ):
         raise NotProved("This is no proof.")
     checkpoint = opened(note, key)
     if not proves(chained, index, checkpoint.size, proof, checkpoint.root):

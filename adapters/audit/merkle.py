@@ -1,18 +1,18 @@
 """The Merkle tree of RFC 6962 (§2.1) over the hashes of all events, by position."""
 
-import hashlib
 from collections.abc import Sequence
+from hashlib import sha256
 
 
 def leaf(data: bytes) -> bytes:
-    return hashlib.sha256(b"\x00" + data).digest()
+    return sha256(b"\x00" + data).digest()
 
 
 def node(left: bytes, right: bytes) -> bytes:
-    return hashlib.sha256(b"\x01" + left + right).digest()
+    return sha256(b"\x01" + left + right).digest()
 
 
-EMPTY = hashlib.sha256(b"").digest()
+EMPTY = sha256(b"").digest()
 
 
 class Tree:

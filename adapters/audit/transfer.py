@@ -166,7 +166,7 @@ class _Import:
         if _ID.fullmatch(stream) is None:
             raise NotImported(f"Line {number}: {stream[:80]!r} is no id of a session.")
         before, previous = self._heads.get(stream, (0, b""))
-        if version != before + 1:
+        if version != before + 1 or isinstance(version, bool):
             raise NotImported(f"Line {number}: version {version} of {stream} follows {before}.")
         row = Row(number, stream, version, line["type"], line["state"].encode(), bytes.fromhex(_hex(number, line)))
         if row.chained(previous) != row.hash:

@@ -1,8 +1,9 @@
 """What goes into the log and how it is written: the mapper between events and rows, and one command's whole write."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from struct import Struct
 from typing import Any
 
 import orjson
@@ -90,9 +91,14 @@ def decode_notification(row: Notification) -> Recorded:
 
 def chain(previous: bytes, row: StoredEvent) -> bytes:
     """The hash of a row over itself and its predecessor in the stream (empty for the first)."""
-    digest = hashlib.sha256(previous)
-    for part in (str(row.originator_id), str(row.originator_version), row.topic):
-        encoded = part.encode()
-        digest.update(len(encoded).to_bytes(4, "big") + encoded)
-    digest.update(row.state)
-    return digest.digest()
+    return chained(previous, str(row.originator_id), row.originator_version, row.topic, row.state)
+
+
+def chained(previous: bytes, stream: str, version: int, topic: str, state: bytes) -> bytes:
+    """The same over its parts: each of them with its length before it, but for the last."""
+    name, number, kind = stream.encode(), b"%d" % version, topic.encode()
+    sized = _SIZE(len(name)) + name + _SIZE(len(number)) + number + _SIZE(len(kind)) + kind
+    return sha256(previous + sized + state).digest()
+
+
+_SIZE = Struct(">I").pack

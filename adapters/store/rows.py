@@ -3,22 +3,20 @@
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from eventsourcing.persistence import StoredEvent
 
-from adapters.store.entries import Conflict, StoreError, chain, decode
+from adapters.store.entries import Conflict, StoreError, chained, decode
 from domain.turns import Settled, TurnCancelled, TurnRequested
 
 Access = Callable[[], AbstractContextManager[sqlite3.Connection]]
 PAGE = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """An event as it is stored; `hash` is the chained one of its stream."""
 
     position: int
@@ -33,7 +31,7 @@ class Row:
 
     def chained(self, previous: bytes) -> bytes:
         """The hash that it should have behind its predecessor's."""
-        return chain(previous, self.stored())
+        return chained(previous, self.stream, self.version, self.topic, self.state)
 
 
 class Rows:
@@ -74,10 +72,18 @@ class Rows:
                     (after, *values, page),
                 ).fetchall()
             for row in found:
-                after = _ascending(after, row[0])
-                yield _typed(row)
+                if row[0] <= after or tuple(map(type, row)) != _TYPES:
+                    raise _unsound(after, row)
+                after = row[0]
+                yield Row(*row)
             if len(found) < page:
                 return
+
+    def streams(self) -> list[str]:
+        """Every session and channel, in the order of their beginning."""
+        with self._reading() as connection:
+            rows = connection.execute("SELECT stream FROM events GROUP BY stream ORDER BY min(position)")
+            return [str(row[0]) for row in rows]
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Digest and content of every long text, by digest. Raises StoreError."""
@@ -88,9 +94,9 @@ class Rows:
                     "SELECT digest, content FROM texts WHERE digest > ? ORDER BY digest LIMIT ?", (after, PAGE)
                 ).fetchall()
             for digest, content in found:
-                if not isinstance(digest, str) or not isinstance(content, str):
-                    raise StoreError(f"The text behind {after or 'the first'} has values of a wrong type.")
-                after = _ascending(after, digest)
+                if not isinstance(digest, str) or not isinstance(content, str) or digest <= after:
+                    raise StoreError(f"The table of texts is not in order behind {after!r}.")
+                after = digest
                 yield digest, content
             if len(found) < PAGE:
                 return
@@ -163,21 +169,10 @@ class Rows:
                 return
 
 
-def _ascending(before: Any, found: Any) -> Any:
-    """A damaged index can go round in circles."""
-    if found <= before:
-        raise StoreError(f"{found!r} follows {before!r}: the table is not in order.")
-    return found
+_TYPES = (int, str, int, str, bytes, bytes)
 
 
-def _typed(found: tuple[Any, ...]) -> Row:
-    row = Row(*found)
-    if not (
-        isinstance(row.stream, str)
-        and isinstance(row.version, int)
-        and isinstance(row.topic, str)
-        and isinstance(row.state, bytes)
-        and isinstance(row.hash, bytes)
-    ):
-        raise StoreError(f"The event at position {row.position} has values of a wrong type.")
-    return row
+def _unsound(before: int, found: tuple[Any, ...]) -> StoreError:
+    if found[0] <= before:
+        return StoreError(f"Position {found[0]} follows {before}: the table is not in order.")
+    return StoreError(f"The event at position {found[0]} has values of a wrong type.")

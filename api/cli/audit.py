@@ -41,6 +41,19 @@ def _opened(settings: "Settings") -> Iterator["SqliteStore"]:
         yield store
 
 
+def _stream(store: "SqliteStore", name: str) -> str:
+    """The session that is meant: its id, a unique beginning of it, or `latest`."""
+    names = store.rows.streams()
+    if name == "latest":
+        name = next((found for found in reversed(names) if not found.startswith("channel-")), name)
+    found = [name] if name in names else [known for known in names if name and known.startswith(name)]
+    if len(found) > 1:
+        raise Failed(f"{name!r} is the beginning of {len(found)} sessions.", code=exits.USAGE)
+    if not found:
+        raise Failed(f"There is no session {name!r}.", code=exits.NOT_FOUND)
+    return found[0]
+
+
 def verify(
     *,
     checkpoint: Path | None = None,
@@ -68,10 +81,11 @@ def verify(
         return _check_proof(proof, public_key)
     settings = _settings(database)
     text = public_key or _own_public_key(settings, checkpoint)
+    note = None if checkpoint is None else _read(checkpoint)
     try:
         with _opened(settings) as store:
             verdict = verify_log(store, lambda: _views(store, settings.views_path))
-            problem = None if checkpoint is None else _against(store, checkpoint, text)
+            problem = None if note is None else _against(store, note, text)
             if problem is not None:
                 verdict.blame(None, problem)
     except StoreError as error:
@@ -140,11 +154,11 @@ def _views(store: "SqliteStore", path: Path) -> str | None:
     return "; ".join(problems) or None
 
 
-def _against(store: "SqliteStore", note: Path, key: str) -> str | None:
+def _against(store: "SqliteStore", note: str, key: str) -> str | None:
     from adapters.audit import checkpoints
 
     try:
-        return checkpoints.holds(store, checkpoints.opened(_read(note), checkpoints.public_key(key)))
+        return checkpoints.holds(store, checkpoints.opened(note, checkpoints.public_key(key)))
     except HansardError as error:
         return str(error)
 
@@ -215,7 +229,7 @@ def prove(session: str, version: int, /, *, database: Database = None) -> int:
     try:
         with _opened(settings) as store:
             key = checkpoints.signing_key(_key_path(settings))
-            found: dict[str, Any] = checkpoints.prove(store, session, version, key)
+            found: dict[str, Any] = checkpoints.prove(store, _stream(store, session), version, key)
     except checkpoints.NotProved as error:
         raise Failed(f"Nothing was proved. {error}", code=exits.NOT_VERIFIED) from None
     put_json(found)
@@ -230,9 +244,7 @@ def export(session: str | None = None, /, *, database: Database = None) -> int:
     from adapters.audit.transfer import export as lines
 
     with _opened(_settings(database)) as store:
-        if session is not None and not store.version(session):
-            raise Failed(f"There is no session {session!r}.", code=exits.NOT_FOUND)
-        for line in lines(store, session):
+        for line in lines(store, None if session is None else _stream(store, session)):
             sys.stdout.buffer.write(line)
         sys.stdout.buffer.flush()
     return exits.OK

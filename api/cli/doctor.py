@@ -50,6 +50,7 @@ def doctor(
     *,
     database: str | None = None,
     team: Annotated[Path | None, Parameter(help=TEAM)] = None,
+    all_: Annotated[bool, Parameter(name="--all")] = False,
     json: Annotated[bool, Parameter(help="Print the findings as JSON.")] = False,
 ) -> int:
     """Check Python, SQLite, the log's place, git, the team and its programs, disk and clock. Changes nothing.
@@ -60,11 +61,17 @@ def doctor(
     ----------
     database
         The log: a file, or sqlite:///path. HANSARD_DATABASE; else a file in your data directory.
+    all_
+        Load every history of the log, too, and decide it again: what would not load, or would differ today?
     """
     settings = Where(database=database).settings(
         team=team,
     )
     findings = list(_examine(settings))
+    if all_:
+        from api.cli.histories import histories
+
+        findings += histories(settings)
     if json:
         put_json({"items": [asdict(finding) for finding in findings]})
     else:

@@ -10,7 +10,7 @@ from api.cli.client import HERE, Json, TeamFile, Where, connected, path_of, reso
 from api.cli.exits import Failed
 from api.cli.outcome import see_through
 from api.cli.reading import AsJson, At, Id
-from api.cli.terminal import one_line, put, put_json, put_table, say
+from api.cli.terminal import one_line, put, put_json, put_json_line, put_table, say
 
 Speed = Annotated[float, Parameter(help="How many times faster than it was; 0 shows all of it at once.")]
 _LONGEST_PAUSE = 3.0
@@ -54,7 +54,7 @@ async def _play(items: list[Json], *, speed: float, json: bool) -> None:
             await asyncio.sleep(min(_LONGEST_PAUSE, (at - before) / 1000 / speed))
         before = at
         if json:
-            put_json(event)
+            put_json_line(event)
         else:
             words = one_line(str(event["data"].get("message") or event["data"].get("turnId") or ""))
             put(f"{event['version']:>5}  {event['timestamp'][11:23]}  {event['type']:<38} {words}")

@@ -171,9 +171,9 @@ OPERATIONS: dict[str, Operation] = {
         tag="Policies",
         summary="When would other profiles have stopped recorded discussions?",
         description="Recorded reviews and debates judged again; no agent is called, nothing is stored. `against` says "
-        "how that stands to the record: `earlier`, `same`, `later` (it would have gone on where the record stopped; how "
-        "is unknown), `unknown` (it would have gone on, and so has or had the record). `overruled` says whether the "
-        "person who decided chose otherwise than the last judgement before that stop suggests.",
+        "how that stands to the record: `earlier`, `same`, `later` (it would have gone on where that stopped; how it "
+        "went is unknown) or `unknown` (it would have gone on, and nothing is recorded to compare). `overruled` says "
+        "whether the person who decided chose otherwise than the last judgement before that stop suggests.",
         body=lab.LabBody,
         answer=lab.LabAnswer,
         refuses=(404, 503),

@@ -77,7 +77,12 @@ class ChannelView(Value):
 
 
 class Done(Receipt):
+    """What a word to continue or to reset has led to."""
+
     ok: Literal[True]
+    action: Literal["started"]
+    continued: bool | None = Field(default=None, exclude_if=_absent)
+    reset: bool | None = Field(default=None, exclude_if=_absent)
 
 
 class Envelope(Value):

@@ -13,38 +13,40 @@ StopReason = Literal["converged", "stalled", "limit", "error", "cancelled"]
 
 
 class DiscussionEvent(DomainEvent):
-    message: str = ""
-    role: str = "supervisor"
-    round: int = 0
+    """Who says what in which round."""
+
+    message: str = Field(default="", description="the event as a sentence")
+    role: str = Field(default="supervisor", description="who speaks; the supervisor is Hansard itself")
+    round: int = Field(default=0, description="0 before the first")
 
 
 class Transition(DiscussionEvent):
     """An event that leads to another state of the chart."""
 
-    state: str
+    state: str = Field(description="the state of the chart that it leads to")
 
 
 class SessionStarted(Transition):
     """A discussion begins, under this policy, strategy and profile."""
 
-    policy: str = "discussion@1"
-    topic: Topic
+    policy: str = Field(default="discussion@1", description="the version of the rules in force for this session")
+    topic: Topic = Field(description="what is discussed, and how")
 
 
 class RoundAdded(DiscussionEvent):
     """Somebody spoke. `feedback` is what could be read of it; `problem` says why what was needed could not be."""
 
-    agent: str
+    agent: str = Field(description="its name")
     content: Text = Field(description="what was said, without thinking blocks")
-    feedback: dict[str, Any] | None = None
-    problem: str | None = None
+    feedback: dict[str, Any] | None = Field(default=None, description="what could be read of it")
+    problem: str | None = Field(default=None, description="why what was needed could not be read")
     counted: str | None = Field(default=None, description="of a text too long for an event: the talk that is counted")
 
 
 class Assessed(DiscussionEvent):
     """Where the discussion stands after a round (K-26)."""
 
-    metrics: Metrics
+    metrics: Metrics = Field(description="agreement, stability, score, and what follows")
 
 
 class Converged(Transition):
@@ -62,33 +64,35 @@ class LimitReached(Transition):
 class AgentFailed(Transition):
     """An agent did not answer; a person has to decide on what there is (K-32)."""
 
-    error: str
+    error: str = Field(description="what went wrong")
 
 
 class Synthesized(Transition):
     """The discussion in one text; a `fallback` is only its rounds, joined."""
 
-    synthesis: Text
-    fallback: bool
-    counts: dict[str, Any] | None = None
+    synthesis: Text = Field(description="the text")
+    fallback: bool = Field(description="whether it is only the rounds")
+    counts: dict[str, Any] | None = Field(
+        default=None, description="the verdict and tallies that the text ends with, where they could be read"
+    )
 
 
 class DecisionRequested(DiscussionEvent):
     """It waits for a person, who may choose one of `choices`."""
 
-    feedback: dict[str, Any]
-    choices: tuple[str, ...]
-    dissent: tuple[str, ...] = ()
-    expires_at: str | None = None
+    feedback: dict[str, Any] = Field(description="the last judgement, and what is wrong with it")
+    choices: tuple[str, ...] = Field(description="what is open")
+    dissent: tuple[str, ...] = Field(default=(), description="what was never agreed, whatever the metrics say")
+    expires_at: str | None = Field(default=None, description="ISO instant at which it expires, if it does")
 
 
 class Ending(Transition):
     """What a discussion came to, and what it cost."""
 
-    choice: str
-    feedback: dict[str, Any]
-    synthesis: Text
-    parent: Link | None = None
+    choice: str = Field(description="what was chosen, or stands in for it")
+    feedback: dict[str, Any] = Field(description="the last judgement")
+    synthesis: Text = Field(description="the discussion in one text")
+    parent: Link | None = Field(default=None, description="who waits for it, if anybody")
     waited: int = Field(default=0, description="milliseconds for which a person was waited for")
     spent: Spent = Field(default=Spent(), description="what its turns cost")
 
@@ -96,8 +100,8 @@ class Ending(Transition):
 class Decided(Ending):
     """A person has chosen."""
 
-    actor: str = ""
-    rationale: str = ""
+    actor: str = Field(default="", description="who chose")
+    rationale: str = Field(default="", description="why, as the person gave it")
 
 
 class Expired(Ending):
@@ -107,7 +111,7 @@ class Expired(Ending):
 class Cancelled(Ending):
     """Called off; `choice` is what a reset stands for (K-33)."""
 
-    reason: str = ""
+    reason: str = Field(default="", description="as the person gave it")
 
 
 _LAST_PARTS: dict[type[DiscussionEvent], str] = {

@@ -22,49 +22,49 @@ class Employee(Value):
 class Opening(Value):
     """What an orchestration is started with."""
 
-    prompt: str
-    employees: tuple[Employee, ...] = ()
-    max_rounds: int = 3
-    triage: Forced = "auto"
+    prompt: str = Field(description="what is wanted")
+    employees: tuple[Employee, ...] = Field(default=(), description="who takes subtasks")
+    max_rounds: int = Field(default=3, description="so many for each run")
+    triage: Forced = Field(default="auto", description="what was forced, if anything")
     title: str = ""
-    origin: str = ""
+    origin: str = Field(default="", description="the conversation that it belongs to")
     labels: tuple[str, ...] = ()
-    workspace: str | None = None
-    repository: bool = False
-    scenario: Text | None = None
-    crew: dict[str, str] = {}
-    plan_review: Wish | None = None
-    work_review: Wish | None = None
+    workspace: str | None = Field(default=None, description="the folder that was named; null for a fresh one")
+    repository: bool = Field(default=False, description="whether that folder belongs to a git repository")
+    scenario: Text | None = Field(default=None, description="what scripted agents say in this session")
+    crew: dict[str, str] = Field(default={}, description="the agent's name for each role")
+    plan_review: Wish | None = Field(default=None, description="how the plan is debated, if it is")
+    work_review: Wish | None = Field(default=None, description="how passed work is reviewed, if it is")
 
 
 class Signals(Value):
     """What the triage saw (S3): `orchestrate` is what the rule says, whatever was forced."""
 
-    orchestrate: bool
-    signals: tuple[str, ...]
-    policy: str
+    orchestrate: bool = Field(description="whether the request needs a plan and a team")
+    signals: tuple[str, ...] = Field(description="by which signs")
+    policy: str = Field(description="the version of the rule")
 
 
 class AgentPhase(Value):
     """Where one agent stands."""
 
     agent: str
-    phase: int
+    phase: int = Field(description="1 to 5")
     completed: bool = False
 
 
 class OrchestrationEvent(DomainEvent):
     """`message` is a sentence for people; `round` is 0 before the first round."""
 
-    message: str = ""
-    role: str = "supervisor"
-    round: int = 0
+    message: str = Field(default="", description="the event as a sentence")
+    role: str = Field(default="supervisor", description="who speaks; the supervisor is Hansard itself")
+    round: int = Field(default=0, description="0 before the first")
 
 
 class Transition(OrchestrationEvent):
     """An event that leads to another state of the chart."""
 
-    state: str
+    state: str = Field(description="the state of the chart that it leads to")
 
 
 class SessionStarted(Transition):
@@ -72,49 +72,51 @@ class SessionStarted(Transition):
 
     TOPIC: ClassVar[str] = "orchestration.session_started"
     policy: str = Field(default="orchestration@1", description="the version of the rules in force for this session")
-    opening: Opening
-    mode: Mode
-    triage: Signals
+    opening: Opening = Field(description="the request")
+    mode: Mode = Field(description="answered directly, or planned and distributed")
+    triage: Signals = Field(description="what the rule saw in the request")
 
 
 class PlanRefused(OrchestrationEvent):
     """The planner's plan does not hold; `reasons` say why (K-16, K-18)."""
 
     TOPIC: ClassVar[str] = "orchestration.plan_refused"
-    reasons: tuple[str, ...]
-    attempt: int
+    reasons: tuple[str, ...] = Field(description="for people and for the planner, who is asked to repair it")
+    attempt: int = Field(description="1 for the first plan")
 
 
 class PlanMade(Transition):
     """Version `plan_version` of the plan: who does what, in which phases (S1 §3.1)."""
 
     TOPIC: ClassVar[str] = "orchestration.plan_made"
-    plan_version: int
-    plan: Text
-    agents: tuple[AgentPhases, ...]
-    warnings: tuple[str, ...] = ()
+    plan_version: int = Field(description="counts the plans of this session")
+    plan: Text = Field(description="the plan in the planner's words")
+    agents: tuple[AgentPhases, ...] = Field(description="each agent's part, in the plan's order")
+    warnings: tuple[str, ...] = Field(default=(), description="what was put right in the plan")
     last_round: int = Field(default=0, description="the round after which the run stops unless it is given more (K-13)")
-    source: Literal["planner", "agent"] = "planner"
+    source: Literal["planner", "agent"] = Field(
+        default="planner", description="the planner, or an agent who asked others"
+    )
 
 
 class RoundStart(Transition):
     """A round begins; `parallel` says, agent by agent, who works at once (K-19)."""
 
     TOPIC: ClassVar[str] = "orchestration.round_start"
-    agent_phases: tuple[AgentPhase, ...]
-    parallel: tuple[bool, ...]
+    agent_phases: tuple[AgentPhase, ...] = Field(description="who works in this round, and on what")
+    parallel: tuple[bool, ...] = Field(description="for each of them")
 
 
 class WorkReported(OrchestrationEvent):
     """An agent's turn of this round is over; `claimed` are the phases it says it has done (K-12)."""
 
     TOPIC: ClassVar[str] = "orchestration.work_reported"
-    index: int
+    index: int = Field(description="the agent's place in the plan")
     agent: str
-    phase: int
-    result: Literal["done", "error"]
-    report: Text
-    claimed: tuple[int, ...] = ()
+    phase: int = Field(description="the phase it worked on")
+    result: Literal["done", "error"] = Field(description="`error`: it did not answer")
+    report: Text = Field(description="its answer, or what went wrong")
+    claimed: tuple[int, ...] = Field(default=(), description="phases")
 
 
 class JudgingStarted(Transition):
@@ -127,16 +129,16 @@ class VerdictUnreadable(OrchestrationEvent):
     """The judge's answer could not be read; after the second time nobody advances (K-15)."""
 
     TOPIC: ClassVar[str] = "orchestration.verdict_unreadable"
-    problem: str
-    attempt: int
+    problem: str = Field(description="why not")
+    attempt: int = Field(description="1 for the first answer")
 
 
 class VerdictRefused(OrchestrationEvent):
     """A verdict on somebody who is not judged in this round; it changes nothing."""
 
     TOPIC: ClassVar[str] = "orchestration.verdict_refused"
-    agent: str
-    reason: str
+    agent: str = Field(description="as the judge named it")
+    reason: str = Field(description="why it does not count")
 
 
 class VerdictGiven(OrchestrationEvent):
@@ -146,116 +148,116 @@ class VerdictGiven(OrchestrationEvent):
     """
 
     TOPIC: ClassVar[str] = "orchestration.verdict_given"
-    index: int
+    index: int = Field(description="the agent's place in the plan")
     agent: str
-    phase: int
-    judged: tuple[int, ...]
+    phase: int = Field(description="the first phase that was judged")
+    judged: tuple[int, ...] = Field(description="the phases that were judged")
     passed: bool = Field(alias="pass")
-    feedback: str
-    phase_idx: int
-    completed: bool
+    feedback: str = Field(description="the judge's words, for the agent's next turn")
+    phase_idx: int = Field(description="where the agent now stands in its phases")
+    completed: bool = Field(description="whether it is through all of them")
 
 
 class ReviewStarted(Transition):
     """Work that passed is reviewed before the round counts; what the judge said is kept until then."""
 
     TOPIC: ClassVar[str] = "orchestration.review_started"
-    all_done: bool
-    words: Text
+    all_done: bool = Field(description="whether the judge said that all is done")
+    words: Text = Field(description="what the judge said")
 
 
 class VerdictOverturned(OrchestrationEvent):
     """A person wants passed work fixed: the agent is back in the phase, with what has to be mended (K-25)."""
 
     TOPIC: ClassVar[str] = "orchestration.verdict_overturned"
-    index: int
+    index: int = Field(description="the agent's place in the plan")
     agent: str
-    phase: int
-    feedback: str
+    phase: int = Field(description="the phase that it is back in")
+    feedback: str = Field(description="for the agent's next turn")
     issues: str = Field(default="", description="of the feedback, what has to be mended: without the synthesis")
-    synthesis: Text
-    child_id: str
+    synthesis: Text = Field(description="the review in one text")
+    child_id: str = Field(description="the review")
 
 
 class PlanReturned(Transition):
     """A person wants the plan revised; the planner is asked again with the synthesis (K-24)."""
 
     TOPIC: ClassVar[str] = "orchestration.plan_returned"
-    synthesis: Text
-    child_id: str
+    synthesis: Text = Field(description="the debate in one text")
+    child_id: str = Field(description="the debate")
 
 
 class RoundDone(OrchestrationEvent):
     """The round is over: on to the next, or complete."""
 
     TOPIC: ClassVar[str] = "orchestration.round_done"
-    action: Literal["next", "complete"]
-    agent_phases: tuple[AgentPhase, ...]
-    all_done: bool = False
+    action: Literal["next", "complete"] = Field(description="how it goes on")
+    agent_phases: tuple[AgentPhase, ...] = Field(description="where everybody stands")
+    all_done: bool = Field(default=False, description="whether the judge said that all is done")
 
 
 class CheckpointReached(Transition):
     """The requested scope is done and a person decides how it goes on; agents pause, their sessions are kept (K-2)."""
 
     TOPIC: ClassVar[str] = "orchestration.checkpoint_reached"
-    summary: Text
-    hint: str
+    summary: Text = Field(description="what was done so far")
+    hint: str = Field(description="how to go on, for people")
 
 
 class PartialReached(Transition):
     """The rounds are used up, or no plan was to be had; the session can be continued (K-46)."""
 
     TOPIC: ClassVar[str] = "orchestration.partial_reached"
-    reason: Literal["rounds", "plan_invalid", "agent_failed"]
-    summary: Text
-    done: tuple[str, ...] = ()
-    pending: tuple[str, ...] = ()
+    reason: Literal["rounds", "plan_invalid", "agent_failed"] = Field(description="why it stops")
+    summary: Text = Field(description="what was done so far")
+    done: tuple[str, ...] = Field(default=(), description="agents who are through")
+    pending: tuple[str, ...] = Field(default=(), description="agents who are not")
 
 
 class Completed(Transition):
     """The request is answered, or all its work is done."""
 
     TOPIC: ClassVar[str] = "orchestration.completed"
-    summary: Text
-    all_done: bool = False
+    summary: Text = Field(description="the answer, or what was done")
+    all_done: bool = Field(default=False, description="whether the judge said so")
 
 
 class OrchestrateDone(OrchestrationEvent):
     """The seeds' broadcast at every end of a run (§1.13)."""
 
     TOPIC: ClassVar[str] = "orchestration.orchestrate_done"
-    text: Text
-    origin: str
-    status: str
-    checkpoint: bool = False
+    text: Text = Field(description="the summary")
+    origin: str = Field(description="the conversation that it goes to")
+    status: str = Field(description="how the session stands")
+    checkpoint: bool = Field(default=False, description="whether it paused at a checkpoint")
 
 
 class Continued(Transition):
     """A person let a paused or partial run go on from where it stood (K-7, K-9)."""
 
     TOPIC: ClassVar[str] = "orchestration.continued"
-    agents: tuple[AgentPhases, ...]
-    last_round: int
-    origin: str
+    agents: tuple[AgentPhases, ...] = Field(description="each agent's part from here on")
+    last_round: int = Field(description="the round after which it stops")
+    origin: str = Field(description="the conversation that it belongs to")
 
 
 class RoundsAdded(OrchestrationEvent):
     """A person gave more rounds."""
 
     TOPIC: ClassVar[str] = "orchestration.rounds_added"
-    add_rounds: int
-    last_round: int
-    why: str
+    add_rounds: int = Field(description="how many")
+    last_round: int = Field(description="the round after which it stops")
+    why: str = Field(description="as the person gave it")
 
 
 class WasReset(Transition):
     """A person ended the run for good; its history stays (K-17, K-20)."""
 
     TOPIC: ClassVar[str] = "orchestration.reset"
-    reason: str
-    origin: str
-    summary: Text
-    children: tuple[str, ...] = ()
+    reason: str = Field(description="as the person gave it")
+    origin: str = Field(description="the conversation that it belongs to")
+    summary: Text = Field(description="what was done so far")
+    children: tuple[str, ...] = Field(default=(), description="discussions that end with it")
 
 
 EVENTS: tuple[type[DomainEvent], ...] = (

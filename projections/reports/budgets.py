@@ -64,11 +64,11 @@ def _of_delivery(event: delivery.DeliveryEvent) -> Values | None:
         case delivery.BudgetExtended():
             return {"what": "extended", **_limits(event.limits)}
         case delivery.BudgetExhausted():
-            return {"what": "exhausted", "iterations": event.iteration, "ms": event.elapsed_ms, "reason": event.reason}
-        case (
-            delivery.AttemptStarted() | delivery.PhaseCompleted() | delivery.PhaseFailed() | delivery.SessionFinished()
-        ):
+            return {"what": "exhausted", "ms": event.elapsed_ms, "reason": event.reason}
+        case delivery.AttemptStarted():
             return {"what": "used", "iterations": event.iteration, "ms": event.elapsed_ms}
+        case delivery.PhaseCompleted() | delivery.PhaseFailed() | delivery.SessionFinished():
+            return {"what": "used", "ms": event.elapsed_ms}
         case _:
             return None
 

@@ -35,7 +35,7 @@ def test_what_waits_longest_comes_first_with_its_choices_and_its_reason(client: 
     assert buttons == [("decision", choice) for choice in ("apply_fix", "skip", "revise", "accept")]
     text = " ".join(Seen(html).text.split())
     assert "Waits for your decision · limit of rounds reached · Convergence: 0." in text
-    assert "NEEDS_FIX · 1 open points" in text and "half-up rounding" in text
+    assert "NEEDS_FIX · open points: 1" in text and "half-up rounding" in text
 
 
 def test_every_choice_is_bound_to_the_version_that_is_shown(client: TestClient) -> None:

@@ -14,16 +14,18 @@ from starlette.testclient import TestClient
 
 from api.app import COMMANDS, VIEWS, create_app
 from api.commands import STARTERS
-from api.openapi import Document, shapes
+from api.openapi import Document, past_shapes, shapes
 from api.openapi.components import SESSIONS, STARTS
 from api.openapi.examples import EXAMPLES
 from api.openapi.operations import OPERATIONS
 from api.openapi.parameters import AT_DOORS, QUERY
 from api.openapi.problems import PROBLEMS
-from api.openapi.session_shapes import DeliveryView, OrchestrationView
+from api.openapi.session_shapes import DebateView, DeliveryView, OrchestrationView, ReviewView
 from api.problems import TITLES
 from api.settings import Settings
 from domain.sessions import KINDS, TOPICS
+from tests.api import talks
+from tests.api.server import delivery, ended, session, start
 
 ROOT = Path(__file__).parents[2]
 METHODS = {"get", "post"}
@@ -246,16 +248,46 @@ def test_an_orchestration_looks_as_described(client: TestClient) -> None:
     body = {**EXAMPLES["receive_message"], "scenario": {"replies": {"planner": [plan]}}}
     said = client.post("/api/message", json=body)
     assert shapes.MessageAnswer.model_validate_json(said.content).action == "started"
-    session = f"/api/sessions/{said.json()['sessionId']}"
-    stream = client.get(f"{session}/events", headers={"Accept": "text/event-stream"})
-    assert "event: end" in stream.text
-    found = OrchestrationView.model_validate(client.get(session).json()["session"])
+    found = OrchestrationView.model_validate(talks.reached(client, said.json()["sessionId"], "checkpoint"))
     assert found.status == "checkpoint"
     assert found.agents[0].status == "paused"
     for door in ("continue", "reset"):
         answer = client.post(f"/api/orchestrate/{door}", json=EXAMPLES[f"{door}_latest"])
         assert answer.status_code == 200, answer.text
         shapes.Done.model_validate_json(answer.content)
+
+
+@pytest.mark.parametrize(("body", "view"), [(talks.review(), ReviewView), (talks.debate(), DebateView)])
+def test_a_discussion_looks_as_described_before_and_after_its_decision(
+    client: TestClient, body: dict[str, Any], view: type[ReviewView | DebateView]
+) -> None:
+    found = view.model_validate(talks.waits(client, body))
+    assert found.decision is None and len(found.choices) == 2
+    shapes.DecisionPage.model_validate_json(client.get("/api/decisions").content)
+    talks.decided(client, found.id, found.choices[1])
+    after = view.model_validate(session(client, found.id))
+    assert after.decision is not None and not after.decision.expired
+
+
+def test_a_fork_looks_as_described_and_so_does_looking_back(client: TestClient) -> None:
+    """The example of a fork, on a delivery that ran out of its budget."""
+    blocked = json.dumps({"blockingIssues": [{"id": "1", "title": "no", "detail": "A test is missing."}]})
+    source = start(client, delivery({"reviewer": [blocked]}, maxIterations=1))
+    end = ended(client, source)
+    body = {**EXAMPLES["fork_session"], "atVersion": end["version"]}
+    answer = client.post(f"/api/sessions/{source}/fork", json=body)
+    assert answer.status_code == 202, answer.text
+    forked = shapes.Receipt.model_validate_json(answer.content).session_id
+    assert DeliveryView.model_validate(ended(client, forked)).forked_from == source
+    for path, shape in (
+        (f"/api/sessions/{forked}/explain?wish=cancelled", past_shapes.Explanation),
+        (f"/api/sessions/{forked}/explain?version=3", past_shapes.Explanation),
+        (f"/api/sessions/{forked}/replay", past_shapes.ReplayAnswer),
+        (f"/api/sessions/{source}/diff/{forked}", past_shapes.Diff),
+    ):
+        response = client.get(path)
+        assert response.status_code == 200, response.text
+        shape.model_validate_json(response.content)
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ def test_a_review_shows_its_rounds_scores_synthesis_and_what_was_never_agreed(cl
         ("round-3", True),
     ]
     told = session(client, session_id)["convergence"]
-    badge = f"Convergence: {told['overallScore']:.2f} ({told['recommendation']})"
+    badge = f"Convergence: {told['overallScore']:.2f} (limit of rounds reached)"
     assert badge in words_of(html) and f'class="convergence is-{told["recommendation"]}"' in html
     assert len(re.findall(r"<tr><td>", html)) == 3 and html.count('class="dot is-score"') == 3
     assert "Synthesis" in words_of(html) and "≠ Never agreed 1 half-up rounding" in words_of(html)

@@ -9,9 +9,14 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog,
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    " --disable-component-update --disable-sync"
-).split()
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 PATIENCE_MS = 10_000
 """Milliseconds after which something that should have been shown has not."""
 
@@ -100,6 +105,11 @@ def panels(page: Page) -> dict[str, str]:
         }))"""
     )
     return found
+
+
+def unfold(page: Page) -> None:
+    """Opens whatever is folded."""
+    page.evaluate("() => { for (const found of document.querySelectorAll('details')) found.open = true; }")
 
 
 def button(page: Page | Locator, name: str) -> Locator:

@@ -19,14 +19,14 @@ def browser() -> Iterator[Browser]:
         assert os.environ.get("CI") != "true", MISSING
         pytest.skip(MISSING)
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
         yield found
         found.close()
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("site")) as found:
+    with serving(tmp_path_factory.mktemp("site"), max_body_bytes=4_000_000) as found:
         yield found
 
 

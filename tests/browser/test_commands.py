@@ -77,7 +77,7 @@ def test_a_delivery_without_budget_goes_on_when_it_gets_more(site: Browsing, ser
     expect(page.locator("#overview")).to_contain_text("3/3", timeout=PATIENCE_MS)
     badge(page, "Budget used up")
     extended = only(events(server.client, session_id), "delivery.budget_extended")
-    assert [found["reason"] for found in extended] == ["Almost there"]
+    assert [found["why"] for found in extended] == ["Almost there"]
 
 
 def test_what_is_wrong_with_an_extension_is_said_at_the_form(site: Browsing, server: Server) -> None:

@@ -54,7 +54,9 @@ def test_views_catch_up_to_the_head_of_a_log_that_was_there_before(store: Sqlite
     assert (follower.position, follower.lag()) == (0, 66)
     assert follower.catch_up() == 66
     assert (follower.position, follower.lag()) == (66, 0)
-    assert follower.lags() == {"overview": 0, "budget": 0, "timeline": 0, "worklog": 0, "artifacts": 0, "inbox": 0}
+    names = ["overview", "budget", "timeline", "worklog", "artifacts", "inbox"]
+    reports = ["summary", "budgets", "quality", "convergence", "decisions", "costs"]
+    assert follower.lags() == dict.fromkeys([*names, *(f"report_{name}" for name in reports)], 0)
     with views.reading() as db:
         assert [item["version"] for item in overview.page(db)["items"]] == [66]
 

@@ -69,7 +69,7 @@ def _cell(
 ) -> dict[str, Any]:
     """`state`: passed, failed, current, open, or outside of what the agent goes through."""
     here = [found for found in said if phase in found.phases]
-    current = not agent.completed and agent.current_phase == phase and not session.ended
+    current = not agent.completed and agent.current_phase == phase and session.status == "active"
     verdicts = [
         {
             "version": found.version,

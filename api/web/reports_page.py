@@ -1,0 +1,214 @@
+"""`/reports`: one report at a time as a table and a drawing, by time, kind and label; all its rows as CSV."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import Response
+
+from api.intake import only, reached, system
+from api.reports import LONGEST_LABEL, make, span
+from api.web.bars import Bar, bars
+from api.web.model import clock
+from api.web.rendering import invalid, language_of, linker, page, render
+from api.web.shown import cut
+from api.web.words import Words
+from domain.sessions import KINDS
+from projections.reports import REPORTS, Filters, Report
+
+Row = Mapping[str, Any]
+ROWS, BARS, CELL = 200, 20, 120
+"""Rows of the table, bars of the drawing, characters of a cell; the CSV has all."""
+ASKED: Final = ("from", "to", "kind", "label")
+
+
+class Drawn(NamedTuple):
+    """What of a report is drawn: bars of one figure, rows with the same names added up."""
+
+    names: tuple[str, ...]
+    figure: str
+    of: Callable[[Row], float | None]
+    added: bool
+
+
+def _column(name: str) -> Callable[[Row], float | None]:
+    return lambda row: row[name]
+
+
+def _share_used(row: Row) -> float | None:
+    """How much of what was granted is used: iterations of a delivery, rounds of the other kinds."""
+    for what in ("Iterations", "Rounds"):
+        used, granted = row[f"used{what}"], row[f"granted{what}"]
+        if granted:
+            return float((used or 0) / granted)
+    return None
+
+
+DRAWN: Final = MappingProxyType(
+    {
+        "summary": Drawn(("kind", "status"), "sessions", _column("sessions"), True),
+        "budgets": Drawn(("sessionId",), "usedRate", _share_used, False),
+        "quality": Drawn(("measure", "agent", "phase", "iteration"), "passRate", _column("passRate"), False),
+        "convergence": Drawn(
+            ("kind", "strategy", "profile"), "roundsToConvergeMean", _column("roundsToConvergeMean"), False
+        ),
+        "decisions": Drawn(("kind", "reason", "by", "choice"), "waitedMsMean", _column("waitedMsMean"), False),
+        "costs": Drawn(("agent", "role"), "tokens", _column("tokens"), True),
+    }
+)
+
+
+class Table(NamedTuple):
+    """Columns by name and whether they hold figures, which stand right; the rows' cells are words."""
+
+    name: str
+    columns: tuple[tuple[str, bool], ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPage:
+    """A report ready to be shown. `sums` are totals by something, `totals` those of everything."""
+
+    name: str
+    table: Table
+    totals: tuple[tuple[str, str], ...]
+    sums: tuple[Table, ...]
+    more: int
+    as_of: int
+    chart: Markup | None
+
+
+async def show(request: Request) -> Response:
+    """GET /reports: a report by `name`, the summary if none is named"""
+    only(request, "name", *ASKED, "lang")
+    query = request.query_params
+    asked = {name: query.get(name) or None for name in ASKED}
+    name = query.get("name") or "summary"
+    if name not in REPORTS:
+        raise invalid("name", f"should be one of {', '.join(REPORTS)}")
+    filters = _filters(asked)
+    inside, say = system(request), language_of(request)
+    await reached(request, inside.store.head())
+
+    def build() -> str:
+        found = report_page(REPORTS[name], make(inside, REPORTS[name], filters), say)
+        csv = linker(None)("api", "reports", name, format="csv", **asked)
+        return render(request, say, "reports.html", page=found, asked=asked, names=tuple(REPORTS), csv=csv)
+
+    return page(await asyncio.to_thread(build))
+
+
+def _filters(asked: Mapping[str, str | None]) -> Filters:
+    """As the API has them; an empty field asks for nothing."""
+    kind, label = asked["kind"], asked["label"]
+    if kind is not None and kind not in KINDS:
+        raise invalid("kind", f"should be one of {', '.join(KINDS)}")
+    if label is not None and len(label) > LONGEST_LABEL:
+        raise invalid("label", f"should have at most {LONGEST_LABEL} characters")
+    since, until = span(asked["from"], asked["to"])
+    return Filters(since=since, until=until, kind=kind, label=label)
+
+
+def report_page(report: Report, found: Mapping[str, Any], say: Words) -> ReportPage:
+    """The newest rows first where they are of sessions, else as they come."""
+    rows: Sequence[Row] = found["rows"]
+    shown = rows[::-1] if "sessionId" in report.columns else rows
+    totals: Row = found.get("totals") or {}
+    flat = {name: value for name, value in totals.items() if not isinstance(value, dict | list)}
+    return ReportPage(
+        name=report.name,
+        table=_table(report.name, report.columns, shown[:ROWS], say),
+        totals=tuple((name, cell(name, value, say)) for name, value in flat.items() if value is not None),
+        sums=tuple(_sums(totals, say)),
+        more=max(0, len(rows) - ROWS),
+        as_of=found["asOf"],
+        chart=_chart(DRAWN[report.name], shown, say),
+    )
+
+
+def _sums(totals: Row, say: Words) -> list[Table]:
+    """Totals by something: lists of rows, and rows that stand each by the word that it is about."""
+    found = [_table(name, tuple(rows[0]), rows[:ROWS], say) for name, rows in totals.items() if _is(rows, list)]
+    by_word = [{"measure": word, **row} for word, row in totals.items() if _is(row, dict)]
+    return [*found, _table("totals", tuple(by_word[0]), by_word, say)] if by_word else found
+
+
+def _is(value: Any, kind: type) -> bool:
+    return isinstance(value, kind) and bool(value)
+
+
+def _table(name: str, columns: Sequence[str], rows: Sequence[Row], say: Words) -> Table:
+    """Without the columns of which nothing is known."""
+    used = [column for column in columns if any(row.get(column) is not None for row in rows)]
+    return Table(
+        name=name,
+        columns=tuple((column, _is_figure(rows, column)) for column in used),
+        rows=tuple(tuple(cell(column, row.get(column), say) for column in used) for row in rows),
+    )
+
+
+def _is_figure(rows: Sequence[Row], column: str) -> bool:
+    return all(isinstance(row.get(column), int | float | None) for row in rows)
+
+
+def cell(column: str, value: Any, say: Words) -> str:
+    """A value as a reader wants it: times as clocks, rates in percent, what is not known as a dash."""
+    match value:
+        case None:
+            return "–"
+        case bool():
+            return say.of("reports_flag", str(value).lower())
+        case int() | float() if "Ms" in column:
+            return clock(round(value))
+        case int() | float() if column.endswith("Rate"):
+            return f"{value:.0%}"
+        case int() if column.lower().endswith("costmicros"):
+            return f"{value / 1_000_000:,.4f}"
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:,.2f}"
+        case str() if column in _GROUPS:
+            return cut(say.of(_GROUPS[column], value), CELL)
+        case _:
+            return cut(str(value), CELL)
+
+
+_GROUPS: Final = MappingProxyType(
+    {
+        "kind": "kind",
+        "status": "status",
+        "choice": "session_choice",
+        "strategy": "start_choice",
+        "exhausted": "reason",
+        "reason": "reports_reason",
+        "by": "reports_by",
+        "measure": "reports_measure",
+    }
+)
+"""The messages under which the values of a column stand."""
+
+
+def _chart(drawn: Drawn, rows: Sequence[Row], say: Words) -> Markup | None:
+    """None where there is nothing to be drawn."""
+    found: dict[str, float] = {}
+    for place, row in enumerate(rows):
+        value = drawn.of(row)
+        names = [cell(name, row[name], say) for name in drawn.names if row.get(name) is not None]
+        if value is not None:
+            label = " · ".join(names)
+            key = label if drawn.added or label not in found else f"{label} ({place + 1})"
+            found[key] = found.get(key, 0) + value
+    highest = sorted(found.items(), key=lambda item: -item[1])[:BARS] if drawn.added else list(found.items())[:BARS]
+    told = [Bar(label, value, cell(drawn.figure, _whole(value), say)) for label, value in highest]
+    most = 1.0 if drawn.figure.endswith("Rate") else max((bar.value for bar in told), default=0)
+    return bars(say.of("reports_column", drawn.figure), told, most) if told else None
+
+
+def _whole(value: float) -> int | float:
+    return int(value) if float(value).is_integer() and value > 1 else value

@@ -1,0 +1,89 @@
+"""Events that an older version wrote are read as today's; what a newer one wrote is refused."""
+
+import json
+from typing import Any
+
+import orjson
+import pytest
+from eventsourcing.persistence import StoredEvent
+
+from adapters.store import entries, upcasting
+from adapters.store.upcasting import upcast, version_of
+from domain.base import Unknown
+from domain.sessions import TOPICS
+from domain.turns import TurnCancelled
+from tests.adapters.stores_under_test import CAUSE
+
+OLD = {"turn": "delivery-1.t1", "attempt": 1, "agent": "Ada", "role": "dev", "why": "enough"}
+
+
+def renamed(data: dict[str, Any]) -> dict[str, Any]:
+    data["turnId"] = data.pop("turn")
+    return data
+
+
+def reasoned(data: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in data.items() if key != "why"} | {"reason": data["why"]}
+
+
+STEPS = {"turn.cancelled": (renamed, reasoned)}
+
+
+def row(data: dict[str, Any], version: int | None = None) -> StoredEvent:
+    state = {"at": 1, "actor": "a", "command": "c", "correlation": "r", "causation": "s", "data": data}
+    return StoredEvent(
+        "delivery-1", 4, "turn.cancelled", orjson.dumps(state | ({} if version is None else {"v": version}))
+    )
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if turn.cancelled had been changed twice."""
+    monkeypatch.setattr(entries, "upcast", lambda topic, version, data: upcast(topic, version, data, STEPS))
+    monkeypatch.setattr(entries, "version_of", lambda topic: version_of(topic, STEPS))
+
+
+@pytest.mark.usefixtures("steps")
+@pytest.mark.parametrize(
+    ("version", "data"),
+    [
+        (None, OLD),
+        (1, OLD),
+        (2, {**{k: v for k, v in OLD.items() if k != "turn"}, "turnId": "delivery-1.t1"}),
+        (3, {"turnId": "delivery-1.t1", "attempt": 1, "agent": "Ada", "role": "dev", "reason": "enough"}),
+    ],
+)
+def test_an_event_of_any_version_is_read_as_todays(version: int | None, data: dict[str, Any]) -> None:
+    found = entries.decode(row(data, version), 9)
+    assert found.event == TurnCancelled(turn_id="delivery-1.t1", attempt=1, agent="Ada", role="dev", reason="enough")
+    assert (found.position, found.version) == (9, 4)
+
+
+@pytest.mark.usefixtures("steps")
+def test_a_new_event_says_its_version_and_is_not_changed_when_read() -> None:
+    event = TurnCancelled(turn_id="delivery-1.t1", attempt=1, agent="Ada", role="dev", reason="enough")
+    stored = entries.encode(entries.Entry("delivery-1", 4, 1, CAUSE, event))
+    assert json.loads(stored.state)["v"] == 3
+    assert entries.decode(stored, 1).event == event
+
+
+@pytest.mark.usefixtures("steps")
+@pytest.mark.parametrize("version", [4, 0, -1, "2", 1.5])
+def test_a_version_that_is_not_known_is_refused(version: Any) -> None:
+    with pytest.raises(Unknown, match=r"is there in version .+, this Hansard reads up to 3"):
+        entries.decode(row(OLD, version), 1)
+
+
+def test_a_step_may_not_harm_what_it_is_given() -> None:
+    before = dict(OLD)
+    upcast("turn.cancelled", 1, OLD, STEPS)
+    assert before == OLD
+
+
+def test_events_that_never_changed_carry_no_version() -> None:
+    event = TurnCancelled(turn_id="delivery-1.t1", attempt=1, agent="Ada", role="dev", reason="enough")
+    assert "v" not in json.loads(entries.encode(entries.Entry("delivery-1", 4, 1, CAUSE, event)).state)
+
+
+def test_steps_are_there_only_for_events_that_exist() -> None:
+    assert set(upcasting.STEPS) <= set(TOPICS)

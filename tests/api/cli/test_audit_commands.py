@@ -1,0 +1,259 @@
+"""`verify`, `checkpoint`, `prove`, `export`, `import`, `backup`, `doctor --all`: as somebody uses them."""
+
+import re
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.adapters import audited
+from tests.api.cli.conftest import Hansard
+from tests.projections.stage import Stage
+
+HASH = re.compile(r"[0-9a-f]{16}…")
+
+
+@pytest.fixture
+def log(own_log: Path) -> Path:
+    """The log under the command line: a delivery with a long text, a review, an orchestration and its channel."""
+    own_log.parent.mkdir()
+    stage = Stage(own_log.parent)
+    stage.delivers().answers("delivery-1", "p" * 20_000).answers("delivery-1", "One module.")
+    stage.orchestrates().discusses()
+    stage.store.close()
+    return stage.store.path.rename(own_log)
+
+
+def change(log: Path, statement: str) -> None:
+    audited.harmed(log, statement)
+
+
+# -- verify ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_whole_log_is_told_with_its_figures(hansard: Hansard, log: Path) -> None:
+    said = hansard("verify")
+    events = audited.rows(log, "SELECT count(*), count(DISTINCT stream) FROM events")[0]
+    assert (said.code, said.out) == (0, "")
+    assert (
+        HASH.sub("…", said.err) == f"{log} is whole and unchanged: {events[0]} events of {events[1]} streams, root …\n"
+    )
+
+
+def test_a_changed_event_is_named_and_the_code_is_8(hansard: Hansard, log: Path) -> None:
+    words = "cast(replace(cast(state AS TEXT), 'tester', 'nobody') AS BLOB)"
+    change(log, f"UPDATE events SET state = {words} WHERE position = 5")
+    said = hansard("verify")
+    assert said.code == 8
+    assert said.out.splitlines()[0].startswith("position 5: ")
+    assert "is NOT as it should be" in said.err and "the first bad position is 5" in said.err
+    found = hansard("verify", "--json")
+    assert (found.code, found.json["sound"], found.json["firstBad"]) == (8, False, 5)
+
+
+def test_a_file_that_does_not_open_any_more_is_a_fault_too(hansard: Hansard, log: Path) -> None:
+    log.write_bytes(b"x" * 100 + log.read_bytes()[100:])
+    said = hansard("verify")
+    assert said.code == 8
+    assert said.out == f"The log {log} cannot be opened: file is not a database.\n"
+
+
+def test_no_log_is_not_found(hansard: Hansard, own_log: Path) -> None:
+    for words in (["verify"], ["export"], ["checkpoint"], ["backup", "x.db"], ["prove", "x", "1"]):
+        said = hansard(*words)
+        assert (said.code, said.err) == (3, f"hansard: There is no log {own_log}.\n")
+    assert not own_log.exists()
+
+
+def test_views_that_are_not_what_the_log_says_are_found_and_mended_by_rebuild(hansard: Hansard, log: Path) -> None:
+    hansard("list")
+    assert hansard("verify").code == 0
+    views = log.with_name(f"{log.name}.views")
+    with closing(sqlite3.connect(views, isolation_level=None)) as connection:
+        connection.execute("DELETE FROM worklog WHERE version = 1")
+    said = hansard("verify")
+    assert (said.code, said.out) == (
+        8,
+        "the views are not what the log makes anew: `hansard rebuild` mends them\n",
+    )
+    assert hansard("rebuild").code == 0
+    assert hansard("verify").code == 0
+
+
+def test_views_that_are_no_database_are_a_sentence(hansard: Hansard, log: Path) -> None:
+    log.with_name(f"{log.name}.views").write_bytes(b"no database at all, and long enough" * 100)
+    said = hansard("verify")
+    assert said.code == 8
+    assert "cannot be read (file is not a database)" in said.out
+
+
+# -- checkpoints and proofs ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def note(hansard: Hansard, log: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "checkpoint.txt"
+    path.write_text(hansard("checkpoint").out, encoding="utf-8")
+    return path
+
+
+def test_a_checkpoint_shows_that_the_end_was_cut_off_with_its_traces(hansard: Hansard, log: Path, note: Path) -> None:
+    assert hansard("verify", "--checkpoint", str(note)).code == 0
+    change(log, "DELETE FROM turns WHERE stream = 'review-1'")
+    change(log, "DELETE FROM events WHERE stream = 'review-1'")
+    change(log, "UPDATE sqlite_sequence SET seq = (SELECT max(position) FROM events) WHERE name = 'events'")
+    assert hansard("verify").code == 0, "the log is sound in itself"
+    said = hansard("verify", "--checkpoint", str(note))
+    assert said.code == 8
+    assert re.fullmatch(r"the log has been cut: \d+ events were signed, \d+ are there\n", said.out)
+
+
+def test_a_checkpoint_is_read_with_its_own_key_only(hansard: Hansard, note: Path, tmp_path: Path) -> None:
+    key = hansard("checkpoint", "--public-key").out.strip()
+    assert hansard("verify", "--checkpoint", str(note), "--public-key", key).code == 0
+    other = hansard("checkpoint", "--public-key", "--database", str(tmp_path / "other.db")).out.strip()
+    said = hansard("verify", "--checkpoint", str(note), "--public-key", other)
+    assert (said.code, said.out) == (8, "The checkpoint is not signed with this key.\n")
+    assert hansard("verify", "--checkpoint", str(note), "--public-key", "nonsense").code == 8
+    assert hansard("verify", "--checkpoint", str(tmp_path / "nowhere")).code == 1
+
+
+def test_verifying_makes_no_key(hansard: Hansard, log: Path, tmp_path: Path) -> None:
+    (tmp_path / "note").write_text("x")
+    said = hansard("verify", "--checkpoint", str(tmp_path / "note"))
+    assert said.code == 2
+    assert "There is no signing key" in said.err
+    assert not (log.with_name(f"{log.name}.d") / "signing.key").exists()
+
+
+def test_nothing_damaged_is_signed(hansard: Hansard, log: Path) -> None:
+    change(log, "UPDATE events SET topic = 'turn.failed' WHERE position = 4")
+    for words in (["checkpoint"], ["prove", "delivery-1", "1"]):
+        said = hansard(*words)
+        assert (said.code, said.out) == (8, "")
+        assert "The event at position 4 has been changed" in said.err
+
+
+def test_a_proof_holds_without_the_log(hansard: Hansard, log: Path, tmp_path: Path) -> None:
+    key = hansard("checkpoint", "--public-key").out.strip()
+    proof = tmp_path / "proof.json"
+    proof.write_text(hansard("prove", "delivery-1", "3").out, encoding="utf-8")
+    events = audited.rows(log, "SELECT count(*) FROM events")[0][0]
+    shutil.rmtree(log.parent)
+    said = hansard("verify", "--proof", str(proof), "--public-key", key)
+    assert (said.code, said.err) == (0, f"Proved: the event is one of the {events} that were signed.\n")
+    assert hansard("verify", "--proof", str(proof)).code == 2
+    proof.write_text(proof.read_text().replace("Ada", "Eve").replace("planner", "plannet"), encoding="utf-8")
+    said = hansard("verify", "--proof", str(proof), "--public-key", key)
+    assert (said.code, said.err) == (
+        8,
+        "hansard: Not proved: The proof does not lead from the event to the checkpoint.\n",
+    )
+    for words in ("", "{}", "[" * 9_999, '{"a":1,"a":2}', "Infinity"):
+        proof.write_text(words)
+        said = hansard("verify", "--proof", str(proof), "--public-key", key)
+        assert (said.code, said.err.startswith("hansard: Not proved: ")) == (8, True), words
+
+
+def test_what_is_not_there_cannot_be_proved(hansard: Hansard, log: Path) -> None:
+    said = hansard("prove", "delivery-1", "999")
+    assert (said.code, said.err) == (3, "hansard: There is no version 999 of 'delivery-1'.\n")
+
+
+# -- export, import, backup ------------------------------------------------------------------------------------------
+
+
+def test_a_session_goes_from_one_log_to_another(
+    hansard: Hansard, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exported = hansard("export", "delivery-1")
+    file, other = tmp_path / "session.jsonl", str(tmp_path / "other.db")
+    file.write_text(exported.out, encoding="utf-8")
+    said = hansard("import", str(file), "--database", other)
+    assert said.code == 0
+    assert re.fullmatch(r"Imported \d+ events of 1 sessions\.\n", said.err)
+    assert hansard("export", "--database", other).out == exported.out
+    assert hansard("verify", "--database", other).code == 0
+    assert hansard("cancel", "delivery-1", "--database", other).code == 0
+    monkeypatch.setenv("HANSARD_DATABASE", f"sqlite:///{other}")
+    assert hansard("show", "delivery-1", "--json").json["session"]["status"] == "cancelled"
+
+
+def test_a_file_that_is_not_whole_is_refused_with_code_8(hansard: Hansard, log: Path, tmp_path: Path) -> None:
+    file, other = tmp_path / "session.jsonl", tmp_path / "other.db"
+    file.write_text(hansard("export").out.rpartition('{"manifest"')[0], encoding="utf-8")
+    said = hansard("import", str(file), "--database", str(other))
+    assert said.code == 8
+    assert said.err == "hansard: Nothing was imported. The file is cut off: there is no manifest at its end.\n"
+    assert hansard("list", "--json", "--database", str(other)).json["items"] == []
+    assert hansard("import", str(tmp_path / "nowhere"), "--database", str(other)).code == 1
+
+
+def test_what_is_there_already_is_not_imported(hansard: Hansard, log: Path, tmp_path: Path) -> None:
+    file = tmp_path / "all.jsonl"
+    file.write_text(hansard("export").out, encoding="utf-8")
+    said = hansard("import", str(file))
+    assert said.code == 8
+    assert "Nothing was imported. The log holds channel-" in said.err
+    assert hansard("verify").code == 0
+
+
+def test_an_unknown_session_is_not_exported(hansard: Hansard, log: Path) -> None:
+    said = hansard("export", "delivery-nobody")
+    assert (said.code, said.out, said.err) == (3, "", "hansard: There is no session 'delivery-nobody'.\n")
+
+
+def test_a_backup_is_a_log(hansard: Hansard, log: Path, tmp_path: Path) -> None:
+    target = tmp_path / "backup.db"
+    said = hansard("backup", str(target))
+    assert (said.code, said.out) == (0, "")
+    assert said.err == f"The log stands in {target} too; `hansard verify --database {target}` checks it.\n"
+    assert hansard("verify", "--database", str(target)).code == 0
+    assert hansard("export", "--database", str(target)).out == hansard("export").out
+    assert hansard("backup", str(target)).code == 4
+    assert hansard("backup", str(tmp_path / "no" / "where.db")).code == 1
+
+
+# -- doctor --all ----------------------------------------------------------------------------------------------------
+
+
+def test_the_doctor_says_that_every_history_loads(hansard: Hansard, log: Path) -> None:
+    said = hansard("doctor", "--all")
+    assert (said.code, said.err) == (0, "")
+    count = audited.rows(log, "SELECT count(DISTINCT stream) FROM events")[0][0]
+    assert re.search(rf"ok +histories +{count} load, and would be decided the same way today\n", said.out)
+    assert "histories" not in hansard("doctor").out
+
+
+def test_the_doctor_names_what_would_not_load_and_what_would_differ(hansard: Hansard, log: Path) -> None:
+    change(log, "UPDATE events SET topic = 'turn.vanished' WHERE stream = 'review-1' AND version = 2")
+    change(
+        log,
+        "UPDATE events SET state = cast(replace(cast(state AS TEXT), 'Session started', 'Session began') AS BLOB)"
+        " WHERE stream = 'delivery-1' AND version = 1",
+    )
+    said = hansard("doctor", "--all", "--json")
+    failed = {item["name"]: item["found"] for item in said.json["items"] if item["mark"] == "fail"}
+    assert said.code == 1
+    assert failed == {
+        "review-1": "version 2, turn.vanished, does not load: Unknown: There is no event type 'turn.vanished'.",
+        "delivery-1": "version 1 would differ today: StartDelivery writes another delivery.session_started",
+    }
+
+
+def test_the_doctor_changes_nothing(hansard: Hansard, log: Path) -> None:
+    before = audited.exported(log)
+    hansard("doctor", "--all")
+    assert audited.exported(log) == before
+
+
+def test_the_doctor_needs_no_log(hansard: Hansard, own_log: Path) -> None:
+    assert re.search(r"ok +histories +no log yet", hansard("doctor", "--all").out)
+    assert not own_log.exists()
+
+
+def test_help_names_the_exit_code_of_what_is_not_as_recorded(hansard: Hansard) -> None:
+    words = " ".join(hansard("--help").out.split())
+    assert "8 not as recorded (verify, replay --assert, import, proofs)" in words

@@ -1,0 +1,160 @@
+"""`replay`, `fork`, `diff`, `explain`: as somebody uses them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.adapters import audited
+from tests.api.cli.conftest import Hansard, review
+
+Scenario = Callable[..., str]
+FINE = review()
+
+
+@pytest.fixture
+def blocked_once(hansard: Hansard, scenario: Scenario) -> str:
+    """A delivery that the reviewer sends back once; its id."""
+    replies = {"reviewer": [review("No test"), review()]}
+    said = hansard("run", "-t", "t", "-f", "a.py", "--test", "true", "--fresh", "--scenario", scenario(replies))
+    assert said.code == 0
+    return said.err.splitlines()[0].removeprefix("Session ")
+
+
+def versions(hansard: Hansard, session_id: str) -> dict[str, int]:
+    """The first version at which each role is asked."""
+    found: dict[str, int] = {}
+    for line in hansard("replay", session_id, "--json").out.splitlines():
+        event = json.loads(line)
+        if event["type"] == "turn.requested":
+            found.setdefault(event["data"]["role"], event["version"])
+    return found
+
+
+# -- replay ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_session_is_played_event_by_event(hansard: Hansard, blocked_once: str) -> None:
+    said = hansard("replay", blocked_once)
+    lines = said.out.splitlines()
+    assert (said.code, said.err) == (0, "")
+    assert lines[0].split(maxsplit=3)[0::2] == ["1", "delivery.session_started"]
+    assert [int(line.split()[0]) for line in lines] == list(range(1, len(lines) + 1))
+    assert "delivery.session_finished" in lines[-1]
+
+
+def test_it_can_be_played_faster_than_it_was(hansard: Hansard, blocked_once: str) -> None:
+    assert hansard("replay", "latest", "--speed", "1000").out == hansard("replay", blocked_once).out
+
+
+@pytest.mark.parametrize("speed", ["-1", "nan"])
+def test_a_speed_that_is_none_is_usage(hansard: Hansard, blocked_once: str, speed: str) -> None:
+    said = hansard("replay", blocked_once, f"--speed={speed}")
+    assert (said.code, said.out, said.err) == (2, "", "hansard: A speed is a number from 0.\n")
+
+
+def test_a_history_is_decided_again(hansard: Hansard, blocked_once: str) -> None:
+    said = hansard("replay", blocked_once, "--assert")
+    count = len(hansard("replay", blocked_once).out.splitlines())
+    assert (said.code, said.out, said.err) == (0, "", f"{blocked_once}: {count} events, decided the same way today.\n")
+    assert hansard("replay", blocked_once, "--assert", "--json").json["difference"] is None
+
+
+def test_the_first_difference_is_shown_and_the_code_is_8(hansard: Hansard, blocked_once: str, own_log: Path) -> None:
+    audited.harmed(
+        own_log,
+        "UPDATE events SET state = cast(replace(cast(state AS TEXT), 'Session started', 'Session began') AS BLOB)"
+        " WHERE version = 1",
+    )
+    said = hansard("replay", blocked_once, "--assert")
+    first, recorded, today = said.out.splitlines()
+    assert (said.code, first) == (8, "version 1 (StartDelivery)")
+    assert recorded.startswith("  recorded: delivery.session_started {") and "Session began." in recorded
+    assert today.startswith("  today:    delivery.session_started {") and "Session started." in today
+
+
+# -- fork ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_fork_with_another_answer_runs_to_its_own_end(hansard: Hansard, blocked_once: str) -> None:
+    at = versions(hansard, blocked_once)["reviewer"]
+    said = hansard("fork", blocked_once, "--at", str(at), "--answer", FINE)
+    assert said.code == 0
+    assert f"is a fork of {blocked_once} at version {at}." in said.err
+    assert "used     iteration 1/6" in said.out
+    assert hansard("replay", "latest", "--assert").code == 0
+
+
+def test_a_fork_may_only_be_begun(hansard: Hansard, blocked_once: str) -> None:
+    said = hansard("fork", blocked_once, "--at", "3", "--detach", "--json")
+    assert said.code == 0
+    assert said.json["sessionId"] in said.err
+    assert hansard("show", said.json["sessionId"], "--json").json["session"]["forkedFrom"] == blocked_once
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["--at", "9999"], 3, "There is no version 9999 of"),
+        (["--at", "3", "--decision", "skip"], 4, "no decision"),
+        (["--at", "3", "--rounds", "1"], 2, "should add what this kind of session has a budget of"),
+        (["--at", "3", "--profile", "seed"], 2, "only reviews and debates have a profile"),
+        (["--at", "3", "--minutes", "1", "--answer", "x"], 2, "should name one of"),
+        ([], 2, "--at"),
+        (["--at", "3", "--mode", "perhaps"], 2, "--mode"),
+    ],
+)
+def test_a_fork_that_cannot_be_is_a_sentence(
+    hansard: Hansard, blocked_once: str, words: list[str], code: int, sentence: str
+) -> None:
+    said = hansard("fork", blocked_once, *words)
+    assert (said.code, said.out) == (code, "")
+    assert sentence in said.err
+
+
+# -- diff ------------------------------------------------------------------------------------------------------------
+
+
+def test_two_sessions_are_shown_side_by_side(hansard: Hansard, blocked_once: str) -> None:
+    at = versions(hansard, blocked_once)["reviewer"]
+    hansard("fork", blocked_once, "--at", str(at), "--answer", FINE)
+    other = hansard("list", "--json").json["items"][0]["id"]
+    said = hansard("diff", blocked_once, other)
+    lines = said.out.splitlines()
+    assert said.code == 0
+    assert lines[0].startswith("a: version ") and "turn.answered" in lines[0]
+    assert lines[1].startswith("b: version ") and "turn.answered" in lines[1]
+    assert any(line.split()[:3] == ["iteration", "2", "1"] for line in lines)
+    assert hansard("diff", blocked_once, other, "--json").json["firstDivergence"]["a"]["type"] == "turn.answered"
+
+
+def test_a_session_does_not_differ_from_itself_but_from_what_it_was(hansard: Hansard, blocked_once: str) -> None:
+    assert hansard("diff", blocked_once, blocked_once).out.splitlines()[0] == "They say the same things."
+    said = hansard("diff", blocked_once, blocked_once, "--at-b", "3")
+    assert said.out.splitlines()[1] == "b: nothing more"
+
+
+# -- explain ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_session_is_explained_from_the_command_that_began_it(hansard: Hansard, blocked_once: str) -> None:
+    said = hansard("explain", blocked_once)
+    assert said.code == 0
+    assert said.out.splitlines()[0].startswith("1. ")
+    assert "→ success" in said.out
+    assert hansard("explain", blocked_once, "--json").json["state"] == "success"
+
+
+def test_what_a_wish_lacks_is_told(hansard: Hansard, blocked_once: str) -> None:
+    said = hansard("explain", blocked_once, "--wish", "implementation")
+    assert said.out.splitlines()[-1] == "From success no way leads to implementation."
+    said = hansard("explain", blocked_once, "--at", "3", "--wish", "architecture")
+    assert said.out.splitlines()[-1] == "From planning, architecture needs: complete to architecture."
+
+
+@pytest.mark.parametrize("command", [["replay"], ["explain"], ["fork", "--at", "1"]])
+def test_an_unknown_session_is_not_found(hansard: Hansard, command: list[str]) -> None:
+    said = hansard(command[0], "nobody", *command[1:])
+    assert (said.code, said.out) == (3, "")
+    assert "There is no session 'nobody'" in said.err

@@ -1,0 +1,169 @@
+"""The sessions: what needs somebody first, then what runs, then what was; found by kind, status, label and words."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.api.scenes import at_checkpoint, exhausted, waiting_debate, waiting_review
+from tests.api.seen import Seen, finished, harmless, page
+from tests.api.server import delivery, inside, start, until
+from tests.api.talks import child
+
+SLOW: dict[str, Any] = {"planner": [{"text": "late", "delayMs": 60_000}]}
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    with inside(tmp_path) as found:
+        yield found
+
+
+def sections(html: str) -> dict[str, list[str]]:
+    """The sessions of each section, by its heading."""
+    found = re.findall(r'<section class="card[^"]*"><h2>([^<]+?) ?(?:<span|</h2>)(.*?)</section>', html, re.DOTALL)
+    return {title: re.findall(r'<span class="what"><a href="/sessions/([a-z0-9-]+)"', body) for title, body in found}
+
+
+def settled(client: TestClient, path: str, *words: str) -> str:
+    """The page, once the views have come to say so."""
+
+    def there() -> str | None:
+        html = page(client, path)
+        return html if all(word in html for word in words) else None
+
+    return until(there, what=f"{path} says {words}")
+
+
+def row(html: str, session_id: str) -> str:
+    [found] = [part for part in html.split('<li class="session">') if f'href="/sessions/{session_id}"' in part]
+    return " ".join(Seen(found.partition("</li>")[0]).text.split())
+
+
+def test_what_needs_somebody_comes_first_then_what_runs_then_what_was(client: TestClient) -> None:
+    done = finished(client)
+    running = start(client, delivery(SLOW))
+    review = waiting_review(client)
+    html = settled(client, "/", "Needs you", "Running", "Awaiting decision")
+    assert list(sections(html)) == ["Needs you", "Running", "Recent"]
+    assert sections(html) == {"Needs you": [review], "Running": [running], "Recent": [done]}
+    assert html.index("Needs you") < html.index('role="search"') < html.index("<h2>Running")
+
+
+def test_each_that_waits_says_for_what_and_leads_there(client: TestClient) -> None:
+    review, debate = waiting_review(client, "half-up rounding"), waiting_debate(client)
+    run, spent = at_checkpoint(client), exhausted(client)
+    html = settled(client, "/", *(f'href="/sessions/{each}#act"' for each in (review, debate, run, spent)))
+    assert sections(html)["Needs you"] == [review, debate, run, spent]
+    assert "Waits for your decision · limit of rounds reached · Apply Fix / Skip & Continue" in row(html, review)
+    assert "half-up rounding" in row(html, review)
+    assert "Revise Plan / Accept as-is" in row(html, debate)
+    assert "Checkpoint: continue, or reset to end it" in row(html, run)
+    assert "The budget is used up: give more, or leave it" in row(html, spent)
+
+
+def test_what_a_session_asked_for_names_it(client: TestClient) -> None:
+    parent = start(client, delivery(review={"enabled": True}))
+    review = str(child(client, parent)["id"])
+    html = settled(client, "/", f'href="/sessions/{review}#act"')
+    assert f"part of {parent}" in row(html, review)
+
+
+def test_every_kind_says_how_far_it_is(client: TestClient) -> None:
+    done, review = finished(client), waiting_review(client)
+    html = settled(client, "/", "Needs you")
+    assert "packaging Iteration 1/6" in row(html, done)
+    assert "Round 3/3 review · Convergence 0." in row(html, review)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("kind=delivery", ["shed", "basket"]),
+        ("label=garden", ["shed"]),
+        ("label=garden&q=basket", []),
+        ("status=success&q=BASKET", ["basket"]),
+        ("label=gard", []),
+        ("kind=debate", []),
+    ],
+)
+def test_it_is_looked_through_by_kind_status_label_and_words(
+    client: TestClient, query: str, expected: list[str]
+) -> None:
+    names = {
+        "basket": finished(client, task="Mend the basket"),
+        "shed": finished(client, task="Paint the shed", labels=["garden"]),
+    }
+    settled(client, "/?q=shed", names["shed"])
+    assert sections(page(client, f"/?{query}")) == {"Found": [names[name] for name in expected]}
+
+
+def test_a_label_leads_to_all_that_have_it(client: TestClient) -> None:
+    session_id = finished(client, labels=["a & b"])
+    html = settled(client, "/", session_id)
+    assert '<a class="label" href="/?label=a+%26+b">a &amp; b</a>' in html
+    found = page(client, "/?label=a+%26+b")
+    assert sections(found) == {"Found": [session_id]}
+    assert {"name": "label", "maxlength": "64", "value": "a & b"} in Seen(found).all("input")
+
+
+def test_older_sessions_of_a_label_keep_the_label(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.web.model.SESSIONS", 1)
+    first, second = finished(client, labels=["x"]), finished(client, labels=["x"])
+    html = settled(client, "/?label=x", second)
+    [older] = re.findall(r'rel="next" href="([^"]+)"', html)
+    assert older.startswith("/?label=x&amp;cursor=")
+    assert sections(page(client, older.replace("&amp;", "&"))) == {"Found": [first]}
+
+
+def test_it_follows_the_log_and_leaves_what_is_typed_alone(client: TestClient) -> None:
+    html = page(client, "/")
+    seen = Seen(html)
+    assert seen.all("body")[0]["data-stream"] == "/api/events"
+    parts = [attributes["data-part"] for _, attributes in seen.elements if "data-part" in attributes]
+    assert parts == ["needs", "sections"]
+    live = "".join(re.findall(r'<div data-part="\w+">.*?</div>', html, re.DOTALL))
+    assert "<form" not in live and "<input" not in live
+
+
+def test_all_pages_lead_to_each_other(client: TestClient) -> None:
+    for path in ("/", "/decisions", "/reports"):
+        links = [(link.get("href"), link.get("aria-current")) for link in Seen(page(client, path)).all("a")]
+        assert {each for each in links if each[1] == "page" and each[0] in ("/", "/decisions", "/reports")} == {
+            (path, "page")
+        }
+        assert {"/", "/decisions", "/reports"} <= {href for href, _ in links}
+
+
+@pytest.mark.parametrize("name", ["summary", "budgets", "quality", "convergence", "decisions", "costs"])
+def test_every_report_is_a_table_with_its_csv(client: TestClient, name: str) -> None:
+    words = "<script>alert(1)</script>"
+    waiting_review(client, words)
+    at_checkpoint(client, words)
+    finished(client, task=words, labels=["x"])
+    seen = harmless(page(client, f"/reports?name={name}&from=2020-01-01&to=&kind=&label="))
+    csv = f"/api/reports/{name}?format=csv&from=2020-01-01"
+    assert csv in [link.get("href") for link in seen.all("a")]
+    assert client.get(csv).headers["content-type"] == "text/csv; charset=utf-8"
+    assert seen.all("table") and seen.all("tbody")
+    assert "{'" not in seen.text and "None" not in seen.text
+    empty = Seen(page(client, f"/reports?name={name}&to=2020-01-01"))
+    assert empty.all("table") == [] and "Nothing to report." in empty.text
+
+
+def test_a_report_draws_what_its_table_says(client: TestClient) -> None:
+    finished(client)
+    finished(client, replies={"reviewer": ["no JSON"]})
+    seen = Seen(page(client, "/reports"))
+    [drawing] = seen.all("svg")
+    assert drawing["aria-label"] == "Sessions" and len(seen.all("rect")) == 2
+    text = " ".join(seen.text.split())
+    assert "delivery · Success" in text and "delivery · Failed" in text
+
+
+@pytest.mark.parametrize("query", ["name=poem", "kind=poem", "from=yesterday", "from=2026-02-01&to=2026-01-01", "q=x"])
+def test_a_report_that_cannot_be_made_is_told(client: TestClient, query: str) -> None:
+    assert client.get(f"/reports?{query}").status_code == 422

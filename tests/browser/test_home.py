@@ -1,0 +1,114 @@
+"""The ways in: the list that stays current, the form that starts a session, the inbox, the reports."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.api.scenes import begun, two_iterations, waiting_review
+from tests.api.server import Server, delivery, session
+from tests.browser.browsing import PATIENCE_MS, Browsing, badge, button, live
+
+
+def _identity(page: Page) -> str:
+    """Of the session whose page this is."""
+    return page.url.rpartition("/")[2]
+
+
+def test_a_session_that_is_started_elsewhere_appears_and_its_state_changes(site: Browsing, server: Server) -> None:
+    page = site.tab("/")
+    live(page)
+    body = delivery({"planner": [{"text": "A plan.", "delayMs": 1_000}]}, title="Begun elsewhere")
+    session_id = begun(server.client, body)
+    row = page.locator("li.session", has=page.get_by_role("link", name="Begun elsewhere", exact=True))
+    expect(row.locator(".badge")).to_contain_text("Running", timeout=PATIENCE_MS)
+    expect(row).to_contain_text(session_id)
+    expect(row.locator(".badge")).to_contain_text("Success", timeout=PATIENCE_MS)
+
+
+def test_what_waits_for_a_person_stands_first(site: Browsing, server: Server) -> None:
+    page = site.tab("/")
+    live(page)
+    waiting_review(server.client, "needs somebody")
+    needs = page.locator("section.needs")
+    expect(needs.get_by_role("link", name="needs somebody", exact=True)).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.locator("main h2").first).to_contain_text("Needs you")
+
+
+def test_sessions_are_looked_for_by_kind_and_words(site: Browsing, server: Server) -> None:
+    two_iterations(server.client, "searched for")
+    waiting_review(server.client, "searched for")
+    page = site.tab("/")
+    page.locator("[name=kind]").select_option("review")
+    page.get_by_role("searchbox", name="Words").fill("searched for")
+    button(page, "Filter").click()
+    expect(page.get_by_role("link", name="searched for", exact=True)).to_have_count(1)
+    expect(page.get_by_role("link", name="Add a login page searched for", exact=True)).to_have_count(0)
+    expect(page).to_have_url(re.compile("kind=review"))
+
+
+def test_a_delivery_is_started_from_a_preset_and_followed_to_its_end(site: Browsing, server: Server) -> None:
+    page = site.tab("/")
+    page.get_by_role("link", name="approved", exact=True).click()
+    form = page.locator("form[data-start=delivery]")
+    expect(form.get_by_label("Task")).to_have_value("Add a login page.")
+    form.get_by_label("Task").fill("Add a login page, from the form.")
+    button(form, "Start").click()
+    page.wait_for_url("**/sessions/delivery-*")
+    badge(page, "Running")
+    live(page)
+    badge(page, "Success")
+    live(page, "at rest")
+    expect(page.locator("#overview .phase.is-completed")).to_have_count(7)
+    found = session(server.client, _identity(page))
+    assert (found["status"], found["task"]) == ("success", "Add a login page, from the form.")
+
+
+def test_a_debate_is_started_by_hand_with_a_strategy_that_fits(site: Browsing, server: Server) -> None:
+    page = site.tab("/")
+    page.locator("#start-debate > summary").click()
+    form = page.locator("form[data-start=debate]")
+    form.locator("[name=plan]").fill("Drop the old table.")
+    strategy = form.locator("[name=strategy]")
+    assert strategy.locator("option").evaluate_all("(all) => all.map((one) => one.value)") == [
+        "",
+        "debate",
+        "perspectives",
+    ]
+    strategy.select_option("perspectives")
+    button(form, "Start").click()
+    page.wait_for_url("**/sessions/debate-*")
+    badge(page, "Awaiting decision")
+    assert session(server.client, _identity(page))["strategy"] == "perspectives"
+
+
+def test_what_is_wrong_is_said_at_the_field_and_nothing_is_started(site: Browsing, server: Server) -> None:
+    page = site.tab("/")
+    before = len(server.client.get("/api/sessions?q=Not+to+be+started").json()["items"])
+    form = page.locator("form[data-start=delivery]")
+    form.locator("[name=task]").fill("Not to be started")
+    form.locator("[name=filePaths]").fill("src/a.py\n/etc/passwd")
+    button(form, "Start").click()
+    paths = form.locator("[name=filePaths]")
+    expect(paths).to_have_attribute("aria-invalid", "true")
+    expect(paths).to_be_focused()
+    expect(form.locator("#delivery-filePaths-error")).to_contain_text("2: ")
+    expect(form.locator("#delivery-task-error")).to_be_empty()
+    site.forgive("status of 422")
+    form.locator("details.more > summary").click()
+    form.locator("[name=scenario]").fill("{not json")
+    button(form, "Start").click()
+    expect(form.locator("#delivery-scenario-error")).not_to_be_empty()
+    assert len(server.client.get("/api/sessions?q=Not+to+be+started").json()["items"]) == before == 0
+
+
+def test_a_decision_is_made_in_the_inbox(site: Browsing, server: Server) -> None:
+    page = site.tab("/decisions")
+    live(page)
+    session_id = waiting_review(server.client, "decided in the inbox")
+    card = page.locator("section.waiting", has=page.get_by_role("link", name="decided in the inbox", exact=True))
+    expect(card).to_be_visible(timeout=PATIENCE_MS)
+    card.locator("[name=rationale]").fill("From the inbox")
+    button(card, "Skip & Continue").click()
+    expect(card).to_have_count(0, timeout=PATIENCE_MS)
+    decision = session(server.client, session_id)["decision"]
+    assert (decision["choice"], decision["rationale"]) == ("skip", "From the inbox")

@@ -1,0 +1,175 @@
+"""How pages look: on a phone, in the dark, in Korean, to a screen reader, and full of what nobody should have said."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from api.web.presets import PRESETS
+from tests.api.scenes import SCENES, begun, exhausted, reached, waiting_review
+from tests.api.seen import review
+from tests.api.server import ROOT, Server, delivery
+from tests.browser.accessible import faults
+from tests.browser.browsing import Browsing, badge, browsing, live, shown, unfold
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+SMALL_TARGETS = """() => [...document.querySelectorAll("button, select, summary, input, a.button, .chips a")]
+  .filter((element) => element.checkVisibility() && !["hidden", "checkbox", "radio", "range"].includes(element.type))
+  .map((element) => [element.getBoundingClientRect(), element]).filter(([box]) => box.width < 43.5 || box.height < 43.5)
+  .map(([box, element]) => `${box.width}×${box.height} ${element.outerHTML.slice(0, 100)}`)"""
+HOSTILE = (
+    "</p></script><script>alert(1)</script><img src=x onerror=alert(2)><svg onload=alert(3)>"
+    " [a link](javascript:alert(4)) <javascript:alert(5)> [data](data:text/html,<script>alert(6)</script>)"
+    " ![picture](https://example.invalid/x.png) \x1b[31mred\x1b]0;title\x07 \u202egnp\u202c zero\u200bwidth {{ 7*7 }}\n"
+)
+
+
+@pytest.fixture(scope="module")
+def pages(server: Server) -> dict[str, str]:
+    """The addresses of the main pages, by name."""
+    found = {kind: f"/sessions/{scene(server.client)}" for kind, scene in SCENES.items()}
+    found["exhausted"] = f"/sessions/{exhausted(server.client)}"
+    return found | {
+        "replay": found["delivery"] + "?at=11",
+        "sessions": "/",
+        "decisions": "/decisions",
+        "reports": "/reports",
+    }
+
+
+@contextmanager
+def _phone(browser: Browser, server: Server, **look: object) -> Iterator[Browsing]:
+    with browsing(browser, server.url, **PHONE, **look) as found:
+        yield found
+
+
+def _too_wide(page: Page) -> int:
+    """How far the page is wider than a phone; compared with the literal, as innerWidth grows with it."""
+    width: int = page.evaluate("() => document.scrollingElement.scrollWidth")
+    return width - 390
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_can_be_read_named_and_reached_and_its_picture_is_kept(
+    browser: Browser, server: Server, pages: dict[str, str], tmp_path: Path, scheme: str, width: int
+) -> None:
+    folder = _folder(tmp_path)
+    look = PHONE if width == 390 else {}
+    with browsing(browser, server.url, color_scheme=scheme, **look) as site:
+        page = site.tab("/")
+        for name, path in pages.items():
+            page.goto(server.url + path)
+            page.screenshot(path=folder / f"{name}-{width}-{scheme}.png")
+            if width == 390:
+                assert (name, _too_wide(page)) == (name, 0)
+                assert (name, page.evaluate(SMALL_TARGETS)) == (name, [])
+            unfold(page)
+            assert (name, faults(page)) == (name, [])
+
+
+def _folder(otherwise: Path) -> Path:
+    """Where pictures are kept."""
+    named = os.environ.get("HANSARD_SCREENSHOTS", "")
+    folder = otherwise if named in ("", "docs") else Path(named)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def test_a_decision_is_made_on_a_phone(browser: Browser, server: Server) -> None:
+    session_id = waiting_review(server.client)
+    with _phone(browser, server) as site:
+        page = site.tab(f"/sessions/{session_id}")
+        apply = page.get_by_role("button", name="Apply Fix")
+        expect(apply).to_be_in_viewport()
+        apply.tap()
+        badge(page, "Decided")
+        assert _too_wide(page) == 0
+
+
+def test_what_cannot_be_read_or_named_is_found(site: Browsing, pages: dict[str, str]) -> None:
+    """The checks themselves: each finds what it is for."""
+    page = site.tab(pages["sessions"])
+    page.evaluate(
+        """() => {
+          const button = document.createElement("button");
+          button.id = "content";
+          const heading = document.createElement("h6");
+          heading.textContent = "too faint";
+          heading.style.color = "#999999";
+          heading.style.background = "#ffffff";
+          document.querySelector("main").append(button, heading);
+        }"""
+    )
+    assert [fault.partition(":")[0] for fault in faults(page)] == [
+        "no name",
+        "an id twice",
+        "too faint",
+        "h2 is followed by h6",
+    ]
+
+
+def test_in_the_dark_a_page_is_dark(browser: Browser, server: Server, pages: dict[str, str]) -> None:
+    ground = (
+        "() => getComputedStyle(document.documentElement).backgroundColor.match(/[0-9.]+/g).slice(0, 3).map(Number)"
+    )
+    with browsing(browser, server.url, color_scheme="dark") as dark, browsing(browser, server.url) as light:
+        assert max(dark.tab(pages["delivery"]).evaluate(ground)) < 60
+        assert min(light.tab(pages["delivery"]).evaluate(ground)) > 200
+
+
+def test_a_delivery_is_followed_in_korean(browser: Browser, server: Server) -> None:
+    session_id = begun(
+        server.client, delivery({"planner": [{"text": "계획입니다.", "delayMs": 500}]}, task="로그인 추가")
+    )
+    with browsing(browser, server.url, locale="ko-KR") as site:
+        page = site.tab(f"/sessions/{session_id}")
+        expect(page.locator("html[lang=ko]")).to_be_attached()
+        badge(page, "성공")
+        live(page, "정지 상태")
+        expect(page.get_by_role("heading", name="로그인 추가", exact=True)).to_be_visible()
+        page.get_by_role("link", name="이전 이벤트").click()
+        expect(page.locator("[data-banner]")).to_contain_text("읽기 전용입니다.")
+        page.get_by_role("link", name="English").click()
+        expect(page.locator("html[lang=en]")).to_be_attached()
+
+
+@pytest.mark.parametrize("kind", SCENES)
+def test_hostile_words_are_shown_and_do_nothing(site: Browsing, server: Server, kind: str) -> None:
+    session_id = SCENES[kind](server.client, HOSTILE)
+    asked: list[str] = []
+    site.context.on("request", lambda request: asked.append(request.url))
+    page = site.tab(f"/sessions/{session_id}")
+    live(page, "at rest" if kind == "delivery" else "live")
+    unfold(page)
+    words = page.locator("main").inner_text()
+    assert "<script>alert(1)</script>" in words and "⟦U+202E⟧gnp" in words and "{{ 7*7 }}" in words
+    assert "\x1b" not in words and "\u202e" not in words and "\u200b" not in words
+    links = page.locator("main a").evaluate_all("(links) => links.map((link) => link.protocol)")
+    assert set(links) <= {"http:", "https:"}
+    page.get_by_role("slider").fill("5")
+    shown(page, 5)
+    assert {url.split("/")[2] for url in asked} == {server.url.removeprefix("http://")}
+
+
+def test_a_megabyte_of_words_leaves_a_page_that_can_be_used(site: Browsing, server: Server) -> None:
+    much = HOSTILE * (1_000_000 // len(HOSTILE))
+    session_id = begun(server.client, delivery({"dev": [much], "reviewer": [review("Too much")]}, maxIterations=1))
+    reached(server.client, session_id, "failed")
+    page = site.tab(f"/sessions/{session_id}")
+    badge(page, "Budget used up")
+    assert len(page.content()) < 1_500_000
+    page.get_by_role("link", name="Previous event").click()
+    expect(page.locator("[data-banner]")).to_be_visible()
+
+
+@pytest.mark.skipif(os.environ.get("HANSARD_SCREENSHOTS") != "docs", reason="HANSARD_SCREENSHOTS=docs makes it anew")
+def test_the_picture_of_the_readme_is_made(site: Browsing, server: Server) -> None:
+    session_id = reached(server.client, begun(server.client, PRESETS["regression"].body), "success")
+    page = site.tab(f"/sessions/{session_id}")
+    badge(page, "Success")
+    live(page, "at rest")
+    page.screenshot(path=ROOT / "docs" / "screenshot.png")

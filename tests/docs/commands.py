@@ -1,0 +1,89 @@
+"""The commands that documents show, run: blocks marked ```console, `$ command` followed by what it says.
+
+All blocks of a document are one story: they run in one folder, on one log, in order. `python -m tests.docs.commands`
+writes what they say now into the documents.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+DOCS = Path(__file__).parents[2] / "docs"
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+VOLATILE = (
+    (r"/\S*?/home\b", "~"),
+    (r"\b(delivery|orchestration|review|debate|channel)-[0-9a-z]{8,}", r"\1-…"),
+    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "…"),
+    (r"\d\d:\d\d:\d\d(\.\d+)?", "…"),
+    (r"\b\d+:\d\d\b", "…"),
+    (r"\b[0-9a-f]{7,}…?", "…"),
+    (r"[0-9A-Za-z+/]{40,}={0,2}", "…"),
+    (r"elapsedMs=\d+", "elapsedMs=…"),
+    (r"\b\d+(\.\d+)? s\b", "… s"),
+    (r" +", " "),
+)
+"""What differs from one run to the next."""
+
+
+def documents() -> list[Path]:
+    return [path for path in sorted(DOCS.glob("*.md")) if BLOCK.search(path.read_text("utf-8"))]
+
+
+def plain(words: str) -> str:
+    for pattern, instead in VOLATILE:
+        words = re.sub(pattern, instead, words)
+    return "\n".join(line.rstrip() for line in words.splitlines())
+
+
+def shown(document: str) -> Iterator[tuple[str, str]]:
+    """Each command of a document, and what the document says that it says."""
+    for block in BLOCK.findall(document):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            yield command, output
+
+
+class Terminal:
+    """A folder of its own, as somebody would stand in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._home = folder / "home"
+        self._home.mkdir()
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
+        path = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', '')}"
+        ours = {"HOME": str(self._home), "PATH": path, "TZ": "UTC", "COLUMNS": "100", "NO_COLOR": "1"}
+        self._environment = kept | ours | {"HANSARD_DATABASE": f"sqlite:///{self._home}/hansard.db"}
+
+    def says(self, command: str) -> str:
+        """Everything that a command says, in order; a failure's exit code stands in the last line, as `echo $?`."""
+        done = subprocess.run(
+            ["sh", "-c", f"exec 2>&1; {command}"],
+            cwd=self._home,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+            timeout=60,
+        )
+        return done.stdout.replace(str(self._home), "~")
+
+
+def rewritten(document: str) -> str:
+    """The document with what its commands say now."""
+    with tempfile.TemporaryDirectory() as folder:
+        terminal = Terminal(Path(folder))
+
+        def block(found: re.Match[str]) -> str:
+            commands = re.findall(r"^\$ (.*)$", found[1], re.MULTILINE)
+            return "```console\n" + "".join(f"$ {command}\n{terminal.says(command)}" for command in commands) + "```"
+
+        return BLOCK.sub(block, document)
+
+
+if __name__ == "__main__":
+    for path in documents():
+        path.write_text(rewritten(path.read_text("utf-8")), encoding="utf-8")

@@ -1,0 +1,136 @@
+"""Stores golden logs of this version, once: `python -m tests.golden.make VERSION`. What is there is never made again.
+
+Each file is an export; later versions have to load, fold, render and replay it (promise P15).
+"""
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from adapters.audit.transfer import export
+from domain.delivery.commands import CancelDelivery, RecordPackage, RecordValidation
+from domain.discussion.commands import Decide
+from domain.orchestration.commands import ContinueOrchestration
+from tests.projections.given import APPROVING
+from tests.projections.stage import DEBATE, REVIEW, Stage, challenge, critique, plan, subtask, verdicts, wander
+
+PLACE = Path(__file__).parent
+SUMS = PLACE / "SHA256SUMS"
+
+
+def delivery(stage: Stage) -> None:
+    """One that is sent back once and then succeeds, one that fails, one that is cancelled."""
+    stage.delivers("delivery-golden", title="Golden", labels=("golden",))
+    for words in ("One step. " * 2_000, "One module.", "One function.", "Written."):
+        stage.answers("delivery-golden", words)
+    _validated(stage, passed=False)
+    stage.answers("delivery-golden", "Mended.")
+    _validated(stage, passed=True)
+    stage.answers("delivery-golden", APPROVING)
+    for turn in stage.session("delivery-golden").outstanding:
+        stage.do("delivery-golden", RecordPackage(turn_id=turn, attempt=1, branch="hansard/golden", commit="c0ffee"))
+    stage.delivers("delivery-failed").fails("delivery-failed")
+    stage.delivers("delivery-cancelled").answers("delivery-cancelled", "A plan.")
+    stage.do("delivery-cancelled", CancelDelivery(reason="enough"))
+
+
+def _validated(stage: Stage, *, passed: bool) -> None:
+    turn = stage.turn("delivery-golden").turn_id
+    words = "1 passed" if passed else "1 failed"
+    kind = None if passed else "test"
+    stage.do(
+        "delivery-golden",
+        RecordValidation(turn_id=turn, attempt=1, passed=passed, classification=kind, summary=words, seconds=1.0),
+    )
+
+
+def orchestration(stage: Stage) -> None:
+    """A plan, a round that is judged, a checkpoint, and on to the end."""
+    name = "orchestration-golden"
+    stage.orchestrates(name).answers(name, plan(subtask(start_phase=3, end_phase=4, checkpoint=True)))
+    for _ in range(20):
+        session = stage.session(name)
+        if session.outstanding:
+            role = stage.turn(name).role
+            stage.answers(name, verdicts(Backend=True) if role == "judge" else "Done.")
+        elif session.state == "checkpoint":
+            stage.do(name, ContinueOrchestration())
+
+
+def review(stage: Stage) -> None:
+    stage.discusses("review-golden")
+    for words in (critique("NEEDS_FIX", "No test"), "I agree.", critique("PASS")):
+        if stage.session("review-golden").outstanding:
+            stage.answers("review-golden", words)
+    _decided(stage, "review-golden", "apply_fix")
+
+
+def debate(stage: Stage) -> None:
+    stage.discusses("debate-golden", strategy="debate", max_rounds=2)
+    for words in (challenge("CHALLENGE", "A risk"), "I agree.", challenge("APPROVE")):
+        if stage.session("debate-golden").outstanding:
+            stage.answers("debate-golden", words)
+    _decided(stage, "debate-golden", "accept")
+
+
+def _decided(stage: Stage, name: str, choice: str) -> None:
+    """Whoever still has to speak says the same; then a person decides."""
+    while (waiting := [turn for turn in stage.session(name).outstanding.values() if turn.work != "wait"]) and waiting:
+        stage.answers(name, "I agree and accept.", agent=waiting[0].agent)
+    stage.do(name, Decide(choice=choice, rationale="as I see it", actor="Kim"))
+
+
+def parents(stage: Stage) -> None:
+    """Sessions that have their plan and their work discussed; a channel."""
+    stage.orchestrates("orchestration-parent", plan_review=DEBATE, work_review=REVIEW)
+    stage.answers("orchestration-parent", plan(subtask()))
+    stage.delivers("delivery-parent", review=REVIEW)
+    stage.says("orchestration-said", "implement src/a.py and then test it", "telegram")
+
+
+SCENES: dict[str, Callable[[Stage], None]] = {
+    "delivery": delivery,
+    "orchestration": orchestration,
+    "review": review,
+    "debate": debate,
+    "parents": parents,
+}
+
+
+def main(version: str) -> None:
+    for name, scene in SCENES.items():
+        with TemporaryDirectory() as folder:
+            stage = Stage(Path(folder))
+            scene(stage)
+            _keep(stage, f"{version}-{name}")
+    with TemporaryDirectory() as folder:
+        _keep(wander(Path(folder), 5, 18), f"{version}-mixed")
+    _sum()
+
+
+def _keep(stage: Stage, name: str) -> None:
+    """The export, and where each of its sessions stands."""
+    with closing(stage.store):
+        states = {session.id: [session.version, session.state] for session in stage.sessions()}
+        with (PLACE / f"{name}.jsonl").open("xb") as file:
+            file.writelines(export(stage.store))
+    with (PLACE / f"{name}.states.json").open("x", encoding="utf-8") as file:
+        json.dump(states, file, indent=1)
+        file.write("\n")
+
+
+def _sum() -> None:
+    """Sums of what is new; those that are there stay."""
+    kept = SUMS.read_text().splitlines() if SUMS.exists() else []
+    known = {line.partition("  ")[2] for line in kept}
+    files = [path for path in sorted(PLACE.glob("*.json*")) if path.name not in known]
+    kept += [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}" for path in files]
+    SUMS.write_text("\n".join(kept) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

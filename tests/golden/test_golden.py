@@ -1,0 +1,73 @@
+"""Logs of every version that was ever released still load, fold, render and replay (promise P15)."""
+
+import hashlib
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from adapters.audit.transfer import export, take_in
+from adapters.audit.verify import verify
+from adapters.store import SqliteStore
+from adapters.store.views import SqliteViews
+from domain.base import Text
+from domain.record import kind_of
+from domain.replay import first_difference
+from domain.sessions import KINDS, fold
+from projections import worklog
+from projections.follow import Follower
+from projections.session import view
+from tests.golden.make import PLACE, SUMS
+
+LOGS = sorted(PLACE.glob("*.jsonl"))
+SUMMED = dict(reversed(line.split("  ")) for line in SUMS.read_text("utf-8").splitlines())
+
+
+def test_golden_files_are_never_edited() -> None:
+    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in PLACE.glob("*.json*")}
+    assert found == SUMMED, "a golden file is somebody's log: change the code that reads it, or add new ones"
+
+
+def test_every_kind_of_session_is_among_them() -> None:
+    sessions = {
+        line["session"]
+        for path in LOGS
+        for line in map(json.loads, path.read_bytes().splitlines())
+        if "session" in line
+    }
+    assert {kind_of(session) for session in sessions} == {*KINDS, "channel"}
+    assert len(LOGS) >= 6
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.stem)
+def test_a_golden_log_loads_folds_renders_and_replays(path: Path, tmp_path: Path) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    states = json.loads(path.with_name(f"{path.stem}.states.json").read_text("utf-8"))
+    with (
+        closing(SqliteStore(str(tmp_path / "log.db"))) as store,
+        closing(SqliteViews(tmp_path / "views.db")) as views,
+    ):
+        take_in(store, lines)
+        assert list(export(store)) == lines
+        assert verify(store).faults == []
+        follower = Follower(store, views)
+        follower.catch_up()
+        assert follower.problems() == []
+        for session_id, expected in states.items():
+            _still_what_it_was(store, views, session_id, expected)
+
+
+def _still_what_it_was(store: SqliteStore, views: SqliteViews, session_id: str, expected: list[object]) -> None:
+    history = store.history(session_id)
+    session = fold(kind_of(session_id), ((recorded.event, recorded.moment) for recorded in history))
+    assert session is not None
+    assert [session.version, session.state] == expected
+    assert view(session)["id"] == session_id
+    with views.reading() as db:
+        assert worklog.render(db, session_id)
+
+    def whole(text: Text) -> str:
+        return (store.text(text.digest) if text.digest else None) or text.head
+
+    assert first_difference(history, whole) is None

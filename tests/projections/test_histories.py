@@ -1,0 +1,111 @@
+"""Every prefix of every history loads, folds and renders (promise P14), and is decided the same way again (P16)."""
+
+import hashlib
+import locale
+import os
+import subprocess
+import sys
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from adapters.store.views import SqliteViews
+from domain.base import Text
+from domain.record import Recorded, kind_of
+from domain.replay import first_difference
+from domain.session import Session
+from domain.sessions import KINDS, fold
+from projections import worklog
+from projections.dump import dump
+from projections.follow import Follower
+from projections.session import view
+from tests.projections.stage import Stage, wander
+
+ROOT = Path(__file__).parents[2]
+
+
+def walked(folder: Path, seeds: range) -> int:
+    """How many sessions there were in so many walks, each at every one of its versions."""
+    sessions = 0
+    for seed in seeds:
+        place = folder / str(seed)
+        place.mkdir()
+        with closing((stage := wander(place, seed, 60)).store), closing(SqliteViews(place / "views.db")) as views:
+            follower = Follower(stage.store, views)
+            follower.catch_up()
+            assert follower.problems() == []
+            names = [name for name in stage.store.rows.streams() if kind_of(name) in KINDS]
+            for name in names:
+                history = stage.store.history(name)
+                _prefixes(history, views)
+                assert first_difference(history, lambda text: _whole(stage, text)) is None, (seed, name)
+            sessions += len(names)
+    return sessions
+
+
+def _whole(stage: Stage, text: Text) -> str:
+    return (stage.store.text(text.digest) if text.digest else None) or text.head
+
+
+def _prefixes(history: list[Recorded], views: SqliteViews) -> None:
+    session: Session | None = None
+    for recorded in history:
+        session = fold(recorded.kind, [(recorded.event, recorded.moment)], session)
+        assert session is not None and session.version == recorded.version
+        assert view(session)["version"] == recorded.version
+        with views.reading() as db:
+            assert worklog.render(db, recorded.session_id, recorded.version)
+
+
+def test_all_prefixes_of_three_hundred_random_histories(tmp_path: Path) -> None:
+    assert walked(tmp_path, range(1_000, 1_027)) >= 300
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(4))
+def test_all_prefixes_of_two_thousand_random_histories(tmp_path: Path, part: int) -> None:
+    begin = 2_000 + part * 46
+    assert walked(tmp_path, range(begin, begin + 46)) >= 500
+
+
+# -- elsewhere -------------------------------------------------------------------------------------------------------
+
+PLACES = [
+    {"PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C"},
+    {"PYTHONHASHSEED": "1", "TZ": "Asia/Seoul", "LC_ALL": "C.UTF-8"},
+    {"PYTHONHASHSEED": "4294967295", "TZ": "America/St_Johns", "LC_ALL": "POSIX"},
+    {"PYTHONHASHSEED": "77", "TZ": "Pacific/Kiritimati", "LC_ALL": "C.UTF-8", "PYTHONUTF8": "0"},
+]
+
+
+def decided() -> str:
+    """A digest of everything that some walks decide, and of every view of it; replayed on the way."""
+    locale.setlocale(locale.LC_ALL, "")
+    digest = hashlib.sha256()
+    with tempfile.TemporaryDirectory() as folder:
+        assert walked(Path(folder), range(3)) > 20
+        for seed in range(3):
+            place = Path(folder) / f"again-{seed}"
+            place.mkdir()
+            with closing((stage := wander(place, seed, 60)).store), closing(SqliteViews(place / "views.db")) as views:
+                Follower(stage.store, views).catch_up()
+                digest.update(dump(views))
+                for row in stage.store.rows.events():
+                    digest.update(row.hash)
+    return digest.hexdigest()
+
+
+def test_decisions_and_views_are_the_same_under_another_hash_seed_time_zone_and_locale() -> None:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "HANSARD_"))}
+    program = "from tests.projections.test_histories import decided; print(decided())"
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", program], cwd=ROOT, env=kept | place, stdout=subprocess.PIPE, encoding="ascii"
+        )
+        for place in PLACES
+    ]
+    said = [(process.communicate(timeout=120)[0], process.returncode) for process in running]
+    assert [code for _, code in said] == [0] * len(PLACES)
+    assert len({digest for digest, _ in said}) == 1
