@@ -6,6 +6,7 @@ A hash chain alone does not show that its end was cut off; a checkpoint that is 
 import base64
 import hashlib
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,8 +78,13 @@ def public_key(text: str) -> Ed25519PublicKey:
 def head(store: SqliteStore) -> Checkpoint:
     """The checkpoint over everything that is in the log now. Raises NotProved where a chain is broken: nobody should
     sign what is damaged."""
+    return over(store.rows.events())
+
+
+def over(rows: Iterable[Row]) -> Checkpoint:
+    """The checkpoint over these rows, every one of which has to be chained to its predecessor. Raises NotProved."""
     tree, heads = Tree(), dict[str, bytes]()
-    for row in store.rows.events():
+    for row in rows:
         if row.chained(heads.get(row.stream, b"")) != row.hash:
             raise NotProved(f"The event at position {row.position} has been changed: its hash does not fit.")
         heads[row.stream] = row.hash

@@ -20,22 +20,22 @@ class Tree:
 
     def __init__(self) -> None:
         self.size = 0
-        self._roots: list[tuple[int, bytes]] = []
+        self._roots: list[bytes] = []
 
     def add(self, data: bytes) -> None:
-        height, root = 0, leaf(data)
-        while self._roots and self._roots[-1][0] == height:
-            root = node(self._roots.pop()[1], root)
-            height += 1
-        self._roots.append((height, root))
+        root, full = sha256(b"\x00" + data).digest(), self.size
+        while full & 1:  # for each subtree that is full already and as high as this one
+            root = sha256(b"\x01" + self._roots.pop() + root).digest()
+            full >>= 1
+        self._roots.append(root)
         self.size += 1
 
     def root(self) -> bytes:
         """The tree head over everything added so far."""
         if not self._roots:
             return EMPTY
-        found = self._roots[-1][1]
-        for _, root in reversed(self._roots[:-1]):
+        found = self._roots[-1]
+        for root in reversed(self._roots[:-1]):
             found = node(root, found)
         return found
 

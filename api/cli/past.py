@@ -1,6 +1,7 @@
 """`hansard replay`, `fork`, `diff`, `explain`: what a record is for, once it is history."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -157,10 +158,23 @@ async def diff(
         put_json(found)
         return exits.OK
     _tell_parting(found["firstDivergence"])
-    rows = [[field, one_line(str(sides["a"])), one_line(str(sides["b"]))] for field, sides in found["state"].items()]
-    rows += [["tokens", str(found["cost"]["a"]["tokens"]), str(found["cost"]["b"]["tokens"])]]
+    rows = [row for field, sides in found["state"].items() for row in _differing(field, sides["a"], sides["b"])]
+    rows.append(["tokens", _word(found["cost"]["a"]["tokens"]), _word(found["cost"]["b"]["tokens"])])
     put_table(("", one, other), rows)
     return exits.OK
+
+
+def _differing(field: str, one: Any, other: Any) -> Iterator[list[str]]:
+    """A row for each innermost field that differs."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in dict.fromkeys((*one, *other)):
+            yield from _differing(f"{field}.{key}", one.get(key), other.get(key))
+    elif one != other:
+        yield [field, _word(one), _word(other)]
+
+
+def _word(value: object) -> str:
+    return "-" if value is None else one_line(str(value))
 
 
 def _tell_parting(parting: Json | None) -> None:

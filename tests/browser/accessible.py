@@ -33,7 +33,9 @@ LANDMARKS = """() => ["header", "nav", "main"].filter((name) => !document.queryS
 
 FAINT = """() => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  const rgba = (colour) => {
+  const known = new Map();
+  const rgba = (colour) => known.get(colour) ?? known.set(colour, painted(colour)).get(colour);
+  const painted = (colour) => {
     canvas.clearRect(0, 0, 1, 1);
     canvas.fillStyle = colour;
     canvas.fillRect(0, 0, 1, 1);

@@ -16,6 +16,7 @@ ARGUMENTS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--process-per-site",
 )
 PATIENCE_MS = 10_000
 """Milliseconds after which something that should have been shown has not."""
@@ -70,7 +71,7 @@ def browsing(browser: Browser, url: str, **look: object) -> Iterator[Browsing]:
     try:
         found = Browsing(context, url)
         yield found
-        assert found.said == []
+        assert not found.said, found.said
     finally:
         context.close()
 

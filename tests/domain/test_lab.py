@@ -7,7 +7,8 @@ import pytest
 from domain.convergence import MYSTI, SEED, SHIPPED_V3, Profile, Round, assess, course
 from domain.lab import Talk, rescore, tally
 
-AGREED = "I agree and accept, this is a valid point about the limit."
+AGREED = "I agree and accept, this is a valid point; however, mind the limit."
+"""Three words for, one against: ever the same, it converges for all but who wants everybody to agree on everything."""
 NEW = ("Alpha beta gamma delta.", "Epsilon zeta theta iota.", "Kappa lambda sigma omega.", "Upsilon omicron kappa tau.")
 LENIENT = SEED.model_copy(update={"name": "lenient", "agreement": 0.0, "stability": 0.0})
 NEVER = SEED.model_copy(update={"name": "never", "agreement": 1.0, "stability": 1.0, "stall": None})
@@ -84,7 +85,7 @@ def test_what_goes_on_behind_the_record_suggests_nothing() -> None:
 def test_outcomes_are_counted_by_profile() -> None:
     person: dict[str, Any] = {"choice": "skip", "decided_by": "person"}
     talks = [
-        talk(*[AGREED] * 3, stop="converged", **person),
+        talk(*[AGREED] * 3, stop="converged", max_rounds=9, **person),
         talk(*[AGREED] * 5, suggestions=("skip",) * 5, **person),
         talk(*NEW, stop="error", max_rounds=9, **person),
         talk(*[AGREED] * 4, stop="limit"),
@@ -102,6 +103,7 @@ def test_outcomes_are_counted_by_profile() -> None:
         "overruled": 1,
     }
     assert tally("never@1", outcomes).later == 1
+    assert tally("never@1", outcomes).unknown == 1
 
 
 @pytest.mark.parametrize("profile", [SEED, SHIPPED_V3, MYSTI])

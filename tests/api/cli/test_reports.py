@@ -1,0 +1,50 @@
+"""`hansard report` and `hansard lab`."""
+
+from collections.abc import Callable
+
+from tests.api.cli.conftest import Hansard, critique
+
+
+def test_a_report_is_a_table_json_or_csv(hansard: Hansard) -> None:
+    assert hansard("example").code == 0
+    said = hansard("report")
+    assert (said.code, said.out.split()[:4]) == (0, ["kind", "status", "sessions", "atRest"])
+    assert "\ndelivery  success  1 " in said.out
+    assert said.err.startswith("As of position ")
+    costs = hansard("report", "costs", "--kind", "delivery", "--json").json
+    assert (costs["name"], costs["filters"]["kind"]) == ("costs", "delivery")
+    table = hansard("report", "decisions", "--csv")
+    assert table.out.splitlines()[0] == (
+        "kind,reason,by,choice,decisions,waitedMsMean,waitedMsMedian,waitedMsMax,oldestAskedAt"
+    )
+    assert hansard("report", "--as-of", "1", "--json").json["totals"]["sessions"] == 1
+    assert hansard("report", "--to", "2001-01-01").out == ""
+
+
+def test_a_report_that_cannot_be_is_a_sentence(hansard: Hansard) -> None:
+    assert hansard("report", "profits").code == 2
+    said = hansard("report", "costs", "--from", "soon")
+    assert (said.code, said.out) == (2, "")
+    assert "/from: should be an instant in ISO 8601, or a date" in said.err
+    assert hansard("report", "--csv", "--json").code == 2
+
+
+def test_the_lab_tells_when_other_profiles_would_have_stopped(hansard: Hansard, scenario: Callable[..., str]) -> None:
+    said = {"reviewer": [critique("NEEDS_FIX", ("major", "x"))], "coder": ["I agree."]}
+    started = hansard("review", "a result", "--max-rounds", "3", "--scenario", scenario(said), "--json")
+    assert started.code == 6, started.err
+    found = hansard("lab", "--profile", "seed", "--profile", "agreement=0.1,stability=0.1", "--kind", "review")
+    assert found.code == 0, found.err
+    lines = found.out.splitlines()
+    assert lines[0].startswith("review-")
+    assert lines[1].startswith("  seed@1 ")
+    assert lines[2].startswith("  custom@1 ")
+    assert lines[4].split()[:3] == ["PROFILE", "DISCUSSIONS", "EARLIER"]
+    assert len(hansard("lab", "latest", "--json").json["totals"]) == 3
+
+
+def test_a_lab_that_cannot_be_is_a_sentence(hansard: Hansard) -> None:
+    assert hansard("lab").err == "No review or debate fits.\n"
+    assert hansard("lab", "--profile", "sead").code == 2
+    assert hansard("lab", "--profile", "agreement=much").code == 2
+    assert hansard("lab", "x", "--kind", "review").code == 2

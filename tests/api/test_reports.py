@@ -1,0 +1,235 @@
+"""GET /api/reports/{name} and POST /api/policies/lab, and the commands that ask them."""
+
+import csv
+import io
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from api.openapi.examples import EXAMPLES
+from api.openapi.report_shapes import ReportAnswer
+from api.policies.lab import LabAnswer
+from api.reports import as_csv
+from domain.sessions import KINDS
+from projections.reports import REPORTS
+from tests.api import talks
+from tests.api.server import Json, delivery, ended, inside, start
+
+DAY = "2026-11-21"
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """A delivery, a review that a person overruled, and a debate that waits."""
+    with inside(tmp_path_factory.mktemp("reports")) as found:
+        ended(found, start(found, delivery(labels=["demo"])))
+        waiting = talks.waits(found, talks.review(maxRounds=1, title="=1+1"))
+        talks.decided(found, waiting["id"], "apply_fix")
+        talks.waits(found, talks.debate(labels=["demo"]))
+        yield found
+
+
+def report(client: TestClient, name: str, **query: object) -> Json:
+    answer = client.get(f"/api/reports/{name}", params={key: str(value) for key, value in query.items()})
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()
+    return found
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_every_report_looks_as_described(client: TestClient, name: str) -> None:
+    found = report(client, name)
+    ReportAnswer.model_validate(found)
+    assert set(found) == {"name", "asOf", "filters", "rows", "totals"}
+    assert found["asOf"] == client.get("/readyz").json()["head"]
+    assert found["rows"], "there is something to tell"
+    assert report(client, name) == found
+
+
+def test_what_was_just_done_is_in_it(client: TestClient) -> None:
+    rows = report(client, "decisions")["rows"]
+    assert [(row["kind"], row["by"], row["choice"], row["decisions"]) for row in rows] == [
+        ("debate", "waiting", None, 1),
+        ("review", "person", "apply_fix", 1),
+    ]
+    totals = report(client, "convergence")["totals"]
+    assert (totals["limit"], totals["overruled"]) == (2, 1), "a PASS that was to be fixed"
+
+
+def test_filters_narrow_it(client: TestClient) -> None:
+    assert {row["kind"] for row in report(client, "summary", label="demo")["rows"]} == {"delivery", "debate"}
+    assert {row["kind"] for row in report(client, "summary", kind="review")["rows"]} == {"review"}
+    assert report(client, "summary", to="2001-01-01")["rows"] == []
+    assert report(client, "summary", asOf=1)["totals"]["sessions"] == 1
+    assert report(client, "summary", asOf=0)["rows"] == []
+
+
+def test_a_date_as_end_means_the_end_of_that_day(client: TestClient) -> None:
+    found = report(client, "summary", **{"from": "2026-11-20", "to": DAY})["filters"]
+    assert (found["from"], found["to"]) == ("2026-11-20T00:00:00.000Z", "2026-11-22T00:00:00.000Z")
+    found = report(client, "summary", **{"from": "2026-11-20T09:00:00+09:00", "to": f"{DAY}T00:00:00Z"})["filters"]
+    assert (found["from"], found["to"]) == ("2026-11-20T00:00:00.000Z", "2026-11-21T00:00:00.000Z")
+
+
+@pytest.mark.parametrize(
+    ("query", "pointer"),
+    [
+        ({"from": "yesterday"}, "/from"),
+        ({"to": "2026-13-01"}, "/to"),
+        ({"from": "2026-11-22", "to": DAY}, "/to"),
+        ({"kind": "chat"}, "/kind"),
+        ({"label": ""}, "/label"),
+        ({"asOf": "-1"}, "/asOf"),
+        ({"asOf": "999999999"}, "/asOf"),
+        ({"format": "xlsx"}, "/format"),
+        ({"lable": "x"}, "/lable"),
+    ],
+)
+def test_a_filter_that_does_not_hold_is_named(client: TestClient, query: dict[str, str], pointer: str) -> None:
+    answer = client.get("/api/reports/costs", params=query)
+    assert answer.status_code == 422, answer.text
+    assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+def test_an_unknown_report_is_not_found(client: TestClient) -> None:
+    answer = client.get("/api/reports/profits")
+    assert answer.status_code == 404
+    assert "there are summary, budgets" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_the_rows_as_csv_are_those_of_the_json(client: TestClient, name: str) -> None:
+    answer = client.get(f"/api/reports/{name}", params={"format": "csv"})
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    assert answer.headers["content-disposition"] == f'attachment; filename="hansard-{name}.csv"'
+    header, *lines = csv.reader(io.StringIO(answer.content.decode()))
+    assert tuple(header) == REPORTS[name].columns
+    rows = report(client, name)["rows"]
+    assert lines == [["" if row[column] is None else str(row[column]) for column in header] for row in rows]
+
+
+@pytest.mark.parametrize("word", ["=1+1", "+1", "-1", "@x", "\tx", "\rx"])
+def test_what_a_spreadsheet_would_carry_out_is_only_words(word: str) -> None:
+    row: Json = dict.fromkeys(REPORTS["costs"].columns) | {"agent": word, "role": '한글, "x"', "turns": -1}
+    _, line = csv.reader(io.StringIO(as_csv(REPORTS["costs"], [row]).decode(), newline=""))
+    assert line[2:5] == [f"'{word}", '한글, "x"', "-1"]
+
+
+def test_reports_are_whole_while_the_views_are_rebuilt(client: TestClient) -> None:
+    """Through HTTP: whoever reads sees the old views until the new ones stand."""
+    before = {name: report(client, name) for name in REPORTS}
+    follower = client.app.state.system.follower  # type: ignore[attr-defined]
+    rebuilding = threading.Thread(target=lambda: [follower.rebuild() for _ in range(10)])
+    rebuilding.start()
+    reads = 0
+    while rebuilding.is_alive() or not reads:
+        assert {name: report(client, name) for name in REPORTS} == before
+        reads += 1
+    rebuilding.join()
+    assert follower.problems() == []
+
+
+# -- the lab -------------------------------------------------------------------------------------------------------
+
+
+def lab(client: TestClient, **body: Any) -> Json:
+    answer = client.post("/api/policies/lab", json=body)
+    assert answer.status_code == 200, answer.text
+    LabAnswer.model_validate_json(answer.content)
+    found: Json = answer.json()
+    return found
+
+
+def test_recorded_discussions_are_judged_by_other_profiles_and_nothing_is_written(client: TestClient) -> None:
+    head = client.get("/readyz").json()["head"]
+    found = lab(client, profiles=["seed", {"agreement": 0.0, "stability": 0.0}, {"stall": 0.0}])
+    assert [tried["name"] for tried in found["profiles"]] == ["seed@1", "custom@1", "custom@1#2"]
+    assert [item["kind"] for item in found["items"]] == ["debate", "review"], "newest first"
+    review = found["items"][1]
+    assert review["recorded"] == {
+        "profile": "seed@1",
+        "rounds": 1,
+        "stopReason": "limit",
+        "choice": "apply_fix",
+        "decidedBy": "person",
+    }
+    assert review["outcomes"][0] == {
+        "profile": "seed@1",
+        "reason": "limit",
+        "round": 1,
+        "against": "same",
+        "suggestion": "skip",
+        "overruled": True,
+    }
+    assert [tally["discussions"] for tally in found["totals"]] == [2, 2, 2]
+    assert found["totals"][0]["same"] == 2
+    assert (found["leftOut"], client.get("/readyz").json()["head"]) == (0, head)
+
+
+def test_the_lab_takes_sessions_or_a_query(client: TestClient) -> None:
+    items = lab(client, profiles=["seed"])["items"]
+    ids = [item["sessionId"] for item in items]
+    assert [item["sessionId"] for item in lab(client, profiles=["seed"], sessionIds=[ids[1], ids[1]])["items"]] == ids[
+        1:
+    ]
+    assert lab(client, profiles=["seed"], query={"kind": "debate", "label": "demo"})["items"] == items[:1]
+    assert lab(client, profiles=["seed"], query={"to": "2020-01-01"})["items"] == []
+    few = lab(client, profiles=["seed"], limit=1)
+    assert (len(few["items"]), few["leftOut"]) == (1, 1)
+    lab(client, **EXAMPLES["policy_lab"])
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({}, "/profiles"),
+        ({"profiles": []}, "/profiles"),
+        ({"profiles": ["seed", "sead"]}, "/profiles/1"),
+        ({"profiles": [3]}, "/profiles/0"),
+        ({"profiles": [{"agreement": 2}]}, "/profiles/0/agreement"),
+        ({"profiles": ["seed"], "limit": 501}, "/limit"),
+        ({"profiles": ["seed"], "sessionIds": ["delivery-1"]}, "/sessionIds/0"),
+        ({"profiles": ["seed"], "sessionIds": ["review-1"], "query": {}}, "/query"),
+        ({"profiles": ["seed"], "query": {"kind": "delivery"}}, "/query/kind"),
+        ({"profiles": ["seed"], "query": {"from": "soon"}}, "/query/from"),
+        ({"profiles": ["seed"], "agent": "x"}, "/agent"),
+    ],
+)
+def test_an_experiment_that_does_not_hold_is_refused_where_it_is_wrong(
+    client: TestClient, body: Json, pointer: str
+) -> None:
+    answer = client.post("/api/policies/lab", json=body)
+    assert answer.status_code == 422, answer.text
+    assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+def test_an_unknown_discussion_is_not_found(client: TestClient) -> None:
+    answer = client.post("/api/policies/lab", json={"profiles": ["seed"], "sessionIds": ["review-unknown"]})
+    assert answer.status_code == 404
+
+
+def test_what_is_too_much_to_read_at_once_is_left_out_and_counted(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = lab(client, profiles=["seed"])
+    monkeypatch.setattr("api.policies.lab.MOST_CHARACTERS", 0)
+    assert len(whole["items"]) == 2
+    found = lab(client, profiles=["seed"])
+    assert (found["items"], found["leftOut"]) == ([], 2)
+
+
+def test_a_report_knows_every_kind(client: TestClient) -> None:
+    for kind in KINDS:
+        assert report(client, "summary", kind=kind)["filters"]["kind"] == kind
+
+
+def test_an_empty_log_has_empty_reports(tmp_path: Path) -> None:
+    """An empty log has empty reports and an empty lab."""
+    with inside(tmp_path) as empty:
+        assert {name: report(empty, name)["rows"] for name in REPORTS} == {name: [] for name in REPORTS}
+        assert report(empty, "summary")["totals"]["sessions"] == 0
+        assert lab(empty, profiles=["mysti"])["items"] == []
