@@ -67,8 +67,9 @@ def test_every_page_can_be_read_named_and_reached_and_its_picture_is_kept(
             if width == 390:
                 assert (name, _too_wide(page)) == (name, 0)
                 assert (name, page.evaluate(SMALL_TARGETS)) == (name, [])
-            unfold(page)
-            assert (name, faults(page)) == (name, [])
+            else:
+                unfold(page)
+                assert (name, faults(page)) == (name, [])
 
 
 def _folder(otherwise: Path) -> Path:

@@ -6,8 +6,14 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.api.scenes import SCENES, two_iterations, waiting_review
-from tests.api.server import Server, delivery, events, start
+from tests.api.server import Server, delivery, ended, events, start
 from tests.browser.browsing import PATIENCE_MS, Browsing, badge, button, hide, live, panels, shown
+
+
+@pytest.fixture(scope="module")
+def session_id(server: Server) -> str:
+    """A delivery that was sent back once and is over; looking at it changes nothing."""
+    return two_iterations(server.client)
 
 
 def _at(page: Page, version: int) -> None:
@@ -17,8 +23,9 @@ def _at(page: Page, version: int) -> None:
     expect(page.locator("[data-banner]")).to_be_visible()
 
 
-def test_the_slider_shows_any_moment_and_every_moment_is_an_address(site: Browsing, server: Server) -> None:
-    session_id = two_iterations(server.client)
+def test_the_slider_shows_any_moment_and_every_moment_is_an_address(
+    site: Browsing, server: Server, session_id: str
+) -> None:
     last = len(events(server.client, session_id))
     page = site.tab(f"/sessions/{session_id}")
     expect(page.locator("[data-banner]")).to_be_hidden()
@@ -37,8 +44,9 @@ def test_the_slider_shows_any_moment_and_every_moment_is_an_address(site: Browsi
     _at(page, 9)
 
 
-def test_arrow_keys_step_and_with_shift_go_from_highlight_to_highlight(site: Browsing, server: Server) -> None:
-    session_id = two_iterations(server.client)
+def test_arrow_keys_step_and_with_shift_go_from_highlight_to_highlight(
+    site: Browsing, server: Server, session_id: str
+) -> None:
     found = events(server.client, session_id)
     blocked = next(each["version"] for each in found if each["type"] == "delivery.review_blocking_detected")
     page = site.tab(f"/sessions/{session_id}?at={blocked + 2}")
@@ -54,8 +62,7 @@ def test_arrow_keys_step_and_with_shift_go_from_highlight_to_highlight(site: Bro
     _at(page, approved)
 
 
-def test_steps_and_rows_lead_to_their_events(site: Browsing, server: Server) -> None:
-    session_id = two_iterations(server.client)
+def test_steps_and_rows_lead_to_their_events(site: Browsing, server: Server, session_id: str) -> None:
     last = len(events(server.client, session_id))
     page = site.tab(f"/sessions/{session_id}")
     page.get_by_role("link", name="Previous event").click()
@@ -70,19 +77,24 @@ def test_steps_and_rows_lead_to_their_events(site: Browsing, server: Server) -> 
     _at(page, last)
 
 
-def test_play_back_goes_from_the_first_event_to_the_last_and_can_be_paused(site: Browsing, server: Server) -> None:
-    session_id = two_iterations(server.client)
-    last = len(events(server.client, session_id))
+def test_play_back_keeps_the_recorded_pauses_can_be_stopped_and_comes_to_the_end(
+    site: Browsing, server: Server
+) -> None:
+    session_id = start(server.client, delivery({"planner": [{"text": "A plan.", "delayMs": 1_900}]}))
+    ended(server.client, session_id)
+    found = events(server.client, session_id)
+    asked = next(each["version"] for each in found if each["type"] == "delivery.turn_requested")
     page = site.tab(f"/sessions/{session_id}")
-    page.get_by_label("Speed").select_option("50")
-    play = page.get_by_role("button", name="Play at recorded speed, or pause")
+    speed, play = page.get_by_label("Speed"), page.get_by_role("button", name="Play at recorded speed, or pause")
+    speed.select_option("1")
     play.click()
     expect(play).to_have_attribute("aria-pressed", "true")
-    _at(page, 4)
+    _at(page, asked)
     play.click()
     expect(play).to_have_attribute("aria-pressed", "false")
+    speed.select_option("50")
     play.click()
-    _at(page, last)
+    _at(page, len(found))
     expect(play).to_have_attribute("aria-pressed", "false")
 
 
@@ -127,8 +139,7 @@ def test_a_replay_offers_no_decision_and_stays_where_it_is_while_the_session_goe
     badge(page, "Decided")
 
 
-def test_events_are_filtered_by_clicking(site: Browsing, server: Server) -> None:
-    session_id = two_iterations(server.client)
+def test_events_are_filtered_by_clicking(site: Browsing, server: Server, session_id: str) -> None:
     found = events(server.client, session_id)
     reviewer = [each["version"] for each in found if each["data"].get("role") == "reviewer"]
     page = site.tab(f"/sessions/{session_id}")
@@ -139,8 +150,7 @@ def test_events_are_filtered_by_clicking(site: Browsing, server: Server) -> None
     expect(page.locator("[data-row]")).to_have_count(len(found))
 
 
-def test_a_hidden_replay_comes_back_where_it_was(site: Browsing, server: Server) -> None:
-    session_id = two_iterations(server.client)
+def test_a_hidden_replay_comes_back_where_it_was(site: Browsing, server: Server, session_id: str) -> None:
     page = site.tab(f"/sessions/{session_id}?at=6")
     hide(page)
     hide(page, hidden=False)

@@ -72,7 +72,7 @@ def test_a_discussion_of_a_run_has_its_file_but_is_not_the_latest(tmp_path: Path
     found = Mirrored(tmp_path)
     found.stage.orchestrates(title="Run", plan_review=DEBATE).answers("orchestration-1", plan())
     found.follow()
-    assert found.names() == ["20261121T120000_Run.md", "20261121T120001_Run.md", "latest.md"]
+    assert found.names() == ["20261121T120000_Run.md", "20261121T120001_Plan__Run.md", "latest.md"]
     assert (found.folder / "latest.md").readlink() == Path("20261121T120000_Run.md")
 
 
