@@ -28,6 +28,8 @@ WAYS = 16
 PAUSE = 0.05
 """Seconds between two tries."""
 LONGEST_RESTART = 2.0
+TIMED_KILLS = 100
+"""Only the long form measures time: in a default run it would say more about the machine than about the server."""
 """Seconds from the start of the process to a ready server."""
 SILENT = delivery({"planner": [{"text": "late", "delayMs": 86_400_000}]})
 BUSY = delivery()
@@ -213,7 +215,8 @@ def story(folder: Path, kills: int) -> str:
         server.stop()
         check(server, load)
     restarts.sort()
-    assert restarts[-1] < LONGEST_RESTART * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)), restarts
+    if kills >= TIMED_KILLS:
+        assert restarts[-1] < LONGEST_RESTART * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)), restarts
     commands = f"{len(load.answered)} commands answered, {load.retries} tries in vain, none lost or doubled"
     return f"{kills} kills: {commands}; restart median {restarts[kills // 2]:.2f} s, longest {restarts[-1]:.2f} s"
 
