@@ -28,9 +28,9 @@ WAYS = 16
 PAUSE = 0.05
 """Seconds between two tries."""
 LONGEST_RESTART = 2.0
+"""Seconds from the start of the process to a ready server."""
 TIMED_KILLS = 100
 """Only the long form measures time: in a default run it would say more about the machine than about the server."""
-"""Seconds from the start of the process to a ready server."""
 SILENT = delivery({"planner": [{"text": "late", "delayMs": 86_400_000}]})
 BUSY = delivery()
 STARTED = "delivery.session_started"
