@@ -2,7 +2,8 @@
 
 from collections import deque
 from collections.abc import Callable, MutableMapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from adapters.store import Entry
 from domain.base import Blob, Command, Refused, Stale, Unknown
@@ -19,8 +20,7 @@ _BETWEEN = (CloseChild, CancelDiscussion)
 """What a discussion and its parent tell each other."""
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(NamedTuple):
     """A command on its way: on which session, from whom, under which key, seen at which version."""
 
     session_id: str
@@ -55,8 +55,7 @@ class Outcome:
     adopted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(NamedTuple):
     """A command in the chain that an order sets off: what it follows from, and the version it is bound to.
 
     Nobody sees the version of a channel: what is expected is passed on to the session that the channel turns to.
@@ -165,7 +164,7 @@ class Scene:
         outcome.adopted = True
         events = [renamed(recorded.event, source=command.source, fork=name) for recorded in history]
         for recorded, event in zip(history, events, strict=True):
-            cause = replace(recorded.cause, correlation_id=name)
+            cause = recorded.cause._replace(correlation_id=name)
             outcome.entries.append(Entry(name, recorded.version, recorded.at, cause, event))
         moments = (Moment(name, recorded.at) for recorded in history)
         return fold(kind_of(name), zip(events, moments, strict=True))

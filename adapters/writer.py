@@ -5,17 +5,26 @@ sessions, stores the batch in one transaction and then answers each. A refused o
 """
 
 import asyncio
-import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from queue import Empty, Full, Queue
-from typing import Any
+from queue import Empty, SimpleQueue
 
-import orjson
-
+from adapters.answers import (
+    Answer,
+    Busy,
+    KeyReused,
+    again,
+    answer_to,
+    fingerprint,
+    first_answer,
+    receipt_of,
+    refusal_of,
+    same,
+)
 from adapters.scene import Order, Scene
 from adapters.store import Conflict, Fenced, Receipt, SqliteStore, Write
 from domain.base import HansardError, Refused, Stale, Unknown
@@ -26,39 +35,40 @@ from domain.sessions import fold
 BATCH = 256
 CACHED = 5_000
 TRIES = 3
-REFUSED = 0
-"""The status of a receipt that keeps a refusal; which HTTP status that is, the API says."""
-
-
-class Busy(HansardError):
-    """More commands wait than the writer takes in; try again."""
-
-
-class KeyReused(HansardError):
-    """The same key came with another request."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What became of a command: its status and body for the outside; `replayed` when it was answered before."""
-
-    status: int
-    body: bytes
-    session_id: str = ""
-    version: int = 0
-    position: int = 0
-    replayed: bool = False
 
 
 @dataclass(slots=True)
 class _Work:
+    """An order on its way. It ends with an answer or an error, told to `future` (of `loop`, if it has one)."""
+
     order: Order
-    future: "Future[Answer]"
+    future: "Future[Answer] | asyncio.Future[Answer]"
+    loop: asyncio.AbstractEventLoop | None = None
     write: Write | None = None
     sessions: dict[str, Session] = field(default_factory=dict)
+    told: Answer | None = None
     twin: "_Work | None" = None
+    answer: Answer | None = None
     error: Exception | None = None
     tries: int = 0
+
+    @property
+    def ended(self) -> bool:
+        return self.answer is not None or self.error is not None
+
+    def wanted(self) -> bool:
+        """Whether somebody still waits for it, who from now on waits to the end."""
+        if isinstance(self.future, Future):
+            return self.future.set_running_or_notify_cancel()
+        return not self.future.cancelled()
+
+    def tell(self) -> None:
+        if self.future.done():
+            return  # whoever asked has left
+        if self.answer is not None:
+            self.future.set_result(self.answer)
+        else:
+            self.future.set_exception(self.error or RuntimeError("The command came to no end."))
 
 
 Listener = Callable[[], None]
@@ -69,8 +79,8 @@ class Writer:
     """Carries out commands. `start` runs its thread; without it `do` carries out one command where it is called."""
 
     def __init__(self, store: SqliteStore, clock: Callable[[], int], *, waiting: int = 10_000) -> None:
-        self.store, self._clock = store, clock
-        self._queue: Queue[_Work | object] = Queue(maxsize=waiting)
+        self.store, self._clock, self._size = store, clock, waiting
+        self._queue: SimpleQueue[_Work | object] = SimpleQueue()
         self._cache: OrderedDict[str, Session] = OrderedDict()
         self._thread: threading.Thread | None = None
         self._door = threading.Lock()
@@ -94,28 +104,29 @@ class Writer:
 
     def submit(self, order: Order) -> "Future[Answer]":
         """The answer to come. Raises Busy when the queue is full."""
-        work = _Work(order, Future())
-        if not self._queued(work):
-            self._carry_out([work])
-        return work.future
-
-    def _queued(self, work: _Work) -> bool:
-        with self._door:
-            if self._thread is None:
-                return False
-            try:
-                self._queue.put_nowait(work)
-            except Full:
-                raise Busy("Too many commands wait; try again in a moment.") from None
-            return True
+        future: Future[Answer] = Future()
+        self._take_in(_Work(order, future))
+        return future
 
     async def do(self, order: Order) -> Answer:
         """The answer, after its commit. Raises what `do_now` raises."""
-        return await asyncio.wrap_future(self.submit(order))
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Answer] = loop.create_future()
+        self._take_in(_Work(order, future, loop))
+        return await future
 
     def do_now(self, order: Order) -> Answer:
         """The answer, after its commit, for callers without a loop. Raises HansardErrors of all kinds."""
         return self.submit(order).result()
+
+    def _take_in(self, work: _Work) -> None:
+        with self._door:
+            if self._thread is not None:
+                if self._queue.qsize() >= self._size:
+                    raise Busy("Too many commands wait; try again in a moment.")
+                self._queue.put(work)
+                return
+        self._carry_out([work])
 
     def waiting(self) -> int:
         return self._queue.qsize()
@@ -145,15 +156,16 @@ class Writer:
                 return batch, False
 
     def _carry_out(self, taken: Sequence[_Work]) -> None:
-        batch = [work for work in taken if work.future.set_running_or_notify_cancel()]  # whoever left is left out
+        batch = [work for work in taken if work.wanted()]  # whoever left is left out
         with self._deciding:
             try:
                 self._attempt(batch)
             except Exception as error:  # the outermost loop: the callers are told, the writer lives on
                 self._cache.clear()
                 for work in batch:
-                    if not work.future.done():
-                        work.future.set_exception(error)
+                    if not work.ended:
+                        work.error = error
+        _tell(batch)
         if any(work.write is not None for work in batch):
             for listener in self.listeners:
                 listener()
@@ -161,8 +173,10 @@ class Writer:
     def _attempt(self, batch: Sequence[_Work]) -> None:
         """Decide and store a batch. When somebody else wrote first: each command alone, on what the log says now."""
         scene = Scene(self._cache, self._catch_up, self._history, self._clock)
+        receipts = self._receipts(batch)
+        first: dict[str, _Work] = {}
         for work in batch:
-            self._prepare(work, scene, batch)
+            self._prepare(work, scene, receipts, first)
         writes = [(work, work.write) for work in batch if work.write is not None]
         try:
             recorded = self.store.append([write for _, write in writes]) if writes else []
@@ -173,7 +187,7 @@ class Writer:
         for (work, _), events in zip(writes, recorded, strict=True):
             self._accept(work, events)
         for work in batch:
-            _answer(work)
+            _repeat(work)
 
     def _apart(self, batch: Sequence[_Work], error: HansardError) -> None:
         self.conflicts += 1
@@ -183,8 +197,8 @@ class Writer:
         alone = len(batch) == 1
         for work in batch:
             if alone and (work.tries == TRIES or isinstance(error, Fenced)):
-                work.future.set_exception(error)
-            elif not work.future.done():
+                work.error = error
+            elif work.answer is None:
                 work.write = work.twin = work.error = None
                 work.sessions = {}
                 work.tries += int(alone)
@@ -192,40 +206,26 @@ class Writer:
 
     # -- one command -----------------------------------------------------------------------------------------------
 
-    def _prepare(self, work: _Work, scene: Scene, batch: Sequence[_Work]) -> None:
+    def _receipts(self, batch: Sequence[_Work]) -> dict[str, Receipt]:
+        keys = [work.order.key for work in batch if work.order.key is not None]
+        return self.store.receipts(keys) if keys else {}
+
+    def _prepare(self, work: _Work, scene: Scene, receipts: dict[str, Receipt], first: dict[str, _Work]) -> None:
         try:
-            if not self._answered_before(work, batch):
+            if work.order.key is None or not _answered_before(work, work.order.key, receipts, first):
                 self._decide(work, scene)
         except (Refused, Stale, Unknown) as error:
             work.error = error
             if work.order.key is not None and not error.replayed:
-                work.write = Write(receipt=_refusal(work.order, error, self._clock()))
+                work.write = Write(receipt=refusal_of(work.order, error, self._clock()))
         except Exception as error:  # told to the caller
             work.error = error
 
-    def _answered_before(self, work: _Work, batch: Sequence[_Work]) -> bool:
-        order = work.order
-        if order.key is None:
-            return False
-        for other in batch:
-            if other is work:
-                break
-            if other.order.key == order.key:
-                _same(other.order.fingerprint, order.fingerprint)
-                work.twin = other
-                return True
-        receipt = self.store.receipt(order.key)
-        if receipt is None:
-            return False
-        _same(receipt.fingerprint, order.fingerprint)
-        work.future.set_result(_from_receipt(receipt))
-        return True
-
     @staticmethod
     def _decide(work: _Work, scene: Scene) -> None:
-        order, outcome = work.order, scene.play(work.order)
+        outcome = scene.play(work.order)
         work.sessions = outcome.sessions
-        receipt = _receipt(order, outcome.sessions) if order.key else None
+        receipt = _receipt(work) if work.order.key is not None else None
         work.write = Write(outcome.entries, tuple(outcome.blobs.values()), receipt, adopted=outcome.adopted)
 
     def _history(self, session_id: str, upto: int) -> list[Recorded]:
@@ -249,103 +249,60 @@ class Writer:
             self._cache.move_to_end(session_id)
         while len(self._cache) > CACHED:
             self._cache.popitem(last=False)
-        position = recorded[-1].position
-        body = _body(work.order, work.sessions, position)
-        session = _told_of(work.order, work.sessions)
-        work.future.set_result(Answer(work.order.status, body, session.id, session.version, position))
+        work.answer = work.told or answer_to(work.order, work.sessions, recorded[-1].position)
 
 
-def _answer(work: _Work) -> None:
-    if work.future.done():
-        return
-    if work.error is not None:
-        work.future.set_exception(work.error)
-    elif work.twin is not None:
-        _answer_again(work.future, work.twin.future)
+def _answered_before(work: _Work, key: str, receipts: dict[str, Receipt], first: dict[str, _Work]) -> bool:
+    """Whether the same request was answered before, or is being answered in this batch."""
+    earlier = first.setdefault(key, work)
+    if earlier is not work:
+        same(earlier.order.fingerprint, work.order.fingerprint)
+        work.twin = earlier
+        return True
+    receipt = receipts.get(key)
+    if receipt is None:
+        return False
+    same(receipt.fingerprint, work.order.fingerprint)
+    work.answer = first_answer(receipt)
+    return True
 
 
-def _answer_again(future: "Future[Answer]", first: "Future[Answer]") -> None:
+def _receipt(work: _Work) -> Callable[[int], Receipt]:
+    """The receipt is made where the position is known; the answer that stands in it is the one that is told."""
+
+    def receipt(position: int) -> Receipt:
+        work.told = answer_to(work.order, work.sessions, position)
+        return receipt_of(work.order, work.told, work.sessions[work.order.session_id].updated_at)
+
+    return receipt
+
+
+def _repeat(work: _Work) -> None:
     """The answer of the same request that came a moment before."""
-    match first.exception():
-        case None:
-            future.set_result(replace(first.result(), replayed=True))
-        case Refused() | Stale() | Unknown() as error:
-            future.set_exception(_first_refusal(_words(error)))
-        case error:
-            future.set_exception(error)
+    if work.twin is None or work.ended:
+        return
+    if work.twin.answer is not None:
+        work.answer = replace(work.twin.answer, replayed=True)
+    elif work.twin.error is not None:
+        work.error = again(work.twin.error)
 
 
-def _same(first: str, second: str) -> None:
-    if first != second:
-        raise KeyReused("This Idempotency-Key came with another request before.")
+def _tell(batch: Iterable[_Work]) -> None:
+    """Each loop is woken once, however many of its callers are told."""
+    loops: dict[asyncio.AbstractEventLoop, list[_Work]] = {}
+    for work in batch:
+        if work.loop is None:
+            work.tell()
+        else:
+            loops.setdefault(work.loop, []).append(work)
+    for loop, works in loops.items():
+        with suppress(RuntimeError):  # the loop has ended, and whoever asked with it
+            loop.call_soon_threadsafe(_tell_all, works)
 
 
-def _told_of(order: Order, sessions: Mapping[str, Session]) -> Session:
-    """The session that the answer tells of: the one that was addressed, or that it turned to."""
-    session = sessions[order.session_id]
-    return sessions.get(str(session.receipt().get("sessionId")), session)
-
-
-def _body(order: Order, sessions: Mapping[str, Session], position: int) -> bytes:
-    """The answer to every command (contract §2)."""
-    session, told = sessions[order.session_id], _told_of(order, sessions)
-    answer = {"sessionId": told.id, "kind": told.kind, "version": told.version, "position": position}
-    more = session.receipt() if told is session else session.receipt() | {"version": told.version}
-    return orjson.dumps({name: value for name, value in (answer | more).items() if value is not None})
-
-
-def _receipt(order: Order, sessions: Mapping[str, Session]) -> Callable[[int], Receipt]:
-    key, at = order.key, sessions[order.session_id].updated_at
-    assert key is not None, "only a command with a key leaves a receipt"
-    return lambda position: Receipt(key, order.fingerprint, order.status, _body(order, sessions, position), at)
-
-
-def _refusal(order: Order, error: HansardError, at: int) -> Callable[[int], Receipt]:
-    """A refusal is an answer too: the same key is refused in the same words, whatever has happened since."""
-    key = order.key
-    assert key is not None, "only a command with a key leaves a receipt"
-    body = orjson.dumps(_words(error))
-    return lambda _: Receipt(key, order.fingerprint, REFUSED, body, at)
-
-
-def _words(error: HansardError) -> dict[str, Any]:
-    words: dict[str, Any] = {"error": type(error).__name__, "sentence": str(error)}
-    match error:
-        case Refused():
-            words["allowed"] = error.allowed
-        case Stale():
-            words |= {"expected": error.expected, "actual": error.actual}
-    return words
-
-
-def _from_receipt(receipt: Receipt) -> Answer:
-    """The first answer; raises the first refusal."""
-    words = orjson.loads(receipt.body)
-    if receipt.status != REFUSED:
-        session_id, version = words.get("sessionId", ""), words.get("version", 0)
-        return Answer(receipt.status, receipt.body, session_id, version, words["position"], replayed=True)
-    raise _first_refusal(words)
-
-
-def _first_refusal(words: Mapping[str, Any]) -> HansardError:
-    error: HansardError
-    match words["error"]:
-        case "Stale":
-            error = Stale(expected=words["expected"], actual=words["actual"])
-        case "Unknown":
-            error = Unknown(words["sentence"])
-        case _:
-            error = Refused(words["sentence"], allowed=tuple(words.get("allowed", ())))
-    error.replayed = True
-    return error
-
-
-def fingerprint(*parts: bytes) -> str:
-    """What identifies a request beside its key."""
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(len(part).to_bytes(8, "big") + part)
-    return digest.hexdigest()
+def _tell_all(works: Iterable[_Work]) -> None:
+    for work in works:
+        work.tell()
 
 
 __all__ = ["Answer", "Busy", "KeyReused", "Order", "Writer", "fingerprint"]

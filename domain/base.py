@@ -18,6 +18,16 @@ class Value(BaseModel):
         frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
     )
 
+    def changed(self, **changes: object) -> Self:
+        """The value with other fields, which are trusted as in `model_copy`; several times as fast."""
+        copy = object.__new__(type(self))
+        give = object.__setattr__
+        give(copy, "__dict__", self.__dict__ | changes)
+        give(copy, "__pydantic_fields_set__", self.__pydantic_fields_set__)
+        give(copy, "__pydantic_extra__", None)
+        give(copy, "__pydantic_private__", None)
+        return copy
+
 
 class Blob(Value):
     """The whole of a text that is too long to stand in an event."""

@@ -4,7 +4,7 @@ Iterations are asked before minutes; the deadline itself is still allowed. Token
 them: what nobody reported is unknown and neither counts as zero nor as used up.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -44,7 +44,7 @@ class Spent(Value):
     unknown: Count = 0
 
 
-class Snapshot(Value):
+class Snapshot(NamedTuple):
     """The budget at one moment."""
 
     max_iterations: int

@@ -1,15 +1,13 @@
 """An event as the log holds it: the fact in its envelope."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from domain.base import DomainEvent
 from domain.instant import iso
 from domain.session import Moment
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(NamedTuple):
     """Who did it, by which command, as part of what, because of what."""
 
     actor: str
@@ -18,8 +16,7 @@ class Cause:
     causation_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(NamedTuple):
     """One event of the log. `position` orders the whole log, `version` counts 1, 2, 3 … within the session."""
 
     position: int

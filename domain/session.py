@@ -105,7 +105,7 @@ class Session(Value):
 
     def stamped(self, at: int, **changes: object) -> Self:
         """The session one event later."""
-        return self.model_copy(update={"version": self.version + 1, "updated_at": at, **changes})
+        return self.changed(version=self.version + 1, updated_at=at, **changes)
 
 
 S = TypeVar("S", bound=Session)
@@ -161,8 +161,8 @@ def content(command: Command, text: Text) -> str:
     return next(blob.content for blob in command.blobs if blob.digest == text.digest)
 
 
-def evolve_turn(session: S, event: DomainEvent, at: int) -> S | None:
-    """What the turns' own events change, for any kind; None for other events."""
+def evolve_turn(session: S, event: DomainEvent, at: int) -> S:
+    """What the events change that every kind of session has; one that says nothing to it only counts."""
     match event:
         case TurnRequested():
             return session.stamped(
@@ -209,7 +209,7 @@ def evolve_turn(session: S, event: DomainEvent, at: int) -> S | None:
             spent = _sum(session.spent, event.spent)
             return session.stamped(at, open_children=left, spent=spent, last_choice=event.choice)
         case _:
-            return None
+            return session.stamped(at)
 
 
 def spend(spent: Spent, usage: Usage, *, asked: bool) -> Spent:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from eventsourcing.persistence import Notification, StoredEvent
@@ -27,8 +27,7 @@ class Fenced(HansardError):
     """The turn is not, or no longer, held by the attempt that answers it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """An event that is to be written as version `version` of its session."""
 
     session_id: str
@@ -65,16 +64,18 @@ class Write:
 
 def encode(entry: Entry) -> StoredEvent:
     """The row of an event; the envelope stands beside the data in one JSON object."""
-    version = version_of(entry.event.TOPIC)
+    event, cause = entry.event, entry.cause
+    version = version_of(event.TOPIC)
+    data = event.__pydantic_serializer__.to_json(event, by_alias=True, exclude_none=True)
     state = ({} if version == 1 else {"v": version}) | {
         "at": entry.at,
-        "actor": entry.cause.actor,
-        "command": entry.cause.command_id,
-        "correlation": entry.cause.correlation_id,
-        "causation": entry.cause.causation_id,
-        "data": entry.event.model_dump(mode="json", by_alias=True, exclude_none=True),
+        "actor": cause.actor,
+        "command": cause.command_id,
+        "correlation": cause.correlation_id,
+        "causation": cause.causation_id,
+        "data": orjson.Fragment(data),
     }
-    return StoredEvent(entry.session_id, entry.version, entry.event.TOPIC, orjson.dumps(state))
+    return StoredEvent(entry.session_id, entry.version, event.TOPIC, orjson.dumps(state))
 
 
 def decode(row: StoredEvent, position: int) -> Recorded:

@@ -79,6 +79,13 @@ class Rows:
             if len(found) < page:
                 return
 
+    def hash_of(self, stream: str, version: int) -> bytes | None:
+        """The chained hash of an event, which stands for all that came before it in its stream."""
+        with self._reading() as connection:
+            row = connection.execute("SELECT hash FROM events WHERE stream = ? AND version = ?", (stream, version))
+            found = row.fetchone()
+        return None if found is None else bytes(found[0])
+
     def streams(self) -> list[str]:
         """Every session and channel, in the order of their beginning."""
         with self._reading() as connection:

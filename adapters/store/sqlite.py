@@ -15,8 +15,9 @@ from typing import Any, Final
 from eventsourcing.persistence import ApplicationRecorder, IntegrityError, Notification, StoredEvent, Subscription
 
 from adapters.store.durable import durable, of_the_file
-from adapters.store.entries import Conflict, Fenced, Receipt, StoreError, Write, chain, decode, encode
+from adapters.store.entries import Conflict, Fenced, Receipt, StoreError, Write, decode, encode
 from adapters.store.rows import Rows
+from adapters.store.sheet import Sheet, Tails
 from adapters.store.turns import Turns
 from domain.record import Recorded
 
@@ -53,6 +54,7 @@ class SqliteStore(ApplicationRecorder):
         self._busy = busy_seconds
         self._lock = threading.Lock()
         self._closed = False
+        self._tails = Tails()
         self._readers: queue.LifoQueue[sqlite3.Connection | None] = queue.LifoQueue()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -124,40 +126,25 @@ class SqliteStore(ApplicationRecorder):
         Raises Conflict (a version or key is taken), Fenced (a turn is not held by the attempt that settles it) or
         StoreError; then nothing is stored.
         """
+        if not writes:
+            return []
         try:
             with self._transaction() as connection:
-                return [self._write(connection, write) for write in writes]
+                sheet = Sheet(connection, self._tails, self._last(connection))
+                written = [_enter(connection, sheet, write) for write in writes]
+                sheet.store()  # a version that is taken is told before a turn that is not held: it is tried again
+                for write, recorded in zip(writes, written, strict=True):
+                    self.turns.follow(connection, recorded, adopted=write.adopted)
         except sqlite3.IntegrityError as error:
             raise Conflict(str(error)) from error
-
-    def _write(self, connection: sqlite3.Connection, write: Write) -> list[Recorded]:
-        for blob in write.blobs:
-            connection.execute("INSERT OR IGNORE INTO texts VALUES (?, ?)", (blob.digest, blob.content))
-        recorded = []
-        for entry in write.entries:
-            position = self._insert(connection, encode(entry))
-            recorded.append(entry.recorded(position))
-            self.turns.follow(connection, recorded[-1], adopted=write.adopted)
-        if write.receipt is not None:
-            position = recorded[-1].position if recorded else self._head(connection)
-            receipt = write.receipt(position)
-            values = (receipt.key, receipt.fingerprint, receipt.status, receipt.body, receipt.at)
-            connection.execute("INSERT INTO receipts VALUES (?, ?, ?, ?, ?)", values)
-        return recorded
+        self._tails.keep(sheet.tails)
+        return written
 
     @staticmethod
-    def _insert(connection: sqlite3.Connection, row: StoredEvent) -> int:
-        stream, version = str(row.originator_id), row.originator_version
-        found = connection.execute("SELECT hash FROM events WHERE stream = ? AND version = ?", (stream, version - 1))
-        previous = found.fetchone()
-        if previous is None and version > 1:
-            raise Conflict(f"{stream} has no version {version - 1}.")
-        values = (stream, version, row.topic, row.state, chain(previous[0] if previous else b"", row))
-        cursor = connection.execute(
-            "INSERT INTO events (stream, version, topic, state, hash) VALUES (?, ?, ?, ?, ?)", values
-        )
-        assert cursor.lastrowid is not None  # an INSERT into a table with a rowid has one
-        return cursor.lastrowid
+    def _last(connection: sqlite3.Connection) -> int:
+        """The last position that was ever given: AUTOINCREMENT never gives one twice."""
+        found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
+        return int(found[0]) if found else 0
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -221,9 +208,14 @@ class SqliteStore(ApplicationRecorder):
 
     def receipt(self, key: str) -> Receipt | None:
         """The first answer that was given under this key."""
+        return self.receipts([key]).get(key)
+
+    def receipts(self, keys: Sequence[str]) -> dict[str, Receipt]:
+        """The first answers that were given under these keys, where there are any."""
+        marks = ",".join("?" * len(keys))
         with self._reading() as connection:
-            row = connection.execute("SELECT * FROM receipts WHERE key = ?", (key,)).fetchone()
-        return None if row is None else Receipt(*row)
+            rows = connection.execute(f"SELECT * FROM receipts WHERE key IN ({marks})", keys).fetchall()
+        return {row[0]: Receipt(*row) for row in rows}
 
     def sqlite_version(self) -> str:
         return sqlite3.sqlite_version
@@ -234,9 +226,13 @@ class SqliteStore(ApplicationRecorder):
         """Raises the library's IntegrityError on a version that is taken."""
         try:
             with self._transaction() as connection:
-                return [self._insert(connection, row) for row in stored_events]
+                sheet = Sheet(connection, self._tails, self._last(connection))
+                positions = [sheet.enter(row) for row in stored_events]
+                sheet.store()
         except (sqlite3.IntegrityError, Conflict) as error:
             raise IntegrityError(str(error)) from error
+        self._tails.keep(sheet.tails)
+        return positions
 
     def select_events(
         self,
@@ -279,6 +275,15 @@ class SqliteStore(ApplicationRecorder):
 
     def subscribe(self, gt: int | None = None, topics: Sequence[str] = ()) -> Subscription[ApplicationRecorder]:
         raise NotImplementedError("Follow the log with projections.follow: one way for every store.")
+
+
+def _enter(connection: sqlite3.Connection, sheet: Sheet, write: Write) -> list[Recorded]:
+    for blob in write.blobs:
+        connection.execute("INSERT OR IGNORE INTO texts VALUES (?, ?)", (blob.digest, blob.content))
+    recorded = [entry.recorded(sheet.enter(encode(entry))) for entry in write.entries]
+    if write.receipt is not None:
+        sheet.receipts.append(write.receipt(sheet.position))
+    return recorded
 
 
 def _recorded(row: tuple[int, str, int, str, bytes]) -> Recorded:

@@ -42,11 +42,15 @@ class Turns:
     def __init__(self, transaction: Access, reading: Access) -> None:
         self._transaction, self._reading = transaction, reading
 
-    def follow(self, connection: sqlite3.Connection, recorded: Recorded, *, adopted: bool = False) -> None:
-        """What an event means for the table, in the event's own transaction. Raises Fenced.
+    def follow(self, connection: sqlite3.Connection, events: Sequence[Recorded], *, adopted: bool = False) -> None:
+        """What events mean for the table, in their own transaction. Raises Fenced.
 
         Turns of an adopted history ended elsewhere: nobody here held them.
         """
+        for recorded in events:
+            self._follow(connection, recorded, adopted)
+
+    def _follow(self, connection: sqlite3.Connection, recorded: Recorded, adopted: bool) -> None:
         match recorded.event:
             case Settled() as event if adopted:
                 self._end(connection, event, "done", "state = 'queued'")

@@ -90,13 +90,13 @@ def evolve(delivery: Delivery | None, event: DomainEvent, moment: Moment) -> Del
     if isinstance(event, SessionStarted):
         return _begin(event, moment)
     assert delivery is not None, "a delivery begins with session_started"  # a log that lies is corrupt
+    if isinstance(event, DeliveryEvent):
+        changes = _changes(delivery, event, moment.at)
+        if isinstance(event, Transition):
+            changes["state"] = event.state
+        return delivery.stamped(moment.at, **changes)
     turned = evolve_turn(delivery, event, moment.at)
-    if turned is not None:
-        return turned.model_copy(update={"budget": _budget(delivery, turned, event)})
-    changes = _changes(delivery, event, moment.at) if isinstance(event, DeliveryEvent) else {}
-    if isinstance(event, Transition):
-        changes["state"] = event.state
-    return delivery.stamped(moment.at, **changes)
+    return turned.changed(budget=_budget(delivery, turned, event))
 
 
 def _budget(before: Delivery, after: Delivery, event: DomainEvent) -> Budget:
@@ -105,7 +105,7 @@ def _budget(before: Delivery, after: Delivery, event: DomainEvent) -> Budget:
     waited = event.waited if isinstance(event, ChildClosed) else 0
     if isinstance(event, SessionForked) and before.stopped_at is None:
         waited = after.updated_at - before.updated_at
-    return after.budget.model_copy(update={"spent": after.spent, "paused": after.budget.paused + waited})
+    return after.budget.changed(spent=after.spent, paused=after.budget.paused + waited)
 
 
 def _begin(event: SessionStarted, moment: Moment) -> Delivery:
@@ -187,7 +187,7 @@ def _changes(delivery: Delivery, event: DeliveryEvent, at: int) -> dict[str, obj
 
 
 def _extended(delivery: Delivery, event: BudgetExtended) -> dict[str, object]:
-    budget = delivery.budget.model_copy(update={"limits": event.limits, "paused": event.paused})
+    budget = delivery.budget.changed(limits=event.limits, paused=event.paused)
     if delivery.resume is None:
         return {"budget": budget}
     waiting: dict[Phase, PhaseStatus] = {

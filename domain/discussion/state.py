@@ -100,13 +100,13 @@ def evolve(session: Discussion | None, event: DomainEvent, moment: Moment) -> Di
     if isinstance(event, SessionStarted):
         return _begin(event, moment)
     assert session is not None, "a discussion begins with session_started"
+    if isinstance(event, DiscussionEvent):
+        changes = _changes(session, event, moment.at)
+        if isinstance(event, Transition):
+            changes["state"] = event.state
+        return session.stamped(moment.at, **changes)
     turned = evolve_turn(session, event, moment.at)
-    if turned is not None:
-        return turned.model_copy(update=_forked(session, event))
-    changes = _changes(session, event, moment.at) if isinstance(event, DiscussionEvent) else {}
-    if isinstance(event, Transition):
-        changes["state"] = event.state
-    return session.stamped(moment.at, **changes)
+    return turned.changed(**_forked(session, event))
 
 
 def _forked(session: Discussion, event: DomainEvent) -> dict[str, object]:

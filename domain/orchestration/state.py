@@ -130,13 +130,13 @@ def evolve(session: Orchestration | None, event: DomainEvent, moment: Moment) ->
     if isinstance(event, SessionStarted):
         return _begin(event, moment)
     assert session is not None, "an orchestration begins with session_started"
+    if isinstance(event, OrchestrationEvent):
+        changes = _changes(session, event)
+        if isinstance(event, Transition):
+            changes["state"] = event.state
+        return session.stamped(moment.at, **changes)
     turned = evolve_turn(session, event, moment.at)
-    if turned is not None:
-        return turned.model_copy(update=_counted(session, event))
-    changes = _changes(session, event) if isinstance(event, OrchestrationEvent) else {}
-    if isinstance(event, Transition):
-        changes["state"] = event.state
-    return session.stamped(moment.at, **changes)
+    return turned.changed(**_counted(session, event))
 
 
 def _counted(session: Orchestration, event: DomainEvent) -> dict[str, object]:
@@ -220,7 +220,7 @@ def _changes(session: Orchestration, event: OrchestrationEvent) -> dict[str, obj
         case PartialReached():
             return {"summary": event.summary, "partial_reason": event.reason}
         case Completed():
-            finished = tuple(agent.model_copy(update={"completed": True}) for agent in session.agents)
+            finished = tuple(agent.changed(completed=True) for agent in session.agents)
             return {"agents": finished, "summary": event.summary}
         case Continued():
             return {
@@ -242,13 +242,11 @@ def _changes(session: Orchestration, event: OrchestrationEvent) -> dict[str, obj
 def _judged(session: Orchestration, event: VerdictGiven) -> dict[str, object]:
     agent = session.agents[event.index]
     judged = Judged(round=event.round, phase=event.phase, passed=event.passed, feedback=event.feedback)
-    moved = agent.model_copy(
-        update={
-            "history": (*agent.history, judged),
-            "current_phase_idx": event.phase_idx,
-            "current_phase": agent.phase_profile[event.phase_idx],
-            "completed": event.completed,
-        }
+    moved = agent.changed(
+        history=(*agent.history, judged),
+        current_phase_idx=event.phase_idx,
+        current_phase=agent.phase_profile[event.phase_idx],
+        completed=event.completed,
     )
     passed = session.passed | {event.index: agent.current_phase_idx} if event.passed else session.passed
     if not event.judged:
@@ -266,13 +264,11 @@ def _judged(session: Orchestration, event: VerdictGiven) -> dict[str, object]:
 def _overturned(session: Orchestration, event: VerdictOverturned) -> dict[str, object]:
     agent = session.agents[event.index]
     failed = Judged(round=event.round, phase=event.phase, passed=False, feedback=event.feedback)
-    back = agent.model_copy(
-        update={
-            "history": (*agent.history, failed),
-            "current_phase_idx": session.passed[event.index],
-            "current_phase": agent.phase_profile[session.passed[event.index]],
-            "completed": False,
-        }
+    back = agent.changed(
+        history=(*agent.history, failed),
+        current_phase_idx=session.passed[event.index],
+        current_phase=agent.phase_profile[session.passed[event.index]],
+        completed=False,
     )
     return {
         "agents": (*session.agents[: event.index], back, *session.agents[event.index + 1 :]),
@@ -283,8 +279,8 @@ def _overturned(session: Orchestration, event: VerdictOverturned) -> dict[str, o
 def _paused(agent: AgentPhases) -> AgentPhases:
     """A checkpoint agent pauses and is not completed; the others have finished what was asked of them (K-2)."""
     if not agent.checkpoint or agent.checkpointed:
-        return agent.model_copy(update={"completed": True})
-    return agent.model_copy(update={"checkpointed": True, "completed": False})
+        return agent.changed(completed=True)
+    return agent.changed(checkpointed=True, completed=False)
 
 
 def _resumed(agent: AgentPhases, *, early: bool) -> AgentPhases:
@@ -294,7 +290,5 @@ def _resumed(agent: AgentPhases, *, early: bool) -> AgentPhases:
     finished = agent.phase_profile[: agent.current_phase_idx] if early else agent.phase_profile
     phases = after_checkpoint(agent.role, finished)
     if not phases:
-        return agent.model_copy(update={"completed": True, "checkpoint": False})
-    return agent.model_copy(
-        update={"phase_profile": phases, "current_phase_idx": 0, "current_phase": phases[0], "checkpoint": False}
-    )
+        return agent.changed(completed=True, checkpoint=False)
+    return agent.changed(phase_profile=phases, current_phase_idx=0, current_phase=phases[0], checkpoint=False)

@@ -72,7 +72,7 @@ def cancel(session_id: str = "delivery-1", **fields: Any) -> Order:
 
 
 def keyed(given: Order, key: str, request: str = "the request") -> Order:
-    return replace(given, key=key, fingerprint=fingerprint(request.encode()))
+    return given._replace(key=key, fingerprint=fingerprint(request.encode()))
 
 
 def answered(turn_id: str, attempt: int = 1, **fields: Any) -> Order:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -173,7 +172,7 @@ def test_a_rule_that_has_changed_is_found_at_the_first_place_it_matters(client: 
 
 def _with_message(recorded: object, message: str) -> object:
     event = recorded.event.model_copy(update={"message": message})  # type: ignore[attr-defined]
-    return replace(recorded, event=event)  # type: ignore[type-var]
+    return recorded._replace(event=event)  # type: ignore[type-var]
 
 
 def test_the_explanation_goes_back_to_the_command_that_began_it(client: TestClient) -> None:

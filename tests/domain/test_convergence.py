@@ -683,12 +683,12 @@ def test_hostile_texts_take_time_in_proportion_to_their_length(piece: str) -> No
 
     def seconds(length: int) -> float:
         text = '{"\\' + piece * (length // len(piece))
-        started = time.perf_counter()
+        started = time.thread_time()
         assess(rounds((C, text), (C, text)), SEED)
-        return time.perf_counter() - started
+        return time.thread_time() - started
 
     small = min(seconds(2_000) for _ in range(3))
-    assert seconds(64_000) < 200 * small + 0.05
+    assert any(seconds(64_000) < 200 * small + 0.05 for _ in range(3))
 
 
 @settings(max_examples=25)

@@ -301,12 +301,12 @@ def test_an_unknown_report_is_unknown(deliveries: SqliteViews) -> None:
 
 def test_what_a_fork_has_from_its_source_is_paid_decided_and_judged_once(tmp_path: Path) -> None:
     story = success("delivery-1")
-    copied = [replace(recorded, session_id="delivery-2") for recorded in story.events]
+    copied = [recorded._replace(session_id="delivery-2") for recorded in story.events]
     last = copied[-1]
     forked = SessionForked(source="delivery-1", source_version=last.version, mode="live")
     log = Twin()
     log.add(story.events)
-    log.add([*copied, replace(last, version=last.version + 1, event=forked)])
+    log.add([*copied, last._replace(version=last.version + 1, event=forked)])
     views = caught_up(tmp_path / "views.db", log)
     before, middle = 66, 100
     for name in ("costs", "quality", "decisions"):
@@ -322,11 +322,11 @@ def test_a_fork_of_what_had_ended_is_a_what_if_and_overrules_nobody(stage: Stage
     log = Twin(list(stage.events()))
     asked = [found for found in log.events if found.event.TOPIC != "review.decided"]
     cut = next(i for i, found in enumerate(asked) if found.event.TOPIC == "review.decision_requested") + 1
-    copied = [replace(found, session_id="review-2") for found in asked[:cut]]
+    copied = [found._replace(session_id="review-2") for found in asked[:cut]]
     decided = next(found for found in log.events if found.event.TOPIC == "review.decided")
     forked = SessionForked(source="review-1", source_version=cut, mode="live", profile=SHIPPED_V3)
-    log.add([*copied, replace(copied[-1], version=cut + 1, event=forked)])
-    log.add([replace(decided, session_id="review-2", version=cut + 2)])
+    log.add([*copied, copied[-1]._replace(version=cut + 1, event=forked)])
+    log.add([decided._replace(session_id="review-2", version=cut + 2)])
     views = SqliteViews(stage.store.path.parent / "twin.db")
     Follower(log, views).catch_up()
     assert rows(views, "convergence", "profile", "discussions", "overruled") == [("seed@1", 1, 1)]
