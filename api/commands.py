@@ -238,7 +238,7 @@ async def carry_out(
         status=status,
         expected=if_match(request) if session_id == request.path_params.get("id", session_id) else None,
         key=None if key is None else _own(request, key),
-        fingerprint=fingerprint(request.method.encode(), request.url.path.encode(), raw),
+        fingerprint="" if key is None else fingerprint(request.method.encode(), request.url.path.encode(), raw),
     )
     return await system(request).writer.do(order)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.problems import Problem, problem
@@ -25,6 +25,7 @@ HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+_RAW: Final = tuple((name.lower().encode(), value.encode()) for name, value in HEADERS.items())
 
 
 class Keys:
@@ -117,9 +118,9 @@ def _check_origin(headers: Headers, scheme: str, host: str) -> None:
 def _with_headers(send: Send) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
-                headers.setdefault(name, value)
+            given = message.get("headers", ())
+            names = {name for name, _ in given}
+            message["headers"] = [*given, *(header for header in _RAW if header[0] not in names)]
         await send(message)
 
     return sending
