@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from struct import Struct
 from typing import Any, NamedTuple
 
 import orjson
 from eventsourcing.persistence import Notification, StoredEvent
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import NotRequired, TypedDict
 
 from adapters.store.upcasting import upcast, version_of
 from domain.base import Blob, DomainEvent, HansardError
@@ -80,10 +83,28 @@ def encode(entry: Entry) -> StoredEvent:
 
 def decode(row: StoredEvent, position: int) -> Recorded:
     """The event of a row. Raises Unknown for a topic of another version, ValidationError for data that does not fit."""
+    try:
+        found = _reader(row.topic)(row.state)
+    except ValidationError:
+        found = None  # perhaps of another version: then that is what has to be said
+    if found is None or found.get("v", 1) != version_of(row.topic):
+        found = _older(row)
+    cause = Cause(found["actor"], found["command"], found["correlation"], found["causation"])
+    return Recorded(position, str(row.originator_id), row.originator_version, found["at"], cause, found["data"])
+
+
+@cache
+def _reader(topic: str) -> Callable[[bytes], dict[str, Any]]:
+    """From a row's bytes to its envelope with today's event in it, in one pass: half the time of two."""
+    fields = {"v": NotRequired[int], "at": int, "actor": str, "command": str, "correlation": str, "causation": str}
+    envelope = TypedDict("envelope", fields | {"data": event_class(topic)})  # type: ignore[misc]  # made for a topic
+    return TypeAdapter(envelope).validator.validate_json
+
+
+def _older(row: StoredEvent) -> dict[str, Any]:
     state: dict[str, Any] = orjson.loads(row.state)
-    cause = Cause(state["actor"], state["command"], state["correlation"], state["causation"])
-    event = event_class(row.topic).model_validate(upcast(row.topic, state.get("v", 1), state["data"]))
-    return Recorded(position, str(row.originator_id), row.originator_version, state["at"], cause, event)
+    data = upcast(row.topic, state.get("v", 1), state["data"])
+    return state | {"data": event_class(row.topic).model_validate(data)}
 
 
 def decode_notification(row: Notification) -> Recorded:
