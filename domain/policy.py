@@ -3,7 +3,9 @@
 The writer carries these out in the transaction of the event itself: all of it is stored, or nothing.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final, NamedTuple
 
 from domain.base import Command, DomainEvent
 from domain.channel import ContinueWanted, MessageStarted, NoteSession, ResetWanted, SessionNoted, channel_id
@@ -34,41 +36,63 @@ class Reaction(NamedTuple):
 
 def react(session_id: str, event: DomainEvent) -> tuple[Reaction, ...]:
     """The commands that an event of this session leads to, in order."""
-    match event:
-        case MessageStarted():
-            command = StartOrchestration(opening=event.opening)
-            return (Reaction(event.session_id, command, starts=True, actor=event.sender),)
-        case SessionNoted():
-            return tuple(Reaction(name, ClearAgentSessions()) for name in event.clears)
-        case ContinueWanted():
-            return (Reaction(event.session_id, ContinueOrchestration()),)
-        case ResetWanted():
-            return (Reaction(event.session_id, ResetOrchestration(reason=event.reason)),)
-        case orchestration.SessionStarted():
-            origin = event.opening.origin
-            return (_note(session_id, origin, "active", claims=bool(origin), opens=True),)
-        case orchestration.Continued():
-            return (_note(session_id, event.origin, "active", claims=bool(event.origin)),)
-        case orchestration.OrchestrateDone():
-            return (_note(session_id, event.origin, event.status),)
-        case ChildRequested():
-            return (Reaction(event.child_id, StartDiscussion(topic=event.topic), starts=True),)
-        case Decided() | Expired() if event.parent:
-            return (_close(session_id, event, by="policy" if isinstance(event, Expired) else "person"),)
-        case Cancelled() if event.parent:
-            return (_close(session_id, event, by="cancelled"),)
-        case orchestration.WasReset() | delivery.SessionFinished():
-            return tuple(Reaction(child, CancelDiscussion(reason="the parent has ended")) for child in event.children)
-        case _:
-            return ()
+    follow = _follows(type(event))
+    return follow(session_id, event) if follow else ()
 
 
-def _close(child_id: str, event: Decided | Expired | Cancelled, *, by: str) -> Reaction:
+@cache
+def _follows(kind: type[DomainEvent]) -> Callable[[str, Any], tuple[Reaction, ...]] | None:
+    return next((REACTIONS[base] for base in kind.__mro__ if base in REACTIONS), None)
+
+
+def _message_started(_: str, event: MessageStarted) -> tuple[Reaction, ...]:
+    command = StartOrchestration(opening=event.opening)
+    return (Reaction(event.session_id, command, starts=True, actor=event.sender),)
+
+
+def _session_noted(_: str, event: SessionNoted) -> tuple[Reaction, ...]:
+    return tuple(Reaction(name, ClearAgentSessions()) for name in event.clears)
+
+
+def _continue_wanted(_: str, event: ContinueWanted) -> tuple[Reaction, ...]:
+    return (Reaction(event.session_id, ContinueOrchestration()),)
+
+
+def _reset_wanted(_: str, event: ResetWanted) -> tuple[Reaction, ...]:
+    return (Reaction(event.session_id, ResetOrchestration(reason=event.reason)),)
+
+
+def _orchestration_started(session_id: str, event: orchestration.SessionStarted) -> tuple[Reaction, ...]:
+    origin = event.opening.origin
+    return (_note(session_id, origin, "active", claims=bool(origin), opens=True),)
+
+
+def _continued(session_id: str, event: orchestration.Continued) -> tuple[Reaction, ...]:
+    return (_note(session_id, event.origin, "active", claims=bool(event.origin)),)
+
+
+def _orchestration_done(session_id: str, event: orchestration.OrchestrateDone) -> tuple[Reaction, ...]:
+    return (_note(session_id, event.origin, event.status),)
+
+
+def _child_requested(_: str, event: ChildRequested) -> tuple[Reaction, ...]:
+    return (Reaction(event.child_id, StartDiscussion(topic=event.topic), starts=True),)
+
+
+def _discussion_ended(session_id: str, event: Decided | Expired | Cancelled) -> tuple[Reaction, ...]:
+    return (_close(session_id, event),) if event.parent else ()
+
+
+def _parent_ended(_: str, event: orchestration.WasReset | delivery.SessionFinished) -> tuple[Reaction, ...]:
+    return tuple(Reaction(child, CancelDiscussion(reason="the parent has ended")) for child in event.children)
+
+
+def _close(child_id: str, event: Decided | Expired | Cancelled) -> Reaction:
     assert event.parent is not None, "only a child reports"
     command = CloseChild(
         child_id=child_id,
         choice=event.choice,
-        by=by,
+        by="policy" if isinstance(event, Expired) else "cancelled" if isinstance(event, Cancelled) else "person",
         synthesis=event.synthesis,
         feedback=event.feedback,
         rounds=event.round,
@@ -82,5 +106,22 @@ def _note(session_id: str, origin: str, status: str, *, claims: bool = False, op
     command = NoteSession(session_id=session_id, origin=origin, status=status, claims=claims, opens=opens)
     return Reaction(channel_id(origin), command, starts=True)
 
+
+REACTIONS: Final[dict[type[DomainEvent], Callable[[str, Any], tuple[Reaction, ...]]]] = {
+    MessageStarted: _message_started,
+    SessionNoted: _session_noted,
+    ContinueWanted: _continue_wanted,
+    ResetWanted: _reset_wanted,
+    orchestration.SessionStarted: _orchestration_started,
+    orchestration.Continued: _continued,
+    orchestration.OrchestrateDone: _orchestration_done,
+    orchestration.WasReset: _parent_ended,
+    delivery.SessionFinished: _parent_ended,
+    ChildRequested: _child_requested,
+    Decided: _discussion_ended,
+    Expired: _discussion_ended,
+    Cancelled: _discussion_ended,
+}
+"""By the type of the event: most lead to nothing, and every event of every command is asked."""
 
 __all__ = ["Reaction", "react"]
