@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypedDict
 
 import orjson
 
@@ -23,6 +23,7 @@ from domain.orchestration.events import Employee, Opening
 from domain.triage.spelling import folded
 from domain.validation import DEFAULT_COMMANDS, Step, commands
 
+TALKERS = ("reviewer", "coder", "critic", "planner", "synthesizer")
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
@@ -31,10 +32,21 @@ def new_id(kind: str) -> str:
     return f"{kind}-{''.join(secrets.choice(_LETTERS) for _ in range(10))}"
 
 
+class Shared(TypedDict):
+    """What any session is started with."""
+
+    title: str
+    origin: str
+    labels: tuple[str, ...]
+    workspace: str | None
+    repository: bool
+    scenario: Text | None
+    crew: dict[str, str]
+
+
 def delivery(body: DeliveryStart, team: Team, settings: Settings) -> StartDelivery:
     """Raises Invalid with a pointer for each field that does not hold."""
-    workspace = _workspace(body)
-    scenario, blobs = _scenario(body)
+    shared, blobs = _shared(body, team, *ROLES.values())
     limits = Limits(
         max_iterations=effective_iterations(body.max_iterations, body.max_attempts),
         max_minutes=body.max_minutes if body.max_minutes is not None else DEFAULT_MINUTES,
@@ -45,18 +57,12 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings) -> StartDelive
     return StartDelivery(
         task=body.task,
         file_paths=_file_paths(body.file_paths),
-        steps=_steps(body, workspace),
+        steps=_steps(body, shared["workspace"]),
         limits=limits,
         max_attempts=body.max_attempts,
-        title=body.title,
-        origin=body.origin,
-        labels=tuple(body.labels),
-        workspace=str(workspace) if workspace else None,
-        repository=workspace is not None and _in_repository(workspace),
-        scenario=scenario,
-        crew={} if scenario else _everybody(team, *ROLES.values()),
         review=_wish(body.review, "review", team, "/review"),
         blobs=blobs,
+        **shared,
     )
 
 
@@ -64,51 +70,50 @@ def orchestration(body: Conversation, team: Team) -> tuple[Opening, tuple[Blob, 
     """What the orchestration is opened with. Raises Invalid with a pointer for each field that does not hold."""
     if not body.prompt.strip():
         raise Invalid({"/prompt": "should not be empty"})
-    workspace = _workspace(body)
-    scenario, blobs = _scenario(body)
+    shared, blobs = _shared(body, team, "planner", "judge", "assistant")
     opening = Opening(
         prompt=body.prompt.strip(),
         employees=_employees(body, team),
         max_rounds=body.max_rounds,
         triage=body.triage,
-        title=body.title,
-        origin=body.origin,
-        labels=tuple(body.labels),
-        workspace=str(workspace) if workspace else None,
-        repository=workspace is not None and _in_repository(workspace),
-        scenario=scenario,
-        crew={} if scenario else _everybody(team, "planner", "judge", "assistant"),
         plan_review=_wish(body.plan_review, "debate", team, "/planReview"),
         work_review=_wish(body.work_review, "review", team, "/workReview"),
+        **shared,
     )
     return opening, blobs
-
-
-TALKERS = ("reviewer", "coder", "critic", "planner", "synthesizer")
 
 
 def discussion(body: ReviewStart | DebateStart, team: Team) -> tuple[Topic, tuple[Blob, ...]]:
     """What is discussed. Raises Invalid with a pointer for each field that does not hold."""
     wish = _wished(body, body.kind, team)
-    workspace = _workspace(body)
-    scenario, blobs = _scenario(body)
+    shared, blobs = _shared(body, team)
     subject, more = Text.of(body.subject if isinstance(body, ReviewStart) else body.plan)
     topic = Topic(
         subject=subject,
         strategy=wish.strategy,
         max_rounds=wish.max_rounds,
         profile=wish.profile,
+        expires_ms=wish.expires_ms,
+        expires_as=wish.expires_as,
+        **shared,
+    )
+    return topic, (*blobs, *more)
+
+
+def _shared(body: Start, team: Team, *roles: str) -> tuple[Shared, tuple[Blob, ...]]:
+    """Where and by whom it is done; `roles` are those that the kind needs. A scenario stands in for the team."""
+    workspace = _workspace(body)
+    scenario, blobs = _scenario(body)
+    shared = Shared(
         title=body.title,
         origin=body.origin,
         labels=tuple(body.labels),
         workspace=str(workspace) if workspace else None,
         repository=workspace is not None and _in_repository(workspace),
         scenario=scenario,
-        crew={} if scenario else _everybody(team),
-        expires_ms=wish.expires_ms,
-        expires_as=wish.expires_as,
+        crew={} if scenario else _everybody(team, *roles),
     )
-    return topic, (*blobs, *more)
+    return shared, blobs
 
 
 def _wish(body: WishBody | None, kind: Literal["review", "debate"], team: Team, pointer: str) -> Wish | None:
@@ -165,10 +170,10 @@ def _everybody(team: Team, *roles: str) -> dict[str, str]:
     return dict.fromkeys(talkers, team.agents[0].name) | _crew(team, (*talkers, *roles))
 
 
-def _steps(body: DeliveryStart, workspace: Path | None) -> tuple[Step, ...]:
+def _steps(body: DeliveryStart, workspace: str | None) -> tuple[Step, ...]:
     """The validation commands. pnpm's own two belong to projects of pnpm: without a package.json they are left out."""
     steps = commands(body.test_command, body.validation_commands)
-    if body.validation_commands or (workspace is not None and (workspace / "package.json").is_file()):
+    if body.validation_commands or (workspace and Path(workspace, "package.json").is_file()):
         return steps
     return tuple(step for step in steps if step.command not in DEFAULT_COMMANDS)
 

@@ -1,8 +1,10 @@
 """Which step of a delivery may follow which (S4 §6): the chart, its table, the phases."""
 
+from collections.abc import Iterable
 from typing import Literal, get_args
 
 from statemachine import State
+from statemachine.transition_list import TransitionList
 
 from domain.chart import Chart, Table
 
@@ -10,6 +12,16 @@ Phase = Literal["planning", "architecture", "design", "implementation", "validat
 PHASES: tuple[Phase, ...] = get_args(Phase)
 PhaseStatus = Literal["pending", "running", "completed", "failed", "skipped"]
 Status = Literal["pending", "running", "success", "failed", "cancelled"]
+
+
+def _extended(exhausted: State, phases: Iterable[State], running: Iterable[State]) -> TransitionList:
+    """An exhausted delivery goes on in the phase whose guard holds, `resumes_<phase>`; a running one stays in its."""
+    transitions = TransitionList()
+    for name, phase in zip(PHASES, phases, strict=True):
+        transitions |= exhausted.to(phase, cond=f"resumes_{name}")
+    for state in running:
+        transitions |= state.to(state)
+    return transitions
 
 
 class DeliveryChart(Chart):
@@ -31,6 +43,9 @@ class DeliveryChart(Chart):
     exhausted = State()
     cancelled = State(final=True)
 
+    _phases = (planning, architecture, design, implementation, validation, review, packaging)
+    _running = (*_phases, under_review)
+
     complete = (
         planning.to(architecture)
         | architecture.to(design)
@@ -42,53 +57,11 @@ class DeliveryChart(Chart):
         | packaging.to(success)
     )
     hold = review.to(under_review)
-    send_back = validation.to(implementation) | review.to(implementation) | under_review.to(implementation)
-    fail = (
-        planning.to(failed)
-        | architecture.to(failed)
-        | design.to(failed)
-        | implementation.to(failed)
-        | validation.to(failed)
-        | review.to(failed)
-        | packaging.to(failed)
-    )
-    exhaust = (
-        planning.to(exhausted)
-        | architecture.to(exhausted)
-        | design.to(exhausted)
-        | implementation.to(exhausted)
-        | validation.to(exhausted)
-        | review.to(exhausted)
-        | under_review.to(exhausted)
-        | packaging.to(exhausted)
-    )
-    extend = (
-        exhausted.to(planning, cond="resumes_planning")
-        | exhausted.to(architecture, cond="resumes_architecture")
-        | exhausted.to(design, cond="resumes_design")
-        | exhausted.to(implementation, cond="resumes_implementation")
-        | exhausted.to(validation, cond="resumes_validation")
-        | exhausted.to(review, cond="resumes_review")
-        | exhausted.to(packaging, cond="resumes_packaging")
-        | planning.to(planning)
-        | architecture.to(architecture)
-        | design.to(design)
-        | implementation.to(implementation)
-        | validation.to(validation)
-        | review.to(review)
-        | under_review.to(under_review)
-        | packaging.to(packaging)
-    )
-    cancel = (
-        planning.to(cancelled)
-        | architecture.to(cancelled)
-        | design.to(cancelled)
-        | implementation.to(cancelled)
-        | validation.to(cancelled)
-        | review.to(cancelled)
-        | under_review.to(cancelled)
-        | packaging.to(cancelled)
-    )
+    send_back = implementation.from_(validation, review, under_review)
+    fail = failed.from_(*_phases)
+    exhaust = exhausted.from_(*_running)
+    extend = _extended(exhausted, _phases, _running)
+    cancel = cancelled.from_(*_running)
 
 
 TABLE = Table(DeliveryChart)

@@ -1,0 +1,99 @@
+"""Asking an agent: who it is, what it is told, where it works, and what it answers."""
+
+import asyncio
+import contextlib
+from pathlib import Path
+
+import orjson
+
+from adapters.agents.port import Agent, Reply, Turn
+from adapters.agents.scripted import Scenario, Scripted
+from adapters.team import Member, Team, build
+from adapters.work.changes import NOTHING, keep
+from adapters.work.job import Job, checkout, text
+from adapters.work.prompting import prompt_of
+from adapters.workspace import Workspaces
+from domain.base import Blob, Command, HansardError
+from domain.reconstruction import Whole
+from domain.turns import AgentSessionsCleared, RecordReply
+
+
+class Asking:
+    """The team's agents, each built when it is first asked. `folder` is where they keep what is their own."""
+
+    def __init__(self, *, team: Team, workspaces: Workspaces, folder: Path, whole: Whole) -> None:
+        self._team, self._workspaces, self._folder, self._whole = team, workspaces, folder, whole
+        self._agents: dict[str, Agent] = {}
+
+    async def ask(self, job: Job) -> Command:
+        agent, prompt = self._agent(job), await asyncio.to_thread(self._prompt, job)
+        folder = None if isinstance(agent, Scripted) else await asyncio.to_thread(checkout, job, self._workspaces)
+        reply = await agent.ask(self._turn(job, prompt, folder))
+        return await asyncio.to_thread(self._answer, job, prompt, reply, folder)
+
+    async def forget(self, event: AgentSessionsCleared) -> None:
+        """Drop what agents keep to resume conversations that are over."""
+        for name, handle in event.agent_sessions.items():
+            member = self._team.agent_for(name)
+            if member is not None:
+                with contextlib.suppress(HansardError, OSError):
+                    await self._built(member).forget(handle)
+
+    def _agent(self, job: Job) -> Agent:
+        if job.session.scenario is not None:
+            return Scripted(Scenario())  # the turn brings the session's own scenario
+        name = job.request.agent
+        member = self._team.agent_for(name) or self._team.agent_for(job.request.role)
+        if member is None:
+            raise HansardError(f"Nobody in the team is called {name!r} or has the role {job.request.role!r}.")
+        return self._built(member)
+
+    def _built(self, member: Member) -> Agent:
+        if member.name not in self._agents:
+            self._agents[member.name] = build(member, self._folder)
+        return self._agents[member.name]
+
+    def _prompt(self, job: Job) -> str:
+        return prompt_of(job.request, language=self._team.language or "en", whole=self._whole)
+
+    def _turn(self, job: Job, prompt: str, folder: Path | None) -> Turn:
+        request, lease = job.request, job.lease
+        scenario = job.session.scenario
+        return Turn(
+            turn_id=request.turn_id,
+            session_id=job.session.id,
+            attempt=lease.attempt,
+            agent=request.agent,
+            role=request.role,
+            prompt=prompt,
+            workspace=folder,
+            access=request.access,
+            agent_session=request.agent_session,
+            ordinal=request.ordinal,
+            role_ordinal=request.role_ordinal,
+            limits=self._team.limits.of_a_turn(),
+            scenario=orjson.loads(self._whole(scenario)) if scenario is not None else None,
+            reads=request.reads,
+            expects=request.expects,
+        )
+
+    def _answer(self, job: Job, prompt: str, reply: Reply, folder: Path | None) -> RecordReply:
+        writes = job.request.access == "write" and reply.failure is None
+        changes = keep(job, self._workspaces, reply, folder) if writes else NOTHING
+        blobs: list[Blob] = []
+        return RecordReply(
+            turn_id=job.lease.turn_id,
+            attempt=job.lease.attempt,
+            reply=text(reply.text, blobs),
+            prompt=text(prompt, blobs),
+            usage=reply.usage,
+            seconds=reply.seconds,
+            agent_session=reply.agent_session,
+            files=changes.files,
+            patch=None if changes.patch is None else text(changes.patch, blobs),
+            base=job.session.tree,
+            tree=changes.tree,
+            slot=job.slot,
+            failure=reply.failure,
+            blobs=tuple(blobs),
+        )

@@ -1,0 +1,96 @@
+"""The bench: a job goes to whoever does that kind of work, and comes back as a command."""
+
+import asyncio
+import logging
+import time
+from pathlib import Path
+from typing import Protocol
+
+from adapters.store import SqliteStore
+from adapters.team import Team
+from adapters.work.asking import Asking
+from adapters.work.changes import merge
+from adapters.work.job import Job
+from adapters.work.packaging import publish
+from adapters.work.recalling import recall
+from adapters.work.validating import validate
+from adapters.workspace import Workspaces
+from domain.base import Command, HansardError, Text
+from domain.delivery.commands import RecordPackage, RecordValidation
+from domain.session import Session
+from domain.turns import AgentSessionsCleared, Failure, RecordReply
+
+log = logging.getLogger(__name__)
+
+
+class BenchSettings(Protocol):
+    """What the bench needs to know of the worker's settings."""
+
+    @property
+    def validation_timeout(self) -> float: ...
+    @property
+    def output_bytes(self) -> int: ...
+
+
+class Bench:
+    """Where turns are done."""
+
+    def __init__(
+        self, *, store: SqliteStore, team: Team, workspaces: Workspaces, data_dir: Path, settings: BenchSettings
+    ) -> None:
+        self._store, self._workspaces, self._data_dir, self._settings = store, workspaces, data_dir, settings
+        self._asking = Asking(team=team, workspaces=workspaces, folder=data_dir / "agents", whole=self._whole)
+
+    async def do(self, job: Job) -> Command:
+        """The command that records what came of the turn; only a cancellation is raised."""
+        started = time.monotonic()
+        reuse = job.session.reuse
+        if reuse is not None and job.lease.work != "package":
+            return await asyncio.to_thread(recall, job, reuse, self._store, self._whole)
+        try:
+            return await self._done(job)
+        except HansardError as error:
+            failure = Failure(code="crash", detail=str(error))
+        except Exception as error:
+            log.exception("turn %s broke", job.lease.turn_id)
+            failure = Failure(code="crash", detail=f"{type(error).__name__}: {error}")
+        return _failed(job, failure, seconds=time.monotonic() - started)
+
+    async def _done(self, job: Job) -> Command:
+        match job.lease.work:
+            case "validate":
+                return await validate(
+                    job,
+                    workspaces=self._workspaces,
+                    home=self._data_dir / "homes" / job.session.id,
+                    seconds=self._settings.validation_timeout,
+                    output_bytes=self._settings.output_bytes,
+                )
+            case "package":
+                return await asyncio.to_thread(publish, job, self._workspaces)
+            case _:
+                return await self._asking.ask(job)
+
+    def merge(self, job: Job, command: RecordReply, session: Session) -> RecordReply:
+        """The answer on top of what others have recorded meanwhile; a failure where both changed the same lines."""
+        return merge(job, self._workspaces, command, session)
+
+    async def forget(self, event: AgentSessionsCleared) -> None:
+        """Drop what agents keep to resume conversations that are over."""
+        await self._asking.forget(event)
+
+    def _whole(self, text: Text) -> str:
+        if text.digest is None:
+            return text.head
+        return self._store.text(text.digest) or text.head
+
+
+def _failed(job: Job, failure: Failure, *, seconds: float) -> Command:
+    common = {"turn_id": job.lease.turn_id, "attempt": job.lease.attempt, "failure": failure, "seconds": seconds}
+    match job.lease.work:
+        case "validate":
+            return RecordValidation(passed=False, **common)
+        case "package":
+            return RecordPackage(**common)
+        case _:
+            return RecordReply(**common)

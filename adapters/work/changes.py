@@ -1,0 +1,58 @@
+"""What an answer changes: the files that came with it are written, the state of the folder is recorded."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from adapters.agents.port import Reply
+from adapters.work.job import Job, checkout, workspace_of
+from adapters.workspace import Workspaces
+from domain.base import HansardError
+from domain.replies.artifacts import changes
+from domain.session import Session
+from domain.turns import Failure, RecordReply
+
+
+class Changes(NamedTuple):
+    """The files that differ, how, and the state afterwards."""
+
+    files: tuple[str, ...] = ()
+    patch: str | None = None
+    tree: str | None = None
+
+
+NOTHING = Changes()
+
+
+def keep(job: Job, workspaces: Workspaces, reply: Reply, folder: Path | None) -> Changes:
+    """Write the files that an agent handed over, and record the state of its folder, if it has one."""
+    contents = {**_contents(job, reply.text), **reply.files}
+    if folder is None and not contents:
+        return NOTHING
+    if folder is None:
+        folder = checkout(job, workspaces)
+    workspace = workspace_of(job, workspaces)
+    workspace.write_files(folder, contents)
+    before = job.session.tree or workspace.base()
+    tree = workspace.snapshot(folder, message=f"{job.request.agent}: {job.request.turn_id}", parent=before)
+    return Changes(files=workspace.changed_files(before, tree), patch=workspace.patch(before, tree), tree=tree)
+
+
+def _contents(job: Job, words: str) -> dict[str, str]:
+    """The files that stand in a developer's answer (S4: a change brings its content, or one to fall back on)."""
+    if job.request.role != "dev":
+        return {}
+    found = {change.path: change.content or change.fallback_content for change in changes(words)}
+    return {path: content for path, content in found.items() if content is not None}
+
+
+def merge(job: Job, workspaces: Workspaces, command: RecordReply, session: Session) -> RecordReply:
+    """The answer on top of what others have recorded meanwhile; a failure where both changed the same lines."""
+    workspace = workspace_of(job, workspaces)
+    theirs = session.tree or workspace.base()
+    assert command.tree is not None, "only changes can be overtaken"
+    try:
+        merged = workspace.merge(ours=theirs, theirs=command.tree, message=f"merge {command.turn_id}")
+    except HansardError as error:
+        failure = Failure(code="crash", detail=str(error))
+        return command.model_copy(update={"failure": failure, "tree": None, "patch": None, "files": ()})
+    return command.model_copy(update={"tree": merged, "base": session.tree})
