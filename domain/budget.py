@@ -28,6 +28,10 @@ class Limits(Value):
     max_cost_micros: int | None = None
     minute: int = MINUTE
 
+    def remaining(self, iteration: int) -> int:
+        """The iterations left, this one among them; before the first all are."""
+        return max(0, self.max_iterations - max(1, iteration) + 1)
+
 
 def effective_iterations(max_iterations: int | None, max_attempts: int | None) -> int:
     """`maxIterations ?? maxAttempts ?? 6` (S4 §4.2, K-39)."""
@@ -86,14 +90,18 @@ class Budget(Value):
             return "cost"
         return None
 
+    def elapsed(self, at: int) -> int:
+        """Milliseconds used by then."""
+        return max(0, at - self.started_at - self.paused)
+
     def snapshot(self, *, iteration: int, at: int, reason: Reason | None = None) -> Snapshot:
         return Snapshot(
             max_iterations=self.limits.max_iterations,
             max_minutes=self.limits.max_minutes,
             started_at=self.started_at,
             deadline_at=self.deadline_at,
-            elapsed_ms=max(0, at - self.started_at - self.paused),
-            remaining_iterations=max(0, self.limits.max_iterations - max(1, iteration) + 1),
+            elapsed_ms=self.elapsed(at),
+            remaining_iterations=self.limits.remaining(iteration),
             reason=reason,
             tokens=self.spent.tokens,
             cost_micros=self.spent.cost_micros,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from domain import channel
 from domain.base import Blob, Command, DomainEvent, Text, Unknown
 from domain.children import ChildClosed, CloseChild
 from domain.delivery import commands as delivery
@@ -17,6 +18,7 @@ from domain.discussion import events as discussed
 from domain.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
 from domain.orchestration import commands as orchestration
 from domain.orchestration import events as orchestrated
+from domain.orchestration.events import Opening
 from domain.record import Recorded
 from domain.session import Session
 from domain.turns import AgentSessionsCleared, RecordReply, TurnAnswered, TurnCancelled, TurnFailed, TurnRequested
@@ -38,14 +40,19 @@ class Decision:
 
 def decisions(history: Sequence[Recorded]) -> Iterator[Decision]:
     """A session's history, command by command."""
-    for _, group in groupby(history, key=lambda recorded: (recorded.cause.command_id, recorded.cause.causation_id)):
+    for _, group in groupby(history, key=mark):
         yield Decision(tuple(group))
+
+
+def mark(recorded: Recorded) -> tuple[str, str, int]:
+    """What the events of one decision have in common; somebody elsewhere may have used the same command id before."""
+    return recorded.cause.command_id, recorded.cause.causation_id, recorded.at
 
 
 def command_of(decision: Decision, session: Session | None, whole: Whole) -> Command:
     """The command that led from `session` to these events. Raises Unknown where none is known that would."""
     events = decision.events
-    command = _start(events[0]) or _forked(events, session) or _of_a_session(events, session)
+    command = _start(events[0]) or _forked(events, session) or _of_a_session(events, session) or _heard(decision)
     if command is None:
         raise Unknown(f"No command is known that begins with {events[0].TOPIC}.")
     return command.model_copy(update={"blobs": tuple(_blobs(events, whole))})
@@ -212,3 +219,38 @@ def _cancelled(events: Sequence[DomainEvent]) -> Command | None:
     if isinstance(first, AgentSessionsCleared):
         return orchestration.ClearAgentSessions()
     return None
+
+
+# -- channels --------------------------------------------------------------------------------------------------------
+
+
+def _heard(decision: Decision) -> Command | None:
+    """What a channel was told; a message that led to nothing is kept as its words, which is all that was looked at."""
+    match decision.events[0]:
+        case channel.MessageStarted() | channel.MessageQueued() as event:
+            return channel.ReceiveMessage(session_id=event.session_id, opening=event.opening, sender=event.sender)
+        case channel.MessageRejected() as event:
+            return _message(event.text)
+        case channel.ContinueWanted() as event:
+            return channel.ContinueLatest() if event.message == _CONTINUED else _message(event.message)
+        case channel.ResetWanted() as event:
+            return channel.ResetLatest(reason=event.reason) if event.message == _RESET else _message(event.message)
+        case channel.SessionNoted() as event:
+            return channel.NoteSession(
+                session_id=event.session_id,
+                origin=event.origin,
+                status=event.status,
+                claims=event.claims,
+                opens=decision.recorded[0].cause.causation_id == f"{event.session_id}:1",
+            )
+        case _:
+            return None
+
+
+_CONTINUED = "The latest run is to go on."
+_RESET = "The latest run is to end."
+"""What stands in the place of a message where none was said: these came through a door of their own."""
+
+
+def _message(words: str) -> Command:
+    return channel.ReceiveMessage(session_id="", opening=Opening(prompt=words))

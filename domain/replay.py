@@ -1,14 +1,19 @@
 """Replay: a recorded history is decided anew, with today's rules and the recorded answers, and compared."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from domain.base import DomainEvent, HansardError
-from domain.reconstruction import Whole, command_of, decisions
+from domain.base import Command, DomainEvent, HansardError
+from domain.forks import SessionForked
+from domain.policy import react
+from domain.reconstruction import Decision, Whole, command_of, decisions
 from domain.record import Recorded, kind_of
 from domain.session import Moment, Session
 from domain.sessions import carry_out, fold
+
+Find = Callable[[str], Recorded | None]
+"""Finds an event by its id, in whatever session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +26,13 @@ class Difference:
     actual: str
 
 
-def first_difference(history: Sequence[Recorded], whole: Whole) -> Difference | None:
-    """None when every decision would be made the same way today. Nobody is asked anything, nothing is written."""
+def first_difference(history: Sequence[Recorded], whole: Whole, find: Find | None = None) -> Difference | None:
+    """None when every decision would be made the same way today. Nobody is asked anything, nothing is written.
+
+    With `find`, commands that followed from events of other sessions are compared with what follows from them today.
+    """
     session: Session | None = None
+    adopted = _adopted(history)
     for decision in decisions(history):
         first = decision.recorded[0]
         kind = kind_of(first.session_id)
@@ -33,6 +42,8 @@ def first_difference(history: Sequence[Recorded], whole: Whole) -> Difference | 
         except HansardError as error:
             return Difference(first.version, "", _told(decision.events[:1]), f"refused: {error}")
         found = _compare(first.version, type(command).__name__, decision.events, decided)
+        if found is None and find is not None and first.version > adopted:
+            found = _unfounded(decision, command, find)
         if found is not None:
             return found
         session = fold(kind, ((recorded.event, recorded.moment) for recorded in decision.recorded), session)
@@ -47,6 +58,26 @@ def _compare(
         if not recorded or not decided or _written(recorded[0]) != _written(decided[0]):
             return Difference(version + place, command, _told(recorded), _told(decided))
     return None
+
+
+def _adopted(history: Sequence[Recorded]) -> int:
+    """Up to which version the history is another's, who was the one it followed for."""
+    marks = (recorded.event for recorded in history if isinstance(recorded.event, SessionForked))
+    return max((mark.source_version for mark in marks), default=0)
+
+
+def _unfounded(decision: Decision, command: Command, find: Find) -> Difference | None:
+    """A command that today's policy does not make of the event that it followed from."""
+    first = decision.recorded[0]
+    cause = find(first.cause.causation_id)
+    if cause is None or cause.cause.command_id != first.cause.command_id:
+        return None
+    meant = react(cause.session_id, cause.event)
+    if any((reaction.session_id, reaction.command) == (first.session_id, command) for reaction in meant):
+        return None
+    today = ", ".join(type(reaction.command).__name__ for reaction in meant) or "nothing"
+    actual = f"not followed: {cause.event.TOPIC} of {cause.event_id} leads to {today}"
+    return Difference(first.version, type(command).__name__, _told(decision.events[:1]), actual)
 
 
 def _written(event: DomainEvent) -> tuple[str, dict[str, Any]]:

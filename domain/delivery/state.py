@@ -79,10 +79,13 @@ class Delivery(Session):
         """The iteration that the budget is asked about: the running one, or the one that could not begin."""
         return self.resume.iteration if self.resume else self.iteration
 
+    def stands_at(self, at: int) -> int:
+        """The moment that the budget has come to: it stands still while the delivery is stopped or has ended."""
+        return at if self.stopped_at is None else self.stopped_at
+
     def snapshot(self, at: int) -> Snapshot:
-        """The budget now; it stands still while the delivery is stopped or once it has ended."""
-        stopped = self.stopped_at if self.stopped_at is not None else at
-        return self.budget.snapshot(iteration=self.gate, at=stopped, reason=self.exhausted_by)
+        """The budget now."""
+        return self.budget.snapshot(iteration=self.gate, at=self.stands_at(at), reason=self.exhausted_by)
 
 
 def evolve(delivery: Delivery | None, event: DomainEvent, moment: Moment) -> Delivery:

@@ -41,7 +41,8 @@ def exhaust(draft: DeliveryDraft, reason: Reason, resume: Phase, iteration: int)
         )
     )
     skip(draft, "pending")
-    finish(draft, target, summary=BUDGET_EXHAUSTED)
+    finished = None if draft.session.policy == "delivery@1" else iteration
+    finish(draft, target, summary=BUDGET_EXHAUSTED, iteration=finished)
 
 
 def skip(draft: DeliveryDraft, *marks: PhaseStatus) -> None:
@@ -51,8 +52,11 @@ def skip(draft: DeliveryDraft, *marks: PhaseStatus) -> None:
             draft.record(PhaseSkipped(message=f"Phase {phase} skipped.", **about(draft, phase, role="supervisor")))
 
 
-def finish(draft: DeliveryDraft, target: str, *, summary: str) -> None:
-    """Rest in `target`. The agents' conversations end with it, unless an extension may go on with them."""
+def finish(draft: DeliveryDraft, target: str, *, summary: str, iteration: int | None = None) -> None:
+    """Rest in `target`, in the running iteration or the one that is named.
+
+    The agents' conversations end with it, unless an extension may go on with them.
+    """
     outcome = {"success": "success", "cancelled": "cancelled"}.get(target, "failed")
     if target != "exhausted" and draft.session.agent_sessions:
         clear_agents(draft, outcome)
@@ -63,6 +67,6 @@ def finish(draft: DeliveryDraft, target: str, *, summary: str) -> None:
             status=outcome,
             final_summary=summary,
             children=tuple(draft.session.open_children),
-            **about(draft, draft.session.phase, role="supervisor"),
+            **about(draft, draft.session.phase, role="supervisor", iteration=iteration),
         )
     )

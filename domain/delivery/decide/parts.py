@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from domain.base import Text
-from domain.budget import Limits
 from domain.delivery.chart import PHASES, TABLE, Phase
 from domain.delivery.events import ArtifactCreated
 from domain.delivery.state import Delivery
@@ -63,21 +62,14 @@ def about(
 ) -> dict[str, Any]:
     """S4's flat fields for an event about a phase: of the running iteration, or of the one that is named."""
     delivery = draft.session
-    snapshot = delivery.snapshot(draft.at)
-    left = snapshot.remaining_iterations if iteration is None else remaining(delivery.budget.limits, iteration)
     return {
         "role": role or ROLES[phase],
         "phase": phase,
         "iteration": delivery.iteration if iteration is None else iteration,
-        "elapsed_ms": snapshot.elapsed_ms,
-        "remaining_iterations": left,
-        "reason": snapshot.reason,
+        "elapsed_ms": delivery.budget.elapsed(delivery.stands_at(draft.at)),
+        "remaining_iterations": delivery.budget.limits.remaining(delivery.gate if iteration is None else iteration),
+        "reason": delivery.exhausted_by,
     }
-
-
-def remaining(limits: Limits, iteration: int) -> int:
-    """The iterations left, this one among them; before the first all are."""
-    return max(0, limits.max_iterations - max(1, iteration) + 1)
 
 
 def artifact_id(delivery: Delivery) -> str:

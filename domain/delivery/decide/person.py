@@ -5,7 +5,7 @@ from domain.budget import Limits
 from domain.delivery.chart import TABLE, Phase
 from domain.delivery.commands import CancelDelivery, ExtendBudget, StartDelivery
 from domain.delivery.decide.ends import finish, skip
-from domain.delivery.decide.parts import DeliveryDraft, about, available, next_state, remaining, standing
+from domain.delivery.decide.parts import DeliveryDraft, about, available, next_state, standing
 from domain.delivery.decide.phases import attempt, enter
 from domain.delivery.events import BudgetExtended, SessionStarted
 from domain.delivery.state import Delivery
@@ -54,7 +54,7 @@ def extend(draft: DeliveryDraft, command: ExtendBudget) -> None:
 def _extended(draft: DeliveryDraft, command: ExtendBudget, target: str) -> BudgetExtended:
     delivery = draft.session
     wider = _wider(delivery.budget.limits, command)
-    left = remaining(wider, delivery.gate)
+    left = wider.remaining(delivery.gate)
     fields = about(draft, delivery.phase, role="supervisor") | {"remaining_iterations": left, "reason": None}
     return BudgetExtended(
         message=f"Budget extended: {command.reason}",
