@@ -15,7 +15,7 @@ from api.problems import Problem
 from api.stream import stream_log, stream_session, wants_stream
 from domain.base import Text, Unknown
 from domain.channel import Channel, channel_id
-from domain.record import kind_of
+from domain.record import Recorded, kind_of
 from domain.replay import first_difference
 from domain.session import Session
 from domain.sessions import KINDS, TOPICS, available
@@ -188,7 +188,9 @@ async def show_replay(request: Request) -> Response:
     session = _session(request)
     store = system(request).store
     history = store.history(session.id, upto=session.version)
-    difference = await asyncio.to_thread(first_difference, history, lambda text: _whole(request, text))
+    difference = await asyncio.to_thread(
+        first_difference, history, lambda text: _whole(request, text), lambda event_id: _event(request, event_id)
+    )
     found = None if difference is None else asdict(difference)
     return answer({"sessionId": session.id, "version": session.version, "difference": found})
 
@@ -203,6 +205,14 @@ async def show_diff(request: Request) -> Response:
         sides.append((system(request).store.history(session.id, upto=session.version), session))
     (a, first), (b, second) = sides
     return answer(diff.diff(a, b, first, second))
+
+
+def _event(request: Request, event_id: str) -> Recorded | None:
+    session_id, _, version = event_id.rpartition(":")
+    if not version.isdecimal():
+        return None
+    found = system(request).store.history(session_id, after=int(version) - 1, upto=int(version))
+    return found[0] if found else None
 
 
 def _whole(request: Request, text: Text) -> str:

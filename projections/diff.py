@@ -7,6 +7,7 @@ from typing import Any
 from domain.instant import iso
 from domain.record import Recorded
 from domain.session import Session
+from projections.explain import INPUTS
 from projections.sentences import message
 from projections.session import view
 
@@ -86,7 +87,14 @@ def _without(value: Any, session_id: str) -> Any:
 def _event(found: Sequence[Recorded]) -> dict[str, Any] | None:
     if not found:
         return None
-    return {"version": found[0].version, "type": found[0].event.TOPIC, "message": message(found[0].event)}
+    event = found[0].event
+    told = {"version": found[0].version, "type": event.TOPIC, "message": message(event)}
+    return told | {"inputs": _inputs(event.model_dump(mode="json", by_alias=True))}
+
+
+def _inputs(data: dict[str, Any]) -> dict[str, Any]:
+    """What the rules looked at."""
+    return {name: data[name] for name in INPUTS if data.get(name) is not None}
 
 
 def _told(history: Sequence[Recorded], topics: frozenset[str]) -> list[dict[str, Any]]:
@@ -94,10 +102,8 @@ def _told(history: Sequence[Recorded], topics: frozenset[str]) -> list[dict[str,
     for recorded in history:
         if recorded.event.TOPIC in topics:
             data = recorded.event.model_dump(mode="json", by_alias=True)
-            kept = {
-                name: data[name] for name in ("agent", "round", "iteration", "phase", "pass", "choice") if name in data
-            }
-            found.append({"version": recorded.version, "type": recorded.event.TOPIC} | kept)
+            kept = {name: data[name] for name in TELLING if name in data}
+            found.append({"version": recorded.version, "type": recorded.event.TOPIC} | kept | {"inputs": _inputs(data)})
     return found
 
 

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from adapters.audit.merkle import Tree, inclusion_proof, leaf, proves
-from adapters.store import SqliteStore
+from adapters.audit.sealed import Log
 from adapters.store.rows import Row
 from domain.base import HansardError, Unknown
 
@@ -75,7 +75,7 @@ def public_key(text: str) -> Ed25519PublicKey:
         raise NotProved(f"This is no public key: {error}.") from None
 
 
-def head(store: SqliteStore) -> Checkpoint:
+def head(store: Log) -> Checkpoint:
     """The checkpoint over everything that is in the log now. Raises NotProved where a chain is broken: nobody should
     sign what is damaged."""
     return over(store.rows.events())
@@ -143,7 +143,7 @@ def _signature(line: str) -> tuple[str, bytes, bytes]:
     return name, data[:4], data[4:]
 
 
-def holds(store: SqliteStore, checkpoint: Checkpoint) -> str | None:
+def holds(store: Log, checkpoint: Checkpoint) -> str | None:
     """What is wrong with the log in the light of a checkpoint; None when it still begins with what was signed."""
     tree = Tree()
     for row in store.rows.events():
@@ -157,7 +157,7 @@ def holds(store: SqliteStore, checkpoint: Checkpoint) -> str | None:
     return None
 
 
-def prove(store: SqliteStore, session_id: str, version: int, key: Ed25519PrivateKey) -> dict[str, Any]:
+def prove(store: Log, session_id: str, version: int, key: Ed25519PrivateKey) -> dict[str, Any]:
     """That one event is in the log, for somebody without it: the event, the path to the root, the signed checkpoint.
 
     Raises Unknown where there is no such event, NotProved where the log is damaged.

@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from adapters.audit.merkle import Tree
+from adapters.audit.sealed import Log
 from adapters.audit.texts import mentioned
 from adapters.store import Conflict, SqliteStore, StoreError
 from adapters.store.entries import decode
@@ -37,7 +38,7 @@ class NotImported(HansardError):
     """What is wrong with the file, and in which line; nothing was imported."""
 
 
-def export(store: SqliteStore, session_id: str | None = None) -> Iterator[bytes]:
+def export(store: Log, session_id: str | None = None) -> Iterator[bytes]:
     """The lines of an export, each with its line break: the whole log, or a session with those that it opened.
 
     Raises StoreError where the log is damaged.
@@ -56,11 +57,11 @@ def export(store: SqliteStore, session_id: str | None = None) -> Iterator[bytes]
     yield summing.manifest()
 
 
-def _rows(store: SqliteStore, streams: list[str] | None, last: int) -> Iterator[Row]:
+def _rows(store: Log, streams: list[str] | None, last: int) -> Iterator[Row]:
     return takewhile(lambda row: row.position <= last, store.rows.events(streams))
 
 
-def _family(store: SqliteStore, session_id: str) -> list[str]:
+def _family(store: Log, session_id: str) -> list[str]:
     """A session, its reviews and debates, and theirs."""
     found, waiting = [], [session_id]
     while waiting:

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from adapters.audit.merkle import Tree
+from adapters.audit.order import Order
+from adapters.audit.sealed import UNREADABLE, Log
 from adapters.audit.texts import mentioned
-from adapters.store import SqliteStore, StoreError
+from adapters.store import StoreError
 from adapters.store.entries import decode
 from adapters.store.rows import PAGE, Row, Rows
 from domain.base import HansardError
@@ -62,9 +64,10 @@ class _Seen:
     sessions: dict[str, Session | None] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
     turns: dict[str, Turn] = field(default_factory=dict)
+    order: Order = field(default_factory=Order)
 
 
-def verify(store: SqliteStore, views: Callable[[], str | None] | None = None) -> Verdict:
+def verify(store: Log, views: Callable[[], str | None] | None = None) -> Verdict:
     """Everything that can be checked with the log alone. `views` says what is wrong with the views, if asked to."""
     verdict = Verdict()
     _guarded(verdict, lambda: _log(store, verdict))
@@ -73,7 +76,7 @@ def verify(store: SqliteStore, views: Callable[[], str | None] | None = None) ->
     return verdict
 
 
-def _log(store: SqliteStore, verdict: Verdict) -> None:
+def _log(store: Log, verdict: Verdict) -> None:
     """The log as it is at one moment: somebody may be writing."""
     seen = _Seen()
     with store.rows.frozen() as rows:
@@ -86,7 +89,7 @@ def _guarded(verdict: Verdict, step: Callable[[], None]) -> None:
     """What cannot be looked at is a fault, and no reason not to look at the rest."""
     try:
         step()
-    except HansardError as error:
+    except (HansardError, *UNREADABLE) as error:
         verdict.blame(None, str(error))
 
 
@@ -152,6 +155,8 @@ def _folded(verdict: Verdict, row: Row, seen: _Seen) -> None:
     except Exception as error:  # whatever an event makes of the rules, it is a fault of the log and not of ours
         verdict.blame(row.position, f"{row.topic} of {row.stream} cannot be read: {type(error).__name__}: {error}")
         return
+    for position, problem in seen.order.follow(recorded):
+        verdict.blame(position, problem)
     for digest in mentioned(row.state):
         seen.texts.setdefault(digest, row.position)
     match recorded.event:

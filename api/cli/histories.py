@@ -1,36 +1,37 @@
 """What `hansard doctor --all` looks at: whether every history still loads, and would be decided the same way today."""
 
 from collections.abc import Iterator
-from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from api.cli.doctor import Finding
 from domain.base import HansardError, Text
 
 if TYPE_CHECKING:
-    from adapters.store import SqliteStore
+    from adapters.audit.sealed import Sealed
     from api.settings import Settings
     from domain.record import Recorded
+    from domain.replay import Difference
 
 _LOAD: Final = "`hansard verify` says whether the log was changed; if not, this version lacks what reads the event."
+_STAYS: Final = "It stays as it is recorded."
 _DIFFER: Final = "It stays as it is recorded; `hansard replay {} --assert` shows both sides."
 
 
 def histories(settings: "Settings") -> Iterator[Finding]:
     """A finding for every stream that would not load or would differ, and one about them all. Writes nothing."""
-    from adapters.store import open_store
+    from adapters.audit.sealed import sealed
 
     if not settings.database_path.exists():
         yield Finding("ok", "histories", "no log yet")
         return
     try:
-        with closing(open_store(settings.database)) as store:
+        with sealed(settings.database_path) as store:
             yield from _examined(store)
     except HansardError as error:
         yield Finding("fail", "histories", str(error), "`hansard verify` says what is wrong with the file.")
 
 
-def _examined(store: "SqliteStore") -> Iterator[Finding]:
+def _examined(store: "Sealed") -> Iterator[Finding]:
     names, troubled = store.rows.streams(), 0
     for name in names:
         found = _trouble(store, name)
@@ -41,7 +42,7 @@ def _examined(store: "SqliteStore") -> Iterator[Finding]:
         yield Finding("ok", "histories", f"{len(names)} load, and would be decided the same way today")
 
 
-def _trouble(store: "SqliteStore", name: str) -> Finding | None:
+def _trouble(store: "Sealed", name: str) -> Finding | None:
     from adapters.store.entries import decode
     from domain.record import kind_of
     from domain.sessions import fold
@@ -57,7 +58,7 @@ def _trouble(store: "SqliteStore", name: str) -> Finding | None:
     return _difference(store, name, history)
 
 
-def _difference(store: "SqliteStore", name: str, history: "list[Recorded]") -> Finding | None:
+def _difference(store: "Sealed", name: str, history: "list[Recorded]") -> Finding | None:
     from domain.record import kind_of
     from domain.replay import first_difference
     from domain.sessions import KINDS
@@ -65,17 +66,32 @@ def _difference(store: "SqliteStore", name: str, history: "list[Recorded]") -> F
     def whole(text: Text) -> str:
         return (store.text(text.digest) if text.digest else None) or text.head
 
-    if kind_of(name) not in KINDS:
-        return None
+    advice = _DIFFER.format(name) if kind_of(name) in KINDS else _STAYS
     try:
-        found = first_difference(history, whole)
+        found = first_difference(history, whole, lambda event_id: _event(store, event_id))
     except Exception as error:  # as above
-        return Finding("fail", name, f"cannot be decided again: {_told(error)}", _DIFFER.format(name))
+        return Finding("fail", name, f"cannot be decided again: {_told(error)}", advice)
     if found is None:
         return None
-    topic = found.actual.partition(" ")[0]
-    words = found.actual if topic == "refused:" else f"{found.command} writes another {topic}"
-    return Finding("fail", name, f"version {found.version} would differ today: {words}", _DIFFER.format(name))
+    return Finding("fail", name, f"version {found.version} would differ today: {_words(found)}", advice)
+
+
+def _event(store: "Sealed", event_id: str) -> "Recorded | None":
+    stream, _, version = event_id.rpartition(":")
+    if not version.isdecimal():
+        return None
+    found = store.history(stream, after=int(version) - 1, upto=int(version))
+    return found[0] if found else None
+
+
+def _words(found: "Difference") -> str:
+    match found.actual.partition(" ")[0]:
+        case "refused:" | "not":
+            return f"{found.command} {found.actual}".strip()
+        case "nothing":
+            return f"{found.command} writes nothing there"
+        case topic:
+            return f"{found.command} writes another {topic}"
 
 
 def _told(error: Exception) -> str:

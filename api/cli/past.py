@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from api.cli import exits
-from api.cli.client import HERE, Json, TeamFile, Where, connected, path_of, resolve
+from api.cli.client import HERE, Api, Json, TeamFile, Where, connected, path_of, resolve
 from api.cli.exits import Failed
 from api.cli.outcome import see_through
 from api.cli.reading import AsJson, At, Id
@@ -199,14 +199,40 @@ async def explain(
     json: AsJson = False,
     where: Where = HERE,
 ) -> int:
-    """Say why a session is in its state: the chain of causes from the commands."""
+    """Say why a session is in its state: the chain of causes from the commands, through other sessions, too."""
     async with connected(where) as api:
         session_id = await resolve(api, session)
         found = await api.get(f"{path_of(session_id)}/explain", version=at, wish=wish)
+        before = await _causes(api, found)
     if json:
-        put_json(found)
+        put_json(found | {"causedBy": before})
         return exits.OK
+    for cause in before:
+        put(f"{cause['sessionId']}, version {cause['version']}:")
+        put("\n".join(f"  {line}" for line in cause["text"].splitlines()))
+    if before:
+        put(f"{session_id}:")
     put(found["text"])
     if wish is not None:
         put(found["whyNot"]["text"])
     return exits.OK
+
+
+async def _causes(api: Api, found: Json) -> list[Json]:
+    """What happened in other sessions and led to this, first cause first; what is not there any more ends the chain."""
+    causes: list[Json] = []
+    seen = set[str]()
+    while found["chain"]:
+        event_id = found["chain"][0]["causationId"]
+        cause, _, version = event_id.rpartition(":")
+        if not cause or not version.isdecimal() or event_id in seen:
+            break
+        seen.add(event_id)
+        try:
+            found = await api.get(f"{path_of(cause)}/explain", version=int(version))
+        except Failed as error:
+            if error.code != exits.NOT_FOUND:
+                raise
+            break
+        causes.insert(0, found)
+    return causes

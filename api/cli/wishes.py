@@ -1,11 +1,12 @@
 """Options with or without a value: `--plan-review` for a debate as usual, `--plan-review=perspectives` for that one."""
 
 from collections.abc import Sequence
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
-from api.cli.client import Json
+if TYPE_CHECKING:
+    from api.cli.client import Json
 
 ReviewStrategy = Literal["review", "red-team"]
 DebateStrategy = Literal["debate", "perspectives"]
@@ -15,7 +16,7 @@ DebateWish = Annotated[bool | DebateStrategy, Parameter(show_choices=False, meta
 WISHES: Final = ("--review", "--plan-review", "--work-review")
 
 
-def wish(wanted: bool | str) -> Json | None:
+def wish(wanted: bool | str) -> "Json | None":
     """How something is to be discussed, as the doors take it; None: not at all."""
     if wanted is False:
         return None

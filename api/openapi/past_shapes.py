@@ -103,6 +103,7 @@ class PartingEvent(Value):
     version: int
     type: str
     message: str
+    inputs: dict[str, Any] = Field(description="what the rules looked at")
 
 
 class Parting(Value):
@@ -123,6 +124,7 @@ class ToldEvent(Value):
     phase: int | str | None = Field(default=None, exclude_if=_absent)
     passed: bool | None = Field(default=None, alias="pass", exclude_if=_absent)
     choice: str | None = Field(default=None, exclude_if=_absent)
+    inputs: dict[str, Any] = Field(description="what the rules looked at")
 
 
 class ToldEvents(Value):

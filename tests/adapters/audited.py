@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from adapters.audit.sealed import sealed
 from adapters.audit.transfer import export
 from adapters.audit.verify import Verdict, verify
 from adapters.store import SqliteStore
@@ -42,13 +43,14 @@ def harmed(path: Path, *statements: str) -> None:
 
 
 def verified(path: Path) -> Verdict:
-    with opened(path) as store:
-        return verify(store)
+    """As the command line does it: the file is only read."""
+    with sealed(path) as log:
+        return verify(log)
 
 
 def exported(path: Path, session_id: str | None = None) -> bytes:
-    with opened(path) as store:
-        return b"".join(export(store, session_id))
+    with sealed(path) as log:
+        return b"".join(export(log, session_id))
 
 
 def rows(path: Path, statement: str) -> list[tuple[object, ...]]:

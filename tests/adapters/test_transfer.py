@@ -1,6 +1,7 @@
 """What is exported comes in elsewhere to the byte, or not at all."""
 
 import hashlib
+import itertools
 import json
 import threading
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from adapters.audit.sealed import sealed
 from adapters.audit.transfer import NotImported, export, take_in
 from adapters.audit.verify import verify
 from adapters.store import SqliteStore, StoreError
@@ -285,6 +287,7 @@ def imported(tmp_path: Path) -> Stage:
     lines = list(export(told.store))
     told.store.close()
     here = Stage(tmp_path)
+    here.at = told.at
     take_in(here.store, lines)
     return here
 
@@ -326,35 +329,51 @@ def test_sessions_that_came_in_without_their_parent_or_children_can_be_cancelled
 # -- backups ---------------------------------------------------------------------------------------------------------
 
 
-def test_backups_under_load_are_complete_and_have_the_same_positions(tmp_path: Path) -> None:
-    stage = Stage(tmp_path)
-    ended, backups = threading.Event(), []
+def backed_up(folder: Path, count: int) -> int:
+    """So many online backups while commands come in; each is whole, and has every command that was acknowledged before
+    it began at the same position. How many sessions were acknowledged before the last one began."""
+    stage = Stage(folder)
+    ended, answered, backups = threading.Event(), list[tuple[str, int, int]](), list[tuple[int, Path]]()
 
     def write() -> None:
-        number = 0
-        while not ended.is_set():
-            number += 1
+        for number in itertools.count():
+            if ended.is_set():
+                return
             stage.delivers(f"delivery-{number}").answers(f"delivery-{number}", "z" * 20_000 + str(number))
+            newest = stage.store.history(f"delivery-{number}")[-1]
+            answered.append((newest.session_id, newest.version, newest.position))
 
     writing = threading.Thread(target=write)
     writing.start()
     try:
-        for number in range(10):
-            head = stage.store.head()
-            target = tmp_path / f"backup-{number}.db"
+        for number in range(count):
+            while len(answered) <= number and writing.is_alive():  # something new was acknowledged since the last one
+                ended.wait(0.001)
+            known, target = len(answered), folder / f"backup-{number}.db"
             stage.store.rows.backup(target)
-            backups.append((head, target))
+            backups.append((known, target))
     finally:
         ended.set()
         writing.join()
     rows = [(row.position, row.hash) for row in stage.store.rows.events()]
-    for head, target in backups:
-        found = audited.verified(target)
-        assert found.faults == [] and found.head >= head
-        with audited.opened(target) as copy:
-            assert [(row.position, row.hash) for row in copy.rows.events()] == rows[: found.head]
-    assert rows
+    for known, target in backups:
+        assert audited.verified(target).faults == []
+        with sealed(target) as copy:
+            assert [(row.position, row.hash) for row in copy.rows.events()] == rows[: copy.head()]
+            for session_id, version, position in answered[:known]:
+                assert copy.history(session_id, after=version - 1, upto=version)[0].position == position
+        target.unlink()
     stage.store.close()
+    return max(known for known, _ in backups)
+
+
+def test_ten_backups_under_load_have_all_that_was_acknowledged(tmp_path: Path) -> None:
+    assert backed_up(tmp_path, 10) > 0
+
+
+@pytest.mark.long
+def test_fifty_backups_under_load_have_all_that_was_acknowledged(tmp_path: Path) -> None:
+    assert backed_up(tmp_path, 50) > 0
 
 
 def test_a_restored_backup_goes_on_where_it_ended(tmp_path: Path) -> None:

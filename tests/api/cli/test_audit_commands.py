@@ -60,6 +60,28 @@ def test_a_file_that_does_not_open_any_more_is_a_fault_too(hansard: Hansard, log
     assert said.out == f"The log {log} cannot be opened: file is not a database.\n"
 
 
+@pytest.mark.parametrize("words", [["verify"], ["doctor", "--all"], ["checkpoint"], ["export"]])
+def test_looking_changes_no_byte_of_the_log(hansard: Hansard, log: Path, words: list[str]) -> None:
+    change(log, "PRAGMA journal_mode=DELETE")
+    before = log.read_bytes()
+    assert hansard(*words).code == 0
+    assert log.read_bytes() == before
+
+
+@pytest.mark.parametrize("statement", ["CREATE TABLE mine (a)", None])
+def test_what_is_no_log_is_a_fault_and_stays_what_it_is(hansard: Hansard, own_log: Path, statement: str | None) -> None:
+    """Not an empty log that is sound: somebody may have put an empty file into its place."""
+    own_log.parent.mkdir()
+    own_log.touch()
+    if statement is not None:
+        change(own_log, statement)
+    before = own_log.read_bytes()
+    said = hansard("verify", "--json")
+    assert (said.code, said.json["sound"]) == (8, False)
+    assert said.json["faults"][0]["problem"].endswith("cannot be read: no such table: events.")
+    assert own_log.read_bytes() == before
+
+
 def test_no_log_is_not_found(hansard: Hansard, own_log: Path) -> None:
     for words in (["verify"], ["export"], ["checkpoint"], ["backup", "x.db"], ["prove", "x", "1"]):
         said = hansard(*words)
@@ -241,6 +263,31 @@ def test_the_doctor_names_what_would_not_load_and_what_would_differ(hansard: Han
         "review-1": "version 2, turn.vanished, does not load: Unknown: There is no event type 'turn.vanished'.",
         "delivery-1": "version 1 would differ today: StartDelivery writes another delivery.session_started",
     }
+
+
+@pytest.mark.parametrize(
+    ("topic", "before", "after", "found"),
+    [
+        ("channel.message_started", "implement", "complement", "leads to StartOrchestration"),
+        ("channel.session_noted", "is active", "was active", "NoteSession writes another channel.session_noted"),
+        ("channel.session_noted", '"claims":true', '"claims":false', "leads to NoteSession"),
+    ],
+)
+def test_the_doctor_decides_channels_again_and_what_follows_from_them(
+    hansard: Hansard, own_log: Path, topic: str, before: str, after: str, found: str
+) -> None:
+    own_log.parent.mkdir()
+    stage = Stage(own_log.parent)
+    stage.says("orchestration-1", "implement src/a.py and then test it", "telegram")
+    stage.store.close()
+    stage.store.path.rename(own_log)
+    assert hansard("doctor", "--all").code == 0
+    state = f"cast(replace(cast(state AS TEXT), '{before}', '{after}') AS BLOB)"
+    change(own_log, f"UPDATE events SET state = {state} WHERE topic = '{topic}'")
+    said = hansard("doctor", "--all", "--json")
+    failed = [item["found"] for item in said.json["items"] if item["mark"] == "fail"]
+    assert said.code == 1
+    assert len(failed) == 1 and found in failed[0]
 
 
 def test_the_doctor_changes_nothing(hansard: Hansard, log: Path) -> None:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from domain.discussion.commands import Decide
 from tests.adapters import audited
 from tests.api.cli.conftest import Hansard, review
+from tests.projections.stage import DEBATE, Stage, challenge, plan, subtask
 
 Scenario = Callable[..., str]
 FINE = review()
@@ -150,7 +152,34 @@ def test_what_a_wish_lacks_is_told(hansard: Hansard, blocked_once: str) -> None:
     said = hansard("explain", blocked_once, "--wish", "implementation")
     assert said.out.splitlines()[-1] == "From success no way leads to implementation."
     said = hansard("explain", blocked_once, "--at", "3", "--wish", "architecture")
-    assert said.out.splitlines()[-1] == "From planning, architecture needs: complete to architecture."
+    assert said.out.splitlines()[-2:] == [
+        "From planning, architecture needs: complete to architecture.",
+        f"It waits for planner ({blocked_once}.t1).",
+    ]
+
+
+def test_a_cause_in_another_session_is_told_before_what_it_led_to(hansard: Hansard, own_log: Path) -> None:
+    """A person decides the debate of a plan; that is why the orchestration works."""
+    own_log.parent.mkdir(exist_ok=True)
+    stage = Stage(own_log.parent)
+    stage.orchestrates("orchestration-1", plan_review=DEBATE).answers("orchestration-1", plan(subtask()))
+    [debate] = stage.session("orchestration-1").children
+    while waiting := [turn for turn in stage.session(debate).outstanding.values() if turn.work != "wait"]:
+        stage.answers(debate, challenge("APPROVE"), agent=waiting[0].agent)
+    stage.do(debate, Decide(choice="accept", rationale="good", actor="Kim"))
+    decided = next(event for event in stage.store.history(debate) if event.event.TOPIC == "debate.decided")
+    stage.store.close()
+    (own_log.parent / "log.db").rename(own_log)
+
+    said = hansard("explain", "orchestration-1").out.splitlines()
+    assert said[0] == f"{debate}, version {decided.version}:"
+    assert said[1].startswith(f"  {decided.version}. tester: Decided: accept. → decided")
+    assert said[2] == "orchestration-1:"
+    assert "→ working" in said[3]
+    [cause] = hansard("explain", "orchestration-1", "--json").json["causedBy"]
+    assert (cause["sessionId"], cause["version"]) == (debate, decided.version)
+    began = hansard("explain", debate, "--at", "1").out.splitlines()
+    assert began[0].startswith("orchestration-1, version ")
 
 
 @pytest.mark.parametrize("command", [["replay"], ["explain"], ["fork", "--at", "1"]])

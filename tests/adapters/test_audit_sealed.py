@@ -1,0 +1,120 @@
+"""Whoever looks at a log to prove it changes nothing of it."""
+
+import sqlite3
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from adapters.audit import checkpoints
+from adapters.audit.sealed import sealed
+from adapters.audit.transfer import export
+from adapters.audit.verify import verify
+from adapters.store import StoreError
+from tests.adapters.audited import harmed, opened, written
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("sealed"), steps=12)
+
+
+@pytest.fixture
+def log(made: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "log.db"
+    path.write_bytes(made.read_bytes())
+    return path
+
+
+def digest(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("mode", ["WAL", "DELETE"])
+def test_proving_a_log_leaves_every_byte_as_it_was(log: Path, mode: str) -> None:
+    harmed(log, f"PRAGMA journal_mode={mode}")
+    before = digest(log)
+    with sealed(log) as found:
+        assert verify(found).faults == []
+        checkpoints.head(found)
+        assert list(export(found))
+    assert digest(log) == before
+
+
+def test_it_reads_what_the_store_reads(log: Path) -> None:
+    with opened(log) as store, sealed(log) as found:
+        assert found.head() == store.head()
+        assert found.log(after=5, limit=20) == store.log(after=5, limit=20)
+        for name in store.rows.streams():
+            assert found.history(name, after=1, upto=3) == store.history(name, after=1, upto=3)
+        for known, content in store.rows.texts():
+            assert found.text(known) == content
+        assert found.text("0" * 64) is None
+        assert verify(found) == verify(store)
+
+
+def test_a_log_that_is_in_use_is_read_as_it_is_now(log: Path) -> None:
+    with opened(log) as store, sealed(log) as found:
+        before = found.head()
+        [row, *_] = store.rows.events()
+        store.rows.take_in([row._replace(stream="delivery-new")], ())
+        assert found.head() == before + 1
+
+
+def test_nothing_can_be_written_to_it(log: Path) -> None:
+    with sealed(log) as found:
+        row = next(found.rows.events())
+        with pytest.raises(StoreError, match="to be read only"):
+            found.rows.take_in([row._replace(stream="delivery-new")], ())
+
+
+@pytest.mark.parametrize("content", [b"", b"no database at all"])
+def test_a_file_that_is_no_log_is_told_and_left_alone(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "other.db"
+    path.write_bytes(content)
+    with pytest.raises(StoreError), sealed(path):
+        pass
+    assert path.read_bytes() == content
+
+
+def test_the_database_of_somebody_else_gets_no_tables(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE mine (a)")
+    before = digest(path)
+    with pytest.raises(StoreError, match="no such table: events"), sealed(path):
+        pass
+    assert digest(path) == before
+
+
+def test_a_file_beside_which_nothing_can_be_written_is_read(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A WAL database on a read-only disk: SQLite wants to make its files there, unless it is told that none change."""
+    connect, asked = sqlite3.connect, list[str]()
+
+    def refuse(database: str, **options: object) -> sqlite3.Connection:
+        asked.append(database.partition("?")[2])
+        if asked[-1] == "mode=ro":
+            raise sqlite3.OperationalError("unable to open database file")
+        return connect(database, **options)  # type: ignore[call-overload,no-any-return]
+
+    monkeypatch.setattr(sqlite3, "connect", refuse)
+    with sealed(log) as found:
+        assert verify(found).faults == []
+    assert asked == ["mode=ro", "immutable=1"]
+    log.with_name("log.db-wal").write_bytes(b"")
+    with pytest.raises(StoreError, match="unable to open"), sealed(log):
+        pass
+
+
+def test_a_schema_that_is_no_text_any_more_is_a_sentence(log: Path) -> None:
+    """SQLite's complaint quotes it, and cannot be read itself."""
+    content = log.read_bytes()
+    for before, after in ((b"tableevents", b"table\xe5vents"), (b"CREATE TABLE events (", b"CREATE TABL\xe5 events (")):
+        assert before in content
+        content = content.replace(before, after, 1)
+    log.write_bytes(content)
+    with closing(sqlite3.connect(log)) as connection, pytest.raises(UnicodeDecodeError):
+        connection.execute("SELECT count(*) FROM sqlite_schema")
+    with pytest.raises(StoreError, match=r"cannot be (opened|read)"), sealed(log):
+        pass

@@ -1,0 +1,193 @@
+"""A recorded history is decided anew and compared: channels, too, and what follows from other sessions (P16)."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from domain.base import Command, DomainEvent
+from domain.channel import (
+    ContinueLatest,
+    ContinueWanted,
+    MessageQueued,
+    MessageRejected,
+    MessageStarted,
+    NoteSession,
+    ReceiveMessage,
+    ResetLatest,
+    ResetWanted,
+    SessionNoted,
+    channel_id,
+)
+from domain.delivery.events import SessionStarted
+from domain.orchestration.commands import StartOrchestration
+from domain.orchestration.events import Opening
+from domain.record import Cause, Recorded
+from domain.replay import Difference, first_difference
+from domain.session import Moment, Session
+from domain.sessions import carry_out
+from tests.given import DeliveryStory, topics
+
+NAME = channel_id("chat")
+ONE, TWO = "orchestration-1", "orchestration-2"
+
+
+def says(text: str, session_id: str = ONE) -> Command:
+    return ReceiveMessage(session_id=session_id, opening=Opening(prompt=text, origin="chat"), sender="Kim")
+
+
+def noted(session_id: str, status: str, **fields: bool) -> Command:
+    return NoteSession(session_id=session_id, origin="chat", status=status, **fields)
+
+
+def told(*commands: Command, seconds: int = 10) -> list[Recorded]:
+    """The history of a channel to which these were told, so many seconds apart."""
+    history: list[Recorded] = []
+    session: Session | None = None
+    for number, command in enumerate(commands):
+        at = number * seconds * 1_000
+        decision = carry_out("channel", session, command, Moment(NAME, at))
+        session = decision.session
+        opens = isinstance(command, NoteSession) and command.opens
+        causation = f"{command.session_id}:1" if opens else f"{ONE}:9" if isinstance(command, NoteSession) else "c"
+        cause = Cause("tester", f"c{number}", NAME, causation)
+        for event in decision.events:
+            history.append(Recorded(len(history) + 1, NAME, len(history) + 1, at, cause, event))
+    return history
+
+
+def difference(history: Sequence[Recorded], cause: Recorded | None = None) -> Difference | None:
+    return first_difference(history, lambda text: text.head, lambda _: cause)
+
+
+def changed(recorded: Recorded, event: DomainEvent, *, version: int = 0, command_id: str = "") -> Recorded:
+    """The same with another event, at another version or of another command."""
+    known = recorded.cause
+    cause = Cause(known.actor, command_id or known.command_id, known.correlation_id, known.causation_id)
+    number = version or recorded.version
+    return Recorded(recorded.position, recorded.session_id, number, recorded.at, cause, event)
+
+
+STARTED = (says("do this"), noted(ONE, "active", claims=True, opens=True))
+PAUSED = (*STARTED, noted(ONE, "checkpoint"))
+
+
+@pytest.mark.parametrize(
+    ("commands", "last"),
+    [
+        ([says("do this")], MessageStarted),
+        ([says("리셋")], MessageRejected),
+        ([*STARTED, says("do that", TWO)], MessageQueued),
+        ([*STARTED, says("이어서 해줘")], MessageRejected),
+        ([*STARTED, says("do that", TWO), noted(ONE, "done")], MessageStarted),
+        ([*PAUSED, says("이어서 해줘")], ContinueWanted),
+        ([*PAUSED, ContinueLatest()], ContinueWanted),
+        ([*PAUSED, says("reset")], ResetWanted),
+        ([*PAUSED, ResetLatest(reason="enough")], ResetWanted),
+        ([*PAUSED, ResetLatest()], ResetWanted),
+        ([*PAUSED, says("new", TWO), noted(TWO, "active", claims=True, opens=True)], SessionNoted),
+    ],
+)
+def test_a_channel_is_decided_again(commands: list[Command], last: type[DomainEvent]) -> None:
+    history = told(*commands)
+    assert isinstance(history[-1].event, last)
+    assert difference(history) is None
+
+
+def test_the_same_words_sent_twice_are_rejected_again() -> None:
+    history = told(says("do this"), says("do this", TWO), seconds=1)
+    assert isinstance(history[1].event, MessageRejected) and history[1].event.reason == "duplicate"
+    assert difference(history) is None
+
+
+def test_paused_runs_are_cleared_by_a_new_request_only_and_that_is_decided_again() -> None:
+    history = told(*PAUSED, says("new", TWO), noted(TWO, "active", claims=True, opens=True))
+    cleared = history[-1].event
+    assert isinstance(cleared, SessionNoted) and cleared.clears == (ONE,)
+    lost = [*history[:-1], changed(history[-1], cleared.model_copy(update={"clears": ()}))]
+    found = difference(lost)
+    assert found is not None
+    assert (found.version, found.command) == (len(history), "NoteSession")
+
+
+def test_a_message_that_would_not_wait_today_is_the_difference() -> None:
+    history = told(*STARTED, says("do that", TWO))
+    queued = history[-1].event
+    assert isinstance(queued, MessageQueued)
+    found = difference([changed(history[-1], queued, version=1)])
+    assert found is not None
+    assert (found.version, found.command) == (1, "ReceiveMessage")
+    assert found.expected.startswith("channel.message_queued ")
+    assert found.actual.startswith("channel.message_started ")
+
+
+# -- rules that have changed ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["delivery@1", "delivery@2"])
+def test_a_delivery_is_decided_again_by_the_rules_that_it_began_with(policy: str) -> None:
+    story = DeliveryStory(iterations=1, policy=policy)
+    for words in ("the plan", "the architecture", "the design", "the code"):
+        story.answer(words, after=1)
+    story.passes(after=1)
+    story.blocks(after=1)
+    story.extend(add_iterations=1, after=1)
+    history = recorded(story)
+    assert topics(story.events).count("delivery.session_finished") == 1
+    assert difference(history) is None
+    assert difference(_with_the_other_policy(history)) is not None
+
+
+def test_a_start_without_a_policy_is_of_the_first() -> None:
+    """Logs of before the field had another value stay what they were."""
+    [started] = [event for event in DeliveryStory().events if isinstance(event, SessionStarted)]
+    data = {name: value for name, value in started.model_dump().items() if name != "policy"}
+    assert SessionStarted.model_validate(data).policy == "delivery@1"
+
+
+def recorded(story: DeliveryStory) -> list[Recorded]:
+    """The story as the log has it: the events of one instant are those of one command."""
+    commands = list(dict.fromkeys(moment.at for _, moment in story.history))
+    return [
+        Recorded(number, story.id, number, moment.at, Cause("", f"c{commands.index(moment.at)}", story.id, ""), event)
+        for number, (event, moment) in enumerate(story.history, start=1)
+    ]
+
+
+def _with_the_other_policy(history: list[Recorded]) -> list[Recorded]:
+    first = history[0].event
+    assert isinstance(first, SessionStarted)
+    other = {"delivery@1": "delivery@2", "delivery@2": "delivery@1"}[first.policy]
+    return [changed(history[0], first.model_copy(update={"policy": other})), *history[1:]]
+
+
+# -- what follows from events of other sessions ----------------------------------------------------------------------
+
+
+def test_a_command_that_follows_today_is_no_difference() -> None:
+    [message] = told(says("do this"))
+    assert difference(begun(message), message) is None
+
+
+def test_a_command_that_would_not_follow_today_is_the_difference() -> None:
+    """The message says to begin something else than what was begun."""
+    [message] = told(says("do this"))
+    [other] = told(says("do that"))
+    found = difference(begun(message), other)
+    assert found is not None
+    assert (found.version, found.command) == (1, "StartOrchestration")
+    assert found.actual == f"not followed: channel.message_started of {NAME}:1 leads to StartOrchestration"
+
+
+def test_what_another_command_brought_about_is_not_held_against_the_cause() -> None:
+    [message] = told(says("do this"))
+    [other] = told(says("do that"))
+    assert difference(begun(message), changed(other, other.event, command_id="x")) is None
+
+
+def begun(message: Recorded) -> list[Recorded]:
+    """The history of the session that a message began."""
+    event = message.event
+    assert isinstance(event, MessageStarted)
+    decision = carry_out("orchestration", None, StartOrchestration(opening=event.opening), Moment(ONE, 0))
+    cause = Cause("Kim", "c0", ONE, message.event_id)
+    return [Recorded(9 + n, ONE, n, 0, cause, made) for n, made in enumerate(decision.events, start=1)]

@@ -1,0 +1,128 @@
+"""Why it is in this state, and what a wished state lacks."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from domain.delivery.commands import ExtendBudget, RecordValidation
+from projections.explain import CHARTS, explain, why_not
+from tests.projections.given import APPROVING, BLOCKING
+from tests.projections.stage import REVIEW, Stage, plan, subtask, verdicts
+
+NAME = "delivery-1"
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Any:
+    stage = Stage(tmp_path)
+    yield stage
+    stage.store.close()
+
+
+def why(stage: Stage, wished: str, name: str = NAME) -> list[str]:
+    return str(why_not(stage.session(name), wished)["text"]).splitlines()
+
+
+def in_review(stage: Stage, **fields: Any) -> Stage:
+    """A delivery whose reviewer is asked."""
+    stage.delivers(NAME, **fields)
+    for words in ("A plan.", "Modules.", "Functions.", "Written."):
+        stage.answers(NAME, words)
+    return validated(stage)
+
+
+def validated(stage: Stage) -> Stage:
+
+    turn = stage.turn(NAME).turn_id
+    return stage.do(NAME, RecordValidation(turn_id=turn, attempt=1, passed=True, summary="1 passed", seconds=1.0))
+
+
+def exhausted(stage: Stage) -> Stage:
+    """Twice blocked, with two iterations to spend."""
+    in_review(stage).answers(NAME, BLOCKING).answers(NAME, "Mended.")
+    return validated(stage).answers(NAME, BLOCKING)
+
+
+def test_a_way_does_not_lead_through_running_out_of_budget(stage: Stage) -> None:
+    in_review(stage, review=REVIEW).answers(NAME, APPROVING)
+    assert stage.session(NAME).state == "under_review"
+    child = stage.session(NAME).children[0]
+    assert why(stage, "planning") == ["From under_review no way leads to planning.", f"It waits for {child}."]
+    assert why(stage, "review")[0] == (
+        "From under_review, review needs: send_back to implementation → complete to validation → complete to review."
+    )
+    assert why(stage, "exhausted")[0] == "From under_review, exhausted needs: exhaust to exhausted."
+
+
+def test_what_is_exhausted_goes_on_only_where_it_was_stopped(stage: Stage) -> None:
+    exhausted(stage)
+    assert stage.session(NAME).state == "exhausted"
+    assert why(stage, "implementation") == [
+        "From exhausted, implementation needs: extend to implementation.",
+        "It waits for a person: extend.",
+    ]
+    assert why(stage, "review")[0] == (
+        "review is one step away, but resumes_review does not hold"
+        " (it was stopped in implementation, before iteration 3)."
+        " The way there: extend to implementation → complete to validation → complete to review."
+    )
+    assert (
+        why(stage, "cancelled")[0] == "From exhausted, cancelled needs: extend to implementation → cancel to cancelled."
+    )
+    stage.do(NAME, ExtendBudget(add_iterations=1, reason="more"))
+    assert why(stage, "implementation") == ["It is implementation."]
+
+
+def test_the_way_that_is_told_is_the_one_that_is_taken(stage: Stage) -> None:
+    """A guard that comes before in the chart takes the step: a run that has a plan does not plan anew."""
+    name = "orchestration-1"
+    stage.orchestrates(name, max_rounds=1).answers(name, plan(subtask(start_phase=3, end_phase=4)))
+    stage.answers(name, "Done.", agent="Backend").answers(name, verdicts(Backend=False))
+    assert stage.session(name).state == "partial"
+    assert why(stage, "working", name)[0].startswith("From partial, working needs: ")
+    found = why_not(stage.session(name), "planning")
+    assert found["direct"] == [{"event": "resume", "guard": None, "holds": False}]
+    assert found["text"].splitlines()[0] == "From partial no way leads to planning."
+
+
+def test_what_a_checkpoint_still_has_to_do_is_named(stage: Stage) -> None:
+    name = "orchestration-1"
+    stage.orchestrates(name).answers(name, plan(subtask(start_phase=3, end_phase=3, checkpoint=True)))
+    stage.answers(name, "Done.", agent="Backend").answers(name, verdicts(Backend=True))
+    assert stage.session(name).state == "checkpoint"
+    assert why(stage, "done", name) == [
+        "done is one step away, but nothing_left does not hold (there is left: Backend in phase 4)."
+        " The way there: resume to working → judge to judging → finish to done.",
+        "It waits for a person: continue, reset, cancel.",
+    ]
+
+
+def test_whoever_is_asked_is_named(stage: Stage) -> None:
+    in_review(stage)
+    agent = stage.turn(NAME)
+    assert why(stage, "packaging") == [
+        "From review, packaging needs: complete to packaging.",
+        f"It waits for {agent.agent} ({agent.turn_id}).",
+    ]
+
+
+def test_every_wish_of_every_state_has_an_answer(stage: Stage) -> None:
+    exhausted(stage)
+    stage.discusses("review-1").answers("review-1", "I agree.")
+    for name in (NAME, "review-1"):
+        session = stage.session(name)
+        for wished in CHARTS[session.kind].states:
+            assert why_not(session, wished)["text"], (name, wished)
+
+
+def test_the_chain_begins_with_the_command_that_began_it_or_with_what_another_session_did(stage: Stage) -> None:
+    in_review(stage, review=REVIEW).answers(NAME, APPROVING)
+    child = stage.session(NAME).children[0]
+    own = explain(stage.store.history(NAME), stage.session(NAME))
+    assert own["chain"][0]["causationId"] == own["chain"][0]["commandId"]
+    found = explain(stage.store.history(child), stage.session(child))
+    cause, _, version = found["chain"][0]["causationId"].rpartition(":")
+    assert cause == NAME
+    [event] = stage.store.history(NAME, after=int(version) - 1, upto=int(version))
+    assert event.event.TOPIC == "session.child_requested"
