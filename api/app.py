@@ -1,4 +1,7 @@
-"""The application: routes, lifespan, and errors as problems. `create_app(settings)` is all there is to start."""
+"""The application: routes, lifespan, and errors as problems. `create_app(settings)` is all there is to start.
+
+What answers is named by its place and imported later (`api.doors`): a server that was killed is to be back at once.
+"""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -11,68 +14,72 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from api import commands, health, openapi, policies, reference, reports, views
+from api.doors import Door, loaded, placed
 from api.guards import Guard
-from api.policies import lab
+from api.openapi import Document
 from api.settings import Settings
 from api.system import System
-from api.web import inbox_page, pages, reports_page
-from api.web.errors import on_error, on_http_exception
-from api.web.session import routes as session_page
-from api.web.session.panels import Gallery
 from domain.base import HansardError
 
-COMMANDS = (
-    ("/api/sessions", commands.start_session),
-    ("/api/sessions/{id}/cancel", commands.cancel_session),
-    ("/api/sessions/{id}/budget", commands.extend_budget),
-    ("/api/sessions/{id}/decision", commands.decide),
-    ("/api/sessions/{id}/fork", commands.fork_session),
-    ("/api/sessions/{id}/continue", commands.continue_session),
-    ("/api/sessions/{id}/reset", commands.reset_session),
-    ("/api/message", commands.receive_message),
-    ("/api/orchestrate/continue", commands.continue_latest),
-    ("/api/orchestrate/reset", commands.reset_latest),
-    *policies.DOORS,
-    ("/api/policies/lab", lab.policy_lab),
+POLICIES = (
+    *("triage", "intent", "phases", "match", "parallel", "convergence"),
+    *("agreement", "similarity", "budget", "validation", "parse", "prompt"),
 )
-VIEWS = (
-    ("/api/sessions", views.list_sessions),
-    ("/api/sessions/{id}", views.show_session),
-    ("/api/sessions/{id}/events", views.list_events),
-    ("/api/sessions/{id}/worklog", views.show_worklog),
-    ("/api/sessions/{id}/budget", views.show_budget),
-    ("/api/sessions/{id}/artifacts", views.list_artifacts),
-    ("/api/sessions/{id}/artifacts/{artifact}", views.show_artifact),
-    ("/api/sessions/{id}/explain", views.show_explanation),
-    ("/api/sessions/{id}/replay", views.show_replay),
-    ("/api/sessions/{a}/diff/{b}", views.show_diff),
-    ("/api/decisions", views.list_decisions),
-    ("/api/events", views.list_log),
-    ("/api/message", views.show_channel),
-    ("/api/reports/{name}", reports.show_report),
-    ("/healthz", health.alive),
-    ("/readyz", health.ready),
-    ("/metrics", health.metrics),
-    ("/openapi.json", openapi.show_openapi),
-    ("/docs", reference.show_reference),
-    ("/assets/{name}", reference.show_asset),
+COMMANDS = placed(
+    ("/api/sessions", "api.commands:start_session"),
+    ("/api/sessions/{id}/cancel", "api.commands:cancel_session"),
+    ("/api/sessions/{id}/budget", "api.commands:extend_budget"),
+    ("/api/sessions/{id}/decision", "api.commands:decide"),
+    ("/api/sessions/{id}/fork", "api.commands:fork_session"),
+    ("/api/sessions/{id}/continue", "api.commands:continue_session"),
+    ("/api/sessions/{id}/reset", "api.commands:reset_session"),
+    ("/api/message", "api.commands:receive_message"),
+    ("/api/orchestrate/continue", "api.commands:continue_latest"),
+    ("/api/orchestrate/reset", "api.commands:reset_latest"),
+    ("/api/turns/claim", "api.turns.doors:claim_turn"),
+    ("/api/turns/{turn}/heartbeat", "api.turns.doors:heartbeat_turn"),
+    ("/api/turns/{turn}/result", "api.turns.doors:record_result"),
+    *((f"/api/policies/{name}", f"api.policies:DOORS.{name}") for name in POLICIES),
+    ("/api/policies/lab", "api.policies.lab:policy_lab"),
 )
-PAGES = (
-    ("/", pages.home),
-    ("/decisions", inbox_page.decisions),
-    ("/reports", reports_page.show),
-    ("/sessions/{id}", session_page.show),
-    ("/sessions/{id}/at", session_page.show_at),
-    ("/sessions/{id}/rows", session_page.show_rows),
-    ("/sessions/{id}/raw", session_page.show_raw),
+HEALTH = placed(("/healthz", "api.health:alive"), ("/readyz", "api.health:ready"), ("/metrics", "api.health:metrics"))
+READS = placed(
+    ("/api/sessions", "api.views:list_sessions"),
+    ("/api/sessions/{id}", "api.views:show_session"),
+    ("/api/sessions/{id}/events", "api.views:list_events"),
+    ("/api/sessions/{id}/worklog", "api.views:show_worklog"),
+    ("/api/sessions/{id}/budget", "api.views:show_budget"),
+    ("/api/sessions/{id}/artifacts", "api.views:list_artifacts"),
+    ("/api/sessions/{id}/artifacts/{artifact}", "api.views:show_artifact"),
+    ("/api/sessions/{id}/explain", "api.views:show_explanation"),
+    ("/api/sessions/{id}/replay", "api.views:show_replay"),
+    ("/api/sessions/{a}/diff/{b}", "api.views:show_diff"),
+    ("/api/decisions", "api.views:list_decisions"),
+    ("/api/events", "api.views:list_log"),
+    ("/api/message", "api.views:show_channel"),
+    ("/api/reports/{name}", "api.reports:show_report"),
+)
+TOLD = placed(
+    ("/openapi.json", "api.openapi:show_openapi"),
+    ("/docs", "api.reference:show_reference"),
+    ("/assets/{name}", "api.reference:show_asset"),
+)
+VIEWS = (*READS, *HEALTH, *TOLD)
+PAGES = placed(
+    ("/", "api.web.pages:home"),
+    ("/decisions", "api.web.inbox_page:decisions"),
+    ("/reports", "api.web.reports_page:show"),
+    ("/sessions/{id}", "api.web.session.routes:show"),
+    ("/sessions/{id}/at", "api.web.session.routes:show_at"),
+    ("/sessions/{id}/rows", "api.web.session.routes:show_rows"),
+    ("/sessions/{id}/raw", "api.web.session.routes:show_raw"),
 )
 
 
 class Doors:
     """One path, one handler a method: Starlette's own routes answer 405 for the first path that fits."""
 
-    def __init__(self, get: views.Handler | None, post: views.Handler | None) -> None:
+    def __init__(self, get: Door | None, post: Door | None) -> None:
         self._get, self._post = get, post
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -96,6 +103,8 @@ def routes() -> list[Route]:
 def create_app(settings: Settings, *, work: bool = True) -> Starlette:
     """The ASGI application. With `work`, turns are worked on in this process. Raises HansardError: it cannot start."""
     inside = System(settings)
+    loaded(HEALTH)  # whoever asks whether we are back must not wait for what is imported meanwhile
+    on_error, on_http_exception = Door("api.web.errors:on_error"), Door("api.web.errors:on_http_exception")
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -109,6 +118,6 @@ def create_app(settings: Settings, *, work: bool = True) -> Starlette:
         exception_handlers={HTTPException: on_http_exception, HansardError: on_error, Exception: on_error},
     )
     app.state.system = inside
-    app.state.gallery = Gallery(inside)
-    app.state.document = openapi.Document(COMMANDS, VIEWS)
+    app.state.kept = {}
+    app.state.document = Document(COMMANDS, VIEWS)
     return app

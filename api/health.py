@@ -2,29 +2,32 @@
 
 from typing import Any
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
+import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.intake import system
+from api.intake import answer_headers, system
 from api.system import System
-from api.views import answer
 from domain.base import HansardError
 
 
 async def alive(_: Request) -> Response:
     """GET /healthz: the process lives"""
-    return answer({"status": "ok"})
+    return _answer({"status": "ok"})
 
 
 async def ready(request: Request) -> Response:
     """GET /readyz: 200 only when the store answers and every view is within its lag limit"""
     found = _figures(system(request))
-    response = answer(found)
+    response = _answer(found)
     if found["status"] != "ready":
         response.status_code = 503
         response.headers["Retry-After"] = "1"
     return response
+
+
+def _answer(found: dict[str, Any]) -> Response:
+    return Response(orjson.dumps(found), headers=answer_headers(), media_type="application/json")
 
 
 def _figures(inside: System) -> dict[str, Any]:
@@ -50,6 +53,8 @@ def _figures(inside: System) -> dict[str, Any]:
 
 async def metrics(request: Request) -> Response:
     """GET /metrics: Prometheus"""
+    from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
+
     inside = system(request)
     registry = CollectorRegistry()
     gauges: dict[str, tuple[str, float]] = {
@@ -60,6 +65,7 @@ async def metrics(request: Request) -> Response:
         "hansard_commands_total": ("commands carried out since the start", inside.writer.commands),
         "hansard_batches_total": ("transactions since the start", inside.writer.batches),
         "hansard_conflicts_total": ("batches that met a conflict since the start", inside.writer.conflicts),
+        "hansard_claims_waiting": ("external workers that wait for a turn", inside.claims_waiting()),
         "hansard_stream_clients": ("open event streams", inside.hub.clients),
     }
     for name, (description, value) in gauges.items():

@@ -2,12 +2,13 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from adapters.worker import WorkerSettings
+if TYPE_CHECKING:
+    from adapters.worker import WorkerSettings
 
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 
@@ -36,10 +37,12 @@ class Settings(BaseSettings):
     worker_slots: Annotated[int, Field(ge=1, le=256)] = 8
     lease_seconds: Seconds = 60.0
     heartbeat_seconds: Seconds = 15.0
+    claim_wait_seconds: Seconds = Field(default=30.0, description="how long an external worker is kept waiting at most")
     validation_seconds: Seconds = 600.0
     output_bytes: Annotated[int, Field(ge=1_024)] = 1_048_576
     poll_seconds: Annotated[float, Field(gt=0, le=1)] = 0.5
     read_after_seconds: Seconds = 5.0
+    receive_seconds: Seconds = Field(default=30.0, description="how long a request may take to arrive, head and body")
     sse_heartbeat_seconds: Annotated[float, Field(gt=0, le=15)] = 15.0
     lag_events: Annotated[int, Field(ge=1)] = Field(default=1_000, description="events behind at which /readyz says no")
     start_limit_seconds: Seconds = 10.0
@@ -70,7 +73,9 @@ class Settings(BaseSettings):
     def loopback(self) -> bool:
         return self.host in ("127.0.0.1", "localhost", "::1")
 
-    def worker(self) -> WorkerSettings:
+    def worker(self) -> "WorkerSettings":
+        from adapters.worker import WorkerSettings
+
         return WorkerSettings(
             slots=self.worker_slots,
             lease=self.lease_seconds,

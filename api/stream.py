@@ -1,26 +1,40 @@
 """Server-sent events: history and live on one path. The id is the position in the log; nothing is missed or repeated.
 
-Every client is a cursor. The hub keeps the newest events encoded, once for all clients; whoever is further behind
-reads the log itself. A stream ends politely: for a finished session with `event: end`, at shutdown with `retry:`.
+Every client is a cursor. What is new comes from the hub, encoded once for all; whoever is further behind reads the log
+itself. A stream ends politely: for a finished session with `event: end`, at shutdown with `retry:`.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from functools import partial
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from api.hub import Frame
+from api.frames import Frame, Interest, Piece, pieces
+from api.hub import Hub, Reader
 from api.intake import NUMBER, number, system
 from api.problems import Problem
 from api.system import System
 from domain.record import Recorded
 from domain.session import Session
 
-PAGE = 500
-RETRY = b"retry: 1000\n\n"
-Wanted = Callable[[Recorded], bool]
+PAGE: Final = 100
+RETRY: Final = b"retry: 1000\n\n"
+ALIVE: Final = b": alive\n\n"
+END: Final = b"event: end\ndata: {}\n\n"
+WIRE: Final = "hansard.wire"
+"""The extension of the scope by which our server lends its connection to a stream."""
+HEADERS: Final = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+]
+
+Read = Callable[[int, int | None], list[Recorded]]
+"""A page of what is wanted behind a position, which was the version given if that is known."""
 
 
 def wants_stream(request: Request) -> bool:
@@ -31,25 +45,23 @@ def stream_session(request: Request, session: Session) -> Response:
     """A session's events from the first, from behind `?after=` (a version), or from behind `Last-Event-ID`."""
     inside = system(request)
     after = number(request, "after", default=0) or 0
-    begin = _last_event_id(request)
-    least = 0 if begin is not None else after
+    begin, version, above = _last_event_id(request), None, 0
     if begin is None:
         begin = _position_of(inside, session.id, after)
+        version, above = (after, 0) if after <= session.version else (None, after)
 
-    def wanted(recorded: Recorded) -> bool:
-        return recorded.session_id == session.id and recorded.version > least
+    def read(position: int, version: int | None) -> list[Recorded]:
+        if version is None:
+            return inside.store.log(after=position, limit=PAGE, session_id=session.id)
+        return inside.store.history(session.id, after=version, upto=version + PAGE)
 
-    def history(position: int, upto: int) -> list[Recorded]:
-        page = inside.store.log(after=position, limit=PAGE, session_id=session.id)
-        return [recorded for recorded in page if recorded.position <= upto]
-
-    def last() -> int | None:
+    def end() -> int | None:
         now = inside.sessions.get(session.id)
         if now is None or not now.ended or now.outstanding:
             return None
         return _position_of(inside, session.id, now.version)
 
-    return EventStream(inside, begin, wanted, history, last)
+    return EventStream(inside.hub, Interest(session.id, above=above), (begin, version), read, end)
 
 
 def stream_log(request: Request, *, kind: str | None, topic: str | None) -> Response:
@@ -59,14 +71,10 @@ def stream_log(request: Request, *, kind: str | None, topic: str | None) -> Resp
     if begin is None:
         begin = number(request, "after", default=0) or 0
 
-    def wanted(recorded: Recorded) -> bool:
-        return (kind is None or recorded.kind == kind) and (topic is None or topic == recorded.event.TOPIC)
+    def read(position: int, _: int | None) -> list[Recorded]:
+        return inside.store.log(after=position, limit=PAGE, kind=kind, topic=topic)
 
-    def history(position: int, upto: int) -> list[Recorded]:
-        page = inside.store.log(after=position, limit=PAGE, kind=kind, topic=topic)
-        return [recorded for recorded in page if recorded.position <= upto]
-
-    return EventStream(inside, begin, wanted, history, lambda: None)
+    return EventStream(inside.hub, Interest(kind=kind, topic=topic), (begin, None), read)
 
 
 def _last_event_id(request: Request) -> int | None:
@@ -90,81 +98,85 @@ class EventStream(Response):
 
     def __init__(
         self,
-        inside: System,
-        begin: int,
-        wanted: Wanted,
-        history: Callable[[int, int], list[Recorded]],
-        last: Callable[[], int | None],
+        hub: Hub,
+        interest: Interest,
+        begin: tuple[int, int | None],
+        read: Read,
+        end: Callable[[], int | None] = lambda: None,
     ) -> None:
         super().__init__()
-        self._system, self._begin = inside, begin
-        self._wanted, self._history, self._last = wanted, history, last
+        self._hub, self._interest, self._begin = hub, interest, begin
+        self._read, self._end = read, end
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = [
-            (b"content-type", b"text/event-stream; charset=utf-8"),
-            (b"cache-control", b"no-cache, no-transform"),
-            (b"x-accel-buffering", b"no"),
-        ]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS]})
         if scope["method"] == "HEAD":
             await send({"type": "http.response.body", "body": b""})
             return
-        writing = asyncio.create_task(self._write(send))
+        wire = scope.get("extensions", {}).get(WIRE) or _Borrowed()
+        reader = Reader(self._interest, *self._begin, self._end, wire)
         leaving = asyncio.create_task(_gone(receive))
-        hub = self._system.hub
-        hub.clients += 1
+        leaving.add_done_callback(lambda _: reader.leave())
+        self._hub.join(reader)
         try:
-            await asyncio.wait({writing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            await self._write(reader, send)
         finally:
-            hub.clients -= 1
-            for task in (writing, leaving):
-                task.cancel()
-            await asyncio.gather(writing, leaving, return_exceptions=True)
+            self._hub.part(reader)
+            leaving.cancel()
 
-    async def _write(self, send: Send) -> None:
-        async for chunk in self._chunks():
+    async def _write(self, reader: Reader, send: Send) -> None:
+        async for chunk in self._chunks(reader):
+            reader.sending, reader.missed = True, 0
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
+            reader.sending = False
+        if not reader.gone:
+            await send({"type": "http.response.body", "body": b""})
 
-    async def _chunks(self) -> AsyncIterator[bytes]:
-        hub, closing, cursor = self._system.hub, self._system.closing, self._begin
+    async def _chunks(self, reader: Reader) -> AsyncIterator[bytes]:
+        hub = self._hub
         yield RETRY
-        while not closing.is_set():
-            bell = hub.bell()
-            frames = hub.since(cursor)
-            if frames is None:
-                upto = hub.position
-                history = await asyncio.to_thread(self._history, cursor, upto)
-                frames = [Frame.of(recorded) for recorded in history if self._wanted(recorded)]
-                cursor = history[-1].position if len(history) >= PAGE else max(upto, cursor)
-            else:
-                cursor = frames[-1].recorded.position if frames else cursor
-                frames = [frame for frame in frames if self._wanted(frame.recorded)]
-            if frames:
-                yield b"".join(frame.data for frame in frames)
-            if cursor < hub.position:
+        while not (hub.closed or reader.gone):
+            reader.rung.clear()
+            found = hub.take(reader.interest, reader.position)
+            if found is None:
+                search = partial(self._search, reader.position, reader.version, hub.position)
+                found = await hub.find(reader.interest, reader.position, search)
+            reader.told(found)
+            if found.data:
+                yield found.data
+            if reader.beat:
+                reader.beat = False
+                yield ALIVE
+            if reader.position < hub.position:
                 continue
-            last = await asyncio.to_thread(self._last)
-            if last is not None and cursor >= last:
-                yield b"event: end\ndata: {}\n\n"
+            if hub.has_ended(reader):
+                yield END
                 return
-            async for comment in self._wait(bell):
-                yield comment
-        yield RETRY
+            await reader.rest()
+        if hub.closed:
+            yield RETRY
 
-    async def _wait(self, bell: asyncio.Event) -> AsyncIterator[bytes]:
-        """Until the bell rings or the server closes; a comment now and then shows that the line lives."""
-        waits = [asyncio.create_task(bell.wait()), asyncio.create_task(self._system.closing.wait())]
-        try:
-            while not any(wait.done() for wait in waits):
-                seconds = self._system.settings.sse_heartbeat_seconds
-                done, _ = await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-                if not done:
-                    yield b": alive\n\n"
-        finally:
-            for wait in waits:
-                wait.cancel()
+    def _search(self, position: int, version: int | None, upto: int) -> list[Piece]:
+        """A page of the log, as far as the hub has got: what comes behind that is told by the hub."""
+        page = self._read(position, version)
+        end = page[-1].position if len(page) >= PAGE else upto
+        frames = [Frame.of(recorded) for recorded in page if recorded.position <= upto]
+        return list(pieces(frames, self._interest, min(end, upto)))
+
+
+class _Borrowed:
+    """The wire of a server that does not lend it: everything goes through `send`."""
+
+    def __init__(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None, "a request is served in a task"
+        self._task = task
+
+    def push(self, _: bytes) -> bool:
+        return False
+
+    def cut(self) -> None:
+        self._task.cancel()
 
 
 async def _gone(receive: Receive) -> None:

@@ -3,19 +3,26 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 from adapters.clock import Clock
 from adapters.store import open_store
 from adapters.store.views import SqliteViews
 from adapters.team import load
-from adapters.worker import Worker
 from adapters.writer import Writer
 from api.hub import Hub
 from api.settings import Settings
 from projections.catalogue import PROJECTIONS
 from projections.follow import Follower
-from projections.mirror import Mirror
 from projections.session import Sessions
+from projections.snapshots import Snapshots
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from adapters.external import Desk
+    from adapters.worker import Worker
+    from projections.mirror import Mirror
 
 
 class System:
@@ -29,11 +36,11 @@ class System:
         self.views = SqliteViews(settings.views_path)
         self.writer = Writer(self.store, self.clock, waiting=settings.max_waiting)
         self.follower = Follower(self.store, self.views, PROJECTIONS, poll_seconds=settings.poll_seconds)
-        self.sessions = Sessions(self.store)
-        self.closing = asyncio.Event()
+        self.snapshots = Snapshots(self.store, self.views, self.store.rows.hash_of)
+        self.sessions = Sessions(self.store, self.snapshots)
         self.hub: Hub
-        folder = settings.worklog_folder
-        self._mirror = Mirror(folder.expanduser(), self.views) if folder else None
+        self._desk: Desk | None = None
+        self._mirror = self._kept_in_files(settings.worklog_folder)
 
     @contextlib.asynccontextmanager
     async def running(self, *, work: bool) -> AsyncIterator[None]:
@@ -42,23 +49,70 @@ class System:
         self.writer.listeners.append(self.follower.wake)
         self.writer.start()
         await asyncio.to_thread(self.follower.catch_up)
-        self.hub = Hub()
+        self.hub = Hub(self.settings.sse_heartbeat_seconds)
         self.hub.begin(self.follower.listen(self.hub.seen))
         if self._mirror:
             self.follower.listen(self._mirror.seen)
             self._mirror.start()
+        self.follower.listen(self.snapshots.seen)
+        self.snapshots.start()
         self.follower.start()
         task = asyncio.create_task(worker.run()) if worker else None
         try:
             yield
         finally:
-            self.closing.set()
+            self.part()
             if worker and task:
                 worker.stop()
                 await task
             await asyncio.to_thread(self._close)
 
-    def _worker(self) -> Worker:
+    def part(self) -> None:
+        """Let whoever waits for something to happen take leave."""
+        self.hub.close()
+        if self._desk:
+            self._desk.close()
+
+    def claims_waiting(self) -> int:
+        """How many external workers wait for a turn."""
+        return self._desk.waiting() if self._desk else 0
+
+    def desk(self) -> "Desk":
+        """Where external agents get their turns; made when the first one comes. In the loop."""
+        if self._desk is None:
+            from adapters.external import Desk, DeskSettings
+            from adapters.work import Bench
+            from adapters.workspace import Workspaces
+
+            data, settings = self.settings.data_dir, self.settings.worker()
+            bench = Bench(
+                store=self.store,
+                team=self.team,
+                workspaces=Workspaces(data / "workspaces"),
+                data_dir=data,
+                settings=settings,
+            )
+            self._desk = Desk(
+                store=self.store,
+                writer=self.writer,
+                clock=self.clock,
+                team=self.team,
+                bench=bench,
+                settings=DeskSettings(lease=settings.lease, turn=self.team.limits.turn_seconds),
+            )
+            self.follower.listeners.append(self._desk.seen)
+        return self._desk
+
+    def _kept_in_files(self, folder: "Path | None") -> "Mirror | None":
+        if folder is None:
+            return None
+        from projections.mirror import Mirror
+
+        return Mirror(folder.expanduser(), self.views)
+
+    def _worker(self) -> "Worker":
+        from adapters.worker import Worker
+
         worker = Worker(
             store=self.store,
             writer=self.writer,
@@ -73,6 +127,7 @@ class System:
     def _close(self) -> None:
         self.writer.stop()
         self.follower.stop()
+        self.snapshots.stop()
         if self._mirror:
             self._mirror.stop()
         self.views.close()

@@ -15,7 +15,12 @@ class Value(BaseModel):
     """An immutable, closed value; camelCase on the wire, snake_case in Python."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+        defer_build=True,  # there are hundreds, and a start needs few
     )
 
     def changed(self, **changes: object) -> Self:
@@ -82,7 +87,9 @@ class DomainEvent(BaseModel):
     Closed when we make one, tolerant when an old or newer log brings one: unknown fields are ignored.
     """
 
-    model_config = ConfigDict(frozen=True, alias_generator=to_camel, validate_by_name=True, validate_by_alias=True)
+    model_config = ConfigDict(
+        frozen=True, alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, defer_build=True
+    )
     TOPIC: ClassVar[str]
 
 

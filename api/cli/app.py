@@ -8,15 +8,13 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Final, NamedTuple
 
 from cyclopts import App, CycloptsError, Group, Parameter
 
-from api.cli import exits
+from api.cli import codes
 from api.cli.terminal import paint, say, visible
 from api.cli.wishes import spelt_out
-from domain.base import HansardError, Invalid
 
 WORK: Final = Group("Put the team to work", sort_key=1)
 STEER: Final = Group("Decide and steer", sort_key=2)
@@ -79,6 +77,7 @@ COMMANDS: Final = (
     Listed("export", "audit:export", PAST, "Write sessions as JSON Lines."),
     Listed("import", "audit:take_in", PAST, "Take in sessions that were exported."),
     Listed("serve", "serve:serve", CARE, "Serve the page and the API, and work on turns."),
+    Listed("worker", "worker:worker", CARE, "Only work on turns, beside a server on the same log."),
     Listed("doctor", "doctor:doctor", CARE, "Check that everything Hansard needs is there."),
     Listed("key", "key:make_key", CARE, "Make an API key."),
     Listed("backup", "audit:backup", CARE, "Copy the log while it is in use."),
@@ -93,18 +92,25 @@ def program(called: str = "") -> App:
         help=HELP,
         help_epilogue=EPILOGUE,
         help_format="markdown",
-        version=lambda: version("hansard"),
+        version=_version,
         suppress_keyboard_interrupt=False,
         default_parameter=Parameter(negative=(), show_default=False),
     )
     for place, listed in enumerate(COMMANDS):
         line = None if listed.name == called else listed.help
         app.command(f"api.cli.{listed.place}", name=listed.name, group=listed.group, help=line, sort_key=place)
-    completion = "Install shell completion for bash, zsh or fish."
-    app.register_install_completion_command(name="--install-completion", help=completion, group=OTHER)
+    if not called or called.startswith("-"):
+        completion = "Install shell completion for bash, zsh or fish."
+        app.register_install_completion_command(name="--install-completion", help=completion, group=OTHER)
     for flag in ("--help", "--version"):
         app[flag].group = OTHER
     return app
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("hansard")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -119,31 +125,42 @@ def carry_out(argv: Sequence[str]) -> int:
     try:
         return _call(words)
     except CycloptsError as error:
-        return _complain(str(error), f"`hansard {_named(words)}--help` shows how it is used.", code=exits.USAGE)
+        return _complain(str(error), f"`hansard {_named(words)}--help` shows how it is used.", code=codes.USAGE)
     except KeyboardInterrupt:
-        return exits.INTERRUPTED
+        return codes.INTERRUPTED
     except BrokenPipeError:
         return _reader_left()
-    except Invalid as error:
-        return _complain(*(f"{pointer}: {detail}" for pointer, detail in error.errors.items()), code=exits.USAGE)
-    except HansardError as error:
-        return _complain(*str(error).splitlines(), code=exits.of_error(error))
     except Exception as error:  # the outermost: the person gets a sentence, whoever debugs the traceback
+        code = _told(error)
+        if code is not None:
+            return code
         if os.environ.get("HANSARD_DEBUG"):
             raise
         sentence = f"Unexpected {type(error).__name__}: {error}"
-        return _complain(sentence, "HANSARD_DEBUG=1 shows where it happened.", code=exits.FAILURE)
+        return _complain(sentence, "HANSARD_DEBUG=1 shows where it happened.", code=codes.FAILURE)
+
+
+def _told(error: Exception) -> int | None:
+    """The exit code of an error of ours, once it was told; None: it is somebody else's."""
+    from api.cli.exits import of_error
+    from domain.base import HansardError, Invalid
+
+    if isinstance(error, Invalid):
+        return _complain(*(f"{pointer}: {detail}" for pointer, detail in error.errors.items()), code=codes.USAGE)
+    if isinstance(error, HansardError):
+        return _complain(*str(error).splitlines(), code=of_error(error))
+    return None
 
 
 def _call(words: list[str]) -> int:
     try:
         words = [os.fsencode(word).decode() for word in words]  # people type UTF-8, whatever the locale calls it
     except UnicodeError:
-        return _complain("The arguments are not valid UTF-8.", code=exits.USAGE)
+        return _complain("The arguments are not valid UTF-8.", code=codes.USAGE)
     answer = program(next(iter(words), ""))(
         spelt_out(words), exit_on_error=False, print_error=False, result_action="return_value"
     )
-    return answer if isinstance(answer, int) else exits.OK
+    return answer if isinstance(answer, int) else codes.OK
 
 
 def _prepare() -> None:
@@ -184,4 +201,4 @@ def _complain(*sentences: str, code: int) -> int:
 def _reader_left() -> int:
     """Whoever read our output has seen enough; nothing more may be flushed into the closed pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return exits.BROKEN_PIPE
+    return codes.BROKEN_PIPE

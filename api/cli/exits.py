@@ -3,19 +3,41 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from api.cli.codes import (
+    BROKEN_PIPE,
+    EXHAUSTED,
+    FAILURE,
+    INTERRUPTED,
+    NOT_ALLOWED,
+    NOT_FOUND,
+    NOT_VERIFIED,
+    OK,
+    REFUSED,
+    USAGE,
+    WAITS,
+)
 from domain.base import HansardError, Invalid, Refused, Stale, Unknown
 
-OK: Final = 0
-FAILURE: Final = 1
-USAGE: Final = 2
-NOT_FOUND: Final = 3
-REFUSED: Final = 4
-NOT_ALLOWED: Final = 5
-WAITS: Final = 6
-EXHAUSTED: Final = 7
-NOT_VERIFIED: Final = 8
-INTERRUPTED: Final = 130
-BROKEN_PIPE: Final = 141
+__all__ = [
+    "BROKEN_PIPE",
+    "EXHAUSTED",
+    "FAILURE",
+    "INTERRUPTED",
+    "NOT_ALLOWED",
+    "NOT_FOUND",
+    "NOT_VERIFIED",
+    "OK",
+    "REFUSED",
+    "USAGE",
+    "WAITING",
+    "WAITS",
+    "Failed",
+    "of_error",
+    "of_http",
+    "of_outcome",
+    "rests",
+    "waits_below",
+]
 
 WAITING: Final = "waiting_for_decision"
 """The status of a review or debate that a person has to decide."""

@@ -3,10 +3,12 @@
 import asyncio
 import contextlib
 import errno
+import gc
 import logging
 import signal
 import socket
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +19,8 @@ from cyclopts import Parameter
 from api.cli import exits
 from api.cli.client import TEAM, Where
 from api.cli.exits import Failed
-from api.cli.terminal import say, visible
+from api.cli.logs import log_everything
+from api.cli.terminal import say
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -26,6 +29,10 @@ if TYPE_CHECKING:
     from api.system import System
 
 _SHUTDOWN_SECONDS = 5
+_TICK_SECONDS = 1.0
+"""How often the Date of the answers is renewed."""
+_ALLOCATIONS = 2_000
+"""New objects between two looks for garbage: a look takes a few milliseconds, in which nobody is answered."""
 _BACKLOG = 2_048
 _EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with, not listened on
 
@@ -39,6 +46,7 @@ async def serve(
     database: str | None = None,
     team: Annotated[Path | None, Parameter(help=TEAM)] = None,
     example: bool = False,
+    no_work: bool = False,
 ) -> int:
     """Serve the page and the API, keep the views, and work on turns, until Ctrl-C.
 
@@ -52,16 +60,20 @@ async def serve(
         The log: a file, or sqlite:///path. HANSARD_DATABASE; else a file in your data directory.
     example
         Run the example delivery first when the log is empty.
+    no_work
+        Leave the turns to `hansard worker` processes on this log, and to external agents.
     """
     settings = Where(database=database).settings(team=team, host=host, port=port)
     _refuse_an_open_door(settings)
-    _log_everything()
+    log_everything()
     with _listener(settings) as listener:
         from api.app import create_app
+        from api.line import Line
 
-        app = create_app(settings)
+        app = create_app(settings, work=not no_work)
         config = uvicorn.Config(
             app,
+            http=partial(Line, patience=settings.receive_seconds),  # type: ignore[arg-type]  # makes protocols all the same
             lifespan="off",
             log_config=None,
             access_log=False,
@@ -70,6 +82,8 @@ async def serve(
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         )
         async with app.router.lifespan_context(app):
+            if no_work:
+                say("No turns are worked on here; `hansard worker` does that.")
             await _Server(config, app, settings, example=example).serve(sockets=[listener])
     say("Stopped.")
     return exits.OK
@@ -83,16 +97,26 @@ class _Server(uvicorn.Server):
         self._system: System = app.state.system
         self._settings, self._example = settings, example
         self._starting: asyncio.Task[None] | None = None
+        self._settling: asyncio.Task[None] | None = None
+        self._told = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         _announce(self._system, self._settings, sockets or [])
         if self._example and self._system.store.head() == 0:
             self._starting = asyncio.create_task(_begin_example(self._system))
+        self._settling = asyncio.create_task(_settle())
+
+    async def main_loop(self) -> None:
+        """uvicorn's own looks ten times a second whether it was told to stop; this one is woken."""
+        while not await self.on_tick(0):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._told.wait(), timeout=_TICK_SECONDS)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self._system.closing.set()
+        self._system.part()
         super().handle_exit(sig, frame)
+        self._told.set()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -107,18 +131,16 @@ class _Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
 
-class _Visible(logging.Formatter):
-    """Requests are other people's words too."""
+async def _settle() -> None:
+    """What the start was spared is imported, and no collection ever looks at all that again: it stays to the end."""
+    from api.app import COMMANDS, PAGES, VIEWS
+    from api.doors import open_all
 
-    def format(self, record: logging.LogRecord) -> str:
-        return visible(super().format(record))
-
-
-def _log_everything() -> None:
-    """A server's log has the tracebacks that its answers keep to themselves."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(_Visible("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    gc.freeze()
+    await open_all((*COMMANDS, *VIEWS, *PAGES))
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_ALLOCATIONS)
 
 
 def _refuse_an_open_door(settings: "Settings") -> None:

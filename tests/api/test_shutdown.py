@@ -1,0 +1,90 @@
+"""The server's end: at once, politely, and with nothing half done (P28)."""
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.api.listening import SCENARIO, Listener, filled, path
+from tests.api.server import PATIENCE, Server, delivery, serving, session, start
+
+GENEROUS = 2.0
+"""Seconds; the benchmarks hold it to one."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("shutdown")
+    filled(folder, 800)
+    with serving(folder) as found:
+        yield found
+
+
+async def ending(server: Server, session_id: str, *, readers: int, lazy: int) -> tuple[float, list[str]]:
+    """How long the end takes with so many streams open; what those that read were told."""
+    asleep = [await Listener.open(server.port, "/api/events", reads=False) for _ in range(lazy)]
+    listeners = [await Listener.open(server.port, path(session_id)) for _ in range(readers - 1)]
+    for listener in listeners:
+        await listener.has(3)
+    listeners.append(await Listener.open(server.port, "/api/events"))
+    await listeners[-1].has(800)  # by then those who came before are as far as they get
+    took = await asyncio.to_thread(server.stop)
+    for listener in listeners:
+        await listener.ended()
+    for listener in asleep:
+        listener.close()
+    return took, [listener.text() for listener in listeners]
+
+
+def test_fifty_streams_end_politely_and_at_once(server: Server) -> None:
+    """Each is asked to come back in a second, and has its last chunk; the process ends with 0."""
+    session_id = start(server.client, delivery(scenario=SCENARIO))
+    took, told = asyncio.run(ending(server, session_id, readers=50, lazy=0))
+    server.start()
+    assert took < GENEROUS
+    assert [text.endswith("}\n\nretry: 1000\n\n") for text in told] == [True] * 50
+
+
+def test_who_does_not_read_cannot_hold_up_the_end(server: Server) -> None:
+    """Ten clients took nothing of 5 MB and are cut; ten others get their goodbye."""
+    session_id = start(server.client, delivery(scenario=SCENARIO))
+    took, told = asyncio.run(ending(server, session_id, readers=10, lazy=10))
+    server.start()
+    assert took < GENEROUS
+    assert [text.endswith("}\n\nretry: 1000\n\n") for text in told] == [True] * 10
+
+
+def test_a_command_on_its_way_is_answered(server: Server) -> None:
+    """Its head is with the server when that is told to end, its body comes afterwards; streams are gone by then."""
+    session_id = start(server.client, delivery(scenario=SCENARIO))
+    body = b'{"addMinutes": 1, "reason": "last words"}'
+
+    async def scene() -> tuple[bytes, float]:
+        listener = await Listener.open(server.port, path(session_id))
+        await listener.has(3)
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        head = f"POST /api/sessions/{session_id}/budget HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: 100-continue\r\n"
+        writer.write(f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode())
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 100 ")
+        stopping = asyncio.create_task(asyncio.to_thread(server.stop))
+        await listener.ended()
+        writer.write(body)
+        async with asyncio.timeout(PATIENCE):
+            answer = await reader.read()
+        writer.close()
+        return answer, await stopping
+
+    answer, took = asyncio.run(scene())
+    assert answer.startswith(b"HTTP/1.1 200 ") and b'"version":4' in answer
+    assert took < GENEROUS
+    server.start()
+    assert session(server.client, session_id)["version"] >= 4
+
+
+def test_who_comes_too_late_is_refused(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        server.stop()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE)
