@@ -19,6 +19,7 @@ from domain.orchestration import decide as orchestration_decide
 from domain.orchestration import events as orchestration_events
 from domain.orchestration import state as orchestration_state
 from domain.orchestration.commands import ResetOrchestration
+from domain.refusals import opened
 from domain.session import Draft, Moment, Session
 
 
@@ -49,7 +50,7 @@ KINDS: dict[str, Kind] = {
             decide=orchestration_decide.decide,
             evolve=orchestration_state.evolve,
             available=orchestration_decide.available,
-            cancel=lambda reason: ResetOrchestration(reason=reason or "cancelled"),
+            cancel=lambda reason: ResetOrchestration(reason=reason or "cancelled", door="cancel"),
         ),
         *(
             Kind(
@@ -139,5 +140,4 @@ def fold(kind: str, history: Iterable[tuple[DomainEvent, Moment]], session: Sess
 
 def available(session: Session) -> tuple[str, ...]:
     """The doors that are open to a person now."""
-    doors = _all(session.kind).available(session)
-    return ("continue", *doors) if session.held and "continue" not in doors else doors
+    return opened(session, _all(session.kind).available(session))

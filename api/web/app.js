@@ -95,6 +95,7 @@ function tick() {
 const SHORTEST_MS = 400;
 const RETRY_MS = 3000;
 let source = null;
+let followed = "";
 let planned = null;
 let busy = false;
 let again = false;
@@ -111,7 +112,8 @@ function tell(state) {
 function follow() {
   if (source || document.hidden || !("stream" in document.body.dataset)) return;
   const { stream, after } = document.body.dataset;
-  source = new EventSource(`${stream}?after=${after}`);
+  followed = stream;
+  source = new EventSource(`${stream}${stream.includes("?") ? "&" : "?"}after=${after}`);
   source.onopen = () => tell("live");
   source.onmessage = () => plan(SHORTEST_MS);
   source.addEventListener("end", () => {
@@ -144,8 +146,8 @@ async function refresh() {
   busy = true;
   try {
     await renew();
+    if (followed !== document.body.dataset.stream) release();
     if (!("stream" in document.body.dataset)) {
-      release();
       tell("finished");
     } else if (source) tell("live");
     follow();
@@ -189,7 +191,7 @@ async function send(form, button) {
   const buttons = [...form.querySelectorAll("button")];
   const [body, state] = [bodyOf(form, button), document.body.dataset.state];
   for (const each of buttons) each.disabled = true;
-  say(form, words.sending);
+  say(form, words.sending, { sending: true });
   try {
     for (let left = TRIES; left > 0; left -= 1) {
       const answer = await post(form, body);
@@ -220,9 +222,11 @@ function post(form, body) {
 }
 
 /** At the control, or, where the page has taken it away meanwhile, where everybody sees it. */
-function say(form, sentence) {
+function say(form, sentence, { sending = false } = {}) {
   const place = form.isConnected ? form.querySelector("[role=alert]") : document.querySelector("[data-told]");
-  if (place) place.textContent = sentence;
+  if (!place) return;
+  place.textContent = sentence;
+  place.classList.toggle("is-sending", sending);
 }
 
 async function problemOf(answer) {

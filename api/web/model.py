@@ -30,6 +30,7 @@ ICONS: Final = {
     "cancelled": "–",
     "skipped": "–",
     "exhausted": "!",
+    "held": "‖",
     "active": "▸",
     "reviewing": "▸",
     "debating": "▸",

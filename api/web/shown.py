@@ -27,6 +27,8 @@ _TAGS = {
     "table", "thead", "tbody", "tr", "th", "td", "h3", "h4", "h5", "h6",
 }  # fmt: skip
 _SCHEMES = ("http", "https", "mailto")
+_WIDE = '<div class="wide-table" tabindex="0"><table>'
+"""What may be wider than there is room can be scrolled by keyboard, too."""
 _DEEPEST = 6
 _BELOW = 2
 """The page has headings of two levels above those of a document shown on it."""
@@ -46,7 +48,7 @@ def cut(words: str, limit: int) -> str:
 def rendered(markdown: str) -> str:
     """HTML that is safe to put on the page: no raw HTML, images, ids, classes or styles; http, https, mailto links."""
     unsafe = str(_MARKDOWN.render(shown(markdown[:LONGEST_MARKDOWN])))
-    return nh3.clean(
+    html = nh3.clean(
         unsafe,
         tags=_TAGS,
         attributes={"*": set(), "a": {"href"}, "ol": {"start"}},
@@ -54,6 +56,7 @@ def rendered(markdown: str) -> str:
         url_schemes=set(_SCHEMES),
         link_rel="noopener noreferrer nofollow",
     )
+    return html.replace("<pre>", '<pre tabindex="0">').replace("<table>", _WIDE).replace("</table>", "</table></div>")
 
 
 def _complete(_tag: str, name: str, value: str) -> str | None:
@@ -62,9 +65,13 @@ def _complete(_tag: str, name: str, value: str) -> str | None:
 
 
 def _lowered(tokens: Sequence[Token]) -> None:
+    """Headings below the page's own, none more than a level below the one before: their order is read aloud."""
+    level = _BELOW
     for token in tokens:
+        if token.type == "heading_open":
+            level = min(_DEEPEST, int(token.tag[1:]) + _BELOW, level + 1)
         if token.type in ("heading_open", "heading_close"):
-            token.tag = f"h{min(_DEEPEST, int(token.tag[1:]) + _BELOW)}"
+            token.tag = f"h{level}"
 
 
 def _parser() -> MarkdownIt:

@@ -60,8 +60,10 @@ function clear(form) {
   say(form, "");
 }
 
-function say(form, sentence) {
-  form.querySelector("[role=alert]").textContent = sentence;
+function say(form, sentence, { sending = false } = {}) {
+  const place = form.querySelector("[role=alert]");
+  place.textContent = sentence;
+  place.classList.toggle("is-sending", sending);
 }
 
 /** `/filePaths/1` → the field `filePaths` and what to put before the sentence, counted as people do. */
@@ -97,7 +99,7 @@ async function send(form, words, keyOf) {
   }
   const buttons = [...form.querySelectorAll("button")];
   for (const each of buttons) each.disabled = true;
-  say(form, words.sending);
+  say(form, words.sending, { sending: true });
   try {
     const headers = { "Content-Type": "application/json", "Idempotency-Key": keyOf(form) };
     const answer = await fetch("/api/sessions", { method: "POST", headers, body: JSON.stringify(body) });

@@ -11,8 +11,10 @@ from markupsafe import Markup, escape
 
 from api.web.shown import shown
 
-WIDTH, HEIGHT = 340, 150
+WIDTH, HEIGHT = 440, 150
 LEFT, RIGHT, TOP, BOTTOM = 34, 12, 14, 22
+BESIDE = 88
+"""Room at the right for the names of thresholds."""
 MOST_POINTS: Final = 400
 
 
@@ -88,12 +90,16 @@ def _frame(levels: Sequence[tuple[float, str]]) -> Markup:
     return Markup("").join((*lines, *words))
 
 
-def scores(title: str, lines: Sequence[Line], thresholds: Sequence[tuple[str, float]], ticks: Sequence[str]) -> Markup:
-    """Scores from 0 to 1, round by round; the first line is the one that counts and has its values written."""
+def scores(
+    title: str, lines: Sequence[Line], thresholds: Sequence[tuple[str, str, float]], ticks: Sequence[str]
+) -> Markup:
+    """Scores from 0 to 1, round by round; the first line is the one that counts and has its values written.
+
+    A threshold is the kind of the line that it is for, its name and its value."""
     frame = _frame([(0, "0"), (0.25, ""), (0.5, "0.5"), (0.75, ""), (1, "1")])
     drawn = [element("path", d=_path(found.points), class_=f"line is-{found.kind}") for found in lines if found.points]
-    marks = [line(_x(0), _y(value), _x(1), _y(value), "threshold") for _, value in thresholds]
-    words = [text(f"{name} {value:g}", _x(1), _y(value) - 3, "tick", "end") for name, value in thresholds]
+    marks = [line(_x(0), _y(value), _x(1), _y(value), f"threshold is-{kind}") for kind, _, value in thresholds]
+    words = [text(f"{name} ≥ {value:g}", _x(1) + 6, y + 3, "tick") for name, value, y in _apart(thresholds)]
     dots: list[Markup] = []
     if lines and lines[0].points:
         every = max(1, len(ticks) // 10)
@@ -103,7 +109,16 @@ def scores(title: str, lines: Sequence[Line], thresholds: Sequence[tuple[str, fl
                 anchor = "end" if x > 0.95 else "start" if x < 0.05 else "middle"
                 dots.append(text(f"{y:.2f}", _x(x), max(9, _y(y) - 6), "value", anchor))
                 dots.append(text(ticks[at], _x(x), HEIGHT - 7, "tick", anchor))
-    return svg(title, frame, *marks, *words, *drawn, *dots, width=WIDTH, height=HEIGHT, class_="chart")
+    return svg(title, frame, *marks, *drawn, *dots, *words, width=WIDTH + BESIDE, height=HEIGHT, class_="chart")
+
+
+def _apart(thresholds: Sequence[tuple[str, str, float]]) -> list[tuple[str, float, float]]:
+    """Names of thresholds with their places, from the top, none upon another."""
+    found: list[tuple[str, float, float]] = []
+    for _, name, value in sorted(thresholds, key=lambda each: -each[2]):
+        y = _y(value)
+        found.append((name, value, max(y, found[-1][2] + 11) if found else y))
+    return found
 
 
 def burndown(title: str, lines: Sequence[Line], *, end: str) -> Markup:

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2 as httpx
 
 from tests.api.seen import review
-from tests.api.server import delivery, session, start, until
+from tests.api.server import delivery, events, session, start, until
 
 
 def begun(client: httpx.Client, body: dict[str, Any]) -> str:
@@ -36,6 +36,25 @@ def two_iterations(client: httpx.Client, words: str = "No rate limit") -> str:
 
 def exhausted(client: httpx.Client) -> str:
     return reached(client, begun(client, delivery(maxIterations=1, validationCommands=["false"])), "failed")
+
+
+def under_review(client: httpx.Client) -> str:
+    """A delivery that waits for the decision on the review of its work."""
+    session_id = begun(client, delivery(review={"maxRounds": 1}))
+    [child] = until(lambda: session(client, session_id)["children"], what="a child")
+    reached(client, child, "waiting_for_decision")
+    return session_id
+
+
+def held_fork(client: httpx.Client, source: str) -> str:
+    """A delivery with another plan than its source's: the next agent is asked something new, and nobody asks yet."""
+    asked = next(event["version"] for event in events(client, source) if event["type"] == "turn.requested")
+    body = {"atVersion": asked, "mode": "stop", "substitute": {"answer": {"text": "Another plan."}}}
+    answer = client.post(f"/api/sessions/{source}/fork", json=body)
+    assert answer.status_code in (200, 201, 202), answer.text
+    session_id = str(answer.json()["sessionId"])
+    until(lambda: session(client, session_id)["held"], what=f"{session_id} to be held")
+    return session_id
 
 
 def _verdicts(*given: tuple[str, bool, str]) -> str:

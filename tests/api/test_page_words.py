@@ -25,7 +25,7 @@ HOSTILE = (
 )
 
 REL = 'rel="noopener noreferrer nofollow"'
-TABLE = """<table>
+TABLE = """<div class="wide-table" tabindex="0"><table>
 <thead>
 <tr>
 <th>a</th>
@@ -38,7 +38,7 @@ TABLE = """<table>
 <td>2</td>
 </tr>
 </tbody>
-</table>"""
+</table></div>"""
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_what_steers_or_hides_is_spelt_out(words: str, expected: str) -> None:
     ("markdown", "expected"),
     [
         ("# a", "<h3>a</h3>"),
-        ("##### a", "<h6>a</h6>"),
+        ("##### a\n# b\n## c\n###### d", "<h3>a</h3>\n<h3>b</h3>\n<h4>c</h4>\n<h5>d</h5>"),
         ("<b>a</b>", "<p>&lt;b&gt;a&lt;/b&gt;</p>"),
         ("[a](javascript:alert(1))", "<p>[a](javascript:alert(1))</p>"),
         ("[a](data:text/html,x)", "<p>[a](data:text/html,x)</p>"),
@@ -125,7 +125,7 @@ def test_what_steers_or_hides_is_spelt_out(words: str, expected: str) -> None:
         ("[a](/sessions/x)", f'<p><a {REL}>a</a></p>'),
         ("[a](https://x.example 't')", f'<p><a href="https://x.example" {REL}>a</a></p>'),
         ("![a](https://x.example/p.png)", f'<p>!<a href="https://x.example/p.png" {REL}>a</a></p>'),
-        ("```js\nx\n```", "<pre><code>x\n</code></pre>"),
+        ("```js\nx\n```", '<pre tabindex="0"><code>x\n</code></pre>'),
         ("a | b\n--|--:\n1 | 2", TABLE),
     ],
 )  # fmt: skip

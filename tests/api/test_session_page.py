@@ -12,6 +12,7 @@ from tests.api.scenes import (
     SCENES,
     at_checkpoint,
     exhausted,
+    held_fork,
     reached,
     two_iterations,
     waiting_debate,
@@ -197,6 +198,42 @@ def test_children_are_linked_both_ways_and_decided_from_their_parent(client: Tes
     assert answer.status_code == 200
     reached(client, parent, "success")
     assert "Skip & Continue" in words_of(panel(client, parent, "family"))
+
+
+def test_a_verdict_at_the_end_of_a_contribution_is_folded_away_from_what_was_said(client: TestClient) -> None:
+    html = panel(client, waiting_review(client), "discussion")
+    written = re.search(r'<details class="written" id="verdict-1">.*?</details>', html, re.DOTALL)
+    assert written is not None and "&#34;verdict&#34;: &#34;NEEDS_FIX&#34;" in written[0]
+    assert "<p>I agree, however: half-up rounding</p>" in html
+
+
+def test_a_fork_names_its_source_at_the_event_where_they_part(client: TestClient) -> None:
+    source = two_iterations(client)
+    fork = held_fork(client, source)
+    forked = next(e for e in events(client, fork) if e["type"] == "session.forked")
+    family = panel(client, fork, "family")
+    assert f'href="/sessions/{source}?at={forked["data"]["sourceVersion"]}"' in family
+
+
+def test_a_fork_that_is_held_says_so_and_can_be_continued(client: TestClient) -> None:
+    fork = held_fork(client, two_iterations(client))
+    assert words_of(panel(client, fork, "overview")).startswith("‖ Held")
+    assert "The fork is held: from here on no recorded answer fits." in words_of(panel(client, fork, "decision"))
+    html = page(client, f"/sessions/{fork}")
+    assert commands(html)[:1] == ["continue"] and f'data-stream="/api/sessions/{fork}/events"' in html
+    assert client.post(f"/api/sessions/{fork}/continue").status_code == 200
+    reached(client, fork, "success", "failed")
+    assert "Held" not in panel(client, fork, "overview")
+
+
+def test_only_a_session_to_which_nothing_more_can_happen_is_not_followed(client: TestClient) -> None:
+    waiting, over, short = waiting_review(client), two_iterations(client), exhausted(client)
+    assert at(client, waiting)["followed"]["stream"] == f"/api/sessions/{waiting}/events"
+    assert at(client, over)["followed"]["stream"] == ""
+    assert "data-stream" not in Seen(page(client, f"/sessions/{over}")).all("body")[0]
+    head = client.get("/api/events", params={"after": 0, "limit": 500}).json()["items"][-1]["position"]
+    extensions = {"stream": "/api/events?type=delivery.budget_extended", "after": head}
+    assert at(client, short)["followed"] == extensions
 
 
 # -- what a person may do ----------------------------------------------------------------------------------------------

@@ -8,8 +8,9 @@ import pytest
 from api.web import svg
 from api.web.session.charts import BOX, DIAGRAMS, WIDTH
 from api.web.session.diagram import draw, visited
+from api.web.session.marks import Light, Step
 from api.web.session.strip import BUCKETS, strip
-from api.web.session.trail import Light, Step, Trail
+from api.web.session.trail import Trail
 from api.web.words import catalogue, words
 from domain.chart import Table
 from domain.delivery import chart as delivery
@@ -99,8 +100,19 @@ def test_a_strip_is_bounded_and_keeps_the_gravest_mark() -> None:
     assert drawn.count("light is-bad") == 1
 
 
-def test_the_page_of_a_session_has_no_sink_of_its_own_and_loads_nothing_from_elsewhere() -> None:
-    script, sheet = ((files("api.web") / name).read_text("utf-8") for name in ("session.js", "session.css"))
+def test_the_page_of_a_session_has_no_sink_of_its_own() -> None:
     sinks = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|parseFromString|createHTML"
-    assert re.findall(sinks + r"|\.style\b", script) == []
-    assert re.findall(r"https?://|@import|url\(", script + sheet) == []
+    for name in ("session.js", "events.js", "replay.js", "start.js"):
+        assert re.findall(sinks + r"|\.style\b", (files("api.web") / name).read_text("utf-8")) == [], name
+
+
+def test_no_script_and_no_sheet_loads_anything_from_elsewhere() -> None:
+    found = {place.name: place.read_text("utf-8") for place in files("api.web").iterdir() if _is_asset(place.name)}
+    assert {"app.js", "session.js", "app.css", "session.css"} <= set(found)
+    for name, text in found.items():
+        assert re.findall(r"https?://|@import|url\(", text) == [], name
+        assert set(re.findall(r'^import .* from "([^"]+)"', text, re.MULTILINE)) <= {f"./{other}" for other in found}
+
+
+def _is_asset(name: str) -> bool:
+    return name.endswith((".js", ".css"))

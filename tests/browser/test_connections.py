@@ -89,5 +89,5 @@ def test_a_session_that_had_ended_opens_none(site: Browsing, server: Server) -> 
     site.context.on("request", lambda request: asked.append(request.url))
     page = site.tab(f"/sessions/{session_id}")
     live(page, "at rest")
-    assert [url for url in asked if "/events" in url] == []
+    assert [url for url in asked if "/api/" in url] == []
     assert f"{server.url}/sessions/{session_id}" in asked

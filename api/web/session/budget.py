@@ -5,8 +5,8 @@ from typing import Any
 
 from api.web import svg
 from api.web.model import clock
+from api.web.session.marks import Left
 from api.web.session.standing import Standing
-from api.web.session.trail import Left
 from domain.delivery.state import Delivery
 from domain.instant import iso
 from domain.orchestration.state import Orchestration

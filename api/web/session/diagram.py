@@ -9,8 +9,8 @@ from markupsafe import Markup
 
 from api.web import svg
 from api.web.session.charts import BOX, DIAGRAMS, WIDTH, Diagram, Way
+from api.web.session.marks import Step
 from api.web.session.standing import Standing
-from api.web.session.trail import Step
 from api.web.words import Words
 
 TRAIL, LONG = 12, 14

@@ -1,5 +1,6 @@
 """A review or a debate: every round in full, where the talk stood after each, what came of it (S2, behaviour §2.8)."""
 
+import re
 from typing import Any
 
 from api.web import svg
@@ -12,6 +13,8 @@ from domain.instant import iso
 OPENLY, FOLDED = 3, 4_000
 """So many of the newest rounds stand in full; of older ones so many characters, the rest a link away."""
 POINTS = 50
+_VERDICT = re.compile(r"(?:\A|\n)(?:```(?:json)?[ \t]*\n)?(?P<json>\{(?:(?!\n\{)[\s\S])*\})\s*(?:```\s*)?\Z")
+"""The last object that begins a line, up to the end."""
 
 
 def discussion(standing: Standing) -> dict[str, Any]:
@@ -46,18 +49,28 @@ def discussion(standing: Standing) -> dict[str, Any]:
 
 def _round(session: Discussion, said: Contribution, version: int, limit: int) -> dict[str, Any]:
     feedback = said.feedback or {}
+    words, verdict = _parted(said.content.head) if feedback else (said.content.head, "")
     return {
         "number": said.round,
         "role": said.role,
         "agent": cut(said.agent, 60),
         "judges": STRATEGIES[session.strategy].part(said.round).judges,
-        "text": tame(said.content.head, limit),
-        "cut": len(said.content.head) > limit or said.content.digest is not None,
+        "text": tame(words, limit),
+        "written": cut(verdict, LONG),
+        "cut": len(words) > limit or len(verdict) > LONG or said.content.digest is not None,
         "version": version,
         "verdict": cut(str(feedback.get("verdict") or ""), 40),
         "problem": cut(said.problem or "", SENTENCE),
         "newest": said is session.rounds[-1],
     }
+
+
+def _parted(words: str) -> tuple[str, str]:
+    """What was said, and the verdict that stands at its end as JSON, where agents are told to put it."""
+    found = _VERDICT.search(words)
+    if found is None or '"verdict"' not in found["json"]:
+        return words, ""
+    return words[: found.start()], found["json"]
 
 
 def _assessed(session: Discussion, place: int, version: int) -> dict[str, Any]:

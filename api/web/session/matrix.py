@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from api.web.session.marks import Claim, Verdict
 from api.web.session.standing import SENTENCE, Standing
-from api.web.session.trail import Claim, Verdict
 from api.web.shown import cut
 from domain.orchestration.state import Orchestration
 from domain.phases import PHASES, AgentPhases, phase_name

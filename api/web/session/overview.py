@@ -58,6 +58,8 @@ def decision(standing: Standing) -> dict[str, Any]:
     """What waits for a person and why; `what` is empty where nothing does."""
     session = standing.session
     match session:
+        case _ if standing.held:
+            return _card("held")
         case Discussion() if session.choices:
             return _discussed(standing, session)
         case Orchestration(state="checkpoint"):
@@ -76,6 +78,22 @@ def decision(standing: Standing) -> dict[str, Any]:
 def _card(what: str, **more: Any) -> dict[str, Any]:
     found = {"what": what, "reason": "", "summary": "", "children": [], **more}
     return found | {"summary": cut(found["summary"], SENTENCE)}
+
+
+def asked(child: Discussion) -> dict[str, Any]:
+    """What a discussion asks of a person, as its parent's page tells it."""
+    feedback = child.feedback or {}
+    return {
+        "id": child.id,
+        "kind": child.kind,
+        "version": child.version,
+        "choices": child.choices,
+        "rounds": len(child.rounds),
+        "reason": child.stop_reason or "",
+        "verdict": cut(str(feedback.get("verdict") or ""), 40),
+        "summary": cut(str(feedback.get("error") or feedback.get("summary") or ""), SENTENCE),
+        "metrics": child.metrics[-1] if child.metrics else None,
+    }
 
 
 def _discussed(standing: Standing, session: Discussion) -> dict[str, Any]:

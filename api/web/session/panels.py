@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from api.system import System
 from api.web.rendering import fragment
 from api.web.session import budget, diagram, discussion, matrix, overview, work
+from api.web.session.sharing import Shared
 from api.web.session.standing import Standing
 from api.web.session.trail import Trail, Trails
 from api.web.words import Language, Words
@@ -63,7 +64,7 @@ class Gallery:
 
     def __init__(self, inside: System, *, kept_bytes: int = KEPT_BYTES) -> None:
         self._system, self._most = inside, kept_bytes
-        self.trails = Trails(inside.store)
+        self.trails, self.shared = Trails(inside.store, inside.snapshots), Shared()
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[str, int, Language, Language | None], Panels] = OrderedDict()
         self._bytes = 0

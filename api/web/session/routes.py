@@ -7,7 +7,8 @@ import asyncio
 import hashlib
 from collections.abc import Callable
 from importlib.resources import files
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
+from urllib.parse import quote
 
 import orjson
 from markupsafe import Markup
@@ -19,12 +20,15 @@ from api.problems import Problem
 from api.system import System
 from api.web.model import ICONS, clock
 from api.web.rendering import explicit, fragment, invalid, language_of, page, render
+from api.web.session import overview
 from api.web.session.panels import PANELS, Gallery, Panels
 from api.web.session.rows import Wanted, window
+from api.web.session.standing import ICONS as ICONS_OF
 from api.web.session.standing import Standing
 from api.web.session.strip import strip
 from api.web.words import Words
 from domain.base import Text, Unknown
+from domain.delivery.events import BudgetExtended
 from domain.discussion.state import Discussion
 from domain.record import kind_of
 from domain.session import Session
@@ -59,7 +63,7 @@ async def show(request: Request) -> Response:
     """GET /sessions/{id}: the session now, or as it stood after its event `?at=`"""
     only(request, "at", "lang", "role", "highlights")
     say, at, wanted = language_of(request), number(request, "at", least=1), _wanted(request)
-    return page(await _reading(request, lambda inside, now: _page(request, inside, now, say, at, wanted)))
+    return page(await _reading(request, lambda inside, now, head: _page(request, inside, now, head, say, at, wanted)))
 
 
 async def show_at(request: Request) -> Response:
@@ -68,14 +72,14 @@ async def show_at(request: Request) -> Response:
     say, at, since = language_of(request), number(request, "at", least=1), number(request, "since", least=1)
     wanted = _wanted(request)
 
-    def build(inside: System, now: Session) -> dict[str, Any]:
+    def build(inside: System, now: Session, head: int) -> bytes:
         then = _as_of(inside, now, at)
         found = _panels(request, inside, then, say)
         old = _panels(request, inside, _as_of(inside, now, since), say) if since else {}
         body = _told(request, then, found, old, say)
-        return body if at is not None else body | _live(request, inside, now, say, wanted, since)
+        return orjson.dumps(body if at else body | _live(request, inside, now, head, say, wanted, since))
 
-    body = orjson.dumps(await _reading(request, build))
+    body = await _reading(request, build)
     lasting = at is not None and request.query_params.get("v") == BUILD
     headers = {"Cache-Control": FOR_EVER} if lasting else answer_headers()
     return Response(body, headers=headers | {"Vary": "Accept-Language"}, media_type="application/json")
@@ -85,7 +89,7 @@ async def show_rows(request: Request) -> Response:
     """GET /sessions/{id}/rows: the list of events around one of them, or its newest"""
     only(request, "at", "lang", "role", "highlights")
     say, at, wanted = language_of(request), number(request, "at", least=1), _wanted(request)
-    found = await _reading(request, lambda inside, now: {"rows": _rows(request, inside, now, say, wanted, at)})
+    found = await _reading(request, lambda inside, now, _: {"rows": _rows(request, inside, now, say, wanted, at)})
     return Response(orjson.dumps(found), headers=answer_headers(), media_type="application/json")
 
 
@@ -95,15 +99,16 @@ async def show_raw(request: Request) -> Response:
     at, field = number(request, "at", least=1), request.query_params.get("field")
     if at is None:
         raise invalid("at", "should be given")
-    words = await _reading(request, lambda inside, now: _words(inside, now, at, field))
+    words = await _reading(request, lambda inside, now, _: _words(inside, now, at, field))
     return Response(words, headers=answer_headers(), media_type="text/plain; charset=utf-8")
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-async def _reading(request: Request, build: Callable[[System, Session], T]) -> T:
-    """In a thread, once the views have reached what the log has: a page shows one version."""
+async def _reading(request: Request, build: Callable[[System, Session, int], T]) -> T:
+    """In a thread, once the views have reached what the log has: a page shows one version. `build` is told the log's
+    head from before the session was read, too."""
     inside, session_id = system(request), request.path_params["id"]
     head = await asyncio.to_thread(inside.store.head)
     if not await inside.follower.wait_for(head, inside.settings.read_after_seconds):
@@ -113,9 +118,10 @@ async def _reading(request: Request, build: Callable[[System, Session], T]) -> T
         now = inside.sessions.get(session_id) if kind_of(session_id) in KINDS else None
         if now is None:
             raise Unknown(f"There is no session {session_id!r}.")
-        return build(inside, now)
+        return build(inside, now, head)
 
-    return await asyncio.to_thread(read)
+    asked = (request.url.path, request.url.query, language_of(request).language)
+    return await gallery(request).shared.of(head, asked, read)
 
 
 def _as_of(inside: System, now: Session, at: int | None) -> Session:
@@ -138,8 +144,9 @@ def _wanted(request: Request) -> Wanted:
 
 
 def gallery(request: Request) -> Gallery:
-    found: Gallery = request.app.state.gallery
-    return found
+    """Kept with the application; the first page that is asked for makes it."""
+    kept: dict[str, Gallery] = request.app.state.kept
+    return kept.get("gallery") or kept.setdefault("gallery", Gallery(system(request)))
 
 
 def _panels(request: Request, inside: System, session: Session, say: Words) -> Panels:
@@ -150,7 +157,7 @@ def _panels(request: Request, inside: System, session: Session, say: Words) -> P
 # -- what is shown -----------------------------------------------------------------------------------------------------
 
 
-def _page(request: Request, inside: System, now: Session, say: Words, at: int | None, wanted: Wanted) -> str:
+def _page(request: Request, inside: System, now: Session, head: int, say: Words, at: int | None, wanted: Wanted) -> str:
     then = _as_of(inside, now, at)
     panels = _panels(request, inside, then, say)
     it = view(then)
@@ -166,7 +173,7 @@ def _page(request: Request, inside: System, now: Session, say: Words, at: int | 
         clock=clock(gallery(request).trail(then).clock(then.version)),
         panels={name: (made.hash, _safe(made.html)) for name, made in panels.items()},
         order=[panel.name for panel in PANELS if then.kind in panel.kinds],
-        live=_is_live(now),
+        followed=_followed(now, head),
         open=bool(now.open_children),
         state=_badge(request, now),
         build=BUILD,
@@ -195,12 +202,12 @@ def _told(request: Request, then: Session, found: Panels, old: Panels, say: Word
 
 
 def _live(
-    request: Request, inside: System, now: Session, say: Words, wanted: Wanted, since: int | None
+    request: Request, inside: System, now: Session, head: int, say: Words, wanted: Wanted, since: int | None
 ) -> dict[str, Any]:
     drawn = _strip(request, now, say)
     return {
         "newest": now.version,
-        "live": _is_live(now),
+        "followed": _followed(now, head)._asdict(),
         "state": _badge(request, now),
         "act": _act(request, inside, now, say),
         "rows": _rows(request, inside, now, say, wanted, None, after=since or 0),
@@ -215,8 +222,21 @@ def _badge(request: Request, session: Session) -> str:
     return Standing(session=session, it=view(session), trail=trail, db=None).badge  # type: ignore[arg-type]
 
 
-def _is_live(session: Session) -> bool:
-    return not (session.ended and not session.outstanding)
+class Followed(NamedTuple):
+    """The stream that tells a page of what is new, and what it begins behind; "" where nothing new will come."""
+
+    stream: str
+    after: int
+
+
+def _followed(now: Session, head: int) -> Followed:
+    """The session while it goes on. One that has ended yet may be given more budget has a stream that is over until
+    then: its page waits in the log's for an extension."""
+    if not now.ended or now.outstanding:
+        return Followed(f"/api/sessions/{quote(now.id, safe='')}/events", now.version)
+    if "extend" in available(now):
+        return Followed(f"/api/events?type={BudgetExtended.TOPIC}", head)
+    return Followed("", now.version)
 
 
 def _strip(request: Request, now: Session, say: Words) -> dict[str, Any]:
@@ -256,10 +276,8 @@ def _act(request: Request, inside: System, now: Session, say: Words) -> str:
         state=_badge(request, now),
         doors=available(now),
         choices=now.choices if isinstance(now, Discussion) else (),
-        waiting=[
-            {"id": child.id, "kind": child.kind, "choices": child.choices, "version": child.version}
-            for child in waiting
-        ],
+        waiting=[overview.asked(child) for child in waiting],
+        icons_of=ICONS_OF,
     ).strip()
 
 

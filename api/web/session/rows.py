@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from api.web.model import clock
-from api.web.session.trail import tone_of
+from api.web.session.marks import tone_of
 from api.web.shown import cut
 from domain.instant import iso
 from domain.session import Session

@@ -8,7 +8,8 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from api.web.model import clock
-from api.web.session.trail import Numbered, Trail, upto
+from api.web.session.marks import Numbered, upto
+from api.web.session.trail import Trail
 from api.web.shown import cut, rendered
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
@@ -41,9 +42,16 @@ class Standing:
         return [mark.version for mark in upto(marks, self.version)]
 
     @property
+    def held(self) -> bool:
+        """A fork that waits where no recorded answer fits."""
+        return self.session.held and not self.session.ended
+
+    @property
     def badge(self) -> str:
         """The state as a person sees it: one word of the seeds' for every state that has a colour."""
         match self.session:
+            case _ if self.held:
+                return "held"
             case Delivery(state="exhausted"):
                 return "exhausted"
             case Delivery(state="under_review"):
@@ -68,6 +76,8 @@ class Standing:
     def needs_somebody(self) -> bool:
         """Whether nothing goes on unless a person says so."""
         match self.session:
+            case _ if self.held:
+                return True
             case Discussion():
                 return bool(self.session.choices)
             case Orchestration():

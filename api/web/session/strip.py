@@ -5,11 +5,14 @@ from typing import Any
 from markupsafe import Markup
 
 from api.web import svg
-from api.web.session.trail import Trail, upto
+from api.web.session.marks import upto
+from api.web.session.trail import Trail
 
 WIDTH, HEIGHT = 1000, 26
 BUCKETS = 500
 """Pieces that a strip is made of, at most: of longer histories several events share one."""
+EACH = 150
+"""Events of a history that is short enough for a low tick each."""
 LISTED = 1_000
 """Highlights that the keys step through, the newest."""
 _WORST = ("bad", "ask", "good", "note")
@@ -54,14 +57,17 @@ def _bands(trail: Trail, newest: int) -> list[Markup]:
 
 
 def _ticks(trail: Trail, newest: int) -> list[Markup]:
-    """Tall for what mattered; of several in one place the gravest."""
+    """Tall for what mattered, of several in one place the gravest; low for the others while there are few."""
     cells = min(newest, BUCKETS)
     found: dict[int, str] = {}
     for light in upto(trail.lights, newest):
         cell = (light.version * cells - 1) // newest
         found[cell] = min(found.get(cell, "note"), light.tone, key=_WORST.index)
     scale = WIDTH / max(1, cells)
+    low = range(cells) if newest <= EACH else ()
     return [
+        svg.line((cell + 0.5) * scale, 11, (cell + 0.5) * scale, 15, "moment") for cell in low if cell not in found
+    ] + [
         svg.element("rect", x=(cell + 0.5) * scale - 1.5, y=0, width=3, height=15, class_=f"light is-{tone}")
         for cell, tone in sorted(found.items())
     ]

@@ -4,149 +4,27 @@ Every list only grows, so that the trail at version N is what of it stands up to
 """
 
 import threading
-from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from functools import cache
+from typing import Any, Final
 
+from pydantic import TypeAdapter
+
+from api.web.session.marks import Claim, Closed, Fork, Left, Light, Mark, Opened, Outcome, Step, Verdict, tone_of
 from domain.base import DomainEvent
 from domain.children import ChildClosed, ChildRequested
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
+from domain.forks import SessionForked
 from domain.orchestration import events as orchestration
 from domain.record import Recorded
 from projections.ports import Histories
 from projections.sentences import HIGHLIGHTED
+from projections.snapshots import Snapshot, Snapshots, digest_of, read_as
 
 KEPT: Final = 32
 """Sessions whose trails are kept."""
-
-TONES: Final = {
-    "review_blocking_detected": "bad",
-    "phase_failed": "bad",
-    "budget_exhausted": "bad",
-    "partial_reached": "bad",
-    "agent_failed": "bad",
-    "verdict_overturned": "bad",
-    "review_approved": "good",
-    "completed": "good",
-    "decided": "ask",
-    "decision_requested": "ask",
-    "checkpoint_reached": "ask",
-    "expired": "ask",
-    "continued": "ask",
-    "plan_returned": "ask",
-    "fix_requested": "ask",
-}
-"""The colour of an event that matters: bad or good news, or something that a person is asked or has said."""
-
-
-def tone_of(topic: str, *, passed: bool | None = None) -> str:
-    """A verdict's own news comes before that of its kind."""
-    if passed is not None:
-        return "good" if passed else "bad"
-    return TONES.get(topic.rpartition(".")[2], "note")
-
-
-class Numbered(Protocol):
-    @property
-    def version(self) -> int: ...
-
-
-class Step(NamedTuple):
-    """A state was entered, or entered again."""
-
-    version: int
-    state: str
-
-
-class Light(NamedTuple):
-    """An event that a reader should not miss."""
-
-    version: int
-    tone: str
-
-
-class Mark(NamedTuple):
-    """Something that is counted: the n-th round, assessment, plan."""
-
-    version: int
-    number: int
-
-
-class Verdict(NamedTuple):
-    """What was said of an agent: by the judge about `phases`; by a person who overturned it; by nobody (K-15)."""
-
-    version: int
-    place: int
-    round: int
-    phases: tuple[int, ...]
-    passed: bool
-    feedback: str
-    by: str
-
-
-class Claim(NamedTuple):
-    """Phases that an agent says it has done; a claim is no verdict (K-12)."""
-
-    version: int
-    place: int
-    round: int
-    phases: tuple[int, ...]
-    result: str
-
-
-class Outcome(NamedTuple):
-    """What the delivery's own reviewer found (S4 §9.3)."""
-
-    version: int
-    iteration: int
-    artifact: str
-    approved: bool
-    score: int | None
-    remarks: int | None
-    issues: tuple[tuple[str, str], ...]
-    fixes: tuple[str, ...]
-
-
-class Opened(NamedTuple):
-    """A discussion about this session began."""
-
-    version: int
-    child: str
-    kind: str
-    about: str
-    strategy: str
-
-
-class Closed(NamedTuple):
-    """A discussion about this session ended."""
-
-    version: int
-    child: str
-    choice: str
-    by: str
-    rounds: int
-
-
-class Left(NamedTuple):
-    """What was left of the budget: iterations or rounds, and of what usage was reported so far."""
-
-    version: int
-    ms: int
-    left: int
-    total: int
-    tokens: int | None
-    cost: int | None
-
-
-N = TypeVar("N", bound=Numbered)
-
-
-def upto(marks: Sequence[N], version: int) -> Sequence[N]:
-    """What of it stood after that event."""
-    return marks[: bisect_right(marks, version, key=lambda mark: mark.version)]
 
 
 @dataclass(slots=True)
@@ -164,6 +42,7 @@ class Trail:
     outcomes: list[Outcome] = field(default_factory=list)
     opened: list[Opened] = field(default_factory=list)
     closed: list[Closed] = field(default_factory=list)
+    forks: list[Fork] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
     syntheses: list[Mark] = field(default_factory=list)
     asked: list[Mark] = field(default_factory=list)
@@ -175,8 +54,8 @@ class Trail:
         event, version = recorded.event, recorded.version
         self.at.append(recorded.at)
         if event.TOPIC in HIGHLIGHTED:
-            self.lights.append(Light(version, tone_of(event.TOPIC, passed=getattr(event, "passed", None))))
-        state = getattr(event, "state", None)
+            self.lights.append(Light(version, tone_of(event.TOPIC, passed=event.__dict__.get("passed"))))
+        state = event.__dict__.get("state")
         if isinstance(state, str):
             self.steps.append(Step(version, state))
         self._tell(event, version)
@@ -219,13 +98,15 @@ class Trail:
                 self.outcomes.append(_outcome(event, version, remarks=event.non_blocking, issues=(), fixes=()))
             case ChildRequested():
                 self.opened.append(Opened(version, event.child_id, event.child_kind, event.about, event.topic.strategy))
+            case SessionForked():
+                self.forks.append(Fork(version, event.source, event.source_version))
             case ChildClosed():
                 self.closed.append(Closed(version, event.child_id, event.choice, event.by, event.rounds))
 
     def _count(self, event: DomainEvent, version: int) -> None:
         """A point of the burn-down wherever what is left has changed."""
         known = self._budget
-        usage = getattr(event, "usage", None)
+        usage = event.__dict__.get("usage")
         if usage is not None:
             known["tokens"] = _sum(known.get("tokens"), usage.tokens)
             known["cost"] = _sum(known.get("cost"), usage.cost_micros)
@@ -282,11 +163,20 @@ class _Kept:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
+_TRAIL: Final = TypeAdapter(Trail)
+
+
+@cache
+def rules() -> str:
+    """Names the code that makes trails."""
+    return digest_of("domain", "projections", "api.web.session")
+
+
 class Trails:
     """Trails by session; each history is read once and then only what is new. Safe for many threads."""
 
-    def __init__(self, log: Histories, *, kept: int = KEPT) -> None:
-        self._log, self._size = log, kept
+    def __init__(self, log: Histories, snapshots: Snapshots | None = None, *, kept: int = KEPT) -> None:
+        self._log, self._snapshots, self._size = log, snapshots, kept
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
 
@@ -296,9 +186,20 @@ class Trails:
         if kept.trail.version < version:
             with kept.lock:
                 if kept.trail.version < version:
-                    for recorded in self._log.history(session_id, after=kept.trail.version, upto=version):
-                        kept.trail.add(recorded)
+                    self._go_on(session_id, kept, version)
         return kept.trail
+
+    def _go_on(self, session_id: str, kept: _Kept, version: int) -> None:
+        """From the snapshot, where there is one; what took long to fold is kept as the next one."""
+        if self._snapshots and kept.trail.version == 0:
+            found = self._snapshots.read(session_id, "trail", rules())
+            kept.trail = (found and read_as(_TRAIL.validate_json, found)) or kept.trail
+        known = kept.trail.version
+        for recorded in self._log.history(session_id, after=known, upto=version):
+            kept.trail.add(recorded)
+        if self._snapshots and kept.trail.version >= known + self._snapshots.every:
+            state = _TRAIL.dump_json(kept.trail).decode()
+            self._snapshots.offer(Snapshot(session_id, "trail", kept.trail.version, rules(), state))
 
     def _of(self, session_id: str) -> _Kept:
         with self._lock:

@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
+from api.web.session.marks import Outcome
 from api.web.session.standing import LONG, SENTENCE, Standing, tame
-from api.web.session.trail import Outcome
 from api.web.shown import cut, newest_of, rendered
 from domain.base import Text
 from projections import artifacts as made
@@ -14,6 +14,8 @@ FILES, STEPS, LABELS, LISTED, SHOWN, CHILDREN = 50, 20, 32, 100, 10, 50
 """Entries: of lists of the input, of the list of artifacts, of artifacts shown with their words, of children."""
 CONTENT, DIFF_LINES, DIFF_LINE = 3_000, 120, 400
 ISSUES = 30
+ENTRIES: Final = 1_000
+"""Of the worklog's log, at most: more than its newest characters can hold."""
 
 
 def inputs(standing: Standing) -> dict[str, Any]:
@@ -119,7 +121,7 @@ def _kind(words: str) -> str:
 
 
 def worklog(standing: Standing) -> dict[str, Any]:
-    text, shortened = newest_of(log.render(standing.db, standing.session.id, standing.version) or "")
+    text, shortened = newest_of(log.render(standing.db, standing.session.id, standing.version, newest=ENTRIES) or "")
     return {"html": rendered(text), "cut": shortened}
 
 
@@ -132,7 +134,7 @@ def family(standing: Standing) -> dict[str, Any]:
     return {
         "parent": session.parent,
         "about": about.about if about else "",
-        "forked_from": standing.it.get("forkedFrom"),
+        "forked_from": standing.past(standing.trail.forks)[-1:],
         "children": [
             {
                 "id": found.child,

@@ -1,0 +1,177 @@
+// Through the history of a session: slider, strip, steps, keys, play-back at the recorded pace, and a fork from any event.
+
+const LONGEST_PAUSE_MS = 2000;
+const SHORTEST_PAUSE_MS = 40;
+const FOLLOWED = "a[data-at], a[data-step], a[data-now], a[data-window], [data-fresh], [data-play], [data-fork]";
+
+/** Takes over the steps. `startAnew` lets the next renewal send everything that is shown. */
+export function replaying({ find, address, load, apply, renew, list, where, startAnew }) {
+  const slider = find("[data-slider]");
+  let wanted = null;
+  let going = false;
+  let playing = false;
+
+  /** To an event; of many that are asked for at once the last alone is shown. */
+  async function go(version, { push = false } = {}) {
+    wanted = Math.min(where.newest, Math.max(1, version));
+    history[push ? "pushState" : "replaceState"](null, "", address("", { at: wanted }));
+    slider.value = String(wanted);
+    if (going) return;
+    going = true;
+    try {
+      while (wanted !== null) {
+        const next = wanted;
+        const found = await load(next);
+        if (wanted === next) wanted = null;
+        where.at = next;
+        apply(found);
+      }
+      if (where.at !== null) await list.bring(where.at);
+    } finally {
+      going = false;
+    }
+  }
+
+  async function live({ push = true } = {}) {
+    stop();
+    wanted = null;
+    where.at = null;
+    if (push) history.pushState(null, "", address(""));
+    startAnew();
+    await renew();
+    list.toEnd();
+  }
+
+  function stop() {
+    playing = false;
+    find("[data-play]").setAttribute("aria-pressed", "false");
+  }
+
+  async function play() {
+    if (playing) return stop();
+    playing = true;
+    find("[data-play]").setAttribute("aria-pressed", "true");
+    if (where.at === null || where.at >= where.newest) await go(1, { push: true });
+    while (playing && where.shown < where.newest) {
+      const next = where.shown + 1;
+      const found = await load(next);
+      const pause = Math.min(LONGEST_PAUSE_MS, found.gap / Number(find("[data-speed]").value));
+      await new Promise((resolve) => setTimeout(resolve, Math.max(SHORTEST_PAUSE_MS, pause)));
+      if (playing) await go(next);
+    }
+    return stop();
+  }
+
+  function highlight(direction) {
+    const lights = JSON.parse(find("[data-lights]").dataset.lights);
+    const { shown } = where;
+    const found = direction > 0 ? lights.find((version) => version > shown) : lights.findLast((version) => version < shown);
+    if (found) go(found);
+  }
+
+  /** A new session from the event that is shown; looking never asks anybody anything, and this one waits, too. */
+  async function fork() {
+    const { session, explicit, words } = document.body.dataset;
+    const [button, told] = [find("[data-fork]"), find("[data-told]")];
+    button.disabled = true;
+    told.textContent = "";
+    try {
+      const answer = await fetch(`/api/sessions/${encodeURIComponent(session)}/fork`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ atVersion: where.shown, mode: "stop" }),
+      });
+      const found = await answer.json();
+      const language = explicit ? `?lang=${encodeURIComponent(explicit)}` : "";
+      if (answer.ok) location.assign(`/sessions/${encodeURIComponent(found.sessionId)}${language}`);
+      else told.textContent = found.detail;
+    } catch {
+      told.textContent = JSON.parse(words).unreachable;
+    } finally {
+      button.disabled = false;
+    }
+  }
+
+  // -- where we are --------------------------------------------------------------------------------------------------
+
+  function place() {
+    const { newest, shown } = where;
+    find("[data-behind]").textContent = newest > shown ? `(+${newest - shown})` : "";
+    find("[data-player]").classList.toggle("replaying", where.at !== null);
+    slider.max = String(newest);
+    slider.value = String(shown);
+    slider.setAttribute("aria-valuetext", `${shown} / ${newest}`);
+    const places = { first: 1, previous: shown - 1, next: shown + 1, last: newest };
+    for (const link of document.querySelectorAll("[data-step]")) {
+      const version = places[link.dataset.step];
+      const open = version >= 1 && version <= newest && version !== shown;
+      link.classList.toggle("off", !open);
+      if (open) {
+        link.href = address("", { at: version });
+        link.removeAttribute("aria-disabled");
+      } else {
+        link.removeAttribute("href");
+        link.setAttribute("aria-disabled", "true");
+      }
+    }
+  }
+
+  // -- hands ---------------------------------------------------------------------------------------------------------
+
+  document.addEventListener("click", (event) => {
+    if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    const link = event.target.closest(FOLLOWED);
+    if (!link) return;
+    event.preventDefault();
+    if ("now" in link.dataset) live();
+    else if ("play" in link.dataset) play();
+    else if ("fork" in link.dataset) fork();
+    else if ("window" in link.dataset) list.around(Number(link.dataset.window));
+    else if ("fresh" in link.dataset) list.toEnd();
+    else {
+      stop();
+      const version = Number(link.dataset.at ?? new URL(link.href || location.href).searchParams.get("at"));
+      if (version) go(version, { push: true });
+    }
+  });
+
+  slider.addEventListener("input", () => {
+    stop();
+    go(Number(slider.value));
+  });
+
+  find("[data-strip]").addEventListener("click", (event) => {
+    const box = event.currentTarget.getBoundingClientRect();
+    stop();
+    go(Math.ceil(((event.clientX - box.left) / box.width) * where.newest), { push: true });
+  });
+
+  const keys = {
+    ArrowLeft: (event) => (event.shiftKey ? highlight(-1) : go(where.shown - 1)),
+    ArrowRight: (event) => (event.shiftKey ? highlight(1) : where.shown < where.newest && go(where.shown + 1)),
+    " ": play,
+    l: live,
+    L: live,
+  };
+
+  document.addEventListener("keydown", (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input, select, textarea, [tabindex]")) return;
+    if (event.key === " " && event.target.closest("button, a, summary")) return;
+    const does = keys[event.key];
+    if (!does) return;
+    event.preventDefault();
+    if (event.key !== " ") stop();
+    does(event);
+  });
+
+  addEventListener("popstate", () => {
+    const version = Number(new URLSearchParams(location.search).get("at"));
+    stop();
+    if (version) go(version);
+    else live({ push: false });
+  });
+
+  for (const found of [slider, find("[data-play]"), find("[data-speed-label]"), find("[data-fork]")]) found.hidden = false;
+
+  return { place };
+}

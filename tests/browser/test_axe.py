@@ -1,0 +1,117 @@
+"""axe-core asked of every kind of page: WCAG 2.0 to 2.2 A and AA, best practice; in the light, the dark, on a phone.
+
+Only here the pages' policy is bypassed: axe has to be put into a page that lets nothing in.
+"""
+
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page
+
+from tests.api.scenes import (
+    at_checkpoint,
+    begun,
+    exhausted,
+    reached,
+    two_iterations,
+    under_review,
+    waiting_debate,
+    waiting_review,
+)
+from tests.api.server import Server, delivery
+from tests.browser.browsing import browsing, unfold
+from tests.browser.test_looks import PHONE
+
+RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
+OPTIONS: dict[str, Any] = {"runOnly": {"type": "tag", "values": RULES}, "resultTypes": ["violations"]}
+TALL = 6_000
+"""Pixels: so high that what sticks to the bottom covers nothing that axe measures the distance to."""
+DESKTOP: dict[str, Any] = {"viewport": {"width": 1440, "height": TALL}}
+SMALL: dict[str, Any] = PHONE | {"viewport": {"width": 390, "height": TALL}}
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {"color_scheme": "light", **DESKTOP},
+    "dark": {"color_scheme": "dark", **DESKTOP},
+    "phone": {"color_scheme": "light", **SMALL},
+}
+SLOW: dict[str, Any] = {"planner": [{"text": "A plan.", "delayMs": 600_000}]}
+
+
+@pytest.fixture(scope="module")
+def pages(server: Server) -> dict[str, str]:
+    """Addresses by what they show; whatever is folded is opened before axe looks."""
+    client = server.client
+    empty = {"no sessions": "/?q=nothing+has+these+words"}
+    sessions = {
+        "delivery that runs": begun(client, delivery(SLOW)),
+        "delivery that succeeded": two_iterations(client),
+        "delivery that failed": _failed(server),
+        "delivery without budget": exhausted(client),
+        "delivery under review": under_review(client),
+        "orchestration at its checkpoint": at_checkpoint(client),
+        "review that waits": waiting_review(client),
+        "debate that waits": waiting_debate(client),
+    }
+    found = {name: f"/sessions/{session_id}" for name, session_id in sessions.items()}
+    kinds = {f"form of a {kind}": f"/?start={kind}" for kind in ("delivery", "orchestration", "review", "debate")}
+    reports = ("summary", "budgets", "quality", "convergence", "decisions", "costs")
+    return (
+        {"home": "/", "inbox": "/decisions", "error": "/sessions/none", "reference": "/docs"}
+        | empty
+        | kinds
+        | {f"report: {name}": f"/reports?name={name}" for name in reports}
+        | found
+        | {
+            "replay of a delivery": found["delivery that succeeded"] + "?at=11",
+            "replay of an orchestration": found["orchestration at its checkpoint"] + "?at=20",
+            "replay of a review": found["review that waits"] + "?at=7",
+        }
+    )
+
+
+def _failed(server: Server) -> str:
+    """The reviewer's answer cannot be read, twice: that is no matter of the budget."""
+    session_id = begun(server.client, delivery({"reviewer": ["I like it."]}))
+    return reached(server.client, session_id, "failed")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_axe_finds_nothing_on_any_page(browser: Browser, server: Server, pages: dict[str, str], look: str) -> None:
+    found: dict[str, list[str]] = {}
+    with browsing(browser, server.url, bypass_csp=True, **LOOKS[look]) as site:
+        page = site.tab("/")
+        for name, path in pages.items():
+            page.goto(server.url + path)
+            unfold(page)
+            if violations := _violations(page):
+                found[name] = violations
+        site.forgive("status of 404")
+    assert found == {}
+
+
+def test_axe_finds_what_is_wrong(browser: Browser, server: Server) -> None:
+    """The check itself: it finds a button without a name and words that are too faint."""
+    with browsing(browser, server.url, bypass_csp=True) as site:
+        page = site.tab("/")
+        page.evaluate(
+            """() => {
+              const faint = document.createElement("p");
+              faint.textContent = "too faint";
+              faint.style.cssText = "color: #999999; background: #ffffff";
+              document.querySelector("main").append(document.createElement("button"), faint);
+            }"""
+        )
+        assert sorted(violation.partition(":")[0] for violation in _violations(page)) == [
+            "button-name",
+            "color-contrast",
+        ]
+
+
+def _violations(page: Page) -> list[str]:
+    """A line for each element that breaks a rule: the rule, the element, what is wrong."""
+    response = Axe().run(page, options=OPTIONS).response
+    return [
+        f"{rule['id']}: {node['html'][:160]} — {node.get('failureSummary', '').splitlines()[-1].strip()}"
+        for rule in response["violations"]
+        for node in rule["nodes"]
+    ]

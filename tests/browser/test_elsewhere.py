@@ -1,0 +1,65 @@
+"""What happens elsewhere, at the command line or on another page, appears without a reload; what is late is told so."""
+
+from playwright.sync_api import expect
+
+from tests.api.scenes import exhausted, held_fork, two_iterations, waiting_review
+from tests.api.server import Server, session
+from tests.browser.browsing import PATIENCE_MS, Browsing, badge, button, hide, live
+
+
+def test_an_extension_made_elsewhere_is_seen_each_time(site: Browsing, server: Server) -> None:
+    """The stream of an exhausted delivery is over until it gets more; its page is not."""
+    session_id = exhausted(server.client)
+    page = site.tab(f"/sessions/{session_id}")
+    badge(page, "Budget used up")
+    live(page)
+    for granted in (2, 3):
+        body = {"addIterations": 1, "reason": "Almost there"}
+        assert server.client.post(f"/api/sessions/{session_id}/budget", json=body).status_code == 200
+        expect(page.locator("#overview")).to_contain_text(f"{granted}/{granted}", timeout=PATIENCE_MS)
+        badge(page, "Budget used up")
+        live(page)
+
+
+def test_a_held_fork_is_continued_elsewhere_and_seen_to_its_end(site: Browsing, server: Server) -> None:
+    session_id = held_fork(server.client, two_iterations(server.client))
+    page = site.tab(f"/sessions/{session_id}")
+    badge(page, "Held")
+    live(page)
+    expect(page.locator("#decision")).to_contain_text("The fork is held")
+    assert server.client.post(f"/api/sessions/{session_id}/continue").status_code == 200
+    badge(page, "Success")
+    live(page, "at rest")
+
+
+def test_a_held_fork_is_continued_from_its_page(site: Browsing, server: Server) -> None:
+    session_id = held_fork(server.client, two_iterations(server.client))
+    page = site.tab(f"/sessions/{session_id}")
+    button(page, "Continue").click()
+    badge(page, "Success")
+    assert session(server.client, session_id)["held"] is False
+
+
+def test_a_fork_is_made_from_an_event_and_names_it(site: Browsing, server: Server) -> None:
+    source = two_iterations(server.client)
+    page = site.tab(f"/sessions/{source}?at=9")
+    button(page, "Fork from here").click()
+    page.wait_for_url(lambda url: "/sessions/delivery-" in url and source not in url)
+    expect(page.locator("#family")).to_contain_text(f"Forked from: {source}")
+    before = session(server.client, source)
+    assert (before["status"], before["forkedFrom"]) == ("success", None)
+
+
+def test_a_decision_that_the_inbox_shows_too_late_is_told_and_not_made(site: Browsing, server: Server) -> None:
+    session_id = waiting_review(server.client, "decided while nobody looked")
+    page = site.tab("/decisions")
+    live(page)
+    card = page.locator("section.waiting", has=page.get_by_role("link", name="decided while nobody looked", exact=True))
+    hide(page)
+    decided = server.client.post(f"/api/sessions/{session_id}/decision", json={"decision": "skip"})
+    assert decided.status_code == 200
+    button(card, "Apply Fix").click()
+    expect(page.get_by_role("alert").filter(has_text="The session has moved on since you looked.")).to_be_visible()
+    expect(card).to_have_count(0)
+    assert session(server.client, session_id)["decision"]["choice"] == "skip"
+    site.forgive("status of 412")
