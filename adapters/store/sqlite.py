@@ -175,12 +175,12 @@ class SqliteStore(ApplicationRecorder):
                 where.append(f"{column} = ?")
                 values.append(value)
         if kind is not None:
-            where.append("stream >= ? AND stream < ?")
+            where.append("+stream >= ? AND +stream < ?")  # in the log's order as it lies, never all of a kind sorted
             values += [f"{kind}-", f"{kind}."]
         with self._reading() as connection:
             rows = connection.execute(
                 f"SELECT position, stream, version, topic, state FROM events WHERE {' AND '.join(where)}"
-                " ORDER BY position LIMIT ?",
+                f" ORDER BY {'position' if session_id is None else 'version'} LIMIT ?",
                 (*values, limit),
             ).fetchall()
         return [_recorded(row) for row in rows]
