@@ -7,7 +7,7 @@ from domain.base import Text
 from domain.delivery.events import ArtifactCreated
 from domain.instant import iso
 from domain.record import Recorded
-from projections.ports import Database, Projection
+from projections.ports import Database, Projection, each
 
 SCHEMA = (
     "CREATE TABLE IF NOT EXISTS artifacts (session_id TEXT NOT NULL, artifact_id TEXT NOT NULL,"
@@ -53,7 +53,9 @@ def apply(db: Database, recorded: Recorded) -> None:
     )
 
 
-ARTIFACTS = Projection(name="artifacts", tables=("artifacts",), schema=SCHEMA, apply=apply)
+ARTIFACTS = Projection(
+    name="artifacts", tables=("artifacts",), schema=SCHEMA, apply=each(apply), about=(ArtifactCreated,)
+)
 
 
 def artifacts(db: Database, session_id: str, upto_version: int | None = None) -> list[dict[str, Any]]:

@@ -4,9 +4,11 @@ A delivery has iterations and minutes, the other kinds have rounds; tokens and m
 discussed for the session.
 """
 
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 from typing import Any
 
-from domain.budget import Limits, Spent, add
+from domain.budget import Spent, add
 from domain.children import ChildClosed
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
@@ -29,22 +31,101 @@ SCHEMA = (
 )
 
 
-def apply(db: Database, recorded: Recorded) -> None:
-    session_id = recorded.session_id
-    match recorded.event:
-        case TurnAnswered() | TurnFailed() as event:
-            _spend(db, session_id, spend(_spent(db, session_id), event.usage, asked=bool(event.prompt.length)))
-        case ChildClosed(spent=more):
-            _spend(db, session_id, _sum(_spent(db, session_id), more))
-        case delivery.DeliveryEvent() as event:
-            if isinstance(event, delivery.SessionStarted | delivery.BudgetExtended):
-                _limit(db, recorded, event.limits)
-            _snapshot(db, recorded, event)
-        case orchestration.OrchestrationEvent() | discussion.DiscussionEvent() as event:
-            rounds = _rounds(event)
-            if rounds:
-                _limit(db, recorded, None, rounds)
-            _snapshot_of_rounds(db, recorded, event.round)
+@dataclass(slots=True)
+class _State:
+    """What is used and allowed, from the events before; of a session whose start is unreadable there is none."""
+
+    started_at: int
+    max_iterations: int | None = None
+    max_minutes: int | None = None
+    max_rounds: int | None = None
+    tokens: int | None = None
+    cost_micros: int | None = None
+    unknown: int = 0
+
+    def spend(self, spent: Spent) -> None:
+        self.tokens, self.cost_micros, self.unknown = spent.tokens, spent.cost_micros, spent.unknown
+
+    @property
+    def spent(self) -> Spent:
+        return Spent(tokens=self.tokens, cost_micros=self.cost_micros, unknown=self.unknown)
+
+
+_States = dict[str, _State | None]
+
+
+def apply(db: Database, events: Sequence[Recorded]) -> None:
+    states: _States = {}
+    rows = []
+    for recorded in events:
+        if recorded.session_id not in states:
+            states[recorded.session_id] = _known(db, recorded.session_id)
+        row = _snapshot(states, recorded)
+        if row is not None:
+            rows.append(row)
+    db.executemany(f"INSERT INTO budget VALUES ({', '.join('?' * 17)})", rows)
+    db.executemany(
+        "INSERT INTO budget_state VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id) DO UPDATE SET"
+        " max_iterations = excluded.max_iterations, max_minutes = excluded.max_minutes,"
+        " max_rounds = excluded.max_rounds, tokens = excluded.tokens, cost_micros = excluded.cost_micros,"
+        " unknown_turns = excluded.unknown_turns",
+        [(session_id, *astuple(state)) for session_id, state in states.items() if state is not None],
+    )
+
+
+def _known(db: Database, session_id: str) -> _State | None:
+    row = db.execute(
+        "SELECT started_at, max_iterations, max_minutes, max_rounds, tokens, cost_micros, unknown_turns"
+        " FROM budget_state WHERE session_id = ?",
+        (session_id,),
+    ).fetchone()
+    return None if row is None else _State(*row)
+
+
+def _snapshot(states: _States, recorded: Recorded) -> tuple[object, ...] | None:
+    """The snapshot that belongs to an event of the session's own kind; what turns cost only counts."""
+    state, event = states[recorded.session_id], recorded.event
+    match event:
+        case TurnAnswered() | TurnFailed() if state:
+            state.spend(spend(state.spent, event.usage, asked=bool(event.prompt.length)))
+        case ChildClosed(spent=more) if state:
+            state.spend(_sum(state.spent, more))
+        case delivery.DeliveryEvent():
+            return _of_delivery(states, recorded, event)
+        case orchestration.OrchestrationEvent() | discussion.DiscussionEvent():
+            return _of_rounds(states, recorded, event)
+    return None
+
+
+def _of_delivery(states: _States, recorded: Recorded, event: delivery.DeliveryEvent) -> tuple[object, ...] | None:
+    state = states[recorded.session_id]
+    if isinstance(event, delivery.SessionStarted | delivery.BudgetExtended):
+        state = states[recorded.session_id] = state or _State(recorded.at)
+        state.max_iterations, state.max_minutes = event.limits.max_iterations, event.limits.max_minutes
+    used = (event.phase, event.iteration, event.elapsed_ms, event.remaining_iterations, event.reason, None, None)
+    return None if state is None else _row(recorded, used, state)
+
+
+def _of_rounds(
+    states: _States, recorded: Recorded, event: orchestration.OrchestrationEvent | discussion.DiscussionEvent
+) -> tuple[object, ...] | None:
+    """A round counts as used once it has begun. Nothing stops the clock: `elapsedMs` is since the start."""
+    state, rounds = states[recorded.session_id], _rounds(event)
+    if rounds:
+        state = states[recorded.session_id] = state or _State(recorded.at)
+        state.max_rounds = rounds
+    if state is None:
+        return None
+    most = state.max_rounds or 0
+    reason = "rounds" if isinstance(event, orchestration.PartialReached) and event.round >= most else None
+    elapsed = max(0, recorded.at - state.started_at)
+    return _row(recorded, (None, None, elapsed, None, reason, event.round, max(0, most - event.round)), state)
+
+
+def _row(recorded: Recorded, used: tuple[object, ...], state: _State) -> tuple[object, ...]:
+    allowed = (state.max_iterations, state.max_minutes, state.max_rounds)
+    spent = (state.tokens, state.cost_micros, state.unknown)
+    return (recorded.session_id, recorded.version, recorded.at, recorded.event.TOPIC, *used, *allowed, *spent)
 
 
 def _rounds(event: orchestration.OrchestrationEvent | discussion.DiscussionEvent) -> int | None:
@@ -60,20 +141,6 @@ def _rounds(event: orchestration.OrchestrationEvent | discussion.DiscussionEvent
             return None
 
 
-def _spent(db: Database, session_id: str) -> Spent:
-    row = db.execute(
-        "SELECT tokens, cost_micros, unknown_turns FROM budget_state WHERE session_id = ?", (session_id,)
-    ).fetchone()
-    return Spent() if row is None else Spent(tokens=row[0], cost_micros=row[1], unknown=row[2])
-
-
-def _spend(db: Database, session_id: str, spent: Spent) -> None:
-    db.execute(
-        "UPDATE budget_state SET tokens = ?, cost_micros = ?, unknown_turns = ? WHERE session_id = ?",
-        (spent.tokens, spent.cost_micros, spent.unknown, session_id),
-    )
-
-
 def _sum(spent: Spent, more: Spent) -> Spent:
     """What a discussion cost counts for the session that wanted it."""
     return Spent(
@@ -83,53 +150,20 @@ def _sum(spent: Spent, more: Spent) -> Spent:
     )
 
 
-def _limit(db: Database, recorded: Recorded, limits: Limits | None, rounds: int | None = None) -> None:
-    iterations, minutes = (limits.max_iterations, limits.max_minutes) if limits else (None, None)
-    db.execute(
-        "INSERT INTO budget_state (session_id, started_at, max_iterations, max_minutes, max_rounds, unknown_turns)"
-        " VALUES (?, ?, ?, ?, ?, 0) ON CONFLICT (session_id) DO UPDATE SET max_iterations = excluded.max_iterations,"
-        " max_minutes = excluded.max_minutes, max_rounds = excluded.max_rounds",
-        (recorded.session_id, recorded.at, iterations, minutes, rounds),
-    )
-
-
-_State = tuple[int, int | None, int | None, int | None, int | None, int | None, int]
-
-
-def _state(db: Database, session_id: str) -> _State | None:
-    """What is used and allowed comes from the events before; of a session whose start is unreadable there is none."""
-    row: _State | None = db.execute(
-        "SELECT started_at, max_iterations, max_minutes, max_rounds, tokens, cost_micros, unknown_turns"
-        " FROM budget_state WHERE session_id = ?",
-        (session_id,),
-    ).fetchone()
-    return row
-
-
-def _snapshot(db: Database, recorded: Recorded, event: delivery.DeliveryEvent) -> None:
-    state = _state(db, recorded.session_id)
-    if state is not None:
-        used = (event.phase, event.iteration, event.elapsed_ms, event.remaining_iterations, event.reason, None, None)
-        _insert(db, recorded, used, state)
-
-
-def _snapshot_of_rounds(db: Database, recorded: Recorded, number: int) -> None:
-    """A round counts as used once it has begun. Nothing stops the clock: `elapsedMs` is since the start."""
-    state = _state(db, recorded.session_id)
-    if state is None:
-        return
-    started_at, most = state[0], state[3] or 0
-    reason = "rounds" if isinstance(recorded.event, orchestration.PartialReached) and number >= most else None
-    used = (None, None, max(0, recorded.at - started_at), None, reason, number, max(0, most - number))
-    _insert(db, recorded, used, state)
-
-
-def _insert(db: Database, recorded: Recorded, used: tuple[object, ...], state: _State) -> None:
-    row = (recorded.session_id, recorded.version, recorded.at, recorded.event.TOPIC, *used, *state[1:])
-    db.execute(f"INSERT INTO budget VALUES ({', '.join('?' * len(row))})", row)
-
-
-BUDGET = Projection(name="budget", tables=("budget", "budget_state"), schema=SCHEMA, apply=apply)
+BUDGET = Projection(
+    name="budget",
+    tables=("budget", "budget_state"),
+    schema=SCHEMA,
+    apply=apply,
+    about=(
+        TurnAnswered,
+        TurnFailed,
+        ChildClosed,
+        delivery.DeliveryEvent,
+        orchestration.OrchestrationEvent,
+        discussion.DiscussionEvent,
+    ),
+)
 
 
 def snapshots(db: Database, session_id: str, upto_version: int | None = None) -> list[dict[str, Any]]:

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 
 from domain.base import Unknown
 from domain.record import Recorded
+from projections import snapshots
 from projections.ports import Database, Log, Projection
 
 SCHEMA = (
     "CREATE TABLE IF NOT EXISTS progress (view TEXT PRIMARY KEY, shape TEXT NOT NULL, position BIGINT NOT NULL,"
     " event_id TEXT, failed_at BIGINT, error TEXT)",
     "CREATE TABLE IF NOT EXISTS unreadable (position BIGINT PRIMARY KEY, error TEXT NOT NULL)",
+    snapshots.SCHEMA,
 )
 PAGE = 500
 UNREADABLE = (Unknown, ValueError, LookupError, TypeError)
@@ -137,21 +139,21 @@ class Folding:
                 self._advance(db, projection, fresh, page.end)
 
     def _advance(self, db: Database, projection: Projection, events: Sequence[Recorded], end: int) -> None:
-        done, error = _apply(db, projection, events)
+        about = _about(projection, events)
+        error = _apply(db, projection, about)
         if error is None:
-            return _note(db, projection, end, events[-1:])
-        again, broken = _apply(db, projection, events[:done])
-        if broken is not None:
-            raise RuntimeError(f"The view {projection.name} is no pure fold: {broken} (event {again} of {done}).")
-        poison = events[done].position
-        _note(db, projection, poison - 1, events[done - 1 : done] if done else ())
-        db.execute("UPDATE progress SET failed_at = ?, error = ? WHERE view = ?", (poison, error, projection.name))
-        return None
+            return _note(db, projection, end, events)
+        for recorded in about:
+            alone = _apply(db, projection, [recorded])
+            if alone is not None:
+                return _park(db, projection, recorded, alone, events)
+        raise RuntimeError(f"The view {projection.name} is no pure fold: {error}, but not event by event.")
 
     def refold(self, db: Database, log: Log) -> None:
         """Empty every view, parked ones too, and fold the whole log from zero, inside the caller's transaction."""
         head = log.head()
         db.execute("DELETE FROM unreadable")
+        db.execute("DELETE FROM snapshots")
         for projection in self.projections:
             for table in projection.tables:
                 db.execute(f"DELETE FROM {table}")
@@ -175,28 +177,43 @@ def shape(projection: Projection) -> str:
     return hashlib.sha256(words.encode()).hexdigest()[:16]
 
 
-def _apply(db: Database, projection: Projection, events: Sequence[Recorded]) -> tuple[int, str | None]:
-    """How many events the view took, and why not the next one; then it is as it was before."""
+def _about(projection: Projection, events: Sequence[Recorded]) -> Sequence[Recorded]:
+    """The events that concern the view."""
+    kinds = {type(recorded.event) for recorded in events}
+    wanted = {kind for kind in kinds if issubclass(kind, projection.about)}
+    if wanted == kinds:
+        return events
+    return [recorded for recorded in events if type(recorded.event) in wanted]
+
+
+def _apply(db: Database, projection: Projection, events: Sequence[Recorded]) -> str | None:
+    """Why the view did not take these events; then it is as it was before."""
+    if not events:
+        return None
     db.execute("SAVEPOINT fold")
-    done = 0
     try:
-        for recorded in events:
-            projection.apply(db, recorded)
-            done += 1
-    except OSError:  # the database's failure, not the event's: the whole page is tried again
+        projection.apply(db, events)
+    except OSError:  # the database's failure, not the events': the whole page is tried again
         raise
     except Exception as error:  # whatever it is, it may stop this view only; told by `problems`
         db.execute("ROLLBACK TO SAVEPOINT fold")
         db.execute("RELEASE SAVEPOINT fold")
-        return done, _words(error)
+        return _words(error)
     db.execute("RELEASE SAVEPOINT fold")
-    return done, None
+    return None
 
 
-def _note(db: Database, projection: Projection, position: int, last: Sequence[Recorded]) -> None:
+def _note(db: Database, projection: Projection, position: int, events: Sequence[Recorded]) -> None:
     """The view's position, and the event there by which its log is known again (none where it could not be read)."""
-    event_id = last[-1].event_id if last and last[-1].position == position else None
+    event_id = next((recorded.event_id for recorded in reversed(events) if recorded.position == position), None)
     db.execute("UPDATE progress SET position = ?, event_id = ? WHERE view = ?", (position, event_id, projection.name))
+
+
+def _park(db: Database, projection: Projection, poison: Recorded, error: str, events: Sequence[Recorded]) -> None:
+    """The view stays before that event until it is folded anew."""
+    _note(db, projection, poison.position - 1, events)
+    values = (poison.position, error, projection.name)
+    db.execute("UPDATE progress SET failed_at = ?, error = ? WHERE view = ?", values)
 
 
 def _is_of(progress: Progress, log: Log) -> bool:

@@ -4,6 +4,7 @@ One row for every session that may come to wait; only those that wait now have `
 """
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from domain.base import Invalid
@@ -38,7 +39,24 @@ _STOPS = {
 _NOT_WAITING = {"waiting": None, "since": None, "choices": None, "summary": None}
 
 
-def apply(db: Database, recorded: Recorded) -> None:
+_Changes = dict[str, dict[str, Any]]
+"""Columns that a stretch of the log changes, by session."""
+
+
+def apply(db: Database, events: Sequence[Recorded]) -> None:
+    changes: _Changes = {}
+    for recorded in events:
+        if recorded.kind in ("review", "debate", "orchestration"):
+            _follow(db, recorded, changes)
+    for session_id, changed in changes.items():
+        places = ", ".join(f"{column} = ?" for column in changed)
+        db.execute(f"UPDATE inbox SET {places} WHERE session_id = ?", (*changed.values(), session_id))
+
+
+def _follow(db: Database, recorded: Recorded, changes: _Changes) -> None:
+    """The version is always the newest: it is what a decision answers."""
+    changed = changes.setdefault(recorded.session_id, {})
+    changed["version"] = recorded.version
     match recorded.event:
         case discussion.SessionStarted(topic=topic):
             about = topic.parent
@@ -55,13 +73,11 @@ def apply(db: Database, recorded: Recorded) -> None:
         ):
             db.execute("DELETE FROM inbox WHERE session_id = ?", (recorded.session_id,))
         case discussion.DiscussionEvent() as event:
-            _change(db, recorded, _said(recorded, event))
+            changed.update(_said(recorded, event))
         case orchestration.OrchestrationEvent() as event:
-            _change(db, recorded, _went(recorded, event))
+            changed.update(_went(recorded, event))
         case SessionForked():
-            _change(db, recorded, {"parent": None, "about": None})
-        case _ if recorded.kind in ("review", "debate", "orchestration"):
-            _change(db, recorded, {})
+            changed.update({"parent": None, "about": None})
 
 
 def _begin(db: Database, recorded: Recorded, title: str, place: tuple[str | None, str | None], reason: str) -> None:
@@ -69,13 +85,6 @@ def _begin(db: Database, recorded: Recorded, title: str, place: tuple[str | None
         "INSERT INTO inbox (session_id, kind, title, parent, about, version, reason) VALUES (?, ?, ?, ?, ?, ?, ?)",
         (recorded.session_id, recorded.kind, title, *place, recorded.version, reason),
     )
-
-
-def _change(db: Database, recorded: Recorded, changes: dict[str, Any]) -> None:
-    """The version is always the newest: it is what a decision answers."""
-    changes = changes | {"version": recorded.version}
-    places = ", ".join(f"{column} = ?" for column in changes)
-    db.execute(f"UPDATE inbox SET {places} WHERE session_id = ?", (*changes.values(), recorded.session_id))
 
 
 def _said(recorded: Recorded, event: discussion.DiscussionEvent) -> dict[str, Any]:

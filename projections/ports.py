@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from domain.base import DomainEvent
 from domain.record import Recorded
 
 
@@ -21,6 +22,10 @@ class Database(Protocol):
 
     def execute(self, sql: str, params: Sequence[Any] = ...) -> Cursor:
         """Raises OSError when the database does not answer, anything else when the statement is wrong."""
+        ...
+
+    def executemany(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """The same statement for each row. Raises what `execute` raises."""
         ...
 
 
@@ -46,13 +51,28 @@ class Histories(Protocol):
     def history(self, session_id: str, *, after: int = 0, upto: int | None = None) -> Sequence[Recorded]: ...
 
 
+Apply = Callable[[Database, Sequence[Recorded]], None]
+
+
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """A view: its tables, and what each event changes in them. `apply` is a pure fold: it uses nothing but the rows it
-    wrote itself and the event. A change of `apply` counts `version` up; the view is then folded anew."""
+    """A view: its tables, and what a stretch of the log changes in them. `apply` is a pure fold: it uses nothing but
+    the rows it wrote itself and the events, and the same rows come of a stretch in one go or event by event. It is
+    handed the events that it is `about`. A change of either counts `version` up; the view is then folded anew."""
 
     name: str
     tables: tuple[str, ...]
     schema: tuple[str, ...]
-    apply: Callable[[Database, Recorded], None]
+    apply: Apply
     version: int = 1
+    about: tuple[type[DomainEvent], ...] = (DomainEvent,)
+
+
+def each(apply: Callable[[Database, Recorded], None]) -> Apply:
+    """A stretch of the log is folded event by event."""
+
+    def applied(db: Database, events: Sequence[Recorded]) -> None:
+        for recorded in events:
+            apply(db, recorded)
+
+    return applied

@@ -16,6 +16,7 @@ from domain.session import Outstanding, Session
 from domain.sessions import fold
 from projections.markdown import one_line
 from projections.ports import Histories
+from projections.snapshots import Snapshots
 
 TITLE = 80
 """Characters of a title."""
@@ -196,8 +197,8 @@ def _budget(delivery: Delivery) -> dict[str, Any]:
 class Sessions:
     """Folded sessions by id and version. Remembers states and folds on from the nearest; safe for many threads."""
 
-    def __init__(self, log: Histories, *, kept: int = KEPT) -> None:
-        self._log, self._size = log, kept
+    def __init__(self, log: Histories, snapshots: Snapshots | None = None, *, kept: int = KEPT) -> None:
+        self._log, self._snapshots, self._size = log, snapshots, kept
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, dict[int, Session]] = OrderedDict()
 
@@ -223,6 +224,16 @@ class Sessions:
         return session
 
     def _nearest(self, session_id: str, version: int | None) -> Session | None:
+        """What is remembered, or a snapshot where more events than lie between two of them would have to be folded."""
+        known = self._remembered(session_id, version)
+        if self._snapshots is None:
+            return known
+        if known is not None and (version is None or version - known.version < self._snapshots.every):
+            return known
+        kept = self._snapshots.nearest(session_id, version)
+        return known if kept is None or (known is not None and known.version >= kept.version) else kept
+
+    def _remembered(self, session_id: str, version: int | None) -> Session | None:
         with self._lock:
             states = self._kept.get(session_id)
             if states is None:

@@ -23,29 +23,32 @@ LONGEST_MESSAGE = 2_000
 DEFAULT_LIMIT, MOST = 500, 1_000
 
 
-def apply(db: Database, recorded: Recorded) -> None:
+_Turns = dict[tuple[str, str], tuple[str | None, int | None]]
+"""Phase and iteration or round of the turns that this stretch has requested, by session and turn."""
+
+
+def apply(db: Database, events: Sequence[Recorded]) -> None:
+    turns: _Turns = {}
+    rows = [_row(db, recorded, turns) for recorded in events]
+    db.executemany("INSERT INTO timeline VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def _row(db: Database, recorded: Recorded, turns: _Turns) -> tuple[object, ...]:
     event = recorded.event
-    role, phase, iteration, turn_id = _place(db, recorded)
-    db.execute(
-        "INSERT INTO timeline VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            recorded.session_id,
-            recorded.version,
-            recorded.position,
-            recorded.at,
-            event.TOPIC,
-            recorded.cause.actor,
-            role,
-            phase,
-            iteration,
-            turn_id,
-            shortened(plain(message(event)), LONGEST_MESSAGE),
-            int(event.TOPIC in HIGHLIGHTED),
-        ),
+    return (
+        recorded.session_id,
+        recorded.version,
+        recorded.position,
+        recorded.at,
+        event.TOPIC,
+        recorded.cause.actor,
+        *_place(db, recorded, turns),
+        shortened(plain(message(event)), LONGEST_MESSAGE),
+        int(event.TOPIC in HIGHLIGHTED),
     )
 
 
-def _place(db: Database, recorded: Recorded) -> tuple[str, str | None, int | None, str | None]:
+def _place(db: Database, recorded: Recorded, turns: _Turns) -> tuple[str, str | None, int | None, str | None]:
     """Role, phase, iteration or round, and turn; the end of a turn belongs where the turn was requested."""
     match recorded.event:
         case DeliveryEvent() as event:
@@ -54,16 +57,22 @@ def _place(db: Database, recorded: Recorded) -> tuple[str, str | None, int | Non
             phase = getattr(event, "phase", None)  # only what is about an agent's phase has one
             return event.role, None if phase is None else str(phase), event.round or None, None
         case TurnRequested() as event:
-            return event.role, event.phase, event.iteration or event.round, event.turn_id
+            number = event.iteration or event.round
+            turns.setdefault((recorded.session_id, event.turn_id), (event.phase, number))
+            return event.role, event.phase, number, event.turn_id
         case Settled() as event:
-            row = db.execute(
-                "SELECT phase, iteration FROM timeline WHERE session_id = ? AND turn_id = ? ORDER BY version LIMIT 1",
-                (recorded.session_id, event.turn_id),
-            ).fetchone()
-            phase, iteration = row or (None, None)
-            return event.role, phase, iteration, event.turn_id
+            phase, number = turns.get((recorded.session_id, event.turn_id)) or _requested(db, recorded, event)
+            return event.role, phase, number, event.turn_id
         case _:
             return "supervisor", None, None, None
+
+
+def _requested(db: Database, recorded: Recorded, event: Settled) -> tuple[str | None, int | None]:
+    found: tuple[str | None, int | None] | None = db.execute(
+        "SELECT phase, iteration FROM timeline WHERE session_id = ? AND turn_id = ? ORDER BY version LIMIT 1",
+        (recorded.session_id, event.turn_id),
+    ).fetchone()
+    return found or (None, None)
 
 
 TIMELINE = Projection(name="timeline", tables=("timeline",), schema=SCHEMA, apply=apply, version=2)

@@ -51,6 +51,15 @@ class Statements:
                 raise ViewsUnavailable(f"The views {self._path} do not answer now: {error}.") from error
             raise
 
+    def executemany(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """The same statement for each row; raises what `execute` raises."""
+        try:
+            self._connection.executemany(sql, rows)
+        except sqlite3.Error as error:
+            if _unavailable(error):
+                raise ViewsUnavailable(f"The views {self._path} do not answer now: {error}.") from error
+            raise
+
 
 class SqliteViews:
     """Views in one file. Safe for many threads, and for several processes on the same machine."""

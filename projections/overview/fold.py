@@ -1,6 +1,8 @@
 """What each event changes in the row of its session. Channels are no sessions and have none."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from domain.base import DomainEvent
@@ -43,21 +45,35 @@ SEARCHED = 20_000
 Columns = dict[str, Any]
 
 
-def apply(db: Database, recorded: Recorded) -> None:
-    if recorded.kind not in KINDS:
-        return
-    beginning = _beginning(recorded.event)
-    if beginning is not None:
-        return _insert(db, recorded, beginning)
-    _follow_turns(db, recorded)
-    changes = _changes(recorded.event) | {
-        "position": recorded.position,
-        "version": recorded.version,
-        "updated_at": recorded.at,
-    }
-    places = ", ".join(f"{column} = ?" for column in changes)
-    db.execute(f"UPDATE overview SET {places} WHERE session_id = ?", (*changes.values(), recorded.session_id))
-    return None
+@dataclass(slots=True)
+class _Stretch:
+    """What a stretch of the log changes: columns by session, and turns by session and name (None: they ended)."""
+
+    columns: dict[str, Columns] = field(default_factory=dict)
+    turns: dict[tuple[str, str], tuple[object, ...] | None] = field(default_factory=dict)
+
+
+def apply(db: Database, events: Sequence[Recorded]) -> None:
+    stretch = _Stretch()
+    for recorded in events:
+        if recorded.kind not in KINDS:
+            continue
+        beginning = _beginning(recorded.event)
+        if beginning is not None:
+            _insert(db, recorded, beginning)
+        else:
+            _go_on(stretch, recorded)
+    for session_id, columns in stretch.columns.items():
+        places = ", ".join(f"{column} = ?" for column in columns)
+        db.execute(f"UPDATE overview SET {places} WHERE session_id = ?", (*columns.values(), session_id))
+    _keep_turns(db, stretch)
+
+
+def _go_on(stretch: _Stretch, recorded: Recorded) -> None:
+    _follow_turns(stretch, recorded)
+    columns = stretch.columns.setdefault(recorded.session_id, {})
+    columns.update(_changes(recorded.event), position=recorded.position, version=recorded.version)
+    columns["updated_at"] = recorded.at
 
 
 # -- a session begins ----------------------------------------------------------------------------------------------
@@ -116,27 +132,29 @@ def _insert(db: Database, recorded: Recorded, beginning: Columns) -> None:
 # -- and goes on ---------------------------------------------------------------------------------------------------
 
 
-def _follow_turns(db: Database, recorded: Recorded) -> None:
+def _follow_turns(stretch: _Stretch, recorded: Recorded) -> None:
     match recorded.event:
         case TurnRequested() as event:
-            db.execute(
-                "INSERT INTO overview_turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    recorded.session_id,
-                    event.turn_id,
-                    recorded.version,
-                    event.work,
-                    event.agent,
-                    event.role,
-                    event.phase,
-                    event.round,
-                    recorded.at,
-                ),
+            stretch.turns[recorded.session_id, event.turn_id] = (
+                recorded.session_id,
+                event.turn_id,
+                recorded.version,
+                event.work,
+                event.agent,
+                event.role,
+                event.phase,
+                event.round,
+                recorded.at,
             )
         case Settled() as event:
-            db.execute(
-                "DELETE FROM overview_turns WHERE session_id = ? AND turn_id = ?", (recorded.session_id, event.turn_id)
-            )
+            stretch.turns[recorded.session_id, event.turn_id] = None
+
+
+def _keep_turns(db: Database, stretch: _Stretch) -> None:
+    ended = [turn for turn, row in stretch.turns.items() if row is None]
+    db.executemany("DELETE FROM overview_turns WHERE session_id = ? AND turn_id = ?", ended)
+    open_now = [row for row in stretch.turns.values() if row is not None]
+    db.executemany("INSERT INTO overview_turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", open_now)
 
 
 def _changes(event: DomainEvent) -> Columns:

@@ -98,7 +98,16 @@ def _of_orchestration(event: orchestration.OrchestrationEvent) -> Values | None:
             return None
 
 
-PROJECTION = LEDGER.projection(_read)
+PROJECTION = LEDGER.projection(
+    _read,
+    TurnAnswered,
+    TurnFailed,
+    ChildClosed,
+    delivery.DeliveryEvent,
+    orchestration.OrchestrationEvent,
+    discussion.RoundAdded,
+    discussion.LimitReached,
+)
 
 
 def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:

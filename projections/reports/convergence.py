@@ -54,7 +54,7 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
             return None
 
 
-PROJECTION = LEDGER.projection(_read)
+PROJECTION = LEDGER.projection(_read, discussion.DiscussionEvent)
 
 
 @dataclass(slots=True)

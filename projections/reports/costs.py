@@ -47,7 +47,7 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
     }
 
 
-PROJECTION = LEDGER.projection(_read)
+PROJECTION = LEDGER.projection(_read, TurnAnswered, TurnFailed)
 
 
 def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:

@@ -46,7 +46,16 @@ def _answered(choice: str, by: str) -> Values:
     return {"what": "answered", "choice": choice, "decided_by": by}
 
 
-PROJECTION = LEDGER.projection(_read)
+PROJECTION = LEDGER.projection(
+    _read,
+    discussion.DecisionRequested,
+    discussion.Decided,
+    discussion.Expired,
+    discussion.Cancelled,
+    orchestration.CheckpointReached,
+    orchestration.Continued,
+    orchestration.WasReset,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 A report is folded from facts when it is asked for, so that it can be had as of any position: then no later fact counts.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,8 @@ Values = Mapping[str, Any]
 Reader = Callable[[Database, Recorded], Values | None]
 """What of an event counts for a report, None: nothing. It may keep tables of its own."""
 FORKED = "forked"
+_Beginning = delivery.SessionStarted | orchestration.SessionStarted | discussion.SessionStarted
+_BEGINNINGS = (delivery.SessionStarted, orchestration.SessionStarted, discussion.SessionStarted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,15 @@ class Ledger:
     def table(self) -> str:
         return f"report_{self.name}"
 
-    def projection(self, read: Reader, *, version: int = 1, tables: Mapping[str, str] | None = None) -> Projection:
-        """The view; `tables` are those that `read` keeps for itself, columns by name."""
+    def projection(
+        self,
+        read: Reader,
+        *about: type[DomainEvent],
+        version: int = 1,
+        tables: Mapping[str, str] | None = None,
+    ) -> Projection:
+        """The view of what `read` takes from the events that it is `about`; `tables` are those that `read` keeps for
+        itself, columns by name."""
         own = tables or {}
         return Projection(
             name=self.table,
@@ -75,8 +84,9 @@ class Ledger:
                 *self._schema(),
                 *(f"CREATE TABLE IF NOT EXISTS {name} ({columns})" for name, columns in own.items()),
             ),
-            apply=lambda db, recorded: self._apply(db, recorded, read),
+            apply=lambda db, events: self._apply(db, events, read),
             version=version,
+            about=(*_BEGINNINGS, SessionForked, *about),
         )
 
     def _schema(self) -> tuple[str, ...]:
@@ -90,19 +100,21 @@ class Ledger:
             " PRIMARY KEY (label, session_id))",
         )
 
-    def _apply(self, db: Database, recorded: Recorded, read: Reader) -> None:
-        if recorded.kind not in KINDS:
-            return
-        labels = _labels(recorded.event)
-        if labels is not None:
-            self._begin(db, recorded, labels)
-        found = read(db, recorded)
-        if isinstance(recorded.event, SessionForked):
-            found = {**(found or {}), "what": FORKED}
-        if found is not None:
-            row = {"position": recorded.position, "session_id": recorded.session_id, "at": recorded.at, **found}
-            places = ", ".join("?" * len(row))
-            db.execute(f"INSERT INTO {self.table} ({', '.join(row)}) VALUES ({places})", tuple(row.values()))
+    def _apply(self, db: Database, events: Sequence[Recorded], read: Reader) -> None:
+        rows = []
+        for recorded in events:
+            if recorded.kind not in KINDS:
+                continue
+            event = recorded.event
+            if isinstance(event, _BEGINNINGS):
+                self._begin(db, recorded, _labels(event))
+            found = read(db, recorded)
+            if isinstance(event, SessionForked):
+                found = {**(found or {}), "what": FORKED}
+            if found is not None:
+                own = (found.get(name) for name in self.columns)
+                rows.append((recorded.position, recorded.session_id, recorded.at, found["what"], *own))
+        db.executemany(f"INSERT INTO {self.table} VALUES ({', '.join('?' * (4 + len(self.columns)))})", rows)
 
     def _begin(self, db: Database, recorded: Recorded, labels: Iterable[str]) -> None:
         session_id = recorded.session_id
@@ -160,8 +172,8 @@ def unshared(facts: Iterable[Fact]) -> list[Fact]:
     return sorted((fact for rest in kept.values() for fact in rest), key=lambda fact: fact.position)
 
 
-def _labels(event: DomainEvent) -> tuple[str, ...] | None:
-    """The labels of a session that begins; None: none does."""
+def _labels(event: _Beginning) -> tuple[str, ...]:
+    """The labels of a session that begins."""
     match event:
         case delivery.SessionStarted():
             return event.labels
@@ -169,5 +181,3 @@ def _labels(event: DomainEvent) -> tuple[str, ...] | None:
             return event.opening.labels
         case discussion.SessionStarted():
             return event.topic.labels
-        case _:
-            return None

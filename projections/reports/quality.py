@@ -83,6 +83,14 @@ def _iteration(measure: str, outcome: str, event: delivery.DeliveryEvent) -> dic
 
 PROJECTION = LEDGER.projection(
     _read,
+    orchestration.PlanMade,
+    orchestration.Continued,
+    orchestration.VerdictGiven,
+    orchestration.VerdictOverturned,
+    delivery.ReviewBlockingDetected,
+    delivery.ReviewApproved,
+    delivery.TestsPassed,
+    delivery.ValidationFailed,
     tables={_AGENTS: "session_id TEXT NOT NULL, place BIGINT NOT NULL, role TEXT, PRIMARY KEY (session_id, place)"},
 )
 

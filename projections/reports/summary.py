@@ -61,7 +61,15 @@ def _rounds(event: DomainEvent) -> int | None:
             return None
 
 
-PROJECTION = LEDGER.projection(_read)
+PROJECTION = LEDGER.projection(
+    _read,
+    delivery.Transition,
+    delivery.AttemptStarted,
+    orchestration.Transition,
+    orchestration.RoundStart,
+    discussion.Transition,
+    discussion.RoundAdded,
+)
 
 
 def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:

@@ -1,7 +1,7 @@
 """How a delivery is written down: phases instead of agents, iterations instead of rounds."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from domain.base import Text
 from domain.children import ChildClosed, ChildRequested
@@ -27,35 +27,37 @@ from domain.delivery.events import (
     ValidationFailed,
 )
 from domain.forks import SessionForked
-from domain.instant import iso
 from domain.record import Recorded
 from domain.turns import Settled
-from projections.markdown import cell, code, inline, item, neutral
-from projections.ports import Database
+from projections.markdown import cell, code, neutral
+from projections.worklog.before import Before
 from projections.worklog.parts import (
-    RESULT,
-    TITLE,
-    WAITING,
     Row,
+    begun,
     block,
+    chapter,
     child_begins,
     child_ends,
-    entries,
+    execution,
     forked,
+    heading,
     joined,
+    point,
     result,
     summary,
-    turn,
+    title,
 )
 
+_SKIPPED = '["skipped"'
 
-def rows(db: Database, recorded: Recorded) -> Iterator[Row]:
+
+def rows(before: Before, recorded: Recorded) -> Iterator[Row]:
     """What an event adds."""
     match recorded.event:
         case SessionStarted() as event:
             yield from _started(recorded, event)
         case Settled() as event:
-            yield from _settled(db, recorded, event)
+            yield from _settled(before, recorded, event)
         case ChildRequested() as event:
             yield child_begins(event, "the delivery")
         case ChildClosed() as event:
@@ -63,7 +65,7 @@ def rows(db: Database, recorded: Recorded) -> Iterator[Row]:
         case SessionForked() as event:
             yield forked(event)
         case BudgetExtended() as event:
-            yield from _extended(db, recorded, event)
+            yield from _extended(before, recorded, event)
         case DeliveryEvent() as event:
             yield from _delivery(event)
     if isinstance(recorded.event, Transition):
@@ -71,8 +73,7 @@ def rows(db: Database, recorded: Recorded) -> Iterator[Row]:
 
 
 def _started(recorded: Recorded, event: SessionStarted) -> Iterator[Row]:
-    yield "task", inline(event.task, TITLE)
-    yield "created", iso(recorded.at)
+    yield from begun(event.task, recorded.at)
     yield "iterations", f"0/{event.limits.max_iterations}"
     yield "criteria", "\n".join(f"- {cell(step.stage)}: {code(step.command)}" for step in event.steps)
     for phase in PHASES:
@@ -96,7 +97,7 @@ def _delivery(event: DeliveryEvent) -> Iterator[Row]:
             yield _mark(phase, "skipped", event.iteration)
         case PhaseFailed(phase=phase) if phase:
             yield _mark(phase, "failed", event.iteration)
-            yield "log", item(f"Phase {phase} failed ({cell(event.error_type)})", event.error_message, limit=RESULT)
+            yield "log", point(f"Phase {phase} failed ({cell(event.error_type)})", event.error_message)
         case AttemptStarted():
             yield "iterations", f"{event.iteration}/{event.iteration + max(0, event.remaining_iterations - 1)}"
         case ArtifactCreated(phase="planning"):
@@ -105,11 +106,11 @@ def _delivery(event: DeliveryEvent) -> Iterator[Row]:
             for line in _commands(event.content):
                 yield "log", line
         case TestsPassed():
-            yield "log", item("Validation", "passed", limit=RESULT)
+            yield "log", point("Validation", "passed")
         case ValidationFailed(phase=phase):
             if phase:
                 yield _mark(phase, "failed", event.iteration)
-            yield "log", item(f"Validation: failed ({cell(event.classification)})", event.summary, limit=RESULT)
+            yield "log", point(f"Validation: failed ({cell(event.classification)})", event.summary)
         case _:
             yield from _outcome(event)
 
@@ -121,15 +122,15 @@ def _outcome(event: DeliveryEvent) -> Iterator[Row]:
         case ReviewBlockingDetected():
             yield "log", f"- Review: blocked{_score(event.score)}"
             for number, issue in enumerate(event.blocking_issues, start=1):
-                yield "log", item(f"Blocking issue {number}", f"{issue.title}: {issue.detail}", limit=RESULT)
+                yield "log", point(f"Blocking issue {number}", f"{issue.title}: {issue.detail}")
             for number, step in enumerate(event.fix_plan, start=1):
-                yield "log", item(f"Fix {number}", step, limit=RESULT)
+                yield "log", point(f"Fix {number}", step)
         case BudgetExhausted():
             yield "log", f"### Budget exhausted by {event.reason}\n\n- Message: {neutral(event.message)}"
         case BranchPublished():
             yield "log", f"- Branch: {code(event.branch)} at {code(event.commit)}"
         case FixRequested():
-            yield "log", item("Fix wanted", event.feedback.head, limit=RESULT)
+            yield "log", point("Fix wanted", event.feedback.head)
         case SessionFinished():
             yield "summary", event.final_summary
 
@@ -138,7 +139,7 @@ def _score(score: int | None) -> str:
     return "" if score is None else f" (score {score})"
 
 
-def _extended(db: Database, recorded: Recorded, event: BudgetExtended) -> Iterator[Row]:
+def _extended(before: Before, recorded: Recorded, event: BudgetExtended) -> Iterator[Row]:
     """More budget: what had been skipped waits again, and there is no summary yet."""
     amounts = {
         "iterations": event.add_iterations,
@@ -147,18 +148,13 @@ def _extended(db: Database, recorded: Recorded, event: BudgetExtended) -> Iterat
         "cost (millionths)": event.add_cost_micros,
     }
     words = ", ".join(f"{amount} {name}" for name, amount in amounts.items() if amount)
-    yield "log", f"### Budget extended by {words}\n\n{item('Reason', event.why, limit=RESULT)}"
+    yield "log", f"### Budget extended by {words}\n\n{point('Reason', event.why)}"
     yield "iterations", f"{event.iteration}/{event.limits.max_iterations}"
     yield "summary", ""
-    marks = db.execute(
-        f"SELECT section, body FROM worklog WHERE session_id = ? AND section IN ({', '.join('?' * len(PHASES))})"
-        " ORDER BY version, ordinal",
-        (recorded.session_id, *(f"phase:{phase}" for phase in PHASES)),
-    ).fetchall()
-    for section, body in dict(marks).items():
-        word, iteration = json.loads(body)
-        if word == "skipped":
-            yield section, json.dumps(["pending", iteration])
+    for phase in PHASES:
+        mark = before.newest(recorded.session_id, f"phase:{phase}") or ""
+        if mark.startswith(_SKIPPED):
+            yield _mark(phase, "pending", json.loads(mark)[1])
 
 
 def _commands(report: Text) -> Iterator[str]:
@@ -172,31 +168,25 @@ def _commands(report: Text) -> Iterator[str]:
         yield f"- Command: {code(command)} → exit code {exit_code}"
 
 
-def _settled(db: Database, recorded: Recorded, event: Settled) -> Iterator[Row]:
-    place = turn(db, recorded.session_id, event.turn_id)
-    names = ", ".join(cell(word) for word in (event.role, place.phase) if word)
-    yield "log", "\n".join([f"### Iteration {place.number} — {cell(event.agent)} ({names})", "", *result(event)])
+def _settled(before: Before, recorded: Recorded, event: Settled) -> Iterator[Row]:
+    place = before.turn(recorded.session_id, event.turn_id)
+    first = heading(f"Iteration {place.number}", event.agent, event.role, place.phase)
+    yield "log", "\n".join([first, "", *result(event)])
 
 
 # -- rendering -----------------------------------------------------------------------------------------------------
 
 
-def text(rows: Iterable[Row]) -> str | None:
-    """The worklog of these rows; None if no delivery began in them."""
-    rows = list(rows)
+def text(rows: Sequence[Row]) -> str:
+    """The worklog of these rows."""
     latest = dict(rows)
-    if "task" not in latest:
-        return None
     return joined(
-        (
-            f"# Work Log: {latest['task']}\n- Created: {latest['created']}\n- Status: {latest['status']}\n"
-            f"- Iterations: {latest['iterations']}",
-            f"## Plan\n\n{latest.get('plan') or WAITING}",
-            f"## Verification Criteria\n\n{latest.get('criteria') or WAITING}",
-            f"## Phase Status Matrix\n\n{_matrix(latest)}",
-            *("## Execution Log", *entries(rows)),
-            f"## Final Summary\n\n{summary(latest.get('summary', ''))}",
-        )
+        title(latest, f"Iterations: {latest['iterations']}"),
+        chapter("Plan", latest.get("plan")),
+        chapter("Verification Criteria", latest.get("criteria")),
+        chapter("Phase Status Matrix", _matrix(latest)),
+        execution(rows),
+        chapter("Final Summary", summary(latest.get("summary", ""))),
     )
 
 

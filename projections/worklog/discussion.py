@@ -1,6 +1,6 @@
 """How a review or a debate is written down: its rounds with verdict and convergence, synthesis, decision."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from domain.discussion.events import (
@@ -22,20 +22,22 @@ from domain.discussion.events import (
 from domain.forks import SessionForked
 from domain.instant import iso
 from domain.record import Recorded
-from projections.markdown import cell, inline, item
-from projections.ports import Database
+from projections.markdown import cell
+from projections.worklog.before import Before
 from projections.worklog.parts import (
-    RESULT,
-    TITLE,
     UNFINISHED,
-    WAITING,
     Row,
+    begun,
     block,
-    entries,
+    chapter,
+    execution,
     forked,
+    heading,
     joined,
     link,
+    point,
     said,
+    title,
 )
 
 _LISTS = {"concerns": "Concern", "suggestions": "Suggestion"}
@@ -43,7 +45,7 @@ _MOST = 20
 """Points of one kind in an entry; the events have them all."""
 
 
-def rows(_: Database, recorded: Recorded) -> Iterator[Row]:
+def rows(_: Before, recorded: Recorded) -> Iterator[Row]:
     """What an event adds."""
     event = recorded.event
     if isinstance(event, SessionStarted):
@@ -61,8 +63,7 @@ def rows(_: Database, recorded: Recorded) -> Iterator[Row]:
 
 def _started(recorded: Recorded, event: SessionStarted) -> Iterator[Row]:
     topic = event.topic
-    yield "task", inline(topic.title.strip() or topic.subject.head, TITLE)
-    yield "created", iso(recorded.at)
+    yield from begun(topic.title.strip() or topic.subject.head, recorded.at)
     yield "round", "0"
     yield "last", str(topic.max_rounds)
     yield "strategy", cell(topic.strategy)
@@ -79,10 +80,10 @@ def _spoken(event: DiscussionEvent) -> Iterator[Row]:
     match event:
         case RoundAdded():
             yield "round", str(event.round)
-            heading = f"### Round {event.round} — {cell(event.agent)} ({cell(event.role)})"
-            lines = [heading, "", "- Status: done", *said("Result", event.content), *_feedback(event.feedback or {})]
+            first = heading(f"Round {event.round}", event.agent, event.role)
+            lines = [first, "", "- Status: done", *said("Result", event.content), *_feedback(event.feedback or {})]
             if event.problem:
-                lines.append(item("Unreadable", event.problem, limit=RESULT))
+                lines.append(point("Unreadable", event.problem))
             yield "log", "\n".join(lines)
         case Assessed():
             metrics = event.metrics
@@ -93,24 +94,24 @@ def _spoken(event: DiscussionEvent) -> Iterator[Row]:
 def _feedback(found: dict[str, Any]) -> Iterator[str]:
     """What could be read of a contribution (S2, behaviour §2.2)."""
     if found.get("verdict"):
-        yield item("Verdict", str(found["verdict"]), limit=RESULT)
+        yield point("Verdict", str(found["verdict"]))
     if found.get("summary"):
-        yield item("Summary", str(found["summary"]), limit=RESULT)
+        yield point("Summary", str(found["summary"]))
     for issue in list(found.get("issues") or ())[:_MOST]:
-        yield item(f"Issue ({cell(str(issue.get('severity', '')))})", str(issue.get("description", "")), limit=RESULT)
+        yield point(f"Issue ({cell(str(issue.get('severity', '')))})", str(issue.get("description", "")))
     for name, label in _LISTS.items():
         for words in list(found.get(name) or ())[:_MOST]:
-            yield item(label, str(words), limit=RESULT)
+            yield point(label, str(words))
     if found.get("error"):
-        yield item("Error", str(found["error"]), limit=RESULT)
+        yield point("Error", str(found["error"]))
 
 
 def _closed(event: DiscussionEvent) -> Iterator[Row]:
     match event:
         case Converged() | Stalled() | LimitReached():
-            yield "log", item("Stopped", event.message, limit=RESULT)
+            yield "log", point("Stopped", event.message)
         case AgentFailed():
-            yield "log", f"### Failed after round {event.round}\n\n{item('Error', event.error, limit=RESULT)}"
+            yield "log", f"### Failed after round {event.round}\n\n{point('Error', event.error)}"
         case Synthesized():
             note = "The synthesis failed; the rounds stand in for it.\n\n" if event.fallback else ""
             yield "synthesis", note + block(event.synthesis.head)
@@ -124,7 +125,7 @@ def _decided(recorded: Recorded, event: DiscussionEvent) -> Iterator[Row]:
         case DecisionRequested():
             yield "decision", "\n".join(_asked(event))
         case Decided():
-            lines = [f"- Choice: {cell(event.choice)}", item("By", event.actor or "a person", limit=RESULT)]
+            lines = [f"- Choice: {cell(event.choice)}", point("By", event.actor or "a person")]
             lines += [f"- At: {iso(recorded.at)}", *_reason("Rationale", event.rationale)]
             yield "decision", "\n".join(lines)
         case Expired():
@@ -141,31 +142,27 @@ def _asked(event: DecisionRequested) -> Iterator[str]:
         yield f"- Expires: {event.expires_at}"
     yield from _feedback(event.feedback)
     for words in event.dissent[:_MOST]:
-        yield item("Not agreed", words, limit=RESULT)
+        yield point("Not agreed", words)
 
 
 def _reason(label: str, words: str) -> Iterator[str]:
     if words.strip():
-        yield item(label, words, limit=RESULT)
+        yield point(label, words)
 
 
 # -- rendering -----------------------------------------------------------------------------------------------------
 
 
-def text(rows: Iterable[Row]) -> str | None:
-    """The worklog of these rows; None if no discussion began in them."""
-    rows = list(rows)
+def text(rows: Sequence[Row]) -> str:
+    """The worklog of these rows."""
     latest = dict(rows)
-    if "task" not in latest:
-        return None
-    parent = f"\n- Parent: {latest['parent']}" if latest.get("parent") else ""
+    facts = [f"Rounds: {latest['round']}/{latest['last']}", f"Strategy: {latest['strategy']}"]
+    if latest.get("parent"):
+        facts.append(f"Parent: {latest['parent']}")
     return joined(
-        (
-            f"# Work Log: {latest['task']}\n- Created: {latest['created']}\n- Status: {latest['status']}\n"
-            f"- Rounds: {latest['round']}/{latest['last']}\n- Strategy: {latest['strategy']}{parent}",
-            f"## {latest['name']}\n\n{latest['subject'] or WAITING}",
-            *("## Execution Log", *entries(rows)),
-            f"## Synthesis\n\n{latest.get('synthesis') or WAITING}",
-            f"## Decision\n\n{latest.get('decision', UNFINISHED).rstrip()}",
-        )
+        title(latest, *facts),
+        chapter(latest["name"], latest["subject"]),
+        execution(rows),
+        chapter("Synthesis", latest.get("synthesis")),
+        chapter("Decision", latest.get("decision", UNFINISHED).rstrip()),
     )

@@ -1,13 +1,12 @@
 """How an orchestration is written down: the sections, columns and words of the seeds (behaviour §1.12; K-16, K-20)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from domain.children import ChildClosed, ChildRequested
 from domain.forks import SessionForked
-from domain.instant import iso
 from domain.orchestration.chart import status
 from domain.orchestration.events import (
     CheckpointReached,
@@ -33,42 +32,42 @@ from domain.orchestration.state import AGENT
 from domain.phases import PHASES, AgentPhases, phase_name
 from domain.record import Recorded
 from domain.turns import Settled, TurnAnswered, TurnCancelled
-from projections.markdown import cell, inline, item
-from projections.ports import Database
+from projections.markdown import cell, inline
+from projections.worklog.before import Before
 from projections.worklog.parts import (
     RESULT,
-    TITLE,
-    WAITING,
     Row,
+    begun,
     block,
+    chapter,
     child_begins,
     child_ends,
-    entries,
+    execution,
     forked,
+    heading,
     joined,
-    newest,
+    point,
     result,
     said,
     summary,
-    turn,
+    title,
 )
 
 _AGENTS = TypeAdapter(tuple[AgentPhases, ...])
 
 
-def rows(db: Database, recorded: Recorded) -> Iterator[Row]:
+def rows(before: Before, recorded: Recorded) -> Iterator[Row]:
     """What an event adds."""
     session_id = recorded.session_id
     match recorded.event:
         case SessionStarted() as event:
-            yield "task", inline(event.opening.prompt, TITLE)
-            yield "created", iso(recorded.at)
+            yield from begun(event.opening.prompt, recorded.at)
             yield "round", "0"
             yield "last", str(event.opening.max_rounds)
         case Settled() as event:
-            yield from _settled(db, session_id, event)
+            yield from _settled(before, session_id, event)
         case ChildRequested() as event:
-            yield child_begins(event, _subject(db, session_id, event.about))
+            yield child_begins(event, _subject(before, session_id, event.about))
         case ChildClosed() as event:
             yield child_ends(event)
         case SessionForked() as event:
@@ -77,7 +76,7 @@ def rows(db: Database, recorded: Recorded) -> Iterator[Row]:
             yield from _planned(event)
             yield from _worked(event)
             yield from _ended(event)
-            yield from _standing(db, session_id, event)
+            yield from _standing(before, session_id, event)
     if isinstance(recorded.event, Transition):
         yield "status", _status(recorded.event.state, recorded.event.round)
 
@@ -94,20 +93,20 @@ def _phase(number: int) -> str:
     return phase_name(number) if number in PHASES else str(number)
 
 
-def _settled(db: Database, session_id: str, event: Settled) -> Iterator[Row]:
+def _settled(before: Before, session_id: str, event: Settled) -> Iterator[Row]:
     """An agent's work is told by its report, a planner's or judge's by what comes of it: here only what fails."""
-    place = turn(db, session_id, event.turn_id)
+    place = before.turn(session_id, event.turn_id)
     if isinstance(event, TurnAnswered) or (place.lane and not isinstance(event, TurnCancelled)):
         return
     phase = _phase(int(place.phase)) if place.phase and place.phase.isdecimal() else None
-    names = ", ".join(cell(word) for word in (event.role, phase) if word)
-    yield "log", "\n".join([f"### Round {place.number} — {cell(event.agent)} ({names})", "", *result(event)])
+    first = heading(f"Round {place.number}", event.agent, event.role, phase)
+    yield "log", "\n".join([first, "", *result(event)])
 
 
-def _subject(db: Database, session_id: str, about: str) -> str:
+def _subject(before: Before, session_id: str, about: str) -> str:
     if not about.startswith(AGENT):
         return f"the {cell(about)}"
-    agents, place = _agents(db, session_id), int(about.removeprefix(AGENT))
+    agents, place = _agents(before, session_id), int(about.removeprefix(AGENT))
     return f"the work of {cell(agents[place].agent)}" if place < len(agents) else "the work"
 
 
@@ -117,7 +116,7 @@ def _subject(db: Database, session_id: str, about: str) -> str:
 def _planned(event: OrchestrationEvent) -> Iterator[Row]:
     match event:
         case PlanRefused():
-            reasons = (item("Reason", reason, limit=RESULT) for reason in event.reasons)
+            reasons = (point("Reason", reason) for reason in event.reasons)
             yield "log", "\n".join([f"### Plan refused (attempt {event.attempt})", "", *reasons])
         case PlanMade():
             yield "plan", _plan(event)
@@ -131,7 +130,7 @@ def _planned(event: OrchestrationEvent) -> Iterator[Row]:
 def _plan(event: PlanMade) -> str:
     parts = [f"Version {event.plan_version}"] if event.plan_version > 1 else []
     parts.append(block(event.plan.head))
-    parts += ["\n".join(item("Warning", warning, limit=RESULT) for warning in event.warnings)]
+    parts += ["\n".join(point("Warning", warning) for warning in event.warnings)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -152,19 +151,18 @@ def _worked(event: OrchestrationEvent) -> Iterator[Row]:
         case RoundStart():
             yield "round", str(event.round)
         case WorkReported():
-            names = f"{cell(event.role)}, {_phase(event.phase)}"
-            heading = f"### Round {event.round} — {cell(event.agent)} ({names})"
-            lines = [heading, "", f"- Status: {event.result}", *said("Result", event.report)]
+            first = heading(f"Round {event.round}", event.agent, event.role, _phase(event.phase))
+            lines = [first, "", f"- Status: {event.result}", *said("Result", event.report)]
             yield _place(event), "\n".join(lines)
         case VerdictGiven():
             words = f"PASS — {event.feedback}" if event.passed else f"FAIL — {event.feedback}"
-            yield _place(event), item("Verdict", words.removesuffix(" — "), limit=RESULT)
+            yield _place(event), point("Verdict", words.removesuffix(" — "))
         case VerdictOverturned():
-            yield _place(event), item("Overturned by a person", event.feedback, limit=RESULT)
+            yield _place(event), point("Overturned by a person", event.feedback)
         case VerdictRefused():
-            yield "log", item("Verdict refused", f"{event.agent} {event.reason}", limit=RESULT)
+            yield "log", point("Verdict refused", f"{event.agent} {event.reason}")
         case VerdictUnreadable():
-            problem = item("Problem", event.problem, limit=RESULT)
+            problem = point("Problem", event.problem)
             yield "log", f"### Round {event.round} — verdict unreadable (attempt {event.attempt})\n\n{problem}"
 
 
@@ -182,11 +180,11 @@ def _ended(event: OrchestrationEvent) -> Iterator[Row]:
             yield "last", str(event.last_round)
             yield "summary", ""
         case RoundsAdded():
-            reason = item("Reason", event.why, limit=RESULT)
+            reason = point("Reason", event.why)
             yield "log", f"### Rounds extended by {event.add_rounds}\n\n{reason}"
             yield "last", str(event.last_round)
         case WasReset():
-            lines = [item("Reason", event.reason, limit=RESULT)] if event.reason.strip() else []
+            lines = [point("Reason", event.reason)] if event.reason.strip() else []
             yield "log", "\n\n".join([f"### Reset in round {event.round}", *lines])
             yield "summary", event.summary.head
 
@@ -194,25 +192,25 @@ def _ended(event: OrchestrationEvent) -> Iterator[Row]:
 # -- the matrix ----------------------------------------------------------------------------------------------------
 
 
-def _agents(db: Database, session_id: str) -> tuple[AgentPhases, ...]:
-    found = newest(db, session_id, "matrix")
+def _agents(before: Before, session_id: str) -> tuple[AgentPhases, ...]:
+    found = before.newest(session_id, "matrix")
     return () if found is None else _AGENTS.validate_json(found)
 
 
-def _standing(db: Database, session_id: str, event: OrchestrationEvent) -> Iterator[Row]:
+def _standing(before: Before, session_id: str, event: OrchestrationEvent) -> Iterator[Row]:
     match event:
         case PlanMade() | Continued():
             yield _matrix_row(event.agents)
         case VerdictGiven():
-            yield _matrix_row(_moved(db, session_id, event.index, event.phase_idx, completed=event.completed))
+            yield _matrix_row(_moved(before, session_id, event.index, event.phase_idx, completed=event.completed))
         case VerdictOverturned():
-            agents = _agents(db, session_id)
+            agents = _agents(before, session_id)
             place = agents[event.index].phase_profile.index(event.phase)
-            yield _matrix_row(_moved(db, session_id, event.index, place, completed=False))
+            yield _matrix_row(_moved(before, session_id, event.index, place, completed=False))
         case CheckpointReached():
-            yield _matrix_row(_paused(agent) for agent in _agents(db, session_id))
+            yield _matrix_row(_paused(agent) for agent in _agents(before, session_id))
         case Completed():
-            yield _matrix_row(_changed(agent, completed=True) for agent in _agents(db, session_id))
+            yield _matrix_row(_changed(agent, completed=True) for agent in _agents(before, session_id))
 
 
 def _matrix_row(agents: Iterable[AgentPhases]) -> Row:
@@ -221,8 +219,8 @@ def _matrix_row(agents: Iterable[AgentPhases]) -> Row:
     return "matrix", _AGENTS.dump_json(slim).decode()
 
 
-def _moved(db: Database, session_id: str, index: int, place: int, *, completed: bool) -> tuple[AgentPhases, ...]:
-    agents = list(_agents(db, session_id))
+def _moved(before: Before, session_id: str, index: int, place: int, *, completed: bool) -> tuple[AgentPhases, ...]:
+    agents = list(_agents(before, session_id))
     profile = agents[index].phase_profile
     agents[index] = _changed(agents[index], current_phase_idx=place, current_phase=profile[place], completed=completed)
     return tuple(agents)
@@ -257,20 +255,14 @@ def _gate(agent: AgentPhases, word: str) -> str:
 # -- rendering -----------------------------------------------------------------------------------------------------
 
 
-def text(rows: Iterable[Row]) -> str | None:
-    """The worklog of these rows; None if no orchestration began in them."""
-    rows = list(rows)
+def text(rows: Sequence[Row]) -> str:
+    """The worklog of these rows."""
     latest = dict(rows)
-    if "task" not in latest:
-        return None
     return joined(
-        (
-            f"# Work Log: {latest['task']}\n- Created: {latest['created']}\n- Status: {latest['status']}\n"
-            f"- Rounds: {latest['round']}/{latest['last']}",
-            f"## Plan\n\n{latest.get('plan') or WAITING}",
-            f"## Verification Criteria\n\n{latest.get('criteria') or WAITING}",
-            f"## Agent Status Matrix\n\n{_matrix(latest)}",
-            *("## Execution Log", *entries(rows)),
-            f"## Final Summary\n\n{summary(latest.get('summary', ''))}",
-        )
+        title(latest, f"Rounds: {latest['round']}/{latest['last']}"),
+        chapter("Plan", latest.get("plan")),
+        chapter("Verification Criteria", latest.get("criteria")),
+        chapter("Agent Status Matrix", _matrix(latest)),
+        execution(rows),
+        chapter("Final Summary", summary(latest.get("summary", ""))),
     )

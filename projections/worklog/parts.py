@@ -1,14 +1,13 @@
 """What worklogs of all kinds are made of: rows, entries of the log, children, and the words at the end."""
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
 
 from domain.base import DomainEvent, Text
 from domain.children import ChildClosed, ChildRequested
 from domain.forks import SessionForked
+from domain.instant import iso
 from domain.turns import TurnAnswered, TurnCancelled, TurnFailed
-from projections.markdown import cell, item, neutral, plain, quote, shortened
-from projections.ports import Database
+from projections.markdown import cell, inline, item, neutral, plain, quote, shortened
 
 TITLE, RESULT, PLAN = 80, 500, 4_000
 """Characters of the title, of an agent's result, of a plan or a synthesis."""
@@ -21,28 +20,20 @@ entry of that place, wherever it stands."""
 _BY = {"person": "by a person", "policy": "nobody decided in time", "cancelled": "called off"}
 
 
-class Turn(NamedTuple):
-    """Where a turn belongs: `number` of the round or iteration, `lane` 0 for those who do not work on the plan."""
-
-    phase: str | None = None
-    number: int = 0
-    lane: int = 0
+def begun(task: str, at: int) -> Iterator[Row]:
+    """The first rows of a session; `at` in milliseconds."""
+    yield "task", inline(task, TITLE)
+    yield "created", iso(at)
 
 
-def turn(db: Database, session_id: str, turn_id: str) -> Turn:
-    row = db.execute(
-        "SELECT phase, iteration, lane FROM worklog_turns WHERE session_id = ? AND turn_id = ?", (session_id, turn_id)
-    ).fetchone()
-    return Turn() if row is None else Turn(*row)
+def heading(place: str, agent: str, *names: str | None) -> str:
+    """The first line of an agent's entry: the round or iteration, who, and as what."""
+    return f"### {place} — {cell(agent)} ({', '.join(cell(name) for name in names if name)})"
 
 
-def newest(db: Database, session_id: str, section: str) -> str | None:
-    """What a section says by now."""
-    row = db.execute(
-        "SELECT body FROM worklog WHERE session_id = ? AND section = ? ORDER BY version DESC, ordinal DESC LIMIT 1",
-        (session_id, section),
-    ).fetchone()
-    return None if row is None else str(row[0])
+def point(label: str, words: str) -> str:
+    """An item of an entry."""
+    return item(label, words, limit=RESULT)
 
 
 def result(event: DomainEvent) -> Iterator[str]:
@@ -53,16 +44,16 @@ def result(event: DomainEvent) -> Iterator[str]:
             yield from said("Result", event.reply)
         case TurnFailed():
             yield "- Status: error"
-            yield item(f"Error: {event.failure.code}", event.failure.detail, limit=RESULT)
+            yield point(f"Error: {event.failure.code}", event.failure.detail)
             yield from said("Result", event.reply)
         case TurnCancelled():
             yield "- Status: cancelled"
-            yield item("Reason", event.reason, limit=RESULT)
+            yield point("Reason", event.reason)
 
 
 def said(label: str, words: Text) -> Iterator[str]:
     if words.head.strip():
-        yield item(label, words.head, limit=RESULT)
+        yield point(label, words.head)
 
 
 def block(words: str, *, limit: int = PLAN) -> str:
@@ -86,8 +77,8 @@ def link(session_id: str) -> str:
 
 
 def child_begins(event: ChildRequested, what: str) -> Row:
-    heading = f"### {event.child_kind.capitalize()} of {what}"
-    lines = [heading, "", f"- Session: {link(event.child_id)}", f"- Strategy: {event.topic.strategy}"]
+    first = f"### {event.child_kind.capitalize()} of {what}"
+    lines = [first, "", f"- Session: {link(event.child_id)}", f"- Strategy: {event.topic.strategy}"]
     return f"log:{event.child_id}", "\n".join(lines)
 
 
@@ -101,10 +92,26 @@ def forked(event: SessionForked) -> Row:
     return "log", f"### Forked from {link(event.source)} at version {event.source_version}"
 
 
-# -- the log -------------------------------------------------------------------------------------------------------
+# -- the text ------------------------------------------------------------------------------------------------------
 
 
-def entries(rows: Iterable[Row]) -> list[str]:
+def title(latest: Mapping[str, str], *facts: str) -> str:
+    """The head: what it is about, since when, how it stands, and what else the kind says."""
+    created, status = f"- Created: {latest['created']}", f"- Status: {latest['status']}"
+    return "\n".join((f"# Work Log: {latest['task']}", created, status, *(f"- {fact}" for fact in facts)))
+
+
+def chapter(name: str, words: str | None) -> str:
+    """A part with its words, which may have to be waited for."""
+    return f"## {name}\n\n{words or WAITING}"
+
+
+def execution(rows: Iterable[Row]) -> str:
+    """The log itself."""
+    return "\n\n".join(("## Execution Log", *_entries(rows)))
+
+
+def _entries(rows: Iterable[Row]) -> list[str]:
     """Entries in the order of their beginning, each with the items that belong to it."""
     found: list[str] = []
     places: dict[str, int] = {}
@@ -121,5 +128,5 @@ def entries(rows: Iterable[Row]) -> list[str]:
     return [entry.rstrip("\n") for entry in found]
 
 
-def joined(parts: Iterable[str]) -> str:
+def joined(*parts: str) -> str:
     return "\n\n".join(parts) + "\n"

@@ -1,4 +1,4 @@
-"""How fast a log is verified (`./dev test -m benchmark`)."""
+"""How fast a log is verified (`./dev test -n 0 -m benchmark`)."""
 
 import time
 from collections.abc import Callable

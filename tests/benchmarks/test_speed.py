@@ -1,4 +1,4 @@
-"""How fast it is, each figure beside its floor of the same run (`./dev test -m benchmark`)."""
+"""How fast it is, each figure beside its floor of the same run (`./dev test -n 0 -m benchmark`)."""
 
 import asyncio
 import contextlib

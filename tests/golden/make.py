@@ -12,10 +12,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from adapters.audit.transfer import export
-from domain.delivery.commands import CancelDelivery, RecordPackage, RecordValidation
+from domain.budget import Limits
+from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordPackage, RecordValidation
 from domain.discussion.commands import Decide
 from domain.orchestration.commands import ContinueOrchestration
-from tests.projections.given import APPROVING
+from tests.projections.given import APPROVING, BLOCKING
 from tests.projections.stage import DEBATE, REVIEW, Stage, challenge, critique, plan, subtask, verdicts, wander
 
 PLACE = Path(__file__).parent
@@ -92,12 +93,26 @@ def parents(stage: Stage) -> None:
     stage.says("orchestration-said", "implement src/a.py and then test it", "telegram")
 
 
+def exhausted(stage: Stage) -> None:
+    """A budget that is used up, by the rules of either version; one is extended and goes on."""
+    for policy in ("delivery@1", "delivery@2"):
+        name = f"delivery-spent{policy[-1]}"
+        stage.delivers(name, policy=policy, limits=Limits(max_iterations=1))
+        for words in ("One step.", "One module.", "One function.", "Written."):
+            stage.answers(name, words)
+        turn = stage.turn(name).turn_id
+        stage.do(name, RecordValidation(turn_id=turn, attempt=1, passed=True, summary="1 passed", seconds=1.0))
+        stage.answers(name, BLOCKING)
+    stage.do("delivery-spent1", ExtendBudget(add_iterations=1, reason="one more"))
+
+
 SCENES: dict[str, Callable[[Stage], None]] = {
     "delivery": delivery,
     "orchestration": orchestration,
     "review": review,
     "debate": debate,
     "parents": parents,
+    "exhausted": exhausted,
 }
 
 

@@ -12,7 +12,7 @@ from adapters.audit.verify import verify
 from adapters.store import SqliteStore
 from adapters.store.views import SqliteViews
 from domain.base import Text
-from domain.record import kind_of
+from domain.record import Recorded, kind_of
 from domain.replay import first_difference
 from domain.sessions import KINDS, fold
 from projections import worklog
@@ -56,6 +56,8 @@ def test_a_golden_log_loads_folds_renders_and_replays(path: Path, tmp_path: Path
         assert follower.problems() == []
         for session_id, expected in states.items():
             _still_what_it_was(store, views, session_id, expected)
+        for stream in store.rows.streams():
+            _decided_the_same_way(store, stream)
 
 
 def _still_what_it_was(store: SqliteStore, views: SqliteViews, session_id: str, expected: list[object]) -> None:
@@ -67,7 +69,16 @@ def _still_what_it_was(store: SqliteStore, views: SqliteViews, session_id: str, 
     with views.reading() as db:
         assert worklog.render(db, session_id)
 
+
+def _decided_the_same_way(store: SqliteStore, stream: str) -> None:
+    """Channels, too; and what followed from other sessions still does."""
+
     def whole(text: Text) -> str:
         return (store.text(text.digest) if text.digest else None) or text.head
 
-    assert first_difference(history, whole) is None
+    def find(event_id: str) -> Recorded | None:
+        name, _, version = event_id.rpartition(":")
+        found = store.history(name, after=int(version) - 1, upto=int(version)) if version.isdecimal() else []
+        return found[0] if found else None
+
+    assert first_difference(store.history(stream), whole, find) is None, stream

@@ -17,7 +17,7 @@ from projections.catalogue import PROJECTIONS
 from projections.dump import dump
 from projections.folding import Problem
 from projections.follow import Follower
-from projections.ports import Database, Projection
+from projections.ports import Database, Projection, each
 from tests.projections.given import Story, Twin, merged, store_events, success
 
 LONG = 60.0
@@ -36,7 +36,7 @@ def counter(name: str, *, poison: int | None = None) -> Projection:
         if recorded.position == poison:
             raise KeyError("a poison event")
 
-    return Projection(name, (name,), (f"CREATE TABLE IF NOT EXISTS {name} (n BIGINT PRIMARY KEY)",), apply)
+    return Projection(name, (name,), (f"CREATE TABLE IF NOT EXISTS {name} (n BIGINT PRIMARY KEY)",), each(apply))
 
 
 def counted(views: SqliteViews, name: str) -> list[int]:
@@ -389,7 +389,7 @@ def test_an_unwritable_database_inside_a_fold_parks_nothing(views: SqliteViews) 
     def apply(_: Database, __: Recorded) -> None:
         raise ViewsUnavailable("database or disk is full")
 
-    follower = Follower(merged(success()), views, [Projection("full", (), (), apply)])
+    follower = Follower(merged(success()), views, [Projection("full", (), (), each(apply))])
     with pytest.raises(ViewsUnavailable):
         follower.catch_up()
     assert follower.problems() == []

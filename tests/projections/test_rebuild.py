@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,12 +12,14 @@ import pytest
 
 from adapters.store import SqliteStore
 from adapters.store.views import SqliteViews
+from domain.base import DomainEvent
 from domain.record import Recorded
 from projections import overview
 from projections.catalogue import PROJECTIONS
 from projections.dump import dump
 from projections.follow import Follower
-from projections.ports import Database, Projection
+from projections.ports import Database, Projection, each
+from tests.projections import stage as mixed
 from tests.projections.given import Story, Twin, exhausted, merged, store_events, success, wander
 
 
@@ -38,6 +41,35 @@ def test_live_views_are_rebuilt_byte_for_byte(views: SqliteViews) -> None:
     assert len(json.loads(live)["timeline"]) == log.head()
 
 
+@pytest.mark.parametrize("page", [1, 2, 7, 64, 100_000])
+def test_the_length_of_stretches_makes_no_difference(tmp_path: Path, page: int) -> None:
+    """Sessions of every kind, folded event by event, in stretches, and in one go."""
+    dumps = []
+    with closing(mixed.wander(tmp_path, 4, 150).store) as store:
+        for name, size in (("one.db", 13), ("other.db", page)):
+            with closing(SqliteViews(tmp_path / name)) as views:
+                follower = Follower(store, views, page=size)
+                follower.catch_up()
+                assert follower.problems() == []
+                dumps.append(dump(views))
+    assert dumps[0] == dumps[1]
+
+
+def test_a_view_misses_nothing_by_what_it_is_about(tmp_path: Path) -> None:
+    """Handed every event there is, it would be the same."""
+    dumps = []
+    with closing(mixed.wander(tmp_path, 5, 250).store) as store:
+        for name, views_of in (("one.db", PROJECTIONS), ("all.db", [_of_all(found) for found in PROJECTIONS])):
+            with closing(SqliteViews(tmp_path / name)) as views:
+                Follower(store, views, views_of).catch_up()
+                dumps.append(dump(views))
+    assert dumps[0] == dumps[1]
+
+
+def _of_all(projection: Projection) -> Projection:
+    return replace(projection, about=(DomainEvent,))
+
+
 def test_a_deleted_file_is_folded_again(tmp_path: Path) -> None:
     log = everything()
     dumps = []
@@ -51,7 +83,7 @@ def test_a_deleted_file_is_folded_again(tmp_path: Path) -> None:
 
 def test_a_dump_is_canonical(views: SqliteViews) -> None:
     projection = Projection(
-        "b", ("b", "a"), ("CREATE TABLE a (x TEXT, n BIGINT)", "CREATE TABLE b (x TEXT)"), apply=_no
+        "b", ("b", "a"), ("CREATE TABLE a (x TEXT, n BIGINT)", "CREATE TABLE b (x TEXT)"), apply=each(_no)
     )
     with views.transaction() as db:
         for statement in projection.schema:
@@ -70,12 +102,12 @@ def test_readers_see_the_old_views_until_the_new_ones_stand(views: SqliteViews) 
     seen: list[int] = []
 
     def apply(db: Database, recorded: Recorded) -> None:
-        overview.apply(db, recorded)
+        overview.apply(db, [recorded])
         with views.reading() as reading:
             seen.append(len(overview.page(reading)["items"]))
 
     Follower(log, views, [overview.OVERVIEW]).catch_up()
-    watching = replace(overview.OVERVIEW, apply=apply)
+    watching = replace(overview.OVERVIEW, apply=each(apply))
     Follower(log, views, [watching]).rebuild()
     assert seen == [2] * 132
 
@@ -111,14 +143,15 @@ from adapters.store.views import SqliteViews
 from projections import overview
 from projections.catalogue import PROJECTIONS
 from projections.follow import Follower
+from projections.ports import each
 
 def apply(db, recorded):
-    overview.apply(db, recorded)
+    overview.apply(db, [recorded])
     if recorded.position == int(sys.argv[3]):
         print("here", flush=True)
         sys.stdin.read()
 
-views = [replace(overview.OVERVIEW, apply=apply), *PROJECTIONS[1:]]
+views = [replace(overview.OVERVIEW, apply=each(apply)), *PROJECTIONS[1:]]
 Follower(SqliteStore(sys.argv[1]), SqliteViews(sys.argv[2]), views).rebuild()
 """
 
@@ -191,7 +224,7 @@ def test_a_view_of_another_shape_is_folded_anew_in_one_go(views: SqliteViews) ->
         overview.OVERVIEW,
         tables=("overview_old",),
         schema=("CREATE TABLE IF NOT EXISTS overview_old (session_id TEXT, word TEXT)",),
-        apply=lambda db, recorded: db.execute("INSERT INTO overview_old VALUES (?, 'x')", (recorded.session_id,)),
+        apply=each(lambda db, found: db.execute("INSERT INTO overview_old VALUES (?, 'x')", (found.session_id,))),
     )
     Follower(log, views, [wider, *PROJECTIONS[1:]]).catch_up()
     follower = Follower(log, views)
@@ -204,10 +237,10 @@ def test_a_newer_version_of_a_view_is_folded_anew(views: SqliteViews) -> None:
     Follower(log, views).catch_up()
 
     def apply(db: Database, recorded: Recorded) -> None:
-        overview.apply(db, recorded)
+        overview.apply(db, [recorded])
         db.execute("UPDATE overview SET origin = 'second version'")
 
-    newer = replace(overview.OVERVIEW, apply=apply, version=2)
+    newer = replace(overview.OVERVIEW, apply=each(apply), version=2)
     Follower(log, views, [newer]).catch_up()
     with views.reading() as db:
         assert overview.page(db)["items"][0]["origin"] == "second version"

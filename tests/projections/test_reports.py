@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.store.views import SqliteViews
-from domain.base import Unknown, Usage
+from domain.base import DomainEvent, Unknown, Usage
 from domain.budget import Limits
 from domain.convergence import SHIPPED_V3
 from domain.delivery.commands import ExpireTurn
@@ -18,7 +18,7 @@ from domain.orchestration.commands import ContinueOrchestration
 from domain.record import Recorded
 from projections.dump import dump
 from projections.follow import Follower
-from projections.ports import Database
+from projections.ports import Database, each
 from projections.reports import REPORTS, Filters, report, summary
 from tests.projections.given import APPROVING, NOON, SECOND, Story, Twin, caught_up, exhausted, merged, success
 from tests.projections.stage import EMPLOYEES, Stage, challenge, critique, plan, subtask, verdicts, wander
@@ -392,12 +392,12 @@ def test_whoever_reads_during_a_rebuild_never_sees_half_a_report(tmp_path: Path)
     seen: list[bool] = []
 
     def apply(db: Database, recorded: Recorded) -> None:
-        summary.PROJECTION.apply(db, recorded)
+        summary.PROJECTION.apply(db, [recorded])
         if recorded.position % 20 == 0:
             seen.append({name: told(views, name) for name in REPORTS} == before)
 
     others = [found.projection for found in REPORTS.values() if found.name != "summary"]
-    Follower(log, views, [replace(summary.PROJECTION, apply=apply), *others]).rebuild()
+    Follower(log, views, [replace(summary.PROJECTION, apply=each(apply), about=(DomainEvent,)), *others]).rebuild()
     assert seen == [True] * 13
     assert {name: told(views, name) for name in REPORTS} == before
     views.close()

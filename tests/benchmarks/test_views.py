@@ -1,0 +1,158 @@
+"""How fast long sessions are read, now and as of any event, and views are folded (`./dev test -m benchmark`)."""
+
+import statistics
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from adapters.store import Entry, SqliteStore, Write
+from adapters.store.views import SqliteViews
+from adapters.writer import Writer
+from domain.record import Cause
+from domain.session import Moment
+from domain.sessions import carry_out
+from projections.follow import Follower
+from projections.snapshots import EVERY
+from tests.api.server import Server, serving, until
+from tests.benchmarks.measuring import resident_bytes
+from tests.benchmarks.test_speed import MORE, begin, written
+from tests.projections.given import merged, store_events, wander
+
+pytestmark = pytest.mark.benchmark
+
+LONG = "delivery-long"
+LIVES = 5
+"""How often the server is started anew; of each request the best life counts, of all requests the worst."""
+BATCH = 500
+
+
+def lengthen(store: SqliteStore, writer: Writer, session_id: str, version: int) -> None:
+    """Extend a budget until the session is at that version, many extensions a commit."""
+    session = writer.load(session_id)
+    while session is not None and session.version < version:
+        writes = []
+        for _ in range(min(BATCH, version - session.version)):
+            at = session.updated_at + 1_000
+            decision = carry_out("delivery", session, MORE, Moment(session_id, at))
+            cause = Cause("test", "more", session_id, "more")
+            writes.append(Write([Entry(session_id, session.version + 1, at, cause, decision.events[0])]))
+            session = decision.session
+        store.append(writes)
+
+
+def long_session(folder: Path, version: int) -> None:
+    with written(folder) as (store, writer):
+        begin(writer, LONG)
+        lengthen(store, writer, LONG, version)
+
+
+def live_again(server: Server, wanted: int) -> None:
+    """A life in which nothing was read yet, and so many snapshots are kept from an earlier one."""
+
+    def kept() -> bool:
+        with closing(SqliteViews(server.folder / "hansard.db.views")) as views, views.reading() as db:
+            return bool(db.execute("SELECT count(*) FROM snapshots").fetchone()[0] >= wanted)
+
+    until(kept, what=f"{wanted} snapshots", seconds=60)
+    server.stop()
+    server.start()
+
+
+def milliseconds(server: Server, path: str, **query: object) -> float:
+    began = time.perf_counter()
+    answer = server.client.get(path, params={name: str(value) for name, value in query.items()})
+    spent = time.perf_counter() - began
+    assert answer.status_code == 200, answer.text
+    return spent * 1_000
+
+
+def best(lives: Sequence[Sequence[float]]) -> list[float]:
+    """Of each request the fastest."""
+    return [min(times) for times in zip(*lives, strict=True)]
+
+
+def say(capsys: pytest.CaptureFixture[str], sentence: str) -> None:
+    with capsys.disabled():
+        print(f"\n  {sentence}", end=" ")  # noqa: T201 - the figures are the result
+
+
+def steps(upto: int, count: int = 24) -> Iterable[int]:
+    """Versions all over a history, the ends of stretches between snapshots among them."""
+    return sorted({1, EVERY - 1, upto // 2 // EVERY * EVERY - 1, upto, *range(upto // count, upto, upto // count)})
+
+
+def test_a_session_as_of_any_of_ten_thousand_events_comes_within_fifty_milliseconds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Over HTTP, each version for the first time in the life of the server."""
+    long_session(tmp_path, 10_000)
+    lives = []
+    with serving(tmp_path) as server:
+        for _ in range(LIVES):
+            live_again(server, 10_000 // EVERY)
+            lives.append([milliseconds(server, f"/api/sessions/{LONG}", version=version) for version in steps(10_000)])
+    found = best(lives)
+    say(capsys, f"GET as of version k of 10,000: {statistics.median(found):.1f} ms, at worst {max(found):.1f} ms")
+    assert max(found) < 50
+
+
+def test_the_page_of_twenty_thousand_events_opens_within_a_second_and_scrubs_within_two_hundred_milliseconds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Right after a restart: nothing was read yet."""
+    long_session(tmp_path, 20_000)
+    get, opened, lives, memory = [], [], [], []
+    with serving(tmp_path) as server:
+        for _ in range(LIVES):
+            live_again(server, 20_000 // EVERY)
+            get.append(milliseconds(server, f"/api/sessions/{LONG}"))
+            opened.append(milliseconds(server, f"/sessions/{LONG}"))
+            lives.append([milliseconds(server, f"/sessions/{LONG}/at", at=version) for version in steps(20_000)])
+            memory.append(resident_bytes(server.pid))
+    scrubs = best(lives)
+    say(
+        capsys,
+        f"20,000 events after a restart: GET {min(get):.0f} ms, page {min(opened):.0f} ms ({opened[0]:.0f} ms the first"
+        f" time), a scrub {statistics.median(scrubs):.0f} ms, at most {max(scrubs):.0f} ms; {max(memory) / 1e6:.0f} MB",
+    )
+    assert min(opened) < 1_000
+    assert max(scrubs) < 200
+
+
+def rate(folder: Path, store: SqliteStore, name: str) -> float:
+    """Events a second of one core, read, decoded and folded into every view; the best of three."""
+    spent = []
+    for number in range(3):
+        with closing(SqliteViews(folder / f"{name}-{number}.db")) as views:
+            follower = Follower(store, views)
+            began = time.process_time()
+            assert follower.catch_up() == store.head()
+            spent.append(time.process_time() - began)
+            assert follower.problems() == []
+    return store.head() / min(spent)
+
+
+def test_views_are_folded_as_fast_for_a_long_session_as_for_many_short_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What an event costs the views does not grow with its session (promise P13: a million in a minute)."""
+    with closing(SqliteStore(str(tmp_path / "many.db"))) as store:
+        stories = [wander(number, f"delivery-{number}") for number in range(100)]
+        store_events(store, merged(*stories).events)
+        many = rate(tmp_path, store, "views-of-many")
+    rates = []
+    for length in (2_000, 16_000):
+        folder = tmp_path / str(length)
+        folder.mkdir()
+        long_session(folder, length)
+        with closing(SqliteStore(str(folder / "hansard.db"))) as store:
+            rates.append(rate(folder, store, "views"))
+    say(
+        capsys,
+        f"all views: {many:,.0f} events/s of mixed deliveries; {rates[0]:,.0f} of one of 2,000 events,"
+        f" {rates[1]:,.0f} of one of 16,000",
+    )
+    assert rates[1] > rates[0] / 1.5
