@@ -14,6 +14,8 @@ from domain.session import Session
 
 REFUSED = 0
 """The status of a receipt that keeps a refusal; which HTTP status that is, the API says."""
+_ERRORS = 400
+"""From here on a status is the API's own, and the body is its problem document."""
 
 
 class Busy(HansardError):
@@ -22,6 +24,16 @@ class Busy(HansardError):
 
 class KeyReused(HansardError):
     """The same key came with another request."""
+
+
+class Repeated(HansardError):
+    """The first answer under the key was an error that never came to be a command: its status and its very bytes."""
+
+    replayed = True
+
+    def __init__(self, receipt: Receipt) -> None:
+        super().__init__("This request was answered before.")
+        self.status, self.body = receipt.status, receipt.body
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +96,9 @@ def _words(error: HansardError) -> dict[str, Any]:
 
 
 def first_answer(receipt: Receipt) -> Answer:
-    """The answer that was given under the key; raises the refusal that was."""
+    """The answer that was given under the key; raises the refusal that was, or Repeated."""
+    if receipt.status >= _ERRORS:
+        raise Repeated(receipt)
     words = orjson.loads(receipt.body)
     if receipt.status == REFUSED:
         raise _first_refusal(words)

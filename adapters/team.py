@@ -11,6 +11,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from adapters.agents.command import Command
 from adapters.agents.command import Settings as CommandSettings
+from adapters.agents.external import External
+from adapters.agents.external import Settings as ExternalSettings
 from adapters.agents.port import Agent, Limits
 from adapters.agents.scripted import Scenario, Scripted
 from domain.base import HansardError, Invalid, Value
@@ -19,7 +21,8 @@ EmployeeRole = Literal["frontend", "backend", "data", "docs", "custom"]
 DeliveryRole = Literal["planner", "architect", "designer", "dev", "reviewer"]
 TalkRole = Literal["judge", "assistant", "coder", "critic", "synthesizer"]
 Role = Literal[DeliveryRole, TalkRole, EmployeeRole]
-LATER = ("acp", "model", "external")
+LATER = ("acp", "model")
+ADAPTERS = "'scripted', 'command' and 'external'"
 LARGEST_FILE = 8_388_608
 
 AnyValue = TypeVar("AnyValue", bound=Value)
@@ -61,8 +64,8 @@ class Member(Value):
 
     name: str
     roles: tuple[Role, ...]
-    adapter: Literal["scripted", "command"]
-    settings: Scenario | CommandSettings
+    adapter: Literal["scripted", "command", "external"]
+    settings: Scenario | CommandSettings | ExternalSettings
 
 
 class Team(Value):
@@ -80,6 +83,10 @@ class Team(Value):
         named = (member for member in self.agents if member.name.casefold() == wanted)
         fitting = (member for member in self.agents if wanted in member.roles)
         return next(named, None) or next(fitting, None)
+
+    def asked(self, agent: str, role: str) -> Member | None:
+        """Who is asked in a turn of that agent in that role; None if nobody here is meant."""
+        return self.agent_for(agent) or self.agent_for(role)
 
     def employees(self) -> tuple[tuple[str, str], ...]:
         """Name and role of everybody who takes subtasks, by the first such role (behaviour §1.1)."""
@@ -125,6 +132,8 @@ def build(member: Member, data_dir: Path) -> Agent:
             return Scripted(scenario)
         case CommandSettings() as settings:
             return Command(settings, data_dir)
+        case ExternalSettings():
+            return External()
 
 
 def _many(roles: object) -> object:
@@ -167,15 +176,18 @@ def _member(path: Path, listed: _Listed) -> Member:
     where = f"{path}: agent {listed.name!r}"
     match listed.adapter:
         case "scripted":
-            settings: Scenario | CommandSettings = _scenario(path, where, listed.settings)
+            settings: Scenario | CommandSettings | ExternalSettings = _scenario(path, where, listed.settings)
             return Member(name=listed.name, roles=listed.roles, adapter="scripted", settings=settings)
         case "command":
             settings = _parsed(CommandSettings, listed.settings, lambda loc: f"{where}: {_dotted(('settings', *loc))}")
             return Member(name=listed.name, roles=listed.roles, adapter="command", settings=settings)
+        case "external":
+            settings = _parsed(ExternalSettings, listed.settings, lambda loc: f"{where}: {_dotted(('settings', *loc))}")
+            return Member(name=listed.name, roles=listed.roles, adapter="external", settings=settings)
         case adapter if adapter in LATER:
             raise BadTeam(f"{where}: adapter: adapter {adapter!r} is not available in this version")
         case adapter:
-            raise BadTeam(f"{where}: adapter: there is no adapter {adapter!r}; there are 'scripted' and 'command'")
+            raise BadTeam(f"{where}: adapter: there is no adapter {adapter!r}; there are {ADAPTERS}")
 
 
 def _scenario(path: Path, where: str, settings: Mapping[str, Any]) -> Scenario:

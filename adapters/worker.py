@@ -14,13 +14,14 @@ from pathlib import Path
 
 from adapters import processes
 from adapters.alive import Presence
+from adapters.pulled import Pulled
 from adapters.store import Fenced, Lease, SqliteStore, StoreError
+from adapters.store.leases import Leases
 from adapters.team import Team
-from adapters.work import Bench, Job
+from adapters.work import Bench, Job, deadline_of, outcome_of
 from adapters.workspace import Workspaces
-from adapters.writer import Busy, Order, Writer
+from adapters.writer import Busy, Writer
 from domain.base import Command, Refused, Unknown
-from domain.delivery.commands import ExpireTurn
 from domain.forks import Diverge
 from domain.record import Recorded
 from domain.session import Moved
@@ -57,6 +58,7 @@ class Worker:
         settings: WorkerSettings,
     ) -> None:
         self._store, self._writer, self._clock, self._settings = store, writer, clock, settings
+        self._pulled, self._leases = Pulled(team, writer.load), Leases.of(store.turns)
         self._presence = Presence(data_dir / "workers")
         self.bench = Bench(
             store=store,
@@ -154,10 +156,17 @@ class Worker:
         self._woken.set()
 
     def _claim(self) -> Lease | None:
-        now = self._clock()
+        """The oldest turn that is ours to do: external agents come for theirs."""
+        now, lease_ms = self._clock(), round(self._settings.lease * 1000)
         if not self._store.turns.waiting(now):
             return None
-        return self._store.turns.claim(self.name, now=now, lease_ms=round(self._settings.lease * 1000))
+        if not self._pulled.any:
+            return self._store.turns.claim(self.name, now=now, lease_ms=lease_ms)
+        turns = self._leases.open(now)
+        theirs = {turn.turn_id for turn in self._pulled.among(turns)}
+        ours = (turn.turn_id for turn in turns if turn.turn_id not in theirs)
+        taken = (self._leases.take(turn_id, self.name, now=now, lease_ms=lease_ms) for turn_id in ours)
+        return next((lease for lease in taken if lease is not None), None)
 
     def _bury(self) -> None:
         """Take at once what a worker held that is no longer alive on this machine (its own earlier life, say), but
@@ -177,9 +186,8 @@ class Worker:
 
     async def _expired(self, session_id: str, turn_id: str) -> bool:
         """Whether the turn is over because of its deadline; False when that was extended meanwhile."""
-        order = Order(session_id, ExpireTurn(turn_id=turn_id), actor="clock", command_id=f"{turn_id}!deadline")
         with contextlib.suppress(Refused, Unknown, Busy):
-            await self._writer.do(order)
+            await self._writer.do(deadline_of(session_id, turn_id))
             return True
         return False
 
@@ -192,6 +200,9 @@ class Worker:
                 job = await asyncio.to_thread(self._job, lease)
                 if lease.turn_id not in job.session.outstanding:
                     return
+                if self._is_theirs(job):
+                    await asyncio.to_thread(self._leases.give_back, lease)
+                    return
                 command = await self._bounded(job)
                 if command is not None:
                     await self._record(job, command)
@@ -199,6 +210,11 @@ class Worker:
                     return
         finally:
             beat.cancel()
+
+    def _is_theirs(self, job: Job) -> bool:
+        """Whether the question is for an external agent: a fork has nothing more to recall, say."""
+        lease = job.lease
+        return lease.work == "ask" and self._pulled.waits(job.session, lease.agent, lease.role)
 
     async def _bounded(self, job: Job) -> Command | None:
         """The job's outcome; None when the deadline ended it, which is then recorded instead."""
@@ -247,7 +263,7 @@ class Worker:
         started = time.monotonic()
         while time.monotonic() - started < self._settings.lease:
             try:
-                await asyncio.shield(self._writer.do(_order(job, command, self.name)))
+                await asyncio.shield(self._writer.do(outcome_of(job, command, self.name)))
                 return
             except Moved:
                 assert isinstance(command, RecordReply), "only answers bring changes"
@@ -260,14 +276,3 @@ class Worker:
             except (StoreError, Busy) as error:
                 log.warning("the answer of %s is not recorded yet: %s", lease.turn_id, error)
                 await asyncio.sleep(RETRY_SECONDS)
-
-
-def _order(job: Job, command: Command, worker: str) -> Order:
-    lease = job.lease
-    return Order(
-        lease.session_id,
-        command,
-        actor=f"agent:{lease.agent}" if lease.work == "ask" else f"worker:{worker}",
-        command_id=f"{lease.turn_id}#{lease.attempt}" + ("/diverged" if isinstance(command, Diverge) else ""),
-        causation_id=f"{lease.session_id}:{lease.version}",
-    )

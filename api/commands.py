@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import orjson
+from pydantic.alias_generators import to_camel
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adapters.writer import Answer, Order, fingerprint
+from adapters.writer import Answer, Order
 from api import forks, starting
+from api.allowed import allowed, waiting_child
 from api.bodies import (
     Cancel,
     DebateStart,
@@ -25,8 +27,9 @@ from api.bodies import (
     ReviewStart,
 )
 from api.intake import answer_headers, idempotency_key, if_match, raw_body, read, read_object, system
+from api.keys import handed_over, keyed, mark, own
 from api.problems import Problem
-from domain.base import Command, Invalid, Refused, Unknown
+from domain.base import Command, Invalid, Unknown
 from domain.channel import ContinueLatest, ReceiveMessage, ResetLatest, channel_id
 from domain.delivery.commands import ExtendBudget
 from domain.discussion.commands import Decide, StartDiscussion
@@ -38,7 +41,9 @@ from domain.orchestration.commands import (
     StartOrchestration,
 )
 from domain.record import kind_of
-from domain.sessions import KINDS, available
+from domain.refusals import unfit
+from domain.session import Session
+from domain.sessions import KINDS
 from domain.strict import JSON
 
 Starter = Callable[[Mapping[str, JSON], Request], Command]
@@ -70,6 +75,7 @@ STARTERS: dict[str, Starter] = {
 }
 
 
+@keyed
 async def start_session(request: Request) -> Response:
     """POST /api/sessions"""
     raw = await raw_body(request)
@@ -83,6 +89,7 @@ async def start_session(request: Request) -> Response:
     return respond(answer)
 
 
+@keyed
 async def cancel_session(request: Request) -> Response:
     """POST /api/sessions/{id}/cancel"""
     raw = await raw_body(request)
@@ -100,21 +107,35 @@ def _addressed(request: Request) -> str:
     return session_id
 
 
+@keyed
 async def extend_budget(request: Request) -> Response:
     """POST /api/sessions/{id}/budget"""
     raw = await raw_body(request)
     body = read(Extend, read_object(raw))
     session_id = _addressed(request)
-    rounds = kind_of(session_id) == "orchestration"
+    return respond(await carry_out(request, raw, session_id, _extending(kind_of(session_id), body)))
+
+
+def _extending(kind: str, body: Extend) -> Command:
+    """Raises Invalid where the amounts are none that this kind has; what has no budget refuses whatever is offered."""
     amounts = body.model_dump(exclude={"reason"}, exclude_none=True)
-    fitting = {name: amount for name, amount in amounts.items() if (name == "add_rounds") == rounds}
-    if not fitting or fitting != amounts:
-        fit = "addRounds" if rounds else "addIterations, addMinutes, addTokens, addCostMicros"
-        raise Invalid({"": f"give at least one of {fit}, and nothing else, for this kind of session"})
-    extend = AddRounds if rounds else ExtendBudget
-    return respond(await carry_out(request, raw, session_id, extend(reason=body.reason, **fitting)))
+    if kind not in _AMOUNTS:
+        return ExtendBudget(reason=body.reason)
+    extend, names = _AMOUNTS[kind]
+    if not amounts or not amounts.keys() <= set(names):
+        fit = ", ".join(to_camel(name) for name in names)
+        some = f"at least one of {fit}" if len(names) > 1 else fit
+        raise Invalid({"": f"give {some}, and nothing else, for a session of the kind {kind}"})
+    return extend(reason=body.reason, **amounts)
 
 
+_AMOUNTS: dict[str, tuple[type[ExtendBudget | AddRounds], tuple[str, ...]]] = {
+    "delivery": (ExtendBudget, ("add_iterations", "add_minutes", "add_tokens", "add_cost_micros")),
+    "orchestration": (AddRounds, ("add_rounds",)),
+}
+
+
+@keyed
 async def continue_session(request: Request) -> Response:
     """POST /api/sessions/{id}/continue"""
     raw = await raw_body(request)
@@ -129,18 +150,38 @@ def _continuing(request: Request, session_id: str) -> Command:
     session = system(request).sessions.get(session_id)
     if session is not None and session.held:
         return forks.release(system(request).store.history(session_id))
-    if session is not None and session.kind != "orchestration":
-        raise Refused(f"A {session.kind} is not continued.", allowed=available(session))
-    return ContinueOrchestration()
+    command = ContinueOrchestration()
+    _closed(request, session, "continue", command)
+    return command
 
 
+def _closed(request: Request, session: Session | None, door: str, command: Command) -> None:
+    """Raises Refused for a door that a parent keeps closed: that its discussion can be decided only we can tell."""
+    if session is None or not session.open_children or if_match(request) not in (None, session.version):
+        return
+    doors = allowed(session, system(request).sessions.get)
+    if door not in doors:
+        raise unfit(session, command, doors)
+
+
+@keyed
 async def reset_session(request: Request) -> Response:
     """POST /api/sessions/{id}/reset"""
     raw = await raw_body(request)
     body = read(Cancel, read_object(raw))
-    return respond(await carry_out(request, raw, _addressed(request), ResetOrchestration(reason=body.reason)))
+    session_id = _addressed(request)
+    command = await asyncio.to_thread(_resetting, request, session_id, body.reason)
+    return respond(await carry_out(request, raw, session_id, command))
 
 
+def _resetting(request: Request, session_id: str, reason: str) -> Command:
+    command = ResetOrchestration(reason=reason)
+    if kind_of(session_id) != "orchestration":
+        _closed(request, system(request).sessions.get(session_id), "reset", command)
+    return command
+
+
+@keyed
 async def decide(request: Request) -> Response:
     """POST /api/sessions/{id}/decision: of the review or debate itself, or of the one that its parent waits for"""
     raw = await raw_body(request)
@@ -159,18 +200,12 @@ def _waiting(request: Request, session_id: str) -> str:
     session, key = system(request).sessions.get(session_id), idempotency_key(request)
     if session is None or isinstance(session, Discussion) or if_match(request) not in (None, session.version):
         return session_id
-    if key is not None and system(request).store.receipt(_own(request, key)) is not None:
+    if key is not None and system(request).store.receipt(own(request, key)) is not None:
         return session_id
-    children = [system(request).sessions.get(child) for child in session.open_children]
-    waiting = [child.id for child in children if isinstance(child, Discussion) and child.choices]
-    return waiting[0] if len(waiting) == 1 else session_id
+    return waiting_child(session, system(request).sessions.get) or session_id
 
 
-def _own(request: Request, key: str) -> str:
-    """A key belongs to whoever sends it."""
-    return f"{request.state.actor} {key}"
-
-
+@keyed
 async def fork_session(request: Request) -> Response:
     """POST /api/sessions/{id}/fork: another way on from a version; the source is untouched"""
     raw = await raw_body(request)
@@ -194,6 +229,7 @@ def _forking(request: Request, source_id: str, body: Fork, fork_id: str) -> Comm
     return forks.fork_command(body, at, source, fork_id, inside.sessions.get, actor=request.state.actor)
 
 
+@keyed
 async def receive_message(request: Request) -> Response:
     """POST /api/message: started, queued or rejected, and why"""
     raw = await raw_body(request)
@@ -206,11 +242,13 @@ async def receive_message(request: Request) -> Response:
     return respond(await carry_out(request, raw, channel_id(body.origin), command, starts=True), tagged=False)
 
 
+@keyed
 async def continue_latest(request: Request) -> Response:
     """POST /api/orchestrate/continue: the latest orchestration of the origin goes on"""
     return await _on_latest(request, lambda _: ContinueLatest())
 
 
+@keyed
 async def reset_latest(request: Request) -> Response:
     """POST /api/orchestrate/reset: the latest orchestration of the origin is ended"""
     return await _on_latest(request, lambda reason: ResetLatest(reason=reason))
@@ -237,9 +275,10 @@ async def carry_out(
         starts=starts,
         status=status,
         expected=if_match(request) if session_id == request.path_params.get("id", session_id) else None,
-        key=None if key is None else _own(request, key),
-        fingerprint="" if key is None else fingerprint(request.method.encode(), request.url.path.encode(), raw),
+        key=None if key is None else own(request, key),
+        fingerprint="" if key is None else mark(request, raw),
     )
+    handed_over(request)
     return await system(request).writer.do(order)
 
 

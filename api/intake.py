@@ -14,6 +14,7 @@ from domain.strict import JSON, decode
 M = TypeVar("M", bound=BaseModel)
 KEY = re.compile(r"[\x21-\x7e]{1,255}")
 ETAG = re.compile(r'"(0|[1-9][0-9]{0,15})"')
+CHARSET = re.compile(r"""charset\s*=\s*["']?([^"';\s]+)""", re.IGNORECASE)
 NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
 MOST = 200
 
@@ -24,7 +25,13 @@ def system(request: Request) -> System:
 
 
 async def raw_body(request: Request) -> bytes:
-    """The body, at most `max_body_bytes` of it: 413 past that; 415 for a body that does not say it is JSON."""
+    """The body, at most `max_body_bytes` of it: 413 past that; 415 for a body that does not say it is JSON in UTF-8.
+
+    It comes once, and is there for whoever asks again.
+    """
+    known: bytes | None = getattr(request.state, "raw", None)
+    if known is not None:
+        return known
     limit = system(request).settings.max_body_bytes
     chunks, size = [], 0
     async for chunk in request.stream():
@@ -32,9 +39,23 @@ async def raw_body(request: Request) -> bytes:
         if size > limit:
             raise Problem(413, f"A body has at most {limit} bytes.")
         chunks.append(chunk)
-    if size and request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+    if size:
+        _check_type(request)
+    found = b"".join(chunks)
+    request.state.raw = found
+    return found
+
+
+def _check_type(request: Request) -> None:
+    """Raises Problem for anything but JSON, and for JSON in another encoding than the one we read."""
+    media, _, parameters = request.headers.get("content-type", "").partition(";")
+    if media.strip().lower() != "application/json":
         raise Problem(415, "Send application/json.")
-    return b"".join(chunks)
+    charset = CHARSET.search(parameters)
+    if charset is not None and charset[1].lower() not in ("utf-8", "utf8"):
+        raise Problem(415, "Send application/json in UTF-8; no other charset is read.")
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise Problem(415, "Send the body as it is; no Content-Encoding is read.")
 
 
 def read_object(raw: bytes) -> dict[str, JSON]:

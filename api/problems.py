@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from adapters.answers import Repeated
 from adapters.store import Conflict, Fenced, StoreError
 from adapters.writer import Busy, KeyReused
 from domain.base import HansardError, Invalid, Refused, Stale, Unknown
@@ -43,6 +44,8 @@ class Problem(HansardError):
     def __init__(self, status: int, detail: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> None:
         super().__init__(detail)
         self.status, self.headers, self.more = status, dict(headers or {}), more
+        self.body: bytes | None = None
+        """The very bytes that were sent for it before."""
 
 
 def problem(error: Problem) -> Response:
@@ -56,9 +59,8 @@ def problem(error: Problem) -> Response:
     }
     if getattr(error, "replayed", False):
         error.headers["Idempotency-Replayed"] = "true"
-    return Response(
-        orjson.dumps(body), status_code=error.status, headers=error.headers, media_type="application/problem+json"
-    )
+    content = orjson.dumps(body) if error.body is None else error.body
+    return Response(content, status_code=error.status, headers=error.headers, media_type="application/problem+json")
 
 
 def of(error: Exception) -> Problem:
@@ -74,9 +76,11 @@ def _of(error: Exception) -> Problem:
             return error
         case Malformed():
             return Problem(400, str(error))
+        case Repeated():
+            return _repeated(error)
         case Invalid():
             errors = [{"pointer": pointer, "detail": detail} for pointer, detail in error.errors.items()]
-            return Problem(422, str(error), errors=errors)
+            return Problem(422, _listed(errors), errors=errors)
         case Refused():
             return Problem(409, _with_allowed(error), allowed=list(error.allowed))
         case Stale():
@@ -93,6 +97,17 @@ def _of(error: Exception) -> Problem:
             return Problem(500, "Something broke that should not have; the server's log knows more.")
 
 
+def _repeated(error: Repeated) -> Problem:
+    found = Problem(error.status, str(error))
+    found.body = error.body
+    return found
+
+
+def _listed(errors: Sequence[Mapping[str, str]]) -> str:
+    """What is wrong, each place by its pointer; what is wrong with the whole body needs none."""
+    return "; ".join(": ".join(part for part in (found["pointer"], found["detail"]) if part) for found in errors)
+
+
 def _with_allowed(error: Refused) -> str:
     if not error.allowed:
         return str(error)
@@ -106,8 +121,7 @@ def invalid(error: ValidationError, sent: object) -> Problem:
         pointer = _pointer(found["loc"], sent, missing=found["type"] == "missing")
         places.setdefault(pointer, []).append(_sentence(found["msg"]))
     errors = [{"pointer": pointer, "detail": "; or ".join(details)} for pointer, details in places.items()]
-    detail = "; ".join(f"{found['pointer'] or '/'}: {found['detail']}" for found in errors[:5])
-    return Problem(422, detail, errors=errors)
+    return Problem(422, _listed(errors[:5]), errors=errors)
 
 
 def _pointer(loc: Sequence[str | int], sent: object, *, missing: bool) -> str:

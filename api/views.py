@@ -10,9 +10,11 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
+from api.allowed import allowed
 from api.intake import MOST, answer_headers, has_it_already, limit, number, only, reached, read_after, system
 from api.problems import Problem
 from api.stream import stream_log, stream_session, wants_stream
+from api.turns.telling import told
 from domain.base import Text, Unknown
 from domain.channel import Channel, channel_id
 from domain.record import Recorded, kind_of
@@ -71,13 +73,21 @@ async def show_session(request: Request) -> Response:
     """GET /api/sessions/{id}"""
     session = _session(request)
     tag = f'"{session.version}"'
-    if has_it_already(request, tag):
+    if not session.open_children and has_it_already(request, tag):  # what they allow does not show in its version
         return Response(status_code=304, headers=answer_headers(ETag=tag))
-    found: dict[str, Any] = {"session": view(session), "availableCommands": list(available(session))}
+    shown = told(view(session), session, system(request).team)
+    found: dict[str, Any] = {"session": shown, "availableCommands": list(_allowed(request, session))}
     if request.query_params.get("include") == "events":
         history = system(request).store.history(session.id, upto=session.version, limit=MOST)
         found["events"] = [recorded.wire() for recorded in history]
     return answer(found, ETag=tag)
+
+
+def _allowed(request: Request, session: Session) -> tuple[str, ...]:
+    """What its discussions allow is of today: a version that is past does not know it."""
+    if "version" in request.query_params:
+        return available(session)
+    return allowed(session, system(request).sessions.get)
 
 
 @door("after", "cursor", "limit")

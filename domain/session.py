@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, NoReturn, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from domain.base import Blob, Command, DomainEvent, Refused, Text, Usage, Value
 from domain.budget import Spent, add
@@ -80,6 +80,11 @@ class Session(Value):
     slot: int = 0
     spent: Spent = Spent()
     last_error: str | None = None
+
+    @property
+    def status(self) -> str:
+        """The word of its kind for how it stands."""
+        raise NotImplementedError
 
     @property
     def ended(self) -> bool:
@@ -306,17 +311,6 @@ def close_child(draft: Draft[S], command: CloseChild) -> Child | None:
     said = f"The {child.kind} of {child.about} ended: {command.choice}."
     draft.record(ChildClosed(message=said, about=child.about, **command.model_dump(exclude={"blobs"})))
     return child
-
-
-def refuse_decision(session: Session, allowed: tuple[str, ...]) -> NoReturn:
-    """What waits for a decision is always a discussion; this session itself never does."""
-    children = ", ".join(session.open_children)
-    if len(session.open_children) > 1:
-        raise Refused(f"Several discussions are open; address one of {children}.", allowed=allowed)
-    if children:
-        raise Refused(f"{children} does not wait for a decision yet.", allowed=allowed)
-    said = f" The last one was: {session.last_choice}." if session.last_choice else ""
-    raise Refused(f"{session.id} does not wait for a decision.{said}", allowed=allowed)
 
 
 def clear_agents(draft: Draft[S], reason: str) -> None:

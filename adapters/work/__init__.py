@@ -3,7 +3,8 @@
 Each returns the command that records the outcome. Faults of agents, commands and workspaces are outcomes, too.
 """
 
-from adapters.work.bench import Bench
+from adapters.work.bench import Bench, Prepared, failed
 from adapters.work.job import Job
+from adapters.work.recording import deadline_of, outcome_of
 
-__all__ = ["Bench", "Job"]
+__all__ = ["Bench", "Job", "Prepared", "deadline_of", "failed", "outcome_of"]

@@ -26,10 +26,10 @@ class Asking:
         self._agents: dict[str, Agent] = {}
 
     async def ask(self, job: Job) -> Command:
-        agent, prompt = self._agent(job), await asyncio.to_thread(self._prompt, job)
+        agent, prompt = self._agent(job), await asyncio.to_thread(self.prompt, job)
         folder = None if isinstance(agent, Scripted) else await asyncio.to_thread(checkout, job, self._workspaces)
         reply = await agent.ask(self._turn(job, prompt, folder))
-        return await asyncio.to_thread(self._answer, job, prompt, reply, folder)
+        return await asyncio.to_thread(self.answer, job, prompt, reply, folder)
 
     async def forget(self, event: AgentSessionsCleared) -> None:
         """Drop what agents keep to resume conversations that are over."""
@@ -42,10 +42,10 @@ class Asking:
     def _agent(self, job: Job) -> Agent:
         if job.session.scenario is not None:
             return Scripted(Scenario())  # the turn brings the session's own scenario
-        name = job.request.agent
-        member = self._team.agent_for(name) or self._team.agent_for(job.request.role)
+        name, role = job.request.agent, job.request.role
+        member = self._team.asked(name, role)
         if member is None:
-            raise HansardError(f"Nobody in the team is called {name!r} or has the role {job.request.role!r}.")
+            raise HansardError(f"Nobody in the team is called {name!r} or has the role {role!r}.")
         return self._built(member)
 
     def _built(self, member: Member) -> Agent:
@@ -53,7 +53,8 @@ class Asking:
             self._agents[member.name] = build(member, self._folder)
         return self._agents[member.name]
 
-    def _prompt(self, job: Job) -> str:
+    def prompt(self, job: Job) -> str:
+        """What the agent is told."""
         return prompt_of(job.request, language=self._team.language or "en", whole=self._whole)
 
     def _turn(self, job: Job, prompt: str, folder: Path | None) -> Turn:
@@ -77,7 +78,8 @@ class Asking:
             expects=request.expects,
         )
 
-    def _answer(self, job: Job, prompt: str, reply: Reply, folder: Path | None) -> RecordReply:
+    def answer(self, job: Job, prompt: str, reply: Reply, folder: Path | None) -> RecordReply:
+        """The command that records what came back, and what it changed in the folder that was worked in, if any."""
         writes = job.request.access == "write" and reply.failure is None
         changes = keep(job, self._workspaces, reply, folder) if writes else NOTHING
         blobs: list[Blob] = []

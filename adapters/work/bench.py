@@ -4,13 +4,14 @@ import asyncio
 import logging
 import time
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from adapters.agents.port import Reply
 from adapters.store import SqliteStore
 from adapters.team import Team
 from adapters.work.asking import Asking
 from adapters.work.changes import merge
-from adapters.work.job import Job
+from adapters.work.job import Job, checkout, left
 from adapters.work.packaging import publish
 from adapters.work.recalling import recall
 from adapters.work.validating import validate
@@ -21,6 +22,14 @@ from domain.session import Session
 from domain.turns import AgentSessionsCleared, Failure, RecordReply
 
 log = logging.getLogger(__name__)
+
+
+class Prepared(NamedTuple):
+    """What an agent is told: the prompt, what it is made of, and the folder to work in, if there is one."""
+
+    prompt: str
+    context: dict[str, str]
+    folder: Path | None
 
 
 class BenchSettings(Protocol):
@@ -54,7 +63,7 @@ class Bench:
         except Exception as error:
             log.exception("turn %s broke", job.lease.turn_id)
             failure = Failure(code="crash", detail=f"{type(error).__name__}: {error}")
-        return _failed(job, failure, seconds=time.monotonic() - started)
+        return failed(job, failure, seconds=time.monotonic() - started)
 
     async def _done(self, job: Job) -> Command:
         match job.lease.work:
@@ -71,6 +80,17 @@ class Bench:
             case _:
                 return await self._asking.ask(job)
 
+    def prepared(self, job: Job) -> Prepared:
+        """All that an agent needs which is asked elsewhere. Raises HansardError: it cannot be asked."""
+        context = {place: self._whole(text) for place, text in job.request.context.items()}
+        folder = None if job.request.access == "none" else checkout(job, self._workspaces)
+        return Prepared(self._asking.prompt(job), context, folder)
+
+    def answered(self, job: Job, reply: Reply) -> RecordReply:
+        """The command that records what came back from there. Raises HansardError: it cannot be kept."""
+        folder = None if job.request.access == "none" else left(job, self._workspaces)
+        return self._asking.answer(job, self._asking.prompt(job), reply, folder)
+
     def merge(self, job: Job, command: RecordReply, session: Session) -> RecordReply:
         """The answer on top of what others have recorded meanwhile; a failure where both changed the same lines."""
         return merge(job, self._workspaces, command, session)
@@ -85,7 +105,8 @@ class Bench:
         return self._store.text(text.digest) or text.head
 
 
-def _failed(job: Job, failure: Failure, *, seconds: float) -> Command:
+def failed(job: Job, failure: Failure, *, seconds: float) -> Command:
+    """The command that records that the turn has no usable outcome."""
     common = {"turn_id": job.lease.turn_id, "attempt": job.lease.attempt, "failure": failure, "seconds": seconds}
     match job.lease.work:
         case "validate":

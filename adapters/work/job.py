@@ -57,6 +57,12 @@ def checkout(job: Job, workspaces: Workspaces) -> Path:
     return workspace_of(job, workspaces).checkout(tree=job.session.tree, slot=job.folder)
 
 
+def left(job: Job, workspaces: Workspaces) -> Path:
+    """The job's folder, as whoever works in it has left it."""
+    workspace = workspace_of(job, workspaces)
+    return workspace.in_place or workspace.home / f"tree-{job.folder}" / workspace.prefix
+
+
 def text(words: str, blobs: list[Blob]) -> Text:
     """Words for a command; what is too long for it goes to the blobs."""
     found, more = Text.of(words)

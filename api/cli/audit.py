@@ -15,8 +15,8 @@ from api.cli.terminal import put, put_json, say
 from domain.base import HansardError
 
 if TYPE_CHECKING:
+    from adapters.audit.sealed import Sealed
     from adapters.audit.verify import Verdict
-    from adapters.store import SqliteStore
     from api.settings import Settings
     from domain.record import Recorded
 
@@ -32,16 +32,17 @@ def _settings(database: Path | None) -> "Settings":
 
 
 @contextmanager
-def _opened(settings: "Settings") -> Iterator["SqliteStore"]:
-    from adapters.store import open_store
+def _opened(settings: "Settings") -> Iterator["Sealed"]:
+    """The log, to be read: proving it must not change it."""
+    from adapters.audit.sealed import sealed
 
     if not settings.database_path.exists():
         raise Failed(f"There is no log {settings.database_path}.", code=exits.NOT_FOUND)
-    with closing(open_store(settings.database)) as store:
-        yield store
+    with sealed(settings.database_path) as log:
+        yield log
 
 
-def _stream(store: "SqliteStore", name: str) -> str:
+def _stream(store: "Sealed", name: str) -> str:
     """The session that is meant: its id, a unique beginning of it, or `latest`."""
     names = store.rows.streams()
     if name == "latest":
@@ -111,7 +112,7 @@ def _own_public_key(settings: "Settings", checkpoint: Path | None) -> str:
 class _Frozen:
     """The log up to where it is now: somebody may be writing."""
 
-    def __init__(self, store: "SqliteStore") -> None:
+    def __init__(self, store: "Sealed") -> None:
         self._store, self._head = store, store.head()
 
     def head(self) -> int:
@@ -125,7 +126,7 @@ class _Frozen:
         return self._store.history(session_id, after=after, upto=upto)
 
 
-def _views(store: "SqliteStore", path: Path) -> str | None:
+def _views(store: "Sealed", path: Path) -> str | None:
     """Whether the views, caught up with the log, are what the log makes anew. Works on a copy."""
     import sqlite3
     from tempfile import TemporaryDirectory
@@ -154,7 +155,7 @@ def _views(store: "SqliteStore", path: Path) -> str | None:
     return "; ".join(problems) or None
 
 
-def _against(store: "SqliteStore", note: str, key: str) -> str | None:
+def _against(store: "Sealed", note: str, key: str) -> str | None:
     from adapters.audit import checkpoints
 
     try:

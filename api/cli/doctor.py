@@ -207,6 +207,7 @@ def the_team(settings: "Settings") -> Iterator[Finding]:
         return
     yield Finding("ok", "team", f"{settings.team}: {len(team.agents)} agents")
     yield from programs(team)
+    yield from externals(team, settings.database_path)
 
 
 def programs(team: "Team") -> Iterator[Finding]:
@@ -225,6 +226,36 @@ def programs(team: "Team") -> Iterator[Finding]:
             yield Finding("fail", name, f"{program} is not found", advice)
         else:
             yield Finding("ok", name, found)
+
+
+def externals(team: "Team", log: Path) -> Iterator[Finding]:
+    """For each agent who comes for its turns, how many wait for it."""
+    for member in team.agents:
+        if member.adapter != "external":
+            continue
+        turns = _turns_of(member.name, log)
+        waiting, held = turns.get("queued", 0), turns.get("running", 0)
+        found = f"external: {waiting} turns wait for its worker, {held} are with it"
+        if waiting and not held:
+            advice = "Start its worker: it claims turns at POST /api/turns/claim of a `hansard serve` on this log."
+            yield Finding("warn", f"agent {member.name}", found, advice)
+        else:
+            yield Finding("ok", f"agent {member.name}", found)
+
+
+def _turns_of(agent: str, log: Path) -> dict[str, int]:
+    """How many turns of the agent wait and run; none in a log that cannot be read, of which others tell."""
+    query = (
+        "SELECT state, count(*) FROM turns WHERE work = 'ask' AND agent = ? COLLATE NOCASE"
+        " AND state IN ('queued', 'running') GROUP BY state"
+    )
+    if not log.is_file():
+        return {}
+    try:
+        with closing(sqlite3.connect(f"{log.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            return dict(connection.execute(query, (agent,)).fetchall())
+    except sqlite3.Error:
+        return {}
 
 
 def disk(path: Path) -> Finding:

@@ -178,8 +178,11 @@ def _of_money(limit: int | None) -> str:
 
 def _at_work(session: Json) -> list[str]:
     turns = [turn for turn in session.get("outstandingTurns") or () if turn.get("work") != "wait"]
-    agents = [one_line(str(turn.get("agent"))) for turn in turns]
-    return [f"{', '.join(agents)} at work"] if agents else []
+    groups = (
+        ("at work", [turn for turn in turns if not turn.get("external")]),
+        ("asked of an external worker", [turn for turn in turns if turn.get("external")]),
+    )
+    return [f"{', '.join(one_line(str(turn.get('agent'))) for turn in few)} {what}" for what, few in groups if few]
 
 
 def _style_of(topic: str) -> str:

@@ -138,9 +138,16 @@ async def _settle() -> None:
 
     gc.freeze()
     await open_all((*COMMANDS, *VIEWS, *PAGES))
+    await asyncio.to_thread(_warm)
     gc.collect()
     gc.freeze()
     gc.set_threshold(_ALLOCATIONS)
+
+
+def _warm() -> None:
+    from api.web.rendering import warm
+
+    warm()
 
 
 def _refuse_an_open_door(settings: "Settings") -> None:

@@ -19,7 +19,7 @@ _LINES: Final = 20
 
 def shown(session: Json, commands: list[str]) -> Pairs:
     """Everything that a person may want to know of a session."""
-    turns = [f"{t['agent']} ({t['phase'] or t['work']})" for t in session.get("outstandingTurns") or ()]
+    turns = [f"{t['agent']} ({_doing(t)})" for t in session.get("outstandingTurns") or ()]
     return [
         ("session", session["id"]),
         ("kind", session["kind"]),
@@ -38,6 +38,12 @@ def shown(session: Json, commands: list[str]) -> Pairs:
         ("version", str(session["version"])),
         ("can now", ", ".join(commands)),
     ]
+
+
+def _doing(turn: Json) -> str:
+    """What is waited for; of an external agent its worker, who may not have come for the turn yet."""
+    what = str(turn["phase"] or turn["work"])
+    return f"{what}, by an external worker" if turn.get("external") else what
 
 
 def ended(session: Json, *, branch: str | None) -> Pairs:

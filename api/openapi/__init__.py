@@ -10,21 +10,23 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from api.doors import Route, loaded
 from api.intake import has_it_already
-from api.openapi.building import Route, build
 
-__all__ = ["Document", "Route", "show_openapi"]
+__all__ = ["Document", "show_openapi"]
 
 
 class Document:
-    """The description of one application, made at first use and kept."""
+    """The description of one application, made at first use and kept. Making it imports all that answers."""
 
     def __init__(self, commands: Sequence[Route], views: Sequence[Route]) -> None:
         self._commands, self._views = commands, views
 
     @cached_property
     def found(self) -> dict[str, Any]:
-        return build(self._commands, self._views)
+        from api.openapi.building import build
+
+        return build(loaded(self._commands), loaded(self._views))
 
     @cached_property
     def content(self) -> bytes:

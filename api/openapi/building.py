@@ -174,6 +174,8 @@ def _responses(door: Door, references: dict[Wanted, dict[str, Any]]) -> dict[str
     if headers := _headers(door):
         good["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in headers}
     found: dict[str, Any] = {str(about.status): good}
+    if about.nothing:
+        found["204"] = {"description": about.nothing}
     if about.tagged:
         found["304"] = {"description": "It is still what `If-None-Match` names."}
     found |= {str(status): {"$ref": f"#/components/responses/Problem{status}"} for status in _refusals(door)}

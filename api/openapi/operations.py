@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from api import bodies
-from api.openapi import past_shapes, report_shapes, shapes
+from api.openapi import past_shapes, report_shapes, shapes, turn_shapes
 from api.policies import POLICIES, lab
+from api.turns import bodies as turn_bodies
 
 JSON = "application/json"
 MARKDOWN = "text/markdown"
@@ -21,6 +22,7 @@ class Operation:
     """`body` and `answer` are models or names of components, `refuses` statuses beyond the usual.
 
     `stream`: events too. `tagged`: with an `ETag` that is asked about. `open`: needs no key.
+    `nothing`: what 204 means, where the door answers so.
     """
 
     tag: str
@@ -33,6 +35,7 @@ class Operation:
     stream: bool = False
     tagged: bool = False
     open: bool = False
+    nothing: str = ""
     refuses: tuple[int, ...] = ()
 
 
@@ -103,6 +106,34 @@ OPERATIONS: dict[str, Operation] = {
         body=bodies.Origin,
         answer=shapes.Done,
         refuses=(409, 412, 503),
+    ),
+    "claim_turn": Operation(
+        tag="Turns",
+        summary="Claim the oldest turn that waits for an external agent",
+        description="Waits for one for `waitSeconds`, at most as long as the server allows (30 s unless set). The turn "
+        "is leased to the API key that claims it; a lease that runs out gives it to the next one.",
+        body=turn_bodies.TurnClaim,
+        answer=turn_shapes.TurnOffer,
+        nothing="Nothing waits.",
+        refuses=(503,),
+    ),
+    "heartbeat_turn": Operation(
+        tag="Turns",
+        summary="Hold on to a claimed turn",
+        description="409 says that it is lost, and `reason` why: nobody waits for what comes of it.",
+        body=turn_bodies.TurnHeartbeat,
+        answer=turn_shapes.HeldTurn,
+        refuses=(404, 409, 503),
+    ),
+    "record_result": Operation(
+        tag="Turns",
+        summary="Hand in what came of a turn",
+        description="Accepted once, from the claim that holds the turn: a late or second result is 409 and changes "
+        "nothing. Give `text`, or `failure` where there is no usable answer. `files` are written into the workspace "
+        "of a turn that may write, all or, where one is not allowed, none.",
+        body=turn_bodies.TurnResult,
+        answer=shapes.Receipt,
+        refuses=(404, 409, 412, 503),
     ),
     "list_sessions": Operation("Sessions", "Sessions, newest first", answer=shapes.SessionPage),
     "show_session": Operation(
@@ -194,6 +225,7 @@ OPERATIONS: dict[str, Operation] = {
 TAGS = {
     "Sessions": "What a team of agents does, from the start request to the last event.",
     "Messages": "The team's own doors: a message, continue, reset. One orchestration of an origin at a time.",
+    "Turns": "External agents come for their work here: claim, heartbeat, result.",
     "Log": "Every event of every session, in one order.",
     "Reports": "Figures over all sessions: each a view that follows the log.",
     "Policies": "The pure rules: stateless, JSON in, JSON out. Nothing is stored.",

@@ -30,6 +30,9 @@ class Turn(Value):
     phase: str | None
     round: int | None
     requested_at: str
+    external: bool | None = Field(
+        default=None, exclude_if=_absent, description="true of a turn that an external worker comes for, or has"
+    )
 
 
 class Listed(Value):

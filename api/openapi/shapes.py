@@ -31,6 +31,11 @@ class ProblemDetails(Value):
     errors: tuple[Fault, ...] | None = Field(default=None, exclude_if=_absent)
     allowed: tuple[str, ...] | None = Field(default=None, exclude_if=_absent, description="409: what may be done now")
     current_version: int | None = Field(default=None, exclude_if=_absent, description="412: where the session is")
+    reason: str | None = Field(
+        default=None,
+        exclude_if=_absent,
+        description="409 to a heartbeat: settled, cancelled, waiting, elsewhere, deadline or timeout",
+    )
 
 
 class Receipt(Value):

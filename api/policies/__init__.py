@@ -1,18 +1,20 @@
 """POST /api/policies/…: the pure rules, so that they can be tried, tuned and tested from outside (contract §5).
 
-Stateless: the same body always gives the same answer, so an `Idempotency-Key` is taken and has nothing to repeat.
+Stateless: the same body always gives the same answer, as long as the rules stay; under an `Idempotency-Key`, for good.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.intake import idempotency_key, raw_body, read, read_object
+from api.intake import raw_body, read, read_object
+from api.keys import kept
 from api.policies import answers, bodies, rules
 from api.views import answer
 from domain.base import Value
@@ -77,8 +79,8 @@ POLICIES: tuple[Policy[Any, Any], ...] = (
 
 
 def _door(policy: Policy[Any, Any]) -> Callable[[Request], Awaitable[Response]]:
+    @kept
     async def judged(request: Request) -> Response:
-        idempotency_key(request)
         return await policy.judge(await raw_body(request))
 
     judged.__name__ = f"policy_{policy.name}"
@@ -86,4 +88,5 @@ def _door(policy: Policy[Any, Any]) -> Callable[[Request], Awaitable[Response]]:
     return judged
 
 
-DOORS = tuple((policy.path, _door(policy)) for policy in POLICIES)
+DOORS = SimpleNamespace(**{policy.name: _door(policy) for policy in POLICIES})
+"""The handlers by the names of their policies, as `api.app` places them."""

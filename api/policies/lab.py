@@ -1,6 +1,6 @@
 """POST /api/policies/lab: recorded discussions judged again by other profiles (`domain/lab`). No agent is called.
 
-It reads the record and changes nothing, so an `Idempotency-Key` is taken and has nothing to repeat.
+It reads the record and changes nothing; under an `Idempotency-Key` it answers with what the record said then.
 """
 
 import asyncio
@@ -13,7 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.bodies import Short
-from api.intake import idempotency_key, raw_body, reached, read, read_object, system
+from api.intake import raw_body, reached, read, read_object, system
+from api.keys import kept
 from api.policies.bodies import Name, PolicyBody, ProfileName
 from api.reports import span
 from api.system import System
@@ -100,9 +101,9 @@ class LabAnswer(Value):
     left_out: int
 
 
+@kept
 async def policy_lab(request: Request) -> Response:
     """POST /api/policies/lab: When would other profiles have stopped recorded discussions?"""
-    idempotency_key(request)
     body = read(LabBody, read_object(await raw_body(request)))
     profiles = _profiles(body.profiles)
     inside = system(request)

@@ -31,7 +31,7 @@ def decide(draft: Draft[Channel], command: Command) -> None:
         case NoteSession():
             _note(draft, command)
         case _:
-            raise Refused(f"A channel does not know the command {type(command).__name__}.")
+            raise Refused("A channel takes messages, and words to continue or to reset; nothing else.")
 
 
 def available(_: Channel) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ More = Annotated[int, Field(ge=1)]
 POLICY = "delivery@2"
 """The version of the rules that new deliveries follow; one that has begun keeps the version that it began with.
 
-`delivery@1`: a delivery out of budget finishes with its last iteration. `delivery@2`: with the one that could not begin.
+Out of budget, `delivery@1` finishes with its last iteration, `delivery@2` with the one that could not begin.
 """
 
 

@@ -1,13 +1,15 @@
 """What a review or a debate answers to a command: events, or a refusal (S2, behaviour §2, K-24…K-35)."""
 
 from domain.base import Command, Refused
-from domain.delivery.commands import ExpireTurn
+from domain.delivery.commands import ExpireTurn, ExtendBudget
 from domain.discussion import decision, rounds
 from domain.discussion.chart import TABLES
 from domain.discussion.commands import CancelDiscussion, Decide, StartDiscussion
 from domain.discussion.events import VOICES, SessionStarted
 from domain.discussion.parts import DiscussionDraft, available
+from domain.orchestration.commands import AddRounds
 from domain.record import kind_of
+from domain.refusals import NO_BUDGET, refusal, unfit
 from domain.turns import RecordReply
 
 
@@ -24,8 +26,10 @@ def decide(draft: DiscussionDraft, command: Command) -> None:
             decision.expire(draft, command)
         case CancelDiscussion():
             decision.cancel(draft, command)
+        case ExtendBudget() | AddRounds():
+            raise refusal(draft.session, NO_BUDGET, available(draft.session))
         case _:
-            raise Refused(f"A {draft.session.kind} does not know the command {type(command).__name__}.")
+            raise unfit(draft.session, command, available(draft.session))
 
 
 def _start(draft: DiscussionDraft, command: StartDiscussion) -> None:

@@ -10,6 +10,7 @@ from domain.discussion.events import Cancelled, Decided, DecisionRequested, Expi
 from domain.discussion.parts import DiscussionDraft, available, next_state, say
 from domain.discussion.strategies import CHOICES, PASSING
 from domain.instant import iso, milliseconds
+from domain.refusals import NO_DECISION, refusal
 from domain.session import cancel_turns, cancelled, clear_agents
 from domain.turns import TurnRequested
 
@@ -44,14 +45,12 @@ def record(draft: DiscussionDraft, command: Decide) -> None:
     """Once only, on the version that the person had seen, by one of the choices that are open."""
     session = draft.session
     choices = CHOICES[session.kind]
-    state = next_state(draft, "decide")
+    state = next_state(draft, "decide", verdict=NO_DECISION)
     if command.version is not None and command.version != session.version:
-        raise Refused(
-            f"The decision answers version {command.version}, but the {session.kind} is at {session.version}.",
-            allowed=choices,
-        )
+        verdict = f"is at version {session.version}, and the decision answers version {command.version}"
+        raise refusal(session, verdict, available(session))
     if command.choice not in choices:
-        raise Refused(f"A {session.kind} is decided by one of {', '.join(choices)}.", allowed=choices)
+        raise refusal(session, f"is decided by one of {', '.join(choices)}", available(session))
     cancel_turns(draft, "decided")
     say(
         draft,
@@ -92,7 +91,7 @@ def expire(draft: DiscussionDraft, command: ExpireTurn) -> None:
         draft,
         Expired,
         message=f"Nobody decided in time; {choice} by default.",
-        state=next_state(draft, "decide"),
+        state=next_state(draft, "decide", verdict=NO_DECISION),
         choice=choice,
         **_ending(draft),
     )
@@ -100,7 +99,7 @@ def expire(draft: DiscussionDraft, command: ExpireTurn) -> None:
 
 
 def cancel(draft: DiscussionDraft, command: CancelDiscussion) -> None:
-    state = next_state(draft, "cancel")
+    state = next_state(draft, "cancel", verdict="cannot be cancelled")
     cancel_turns(draft, "cancelled")
     say(
         draft,

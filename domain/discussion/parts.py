@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from domain.base import Refused, Text
+from domain.base import Text
 from domain.discussion.chart import TABLES
 from domain.discussion.events import VOICES, DiscussionEvent
 from domain.discussion.state import Discussion
 from domain.discussion.strategies import Part
+from domain.refusals import refusal
 from domain.session import Draft
 from domain.turns import TurnRequested
 
@@ -20,18 +21,19 @@ def available(session: Discussion) -> tuple[str, ...]:
     return tuple(door for event, door in doors.items() if event in allowed)
 
 
-def next_state(draft: DiscussionDraft, event: str) -> str:
+def next_state(draft: DiscussionDraft, event: str, *, verdict: str = "does not allow this") -> str:
+    """The state that the event leads to; Refused, with `verdict`, where it leads nowhere."""
     session = draft.session
     target = TABLES[session.kind].target(session.state, event, session.guard)
     if target is None:
-        raise Refused(_standing(session), allowed=available(session))
+        raise refusal(session, verdict, available(session), behind=_outcome(session))
     return target
 
 
-def _standing(session: Discussion) -> str:
+def _outcome(session: Discussion) -> str:
     decision = session.decision
     if decision is None or session.state == "cancelled":
-        return f"A {session.kind} that is {session.state.replace('_', ' ')} does not allow this."
+        return ""
     return f"It has {'expired' if decision.expired else 'been decided'}: {decision.choice}."
 
 

@@ -1,6 +1,6 @@
 """What can be asked of an orchestration."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -17,7 +17,10 @@ class ContinueOrchestration(Command):
 
 
 class ResetOrchestration(Command):
+    """It ends as it stands. `door`: what the person called it; a refusal says it in the same word."""
+
     reason: str = ""
+    door: Literal["reset", "cancel"] = "reset"
 
 
 class AddRounds(Command):

@@ -13,9 +13,10 @@ from domain.orchestration.commands import (
     StartOrchestration,
 )
 from domain.orchestration.events import Continued, OrchestrateDone, RoundsAdded, SessionStarted, Signals, WasReset
-from domain.orchestration.parts import OrchestrationDraft, doors, next_state
+from domain.orchestration.parts import OrchestrationDraft, doors
 from domain.orchestration.state import Orchestration
-from domain.session import cancel_turns, clear_agents, refuse_decision
+from domain.refusals import refusal, refuse_decision, unfit
+from domain.session import cancel_turns, clear_agents
 from domain.triage import triage
 from domain.turns import RecordReply
 
@@ -47,7 +48,7 @@ def decide(draft: OrchestrationDraft, command: Command) -> None:
         case ClearAgentSessions():
             clear_agents(draft, "a new request begins clean")
         case _:
-            raise Refused(f"An orchestration does not know the command {type(command).__name__}.")
+            raise unfit(draft.session, command, available(draft.session))
 
 
 def available(session: Orchestration) -> tuple[str, ...]:
@@ -92,9 +93,17 @@ def _continue(draft: OrchestrationDraft) -> None:
     session = draft.session
     if session.guard("nothing_left"):
         return ends.complete(draft, draft.text(ALREADY_DONE), all_done=False)
-    sentence = f"{NOTHING_TO_CONTINUE} An orchestration that is {session.status} cannot be continued."
-    state = next_state(draft, "resume", sentence=sentence)
+    state = _through(draft, "resume", "cannot be continued", before=NOTHING_TO_CONTINUE)
     _resume(draft, state, last_round=session.round + session.max_rounds)
+
+
+def _through(draft: OrchestrationDraft, event: str, verdict: str, *, before: str = "") -> str:
+    """The state that a door leads to; Refused, with `verdict`, where it is closed."""
+    session = draft.session
+    target = TABLE.target(session.state, event, session.guard)
+    if target is None:
+        raise refusal(session, verdict, available(session), before=before)
+    return target
 
 
 def _resume(draft: OrchestrationDraft, state: str, *, last_round: int) -> None:
@@ -116,8 +125,10 @@ def _resume(draft: OrchestrationDraft, state: str, *, last_round: int) -> None:
 
 def _reset(draft: OrchestrationDraft, command: ResetOrchestration) -> None:
     session = draft.session
-    sentence = f"{NOTHING_TO_RESET} An orchestration that is {session.status} cannot be reset."
-    state = next_state(draft, "discard", sentence=sentence)
+    if command.door == "cancel":
+        state = _through(draft, "discard", "cannot be cancelled")
+    else:
+        state = _through(draft, "discard", "cannot be reset", before=NOTHING_TO_RESET)
     cancel_turns(draft, "reset")
     summary = draft.text(RESET)
     draft.record(
@@ -141,8 +152,7 @@ def _reset(draft: OrchestrationDraft, command: ResetOrchestration) -> None:
 def _add_rounds(draft: OrchestrationDraft, command: AddRounds) -> None:
     """More rounds for a run that goes on; one that had used up its rounds goes on with them."""
     session = draft.session
-    sentence = f"Rounds cannot be added to an orchestration that is {session.status}."
-    state = next_state(draft, "extend", sentence=sentence)
+    state = _through(draft, "extend", "cannot be given more rounds")
     last = session.last_round + command.add_rounds
     draft.record(
         RoundsAdded(

@@ -156,7 +156,11 @@ def agent(name: str = '"Ada"', roles: str = '"planner"', adapter: str = '"script
         (agent(adapter='"model"'), "team.toml: agent 'Ada': adapter: adapter 'model' is not available in this version"),
         (
             agent(adapter='"cli"'),
-            "team.toml: agent 'Ada': adapter: there is no adapter 'cli'; there are 'scripted' and",
+            "team.toml: agent 'Ada': adapter: there is no adapter 'cli'; there are 'scripted', 'command'",
+        ),
+        (
+            agent(adapter='"external"', settings="{url = 1}"),
+            "team.toml: agent 'Ada': settings.url: Extra inputs are not permitted",
         ),
         (
             agent(settings="{scenarios = 1}"),

@@ -238,7 +238,7 @@ def test_commands_of_one_batch_see_what_those_before_them_did(writer: Writer, mo
     started, first, second, ended, late = together(writer, monkeypatch, begin(), more(), more(), cancel(), more())
     assert [future.result().version for future in (started, first, second)] == [3, 4, 5]
     assert ended.result().version > 5
-    assert str(late.exception()) == "The budget of a delivery that was cancelled cannot be extended."
+    assert str(late.exception()) == "A delivery in the state cancelled cannot be given more budget. Nothing is allowed now."
 
 
 def test_the_batch_mates_of_a_fenced_answer_succeed(
@@ -323,7 +323,7 @@ def test_a_refusal_is_only_given_on_what_the_log_says_now(two: tuple[Writer, Wri
     mine.do_now(begin())
     theirs.do_now(more())
     theirs.do_now(cancel())
-    with pytest.raises(Refused, match=r"^The budget of a delivery that was cancelled cannot be extended\.$"):
+    with pytest.raises(Refused, match=r"^A delivery in the state cancelled cannot be given more budget\. Nothing is allowed now\.$"):
         mine.do_now(more())
 
 
@@ -405,7 +405,7 @@ def test_the_one_that_came_first_decides_what_the_other_is_told(
     mine, theirs = two
     mine.do_now(begin())
     interfering(mine, theirs, monkeypatch, times=1, with_order=cancel())
-    with pytest.raises(Refused, match="A delivery that was cancelled cannot be cancelled"):
+    with pytest.raises(Refused, match="A delivery in the state cancelled cannot be cancelled"):
         mine.do_now(cancel())
 
 
@@ -705,7 +705,7 @@ def test_what_another_process_wrote_is_read_without_what_was_known(
         mine.do_now(more())
     version = theirs.do_now(cancel()).version
     reads = Reads(mine.store, monkeypatch)
-    with pytest.raises(Refused, match="that was cancelled"):
+    with pytest.raises(Refused, match="in the state cancelled"):
         mine.do_now(more(expected=version))
     assert reads.events == version - 53
 

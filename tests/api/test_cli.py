@@ -213,7 +213,7 @@ def test_every_command_works_through_a_server_too(
         refused = hansard("cancel", "latest", "--server", address)
         assert (refused.returncode, refused.stderr) == (
             4,
-            "hansard: A delivery that has succeeded cannot be cancelled.\n",
+            "hansard: A delivery in the state success cannot be cancelled. Nothing is allowed now.\n",
         )
         assert hansard("show", "nope", "--server", address).returncode == 3
 

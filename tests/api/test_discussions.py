@@ -312,8 +312,8 @@ def test_a_decision_names_its_version_or_its_match(client: httpx.Client) -> None
     found = waits(client, review(maxRounds=1))
     session_id, version = found["id"], found["version"]
     stale = decide(client, session_id, "skip", version=version - 1)
-    assert (stale.status_code, stale.json()["allowed"]) == (409, ["apply_fix", "skip"])
-    assert f"answers version {version - 1}, but the review is at {version}" in stale.json()["detail"]
+    assert (stale.status_code, stale.json()["allowed"]) == (409, ["decision", "cancel"])
+    assert f"is at version {version}, and the decision answers version {version - 1}." in stale.json()["detail"]
     unmatched = decide(client, session_id, "skip", if_match=f'"{version - 1}"')
     assert (unmatched.status_code, unmatched.json()["currentVersion"]) == (412, version)
     assert session(client, session_id)["version"] == version
@@ -323,7 +323,8 @@ def test_a_decision_names_its_version_or_its_match(client: httpx.Client) -> None
 def test_a_wrong_choice_is_told_the_right_ones(client: httpx.Client) -> None:
     session_id = waits(client, debate())["id"]
     wrong = decide(client, session_id, "apply_fix")
-    assert (wrong.status_code, wrong.json()["allowed"]) == (409, ["revise", "accept"])
+    assert (wrong.status_code, wrong.json()["allowed"]) == (409, ["decision", "cancel"])
+    assert "waiting_for_decision is decided by one of revise, accept." in wrong.json()["detail"]
     assert decide(client, session_id, "maybe").status_code == 422
     assert client.post(f"/api/sessions/{session_id}/decision", json={}).status_code == 422
 
@@ -350,7 +351,7 @@ def test_only_what_waits_can_be_decided(client: httpx.Client) -> None:
     session_id = start(client, review({"reviewer": [{"text": "late", "delayMs": 60_000}]}))
     answer = decide(client, session_id, "skip")
     assert (answer.status_code, answer.json()["allowed"]) == (409, ["cancel"])
-    assert "that is reviewing" in answer.json()["detail"]
+    assert "in the state reviewing" in answer.json()["detail"]
     assert decide(client, "review-nobody", "skip").status_code == 404
     client.post(f"/api/sessions/{session_id}/cancel", json={})
 

@@ -333,7 +333,7 @@ def test_continue_and_reset_turn_to_the_latest_of_the_origin(server: Server, ori
     assert rested(server.client, found["id"])["status"] == "done"
     refused = post(server.client, "/api/orchestrate/continue", {"origin": origin})
     assert refused.status_code == 409
-    assert "An orchestration that is done cannot be continued." in refused.json()["detail"]
+    assert "An orchestration in the state done cannot be continued." in refused.json()["detail"]
 
 
 def test_a_session_that_was_started_otherwise_is_the_latest_too(server: Server, origin: str) -> None:

@@ -264,7 +264,9 @@ def test_edge_cases_8_and_9_what_has_ended_is_not_continued(server: Server, end:
     answer = post(server.client, f"/api/sessions/{found['id']}/continue")
     assert answer.status_code == 409
     nothing = "이어갈 worklog가 없습니다. (There is nothing to continue.)"
-    assert answer.json()["detail"] == f"{nothing} An orchestration that is {end} cannot be continued."
+    assert answer.json()["detail"] == (
+        f"{nothing} An orchestration in the state {end} cannot be continued. Nothing is allowed now."
+    )
     assert server.client.get(f"/api/sessions/{found['id']}").json()["availableCommands"] == []
 
 
@@ -275,7 +277,7 @@ def test_available_commands_are_the_doors_that_open(server: Server) -> None:
     answer = post(server.client, f"/api/sessions/{found['id']}/budget", {"addRounds": 1, "reason": "more"})
     assert (answer.status_code, answer.json()["allowed"]) == (409, shown["availableCommands"])
     assert answer.json()["detail"] == (
-        "Rounds cannot be added to an orchestration that is checkpoint. Allowed now: continue, reset, cancel."
+        "An orchestration in the state checkpoint cannot be given more rounds. Allowed now: continue, reset, cancel."
     )
 
 

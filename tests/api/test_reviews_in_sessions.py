@@ -157,7 +157,7 @@ def test_reviews_of_several_agents_are_decided_one_by_one(client: httpx.Client) 
     first, second = child(client, session_id, 1), child(client, session_id, 2)
     several = decide(client, session_id, "skip")
     assert several.status_code == 409
-    assert f"address one of {first['id']}, {second['id']}" in several.json()["detail"]
+    assert f"Address one of {first['id']}, {second['id']}" in several.json()["detail"]
     decided(client, first["id"], "skip")
     decided(client, session_id, "skip")
     assert reached(client, session_id, "done")["round"] == 1
@@ -232,7 +232,7 @@ def test_a_parent_whose_discussion_goes_on_says_so(client: httpx.Client) -> None
     debate = child(client, session_id, status="debating")
     answer = decide(client, session_id, "accept")
     assert (answer.status_code, answer.json()["allowed"]) == (409, ["reset", "cancel", "extend"])
-    assert f"{debate['id']} does not wait for a decision yet." in answer.json()["detail"]
+    assert f"does not wait for a decision yet. {debate['id']} still discusses." in answer.json()["detail"]
     assert client.post(f"/api/sessions/{session_id}/cancel", json={}).status_code == 200
 
 

@@ -411,7 +411,8 @@ def test_without_an_origin_a_session_leaves_those_of_others_alone() -> None:
 
 
 def test_a_channel_takes_no_other_command(busy: Talk) -> None:
-    assert str(busy.refused(ResetOrchestration())) == "A channel does not know the command ResetOrchestration."
+    sentence = "A channel takes messages, and words to continue or to reset; nothing else."
+    assert str(busy.refused(ResetOrchestration())) == sentence
 
 
 def test_a_queued_message_knows_when_it_came(busy: Talk) -> None:

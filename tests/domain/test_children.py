@@ -423,7 +423,7 @@ def test_a_run_that_was_reset_takes_no_decision_any_more() -> None:
     run.when(RUN, ResetOrchestration())
     before = dict(run.sessions)
     for choice in ("accept", "revise"):
-        with pytest.raises(Exception, match="A debate that is cancelled does not allow this"):
+        with pytest.raises(Exception, match="A debate in the state cancelled does not wait for a decision"):
             run.decides(DEBATE, choice)  # type: ignore[arg-type]
     assert run.sessions == before
 

@@ -143,10 +143,10 @@ def test_cancelling_without_a_reason_says_only_that() -> None:
 @pytest.mark.parametrize(
     ("state", "sentence"),
     [
-        ("success", "A delivery that has succeeded cannot be cancelled."),
-        ("failed", "A delivery that has failed cannot be cancelled."),
-        ("cancelled", "A delivery that was cancelled cannot be cancelled."),
-        ("exhausted", "A delivery that has run out of budget cannot be cancelled."),
+        ("success", "A delivery in the state success cannot be cancelled. Nothing is allowed now."),
+        ("failed", "A delivery in the state failed cannot be cancelled. Nothing is allowed now."),
+        ("cancelled", "A delivery in the state cancelled cannot be cancelled. Nothing is allowed now."),
+        ("exhausted", "A delivery in the state failed (exhausted) cannot be cancelled."),
     ],
 )
 def test_what_has_ended_is_not_cancelled(state: str, sentence: str) -> None:

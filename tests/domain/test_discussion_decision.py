@@ -46,7 +46,8 @@ def test_it_is_decided_once() -> None:
     story.decides("skip")
     for choice in ("skip", "apply_fix"):
         refusal = story.refused(_decide(choice))
-        assert str(refusal) == "It has been decided: skip."
+        told = "A review in the state decided does not wait for a decision."
+        assert str(refusal) == f"{told} It has been decided: skip. Nothing is allowed now."
         assert refusal.allowed == ()
 
 
@@ -56,7 +57,7 @@ def test_it_is_decided_once() -> None:
 def test_only_the_choices_that_are_open_count(strategy: str, wrong: str, right: str) -> None:
     refusal = waiting(strategy).refused(_decide(wrong))
     assert str(refusal).endswith(f"is decided by one of {right}.")
-    assert refusal.allowed == tuple(right.split(", "))
+    assert refusal.allowed == ("decision", "cancel")
 
 
 def test_a_decision_on_an_older_version_is_refused() -> None:
@@ -64,8 +65,9 @@ def test_a_decision_on_an_older_version_is_refused() -> None:
     version = story.talk.version
     for stale in (1, version - 1, version + 1):
         refusal = story.refused(_decide("apply_fix", version=stale))
-        assert str(refusal) == f"The decision answers version {stale}, but the review is at {version}."
-        assert refusal.allowed == ("apply_fix", "skip")
+        told = f"is at version {version}, and the decision answers version {stale}"
+        assert str(refusal) == f"A review in the state waiting_for_decision {told}."
+        assert refusal.allowed == ("decision", "cancel")
     story.decides("apply_fix", version=version)
     assert story.talk.status == "decided"
 
@@ -78,8 +80,8 @@ def test_only_what_waits_can_be_decided() -> None:
         said.append((str(refusal), refusal.allowed, available(story.talk)))
         story.says(words)
     assert said == [
-        ("A review that is reviewing does not allow this.", ("cancel",), ("cancel",)),
-        ("A review that is synthesizing does not allow this.", ("cancel",), ("cancel",)),
+        ("A review in the state reviewing does not wait for a decision.", ("cancel",), ("cancel",)),
+        ("A review in the state synthesizing does not wait for a decision.", ("cancel",), ("cancel",)),
     ]
     assert available(story.talk) == ("decision", "cancel")
     story.decides("skip")
@@ -153,7 +155,7 @@ def test_a_decision_that_nobody_makes_expires_and_is_nobodys_choice(
     assert story.talk.status == "decided"
     assert story.talk.decision is not None
     assert (story.talk.decision.expired, story.talk.decision.actor) == (True, "policy")
-    assert str(story.refused(_decide("skip"))) == f"It has expired: {stands_for}."
+    assert str(story.refused(_decide("skip"))).endswith(f" It has expired: {stands_for}. Nothing is allowed now.")
 
 
 def test_a_decision_does_not_expire_before_its_time() -> None:
@@ -214,14 +216,17 @@ def test_what_was_called_off_accepts_nothing_more() -> None:
     turn_id = story.turn.turn_id
     story.cancels()
     assert "is settled" in str(story.refused(story.reply("too late", turn_id=turn_id)))
-    assert str(story.refused(_decide("skip"))) == "A review that is cancelled does not allow this."
-    assert str(story.refused(_cancel())) == "A review that is cancelled does not allow this."
+    told = "A review in the state cancelled"
+    decision, cancel = str(story.refused(_decide("skip"))), str(story.refused(_cancel()))
+    assert decision == f"{told} does not wait for a decision. Nothing is allowed now."
+    assert cancel == f"{told} cannot be cancelled. Nothing is allowed now."
 
 
 def test_what_is_decided_cannot_be_called_off() -> None:
     story = waiting()
     story.decides("apply_fix")
-    assert str(story.refused(_cancel())) == "It has been decided: apply_fix."
+    told = "A review in the state decided cannot be cancelled."
+    assert str(story.refused(_cancel())) == f"{told} It has been decided: apply_fix. Nothing is allowed now."
 
 
 def test_calling_off_before_a_word_was_said_leaves_a_verdict_that_waves_nothing_on() -> None:
@@ -247,7 +252,9 @@ def test_conversations_end_with_the_discussion() -> None:
 def test_a_discussion_starts_once_and_knows_its_own_commands_only() -> None:
     story = DiscussionStory()
     assert str(story.refused(StartDiscussion(topic=topic()))) == "This session has already started."
-    assert "does not know the command ContinueOrchestration" in str(story.refused(ContinueOrchestration()))
+    refusal = story.refused(ContinueOrchestration())
+    assert str(refusal) == "A review in the state reviewing cannot be continued."
+    assert refusal.allowed == ("cancel",)
 
 
 def test_a_round_is_answered_once() -> None:

@@ -398,7 +398,8 @@ def test_edge_case_8_after_a_reset_nothing_goes_on() -> None:
     """S1 §5.8."""
     refusal = was_reset().refused(ContinueOrchestration())
     assert str(refusal) == (
-        "이어갈 worklog가 없습니다. (There is nothing to continue.) An orchestration that is reset cannot be continued."
+        "이어갈 worklog가 없습니다. (There is nothing to continue.)"
+        " An orchestration in the state reset cannot be continued. Nothing is allowed now."
     )
     assert refusal.allowed == ()
 
@@ -407,20 +408,24 @@ def test_edge_case_9_after_done_nothing_goes_on() -> None:
     """S1 §5.9."""
     refusal = done().refused(ContinueOrchestration())
     assert str(refusal) == (
-        "이어갈 worklog가 없습니다. (There is nothing to continue.) An orchestration that is done cannot be continued."
+        "이어갈 worklog가 없습니다. (There is nothing to continue.)"
+        " An orchestration in the state done cannot be continued. Nothing is allowed now."
     )
 
 
 def test_a_run_that_is_active_is_not_continued() -> None:
     refusal = OrchestrationStory().planned(subtask("Backend")).refused(ContinueOrchestration())
-    assert "An orchestration that is active cannot be continued." in str(refusal)
+    assert "An orchestration in the state active (working) cannot be continued." in str(refusal)
     assert refusal.allowed == ("reset", "cancel", "extend")
 
 
 @pytest.mark.parametrize("story", [done, was_reset], ids=["done", "reset"])
 def test_what_has_ended_is_not_reset(story: Any) -> None:
-    refusal = story().refused(ResetOrchestration())
-    assert str(refusal).startswith("리셋할 worklog가 없습니다. (There is nothing to reset.) An orchestration that is ")
+    ended = story()
+    told = f"An orchestration in the state {ended.run.state} cannot be"
+    reset, cancel = ended.refused(ResetOrchestration()), ended.refused(ResetOrchestration(door="cancel"))
+    assert str(reset) == f"리셋할 worklog가 없습니다. (There is nothing to reset.) {told} reset. Nothing is allowed now."
+    assert str(cancel) == f"{told} cancelled. Nothing is allowed now."
 
 
 def test_a_run_starts_once() -> None:
@@ -484,7 +489,8 @@ def no_plan() -> OrchestrationStory:
 def test_rounds_are_not_added_where_they_are_not_what_is_missing(story: Any) -> None:
     found: OrchestrationStory = story()
     refusal = found.refused(AddRounds(add_rounds=1, reason="more"))
-    assert str(refusal) == f"Rounds cannot be added to an orchestration that is {found.run.status}."
+    sentence = f"An orchestration in the state {found.run.status} cannot be given more rounds."
+    assert str(refusal) == (sentence if refusal.allowed else f"{sentence} Nothing is allowed now.")
     assert "extend" not in available(found.run)
 
 

@@ -1,6 +1,6 @@
 """What a delivery answers to a command: events, or a refusal (S4 §4–§7, behaviour §3)."""
 
-from domain.base import Command, Refused
+from domain.base import Command
 from domain.children import CloseChild
 from domain.delivery.commands import (
     CancelDelivery,
@@ -16,7 +16,7 @@ from domain.delivery.decide.parts import ROLES, DeliveryDraft, available
 from domain.delivery.decide.person import cancel, extend, start
 from domain.delivery.decide.reviews import blocking_feedback, close_review
 from domain.discussion.commands import Decide
-from domain.session import refuse_decision
+from domain.refusals import refuse_decision, unfit
 from domain.turns import RecordReply
 
 
@@ -42,8 +42,7 @@ def decide(draft: DeliveryDraft, command: Command) -> None:
         case Decide():
             refuse_decision(draft.session, available(draft.session))
         case _:
-            allowed = available(draft.before) if draft.before else ()
-            raise Refused(f"A delivery does not know the command {type(command).__name__}.", allowed=allowed)
+            raise unfit(draft.session, command, available(draft.session))
 
 
 __all__ = ["BUDGET_EXHAUSTED", "ROLES", "available", "blocking_feedback", "decide"]

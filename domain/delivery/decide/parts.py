@@ -21,22 +21,11 @@ ROLES: dict[Phase, str] = {
     "review": "reviewer",
     "packaging": "supervisor",
 }
-_ENDED = {
-    "success": "has succeeded",
-    "failed": "has failed",
-    "exhausted": "has run out of budget",
-    "cancelled": "was cancelled",
-}
 
 
 def available(delivery: Delivery) -> tuple[str, ...]:
     """What a person may do now, by the names of the doors (contract §2)."""
     return tuple(door for door in DOORS if TABLE.target(delivery.state, door, delivery.guard) is not None)
-
-
-def standing(delivery: Delivery) -> str:
-    """How it stands, to be said behind "a delivery that"."""
-    return _ENDED.get(delivery.state, f"is in {delivery.state}")
 
 
 def next_state(draft: DeliveryDraft, event: str, *, sentence: str) -> str:

@@ -5,10 +5,11 @@ from domain.budget import Limits
 from domain.delivery.chart import TABLE, Phase
 from domain.delivery.commands import CancelDelivery, ExtendBudget, StartDelivery
 from domain.delivery.decide.ends import finish, skip
-from domain.delivery.decide.parts import DeliveryDraft, about, available, next_state, standing
+from domain.delivery.decide.parts import DeliveryDraft, about, available
 from domain.delivery.decide.phases import attempt, enter
 from domain.delivery.events import BudgetExtended, SessionStarted
 from domain.delivery.state import Delivery
+from domain.refusals import refusal
 from domain.session import cancel_turns
 
 _OPENING = tuple(name for name in StartDelivery.model_fields if name != "blobs")
@@ -30,8 +31,7 @@ def start(draft: DeliveryDraft, command: StartDelivery) -> None:
 
 
 def cancel(draft: DeliveryDraft, command: CancelDelivery) -> None:
-    sentence = f"A delivery that {standing(draft.session)} cannot be cancelled."
-    target = next_state(draft, "cancel", sentence=sentence)
+    target = _through(draft, "cancel", "cannot be cancelled")
     cancel_turns(draft, "cancelled")
     skip(draft, "running", "pending")
     finish(draft, target, summary="cancelled" + (f": {command.reason}" if command.reason else ""))
@@ -40,8 +40,7 @@ def cancel(draft: DeliveryDraft, command: CancelDelivery) -> None:
 def extend(draft: DeliveryDraft, command: ExtendBudget) -> None:
     """Wider limits. An exhausted delivery takes up what it could not begin or finish."""
     delivery = draft.session
-    sentence = f"The budget of a delivery that {standing(delivery)} cannot be extended."
-    target = next_state(draft, "extend", sentence=sentence)
+    target = _through(draft, "extend", "cannot be given more budget")
     if not any((command.add_iterations, command.add_minutes, command.add_tokens, command.add_cost_micros)):
         sentence = "An extension adds at least one of iterations, minutes, tokens or cost."
         raise Refused(sentence, allowed=available(delivery))
@@ -49,6 +48,15 @@ def extend(draft: DeliveryDraft, command: ExtendBudget) -> None:
     draft.record(_extended(draft, command, target))
     if resume is not None:
         _go_on(draft, resume.phase, resume.iteration)
+
+
+def _through(draft: DeliveryDraft, door: str, verdict: str) -> str:
+    """The state that a door leads to; Refused, with `verdict`, where it is closed."""
+    delivery = draft.session
+    target = TABLE.target(delivery.state, door, delivery.guard)
+    if target is None:
+        raise refusal(delivery, verdict, available(delivery))
+    return target
 
 
 def _extended(draft: DeliveryDraft, command: ExtendBudget, target: str) -> BudgetExtended:

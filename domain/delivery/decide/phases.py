@@ -3,13 +3,13 @@
 from domain.delivery.chart import Phase
 from domain.delivery.decide.asking import request
 from domain.delivery.decide.ends import exhaust, succeed
-from domain.delivery.decide.parts import DeliveryDraft, about, next_phase, next_state, standing
+from domain.delivery.decide.parts import DeliveryDraft, about, next_phase, next_state
 from domain.delivery.events import AttemptStarted, PhaseCompleted, PhaseStarted
 
 
 def complete(draft: DeliveryDraft, phase: Phase) -> None:
     """A phase has done what it was for; the first iteration begins behind the design."""
-    following = next_phase(draft, "complete", sentence=f"A delivery that {standing(draft.session)} completes no phase.")
+    following = next_phase(draft, "complete", sentence="Only a phase that runs is completed.")
     draft.record(PhaseCompleted(message=f"Phase {phase} completed.", **about(draft, phase)))
     if phase == "design":
         return _gate(draft, 1)

@@ -223,7 +223,8 @@ def test_a_session_is_cancelled_once_and_only_at_the_version_that_was_seen(hansa
     done = hansard("cancel", "latest", "--if-version", "3", "--reason", "그만", "--json")
     assert done.code == 0
     refused = hansard("cancel", "latest")
-    assert (refused.code, refused.err) == (4, "hansard: A delivery that was cancelled cannot be cancelled.\n")
+    sentence = "A delivery in the state cancelled cannot be cancelled. Nothing is allowed now."
+    assert (refused.code, refused.err) == (4, f"hansard: {sentence}\n")
     assert "cancelled: 그만" in hansard("events", "latest").out
 
 

@@ -65,7 +65,8 @@ def test_a_review_is_decided_once_by_a_choice_of_its_kind(hansard: Hansard, revi
     session_id = id_of(review())
     wrong = hansard("decide", session_id, "revise")
     assert (wrong.code, wrong.out) == (4, "")
-    assert wrong.err.startswith("hansard: A review is decided by one of apply_fix, skip.")
+    told = "A review in the state waiting_for_decision is decided by one of apply_fix, skip."
+    assert wrong.err.startswith(f"hansard: {told}")
     stale = hansard("decide", session_id, "skip", "--if-version", "3")
     assert stale.code == 4
     first = hansard("decide", session_id, "skip", "--rationale", "- 괜찮다", "--json")
