@@ -66,6 +66,8 @@ class Member(Value):
     roles: tuple[Role, ...]
     adapter: Literal["scripted", "command", "external"]
     settings: Scenario | CommandSettings | ExternalSettings
+    model: str | None = None
+    """Which model it asks, for the report on costs; what the agent itself says of a turn goes before."""
 
 
 class Team(Value):
@@ -154,6 +156,7 @@ class _Listed(Value):
     name: str = Field(min_length=1, max_length=100, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")
     roles: Annotated[tuple[Role, ...], BeforeValidator(_many), AfterValidator(_some)]
     adapter: str
+    model: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")] | None = None
     settings: dict[str, Any] = Field(default_factory=dict)  # parsed by the adapter that it names
 
 
@@ -174,16 +177,17 @@ class _ScriptedSettings(Value):
 
 def _member(path: Path, listed: _Listed) -> Member:
     where = f"{path}: agent {listed.name!r}"
+    named: dict[str, Any] = {"name": listed.name, "roles": listed.roles, "model": listed.model}
     match listed.adapter:
         case "scripted":
             settings: Scenario | CommandSettings | ExternalSettings = _scenario(path, where, listed.settings)
-            return Member(name=listed.name, roles=listed.roles, adapter="scripted", settings=settings)
+            return Member(adapter="scripted", settings=settings, **named)
         case "command":
             settings = _parsed(CommandSettings, listed.settings, lambda loc: f"{where}: {_dotted(('settings', *loc))}")
-            return Member(name=listed.name, roles=listed.roles, adapter="command", settings=settings)
+            return Member(adapter="command", settings=settings, **named)
         case "external":
             settings = _parsed(ExternalSettings, listed.settings, lambda loc: f"{where}: {_dotted(('settings', *loc))}")
-            return Member(name=listed.name, roles=listed.roles, adapter="external", settings=settings)
+            return Member(adapter="external", settings=settings, **named)
         case adapter if adapter in LATER:
             raise BadTeam(f"{where}: adapter: adapter {adapter!r} is not available in this version")
         case adapter:

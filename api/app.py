@@ -75,6 +75,12 @@ PAGES = placed(
     ("/sessions/{id}/raw", "api.web.session.routes:show_raw"),
 )
 
+FORMS = placed(
+    ("/", "api.web.forms.doors:start"),
+    ("/decisions", "api.web.forms.doors:answer"),
+    ("/sessions/{id}", "api.web.forms.doors:command"),
+)
+
 
 class Doors:
     """One path, one handler a method: Starlette's own routes answer 405 for the first path that fits."""
@@ -91,7 +97,7 @@ class Doors:
 
 
 def routes() -> list[Route]:
-    posts, gets = dict(COMMANDS), dict((*VIEWS, *PAGES))
+    posts, gets = dict((*COMMANDS, *FORMS)), dict((*VIEWS, *PAGES))
     found = []
     for path in dict.fromkeys((*gets, *posts)):
         doors = Doors(gets.get(path), posts.get(path))

@@ -124,6 +124,7 @@ def _reply(first: TurnAnswered | TurnFailed, session: Session) -> RecordReply:
         "reply": first.reply,
         "prompt": first.prompt,
         "usage": first.usage,
+        "model": first.model,
         "seconds": first.seconds,
     }
     if isinstance(first, TurnFailed):

@@ -244,6 +244,7 @@ def settle(draft: Draft[S], command: RecordReply) -> bool:
         "attempt": command.attempt,
         "seconds": command.seconds,
         "usage": command.usage,
+        "model": command.model,
         "prompt": command.prompt,
         "reply": command.reply,
     }

@@ -61,6 +61,7 @@ class TurnAnswered(Settled):
     """The agent answered, or the commands or the handing over were carried out."""
 
     TOPIC: ClassVar[str] = "turn.answered"
+    model: str | None = Field(default=None, description="the model that answered, where it is known")
     reply: Text = Field(default=Text(), description="what the agent said")
     prompt: Text = Field(default=Text(), description="what it was asked, word for word")
     agent_session: str | None = Field(default=None, description="the handle by which the conversation can be resumed")
@@ -75,6 +76,7 @@ class TurnFailed(Settled):
 
     TOPIC: ClassVar[str] = "turn.failed"
     failure: Failure
+    model: str | None = Field(default=None, description="the model that was asked, where it is known")
     reply: Text = Field(default=Text(), description="what it said before, if anything")
     prompt: Text = Field(default=Text(), description="what it was asked, word for word")
 
@@ -111,6 +113,7 @@ class RecordReply(Command):
     reply: Text = Text()
     prompt: Text = Text()
     usage: Usage = Usage()
+    model: str | None = None
     seconds: float = 0.0
     agent_session: str | None = None
     files: tuple[str, ...] = ()

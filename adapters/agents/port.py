@@ -54,6 +54,8 @@ class Reply:
     failure: Failure | None = None
     seconds: float = 0.0
     truncated: bool = False
+    model: str | None = None
+    """The model that answered, where the agent says so."""
 
 
 class Agent(Protocol):

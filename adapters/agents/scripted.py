@@ -42,6 +42,15 @@ FilePath = Annotated[str, Field(min_length=1, max_length=1_024), AfterValidator(
 DelayMs = Annotated[int, Field(ge=0, le=DAY_MS)]
 
 
+class Told(Usage):
+    """What the answer cost, and which model is to have given it."""
+
+    model: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_without_nul)] | None = None
+
+    def usage(self) -> Usage:
+        return Usage(input_tokens=self.input_tokens, output_tokens=self.output_tokens, cost_micros=self.cost_micros)
+
+
 class Entry(Value):
     """One answer. `error` answers at once: no real time passes."""
 
@@ -49,7 +58,7 @@ class Entry(Value):
     files: dict[FilePath, Words] = Field(default_factory=dict, max_length=1_000)
     error: Literal["timeout", "crash", "refused"] | None = None
     delay_ms: DelayMs | None = None
-    usage: Usage = Usage()
+    usage: Told = Told()
 
 
 Entries = Annotated[
@@ -145,18 +154,22 @@ def _scripted_failure(entry: Entry, turn: Turn) -> Failure | None:
 def _unsaid(entry: Entry, turn: Turn, failure: Failure) -> Reply:
     """A failure as the script wants it may have said something before; one that came too late has not."""
     said = entry if entry.error else Entry()
-    return Reply(text=said.text, usage=said.usage, agent_session=turn.agent_session, failure=failure)
+    told = said.usage
+    handle = turn.agent_session
+    return Reply(said.text, told.usage(), agent_session=handle, failure=failure, model=told.model)
 
 
 def _said(entry: Entry, turn: Turn) -> Reply:
+    usage, model = entry.usage.usage(), entry.usage.model
     encoded = entry.text.encode()
     limit = turn.limits.output_bytes
     if len(encoded) > limit:
         failure = Failure(code="limit", detail=f"The answer is longer than {limit} bytes.")
         head = encoded[:limit].decode(errors="ignore")
-        return Reply(head, usage=entry.usage, agent_session=turn.agent_session, failure=failure, truncated=True)
+        kept = turn.agent_session
+        return Reply(head, usage, agent_session=kept, failure=failure, truncated=True, model=model)
     handle = turn.agent_session or f"scripted:{turn.agent}"
-    return Reply(entry.text, usage=entry.usage, files=entry.files, agent_session=handle)
+    return Reply(entry.text, usage, entry.files, handle, model=model)
 
 
 async def _wait(seconds: float, limits: Limits) -> Failure | None:

@@ -48,6 +48,13 @@ class Asking:
             raise HansardError(f"Nobody in the team is called {name!r} or has the role {role!r}.")
         return self._built(member)
 
+    def _model(self, job: Job) -> str | None:
+        """What the team file says of the agent; the session's own scenario stands in for other agents."""
+        if job.session.scenario is not None:
+            return None
+        member = self._team.asked(job.request.agent, job.request.role)
+        return member.model if member else None
+
     def _built(self, member: Member) -> Agent:
         if member.name not in self._agents:
             self._agents[member.name] = build(member, self._folder)
@@ -89,6 +96,7 @@ class Asking:
             reply=text(reply.text, blobs),
             prompt=text(prompt, blobs),
             usage=reply.usage,
+            model=reply.model or self._model(job),
             seconds=reply.seconds,
             agent_session=reply.agent_session,
             files=changes.files,

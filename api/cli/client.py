@@ -156,6 +156,8 @@ async def connected(where: Where, use: Use = "read", *, team: Path | None = None
     from api.app import create_app
 
     settings = where.settings() if team is None else where.settings(team=team)
+    if use == "read":
+        there(settings)
     # Whoever may write the file needs no key to it; whoever only reads needs no team, and no word about a broken one.
     spared = {"api_keys_file": None, **({"team": None} if use == "read" else {})}
     app = create_app(settings.model_copy(update=spared), work=use == "work")
@@ -164,6 +166,12 @@ async def connected(where: Where, use: Use = "read", *, team: Path | None = None
         AsyncClient(transport=ASGITransport(app=app), base_url="http://127.0.0.1") as http,
     ):
         yield Api(http, poll=_DIRECT_POLL, system=app.state.system)
+
+
+def there(settings: "Settings") -> None:
+    """Raises Failed where somebody named a log that is not there: to be read, none is made."""
+    if "database" in settings.model_fields_set and not settings.database_path.exists():
+        raise Failed(f"There is no log at {settings.database_path}.", code=exits.NOT_FOUND)
 
 
 async def resolve(api: Api, name: str) -> str:

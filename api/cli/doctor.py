@@ -235,7 +235,7 @@ def externals(team: "Team", log: Path) -> Iterator[Finding]:
             continue
         turns = _turns_of(member.name, log)
         waiting, held = turns.get("queued", 0), turns.get("running", 0)
-        found = f"external: {waiting} turns wait for its worker, {held} are with it"
+        found = f"external; turns waiting for its worker: {waiting}, at its worker: {held}"
         if waiting and not held:
             advice = "Start its worker: it claims turns at POST /api/turns/claim of a `hansard serve` on this log."
             yield Finding("warn", f"agent {member.name}", found, advice)

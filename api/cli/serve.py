@@ -133,11 +133,11 @@ class _Server(uvicorn.Server):
 
 async def _settle() -> None:
     """What the start was spared is imported, and no collection ever looks at all that again: it stays to the end."""
-    from api.app import COMMANDS, PAGES, VIEWS
+    from api.app import COMMANDS, FORMS, PAGES, VIEWS
     from api.doors import open_all
 
     gc.freeze()
-    await open_all((*COMMANDS, *VIEWS, *PAGES))
+    await open_all((*COMMANDS, *VIEWS, *PAGES, *FORMS))
     await asyncio.to_thread(_warm)
     gc.collect()
     gc.freeze()

@@ -34,7 +34,7 @@ class ProblemDetails(Value):
     reason: str | None = Field(
         default=None,
         exclude_if=_absent,
-        description="409 to a heartbeat: settled, cancelled, waiting, elsewhere, deadline or timeout",
+        description="409 of a claimed turn: settled, cancelled, waiting, elsewhere, deadline or timeout",
     )
 
 
@@ -54,7 +54,7 @@ class MessageAnswer(Value):
     kind: str
     position: int
     session_id: str | None = Field(default=None, exclude_if=_absent)
-    version: int | None = Field(default=None, exclude_if=_absent, description="of the session, once it has begun")
+    version: int = Field(description="of the session that it began or moved on; 0: none, or it has to wait")
     reason: str | None = Field(default=None, exclude_if=_absent)
     continued: bool | None = Field(default=None, exclude_if=_absent)
     reset: bool | None = Field(default=None, exclude_if=_absent)

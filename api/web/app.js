@@ -1,5 +1,5 @@
 // Keeps a page current and sends its forms. Everything is made by the server; without this file the page shows the
-// same, stands still, and names the commands. What a session's page does besides is in session.js.
+// same, stands still, and its forms are sent by the browser. What a session's page does besides is in session.js.
 
 import { session } from "./session.js";
 import { starting } from "./start.js";
@@ -33,12 +33,20 @@ function fill(part, nodes) {
   dress(part);
 }
 
+/** What a form is sent with as it is: here its keys are made when it is sent, and would make each page another. */
+function withoutKeys(page) {
+  for (const found of page.querySelectorAll("input[name=key]")) found.remove();
+}
+
+withoutKeys(document);
+
 const parts = () => [...document.querySelectorAll("[data-part]")];
 const received = new Map(parts().map((part) => [part.dataset.part, part.cloneNode(true)]));
 let announced = newestHighlight(document);
 
 /** A page that came anew: the parts that are not as they were received take its place. */
 function put(fresh) {
+  withoutKeys(fresh);
   for (const part of parts()) {
     const name = part.dataset.part;
     const next = fresh.querySelector(`[data-part="${CSS.escape(name)}"]`);
@@ -68,15 +76,17 @@ function announce(fresh) {
   announced = Math.max(announced, newest);
 }
 
-/** What only a browser with this file can show: local times, forms in place of commands, the running clock. */
+/** What only a browser with this file can show: local times, nothing that a form alone needs, the running clock. */
 function dress(root) {
   const form = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
   for (const time of root.querySelectorAll("time[data-local]")) {
     time.title = time.dateTime;
     time.textContent = form.format(new Date(time.dateTime));
   }
-  for (const element of root.querySelectorAll("form[data-command]")) element.hidden = false;
-  for (const element of root.querySelectorAll("[data-without-js]")) element.hidden = true;
+  for (const element of root.querySelectorAll("[data-without-js]")) {
+    element.hidden = true;
+    for (const field of element.querySelectorAll("input")) field.disabled = true;
+  }
   tick();
 }
 
@@ -180,7 +190,8 @@ function keyOf(form) {
 }
 
 function bodyOf(form, button) {
-  const filled = [...form.elements].filter((field) => field.name && field.type !== "submit" && field.value.trim() !== "");
+  const typed = (field) => field.name && !field.disabled && !["hidden", "submit"].includes(field.type);
+  const filled = [...form.elements].filter((field) => typed(field) && field.value.trim() !== "");
   if (button?.name) filled.push(button);
   return Object.fromEntries(filled.map((field) => [field.name, field.type === "number" ? field.valueAsNumber : field.value]));
 }

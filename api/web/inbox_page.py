@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.intake import only, reached, system
+from api.web.forms.sent import NOTHING, Sent
 from api.web.rendering import language_of, page, render
 from api.web.session.standing import tame
 from api.web.shown import cut
@@ -33,6 +34,15 @@ class InboxPage:
 async def decisions(request: Request) -> Response:
     """GET /decisions: what waits for a person; a decision is bound to the version that is shown"""
     only(request, "cursor", "lang")
+    return page(await _shown(request, NOTHING))
+
+
+async def again(request: Request, sent: Sent) -> Response:
+    """The page once more, with an answer that was refused."""
+    return page(await _shown(request, sent), status=sent.status, key=sent.key)
+
+
+async def _shown(request: Request, sent: Sent) -> str:
     inside, say = system(request), language_of(request)
     cursor = request.query_params.get("cursor") or None
     await reached(request, inside.store.head())
@@ -41,9 +51,9 @@ async def decisions(request: Request) -> Response:
     def build() -> str:
         with inside.views.reading() as db:
             found = inbox_page(db, cursor)
-        return render(request, say, "inbox.html", page=found, after=after)
+        return render(request, say, "inbox.html", page=found, after=after, sent=sent, cursor=cursor)
 
-    return page(await asyncio.to_thread(build))
+    return await asyncio.to_thread(build)
 
 
 def inbox_page(db: Database, cursor: str | None) -> InboxPage:

@@ -19,12 +19,20 @@ LOOKED = ("kind", "status", "q", "label", "cursor")
 
 async def home(request: Request) -> Response:
     """GET /: what needs somebody, what runs, what was; or what was looked for"""
-    only(request, *LOOKED, "lang", "preset", "start", *NAMES)
+    only(request, *LOOKED, "lang", "preset", "start", "key", *NAMES)
+    return page(await _shown(request, _forms(request.query_params)))
+
+
+async def again(request: Request, starting: tuple[Filled, ...], *, status: int, key: str) -> Response:
+    """The page once more, with a form that was refused."""
+    return page(await _shown(request, starting), status=status, key=key)
+
+
+async def _shown(request: Request, starting: tuple[Filled, ...]) -> str:
     query = request.query_params
     looked = {name: query.get(name) or None for name in LOOKED}
     if looked["kind"] is not None and looked["kind"] not in KINDS:
         raise invalid("kind", f"should be one of {', '.join(KINDS)}")
-    starting = _forms(query)
     inside, say = system(request), language_of(request)
     after = inside.follower.position
 
@@ -35,7 +43,7 @@ async def home(request: Request) -> Response:
         more = {"example": example, "forms": starting, "chosen": query.get("preset")}
         return render(request, say, "home.html", page=found, looked=looked, after=after, **more)
 
-    return page(await asyncio.to_thread(build))
+    return await asyncio.to_thread(build)
 
 
 def _forms(query: Mapping[str, str]) -> tuple[Filled, ...]:

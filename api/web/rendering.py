@@ -1,7 +1,8 @@
 """Templates into pages: the environment they are read with, and the languages they can be had in."""
 
+import secrets
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -17,6 +18,9 @@ from api.web.words import LANGUAGES, Language, Words, preferred, words
 from domain.sessions import KINDS
 
 Link = Callable[..., str]
+
+KEY: Final = secrets.token_hex(16)
+"""Stands where the key of a page's forms comes: one page is made for many tabs, each of which has a key of its own."""
 
 
 def _printed(value: Any) -> Any:
@@ -59,14 +63,16 @@ def explicit(request: Request) -> Language | None:
 
 def render(request: Request, say: Words, template: str, **more: Any) -> str:
     """A page; links keep a language that was asked for."""
-    named = explicit(request)
+    named, path = explicit(request), quote(request.url.path)
     switched = [(key, value) for key, value in request.query_params.multi_items() if key != "lang"]
     return fragment(
         say,
         named,
         template,
         explicit=named,
-        switch=f"{quote(request.url.path)}?{urlencode([*switched, ('lang', say.other)])}",
+        here=f"{path}?{request.url.query}" if request.url.query else path,
+        switch=f"{path}?{urlencode([*switched, ('lang', say.other)])}",
+        key=KEY,
         **more,
     )
 
@@ -88,8 +94,10 @@ def linker(language: Language | None) -> Link:
     return link
 
 
-def page(html: str) -> Response:
-    return HTMLResponse(html, headers=answer_headers(Vary="Accept-Language, Accept"))
+def page(html: str, *, status: int = 200, key: str = "") -> Response:
+    """The answer; its forms get that key, or a new one."""
+    made = html.replace(KEY, key or secrets.token_hex(16))
+    return HTMLResponse(made, status_code=status, headers=answer_headers(Vary="Accept-Language, Accept"))
 
 
 def invalid(name: str, detail: str) -> Problem:

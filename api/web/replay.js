@@ -171,7 +171,7 @@ export function replaying({ find, address, load, apply, renew, list, where, star
     else live({ push: false });
   });
 
-  for (const found of [slider, find("[data-play]"), find("[data-speed-label]"), find("[data-fork]")]) found.hidden = false;
+  for (const found of [slider, find("[data-play]"), find("[data-speed-label]")]) found.hidden = false;
 
   return { place };
 }

@@ -122,7 +122,6 @@ function language() {
 
 /** Takes over the forms that start sessions. */
 export function starting({ words, keyOf }) {
-  for (const button of document.querySelectorAll("[data-with-js]")) button.hidden = false;
   for (const form of document.querySelectorAll("form[data-start]")) {
     form.addEventListener("submit", (event) => {
       event.preventDefault();

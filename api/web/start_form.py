@@ -59,6 +59,18 @@ class Filled(NamedTuple):
     command: str
     presets: tuple[str, ...]
     open: bool
+    errors: Values
+    words: str
+
+    @property
+    def first_wrong(self) -> str:
+        """The field to go to first."""
+        return next((field.name for field in (*self.form.fields, *self.form.more) if field.name in self.errors), "")
+
+    @property
+    def unfolded(self) -> bool:
+        """Whether what is usually folded away has to be seen."""
+        return any(field.name in self.errors for field in self.form.more) or bool(self.values["scenario"])
 
 
 def _strategies(kind: str) -> tuple[str, ...]:
@@ -134,15 +146,17 @@ NAMES: Final = frozenset(field.name for form in FORMS.values() for field in (*fo
 assert set(FORMS) == set(KINDS), "every kind can be started"
 
 
-def forms(asked: Values) -> tuple[Filled, ...]:
-    """All four forms. `asked` may name a `preset`, or a kind by `start` with what its fields hold.
+def forms(asked: Values, *, errors: Values = MappingProxyType({}), words: str = "") -> tuple[Filled, ...]:
+    """All four forms. `asked` may name a `preset`, or a kind by `start` with what its fields hold; `errors` are what
+    was wrong with them, `words` with the whole.
 
     Raises KeyError for a preset or kind that there is not.
     """
     preset = PRESETS[asked["preset"]] if asked.get("preset") else None
     kind = FORMS[preset.kind if preset else asked.get("start") or "delivery"].kind
     held = values_of(FORMS[preset.kind], preset.body) if preset else asked if asked.get("start") else {}
-    return tuple(_filled(form, held if form.kind == kind else {}, form.kind == kind) for form in FORMS.values())
+    found = tuple(_filled(form, held if form.kind == kind else {}, form.kind == kind) for form in FORMS.values())
+    return tuple(each._replace(errors=errors, words=words) if each.open else each for each in found)
 
 
 def _filled(form: Form, held: Values, opened: bool) -> Filled:
@@ -151,7 +165,7 @@ def _filled(form: Form, held: Values, opened: bool) -> Filled:
     given = any(field.name in held for field in every)
     values = {field.name: held.get(field.name, "") if given else field.preset for field in every}
     fitting = tuple(name for name, preset in PRESETS.items() if preset.kind == form.kind)
-    return Filled(form, values, command(form, values), fitting, opened)
+    return Filled(form, values, command(form, values), fitting, opened, {}, "")
 
 
 def values_of(form: Form, body: Mapping[str, Any]) -> dict[str, str]:

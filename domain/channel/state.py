@@ -54,8 +54,11 @@ class Channel(Session):
         return False
 
     def receipt(self) -> dict[str, object]:
-        """What became of the message; the channel's own id and version say nothing to whoever sent it."""
-        return {"kind": "orchestration", "sessionId": None, "version": None} | self.answer
+        """What became of the message; the channel's own id and version say nothing to whoever sent it.
+
+        The version is that of the session which the message began or moved on: 0 where it did neither, or not yet.
+        """
+        return {"kind": "orchestration", "sessionId": None, "version": 0} | self.answer
 
 
 def evolve(channel: Channel | None, event: DomainEvent, moment: Moment) -> Channel:

@@ -1,10 +1,12 @@
-"""`costs`: tokens and money per session, agent and role. A turn counts by when it ended.
+"""`costs`: tokens and money per session, agent, role and model. A turn counts by when it ended.
 
-What an agent did not report is unknown: such turns are counted apart and never as zero. Turns for which nobody was
-asked (commands that were run) cost nothing that could be reported. What a fork has from its source was paid once.
+What an agent did not report is unknown: such turns are counted apart and never as zero; a model that nobody named is
+null. Turns for which nobody was asked (commands that were run) cost nothing that could be reported. What a fork has
+from its source was paid once.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from domain.record import Recorded
 from domain.turns import TurnAnswered, TurnFailed
@@ -17,6 +19,7 @@ LEDGER = Ledger(
     {
         "agent": "TEXT",
         "role": "TEXT",
+        "model": "TEXT",
         "input_tokens": "BIGINT",
         "output_tokens": "BIGINT",
         "tokens": "BIGINT",
@@ -24,7 +27,7 @@ LEDGER = Ledger(
     },
 )
 COLUMNS = (
-    "sessionId", "kind", "agent", "role", "turns", "inputTokens", "outputTokens", "tokens", "costMicros",
+    "sessionId", "kind", "agent", "role", "model", "turns", "inputTokens", "outputTokens", "tokens", "costMicros",
     "turnsWithUnknownTokens", "turnsWithUnknownCost",
 )  # fmt: skip
 
@@ -40,6 +43,7 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
         "what": "turn",
         "agent": event.agent,
         "role": event.role,
+        "model": event.model,
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
         "tokens": usage.tokens,
@@ -47,37 +51,51 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
     }
 
 
-PROJECTION = LEDGER.projection(_read, TurnAnswered, TurnFailed)
+PROJECTION = LEDGER.projection(_read, TurnAnswered, TurnFailed, version=2)
+
+
+class Group(NamedTuple):
+    """What a row stands for."""
+
+    session_id: str
+    kind: str
+    agent: str
+    role: str
+    model: str | None
 
 
 def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:
     facts = [fact for fact in unshared(LEDGER.facts(db, filters)) if filters.holds(fact.at)]
-    groups: dict[tuple[str, str, str, str], list[Fact]] = {}
+    groups: dict[Group, list[Fact]] = {}
     for fact in facts:
-        groups.setdefault((fact.session_id, fact.kind, fact["agent"], fact["role"]), []).append(fact)
-    rows = [
-        {
-            "sessionId": session_id,
-            "kind": kind,
-            "agent": agent,
-            "role": role,
-            **_sum(groups[session_id, kind, agent, role]),
-        }
-        for session_id, kind, agent, role in _ordered(groups, facts)
-    ]
-    return rows, _sum(facts) | {"byAgent": _by("agent", facts), "byRole": _by("role", facts)}
+        group = Group(fact.session_id, fact.kind, fact["agent"], fact["role"], fact["model"])
+        groups.setdefault(group, []).append(fact)
+    rows = [_row(group, groups[group]) for group in _ordered(groups, facts)]
+    by = {f"by{name.capitalize()}": _by(name, facts) for name in ("agent", "role", "model")}
+    return rows, _sum(facts) | by
 
 
-def _ordered(groups: Iterable[tuple[str, str, str, str]], facts: Sequence[Fact]) -> list[tuple[str, str, str, str]]:
-    """Sessions in the order of their first turn, then agents and roles by name."""
+def _row(group: Group, facts: Sequence[Fact]) -> Row:
+    return {
+        "sessionId": group.session_id,
+        "kind": group.kind,
+        "agent": group.agent,
+        "role": group.role,
+        "model": group.model,
+        **_sum(facts),
+    }
+
+
+def _ordered(groups: Iterable[Group], facts: Sequence[Fact]) -> list[Group]:
+    """Sessions in the order of their first turn, then agents, roles and models by name."""
     first: dict[str, int] = {}
     for fact in facts:
         first.setdefault(fact.session_id, fact.position)
-    return sorted(groups, key=lambda group: (first[group[0]], *group))
+    return sorted(groups, key=lambda group: (first[group.session_id], *(ordered(part) for part in group)))
 
 
 def _by(name: str, facts: Iterable[Fact]) -> list[Row]:
-    groups: dict[str, list[Fact]] = {}
+    groups: dict[str | None, list[Fact]] = {}
     for fact in facts:
         groups.setdefault(fact[name], []).append(fact)
     return [{name: value, **_sum(groups[value])} for value in sorted(groups, key=ordered)]

@@ -168,6 +168,14 @@ def test_an_entry_may_write_files_and_tell_its_cost() -> None:
     assert reply.usage == Usage(input_tokens=12, output_tokens=None, cost_micros=3)
 
 
+def test_an_entry_may_name_the_model() -> None:
+    reply = ask(scripted({"Backend": [{"text": "done", "usage": {"outputTokens": 2, "model": "large-1"}}]}))
+    assert (reply.model, reply.usage) == ("large-1", Usage(output_tokens=2))
+    failed = ask(scripted({"Backend": [{"error": "crash", "usage": {"model": "large-1"}}]}))
+    assert (code(failed), failed.model) == ("crash", "large-1")
+    assert ask(scripted({"Backend": ["ok"]})).model is None
+
+
 @pytest.mark.parametrize("error", ["timeout", "crash", "refused"])
 def test_a_scripted_error_comes_at_once(error: str) -> None:
     reply = ask(scripted({"Backend": [{"error": error, "delayMs": DAY_MS}]}, delayMs=DAY_MS))
@@ -226,6 +234,8 @@ def test_whom_the_scenario_leaves_out_answers_harmlessly(role: str, reads: str, 
         ({"replies": {"a": [{"delayMs": -1}]}}, "/replies/a/0/delayMs"),
         ({"replies": {"a": [{"delayMs": "3"}]}}, "/replies/a/0/delayMs"),
         ({"replies": {"a": [{"usage": {"inputTokens": True}}]}}, "/replies/a/0/usage/inputTokens"),
+        ({"replies": {"a": [{"usage": {"model": ""}}]}}, "/replies/a/0/usage/model"),
+        ({"replies": {"a": [{"usage": {"model": "x" * 201}}]}}, "/replies/a/0/usage/model"),
         ({"replies": {"a": [{"files": {"x": None}}]}}, "/replies/a/0/files/x"),
         ({"replies": {"a": ["nul \0"]}}, "/replies/a/0/text"),
         ({"replies": {"a": ["ok"] * 1_001}}, "/replies/a"),

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from adapters.agents.command import Settings
-from adapters.agents.command.output import messages, text_of, usage_of
+from adapters.agents.command.output import messages, model_of, text_of, usage_of
 from adapters.agents.command.settings import Pick
 from domain.base import Usage
 from tests.adapters.agents_under_test import CommandSubject, ask
@@ -69,12 +69,14 @@ CLAUDE = (
             "input_tokens": {"path": "usage.input_tokens", "where": {"type": "result"}},
             "output_tokens": {"path": "usage.output_tokens", "where": {"type": "result"}},
             "cost_usd": "total_cost_usd",
+            "model": {"path": "message.model", "where": {"type": "assistant"}},
         },
     },
-    '{"type":"system","subtype":"init","session_id":"5f-1"}\n{"type":"assistant","message":{"usage":{"input_tokens":1}}}\n'
+    '{"type":"system","subtype":"init","session_id":"5f-1"}\n'
+    '{"type":"assistant","message":{"model":"claude-x","usage":{"input_tokens":1}}}\n'
     '{"type":"result","is_error":false,"result":"Done.","session_id":"5f-1","total_cost_usd":0.0123,'
     '"usage":{"input_tokens":10,"output_tokens":5}}',
-    ("Done.", "5f-1", Usage(input_tokens=10, output_tokens=5, cost_micros=12_300)),
+    ("Done.", "5f-1", Usage(input_tokens=10, output_tokens=5, cost_micros=12_300), "claude-x"),
 )
 CODEX = (
     {
@@ -86,7 +88,7 @@ CODEX = (
     '{"type":"thread.started","thread_id":"th_9"}\n{"type":"item.completed","item":{"type":"agent_message","text":"Done."}}\n'
     '{"type":"item.completed","item":{"type":"reasoning","text":"Hm."}}\n'
     '{"type":"turn.completed","usage":{"input_tokens":7,"output_tokens":2}}',
-    ("Done.", "th_9", Usage(input_tokens=7, output_tokens=2)),
+    ("Done.", "th_9", Usage(input_tokens=7, output_tokens=2), None),
 )
 GEMINI = (
     {
@@ -97,7 +99,7 @@ GEMINI = (
     'Loaded.\n{"type":"init","session_id":"g1"}\n{"type":"message","role":"user","content":"Go"}\n'
     '{"type":"message","role":"assistant","content":"Do"}\n{"type":"message","role":"assistant","content":"ne."}\n'
     '{"type":"result","status":"success"}',
-    ("Done.", "g1", Usage()),
+    ("Done.", "g1", Usage(), None),
 )
 OPENCODE = (
     {
@@ -112,7 +114,7 @@ OPENCODE = (
     '{"type":"text","sessionID":"ses_1","part":{"text":"Done."}}\n'
     '{"type":"step_finish","sessionID":"ses_1","part":{"tokens":{"input":3},"cost":0.001}}\n'
     '{"type":"step_finish","sessionID":"ses_1","part":{"tokens":{"input":4},"cost":0.002}}',
-    ("Done.", "ses_1", Usage(input_tokens=7, cost_micros=3_000)),
+    ("Done.", "ses_1", Usage(input_tokens=7, cost_micros=3_000), None),
 )
 
 
@@ -120,12 +122,12 @@ OPENCODE = (
     ("reading", "stdout", "read"), [CLAUDE, CODEX, GEMINI, OPENCODE], ids=["claude", "codex", "gemini", "opencode"]
 )
 def test_the_streams_of_known_programs_can_be_read(
-    command: CommandSubject, reading: dict[str, Any], stdout: str, read: tuple[str, str, Usage]
+    command: CommandSubject, reading: dict[str, Any], stdout: str, read: tuple[str, str, Usage, str | None]
 ) -> None:
     (command.folder / "said").write_text(stdout)
     orders = {"say": str(command.folder / "said")}
     reply = ask(command.ordered(orders=orders, output="json", resume=("--resume", "{agent_session}"), **reading))
-    assert (reply.failure, reply.text, reply.usage) == (None, read[0], read[2])
+    assert (reply.failure, reply.text, reply.usage, reply.model) == (None, read[0], read[2], read[3])
     assert (reply.agent_session or "").rsplit(":", 1)[1] == read[1]
 
 
@@ -135,6 +137,26 @@ def test_an_implausible_cost_is_unknown(tokens: object) -> None:
         {"argv": ["x"], "output": "json", "text_path": "t", "usage_paths": {"input_tokens": "n"}}
     )
     assert usage_of([{"n": tokens}], settings.usage_paths) == Usage(input_tokens=None)
+
+
+@pytest.mark.parametrize(
+    ("named", "model"),
+    [
+        ("large-1", "large-1"),
+        (" large-1\n", "large-1"),
+        ("", None),
+        ("a\nb", None),
+        ("x" * 201, None),
+        (4, None),
+        ({"large-1": 1}, None),
+    ],
+)
+def test_a_model_is_a_plausible_name_or_unknown(named: object, model: str | None) -> None:
+    settings = Settings.model_validate(
+        {"argv": ["x"], "output": "json", "text_path": "t", "usage_paths": {"model": "m"}}
+    )
+    assert model_of([{"m": named}], settings.usage_paths) == model
+    assert model_of([{"m": named}], None) is None
 
 
 # --- command: settings -----------------------------------------------------------------------------------------------

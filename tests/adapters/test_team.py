@@ -129,6 +129,12 @@ def test_without_a_file_there_is_the_example_team() -> None:
     assert team.limits.of_a_turn() == Limits()
 
 
+def test_an_agent_may_name_its_model(tmp_path: Path) -> None:
+    path = tmp_path / "team.toml"
+    path.write_text(agent() + 'model = "large-1"\n' + agent(name='"Bob"'))
+    assert [member.model for member in load(path).agents] == ["large-1", None]
+
+
 def agent(name: str = '"Ada"', roles: str = '"planner"', adapter: str = '"scripted"', settings: str = "{}") -> str:
     return f"[[agents]]\nname = {name}\nroles = {roles}\nadapter = {adapter}\nsettings = {settings}\n"
 
@@ -147,6 +153,8 @@ def agent(name: str = '"Ada"', roles: str = '"planner"', adapter: str = '"script
         (agent() + "[limits]\nturns = 1", "team.toml: limits.turns: Extra inputs are not permitted"),
         (agent() + '[settings]\nplanStrategy = "war"', "team.toml: settings.planStrategy: Input should be 'debate' or"),
         ('language = "xx"\n' + agent(), "team.toml: language: Input should be 'en' or 'ko'"),
+        (agent() + 'model = ""', "team.toml: agent 'Ada': model: String should have at least 1 character"),
+        (agent() + "model = 4", "team.toml: agent 'Ada': model: Input should be a valid string"),
         (agent(name="3"), "team.toml: agent 1: name: Input should be a valid string"),
         (agent(name='" x"'), "team.toml: agent ' x': name: String should match pattern"),
         (agent(roles="[]"), "team.toml: agent 'Ada': roles: must list at least one"),

@@ -84,13 +84,6 @@ def test_the_reason_can_be_given_and_a_stale_answer_has_a_place_to_be_told(clien
     assert [p["role"] for p in told] == ["alert"]
 
 
-def test_without_script_the_commands_are_named(client: TestClient) -> None:
-    review, run = waiting_review(client), at_checkpoint(client)
-    text = Seen(page(client, "/decisions")).text
-    for words in (f"decide {review} apply_fix", f"decide {review} skip", f"continue {run}", f"reset {run}"):
-        assert f"hansard {words}" in text
-
-
 def test_what_is_out_of_budget_stands_below(client: TestClient) -> None:
     session_id = exhausted(client)
     html = page(client, "/decisions")

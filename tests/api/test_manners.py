@@ -359,7 +359,7 @@ def test_every_answer_carries_the_headers_of_a_careful_server(client: TestClient
         client.get("/api/sessions", headers={"Host": "evil.example"}),
     ):
         assert answer.headers["x-content-type-options"] == "nosniff"
-        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["referrer-policy"] == "same-origin"
         assert "default-src 'none'" in answer.headers["content-security-policy"]
         assert "access-control-allow-origin" not in answer.headers
 

@@ -51,10 +51,9 @@ def test_a_session_that_ran_out_of_budget_asks_for_more(client: TestClient) -> N
     html = page(client, f"/sessions/{session_id}")
     seen = Seen(html)
     assert "The session waits for you: the iterations are used up." in seen.text
-    assert [form.get("data-command") for form in seen.all("form") if "data-filter" not in form] == [
+    assert [form.get("data-command") for form in seen.all("form") if "data-command" in form] == [
         f"/api/sessions/{session_id}/budget"
     ]
-    assert f'hansard extend {session_id} --iterations 2 --reason "…"' in seen.text
     home = page(client, "/")
     assert "Needs you" in home and "Budget used up" in home
 
@@ -64,11 +63,10 @@ def test_a_running_session_can_be_followed_cancelled_and_extended(idle: TestClie
     assert idle.get("/readyz", headers={"Read-After": "1"}).status_code in (200, 503)
     idle.app.state.system.follower.catch_up()  # type: ignore[attr-defined]
     seen = Seen(page(idle, f"/sessions/{session_id}"))
-    assert [form["data-command"] for form in seen.all("form") if "data-filter" not in form] == [
+    assert [form["data-command"] for form in seen.all("form") if "data-command" in form] == [
         f"/api/sessions/{session_id}/budget",
         f"/api/sessions/{session_id}/cancel",
     ]
-    assert f"hansard cancel {session_id}" in seen.text
     stream = {"data-stream": f"/api/sessions/{session_id}/events", "data-after": "3", "data-version": "3"}
     assert stream.items() <= seen.all("body")[0].items()
     assert "At work: planner (planning)" in seen.text

@@ -440,7 +440,7 @@ def test_there_are_the_twelve_policies_of_the_contract() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_policy_answers_its_example_in_its_own_shape_and_always_the_same(client: TestClient, name: str) -> None:
     policy = next(policy for policy in POLICIES if policy.name == name)
-    headers = {"Idempotency-Key": "once"}
+    headers = {"Idempotency-Key": f"once-{name}"}
     first, second = (client.post(policy.path, json=EXAMPLES[f"policy_{name}"], headers=headers) for _ in range(2))
     assert first.status_code == 200, first.text
     assert first.content == second.content

@@ -17,7 +17,7 @@ from api.reports import as_csv
 from domain.sessions import KINDS
 from projections.reports import REPORTS
 from tests.api import talks
-from tests.api.server import Json, delivery, ended, inside, start
+from tests.api.server import Json, delivery, ended, events, inside, start
 
 DAY = "2026-11-21"
 
@@ -116,7 +116,7 @@ def test_the_rows_as_csv_are_those_of_the_json(client: TestClient, name: str) ->
 def test_what_a_spreadsheet_would_carry_out_is_only_words(word: str) -> None:
     row: Json = dict.fromkeys(REPORTS["costs"].columns) | {"agent": word, "role": '한글, "x"', "turns": -1}
     _, line = csv.reader(io.StringIO(as_csv(REPORTS["costs"], [row]).decode(), newline=""))
-    assert line[2:5] == [f"'{word}", '한글, "x"', "-1"]
+    assert line[2:6] == [f"'{word}", '한글, "x"', "", "-1"]
 
 
 def test_reports_are_whole_while_the_views_are_rebuilt(client: TestClient) -> None:
@@ -233,3 +233,36 @@ def test_an_empty_log_has_empty_reports(tmp_path: Path) -> None:
         assert {name: report(empty, name)["rows"] for name in REPORTS} == {name: [] for name in REPORTS}
         assert report(empty, "summary")["totals"]["sessions"] == 0
         assert lab(empty, profiles=["mysti"])["items"] == []
+
+
+# -- models ----------------------------------------------------------------------------------------------------------
+
+
+def test_costs_are_told_by_the_model_that_the_agent_names(tmp_path: Path) -> None:
+    planner = {"text": "A plan.", "usage": {"inputTokens": 5, "costMicros": 2, "model": "large-1"}}
+    with inside(tmp_path) as client:
+        session_id = start(client, delivery({"planner": [planner]}))
+        ended(client, session_id)
+        found = report(client, "costs")
+        assert [(row["agent"], row["tokens"]) for row in found["rows"] if row["model"] == "large-1"] == [("planner", 5)]
+        by_model = {row["model"]: (row["turns"], row["costMicros"]) for row in found["totals"]["byModel"]}
+        assert by_model == {None: (4, None), "large-1": (1, 2)}
+        [answered] = [e["data"] for e in events(client, session_id) if e["data"].get("model")]
+        assert (answered["agent"], answered["model"]) == ("planner", "large-1")
+        assert client.get(f"/api/sessions/{session_id}/replay").json()["difference"] is None
+
+
+def test_costs_are_told_by_the_model_of_the_team_file_where_the_agent_names_none(tmp_path: Path) -> None:
+    roles = ("planner", "architect", "designer", "dev", "reviewer")
+    one = [f'[[agents]]\nname = "{role}"\nroles = "{role}"\nadapter = "scripted"\nmodel = "small-2"' for role in roles]
+    told = '\n[agents.settings.scenario.replies]\nreviewer = [{text = "{}", usage = {model = "large-1"}}]'
+    (tmp_path / "team.toml").write_text("\n".join(one) + told)
+    body = {name: value for name, value in delivery().items() if name != "scenario"}
+    with inside(tmp_path, team=tmp_path / "team.toml") as client:
+        ended(client, start(client, body))
+        models = {row["agent"]: row["model"] for row in report(client, "costs")["rows"]}
+        assert models == dict.fromkeys(roles[:4], "small-2") | {"reviewer": "large-1"}
+        scripted = start(client, delivery())
+        ended(client, scripted)
+        rows = [row for row in report(client, "costs")["rows"] if row["sessionId"] == scripted]
+        assert {row["model"] for row in rows} == {None}, "the session's own scenario stands in for the team"

@@ -246,10 +246,10 @@ def commands(html: str) -> list[str]:
 @pytest.mark.parametrize(
     ("scene", "doors", "told"),
     [
-        (waiting_review, ["decision", "cancel"], ["Apply Fix", "Skip & Continue", "hansard decide"]),
+        (waiting_review, ["decision", "cancel"], ["Apply Fix", "Skip & Continue"]),
         (waiting_debate, ["decision", "cancel"], ["Revise Plan", "Accept as-is"]),
-        (at_checkpoint, ["continue", "reset"], ["Continue", "Reset for good", "hansard continue"]),
-        (exhausted, ["budget"], ["Extend", "hansard extend", "the iterations are used up"]),
+        (at_checkpoint, ["continue", "reset"], ["Continue", "Reset for good"]),
+        (exhausted, ["budget"], ["Extend", "the iterations are used up"]),
         (two_iterations, [], []),
     ],
 )

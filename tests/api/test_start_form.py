@@ -147,7 +147,7 @@ def test_a_scenario_comes_by_stdin_whatever_it_holds() -> None:
     assert told == "hansard review --scenario - x <<'SCENARIO_'\n{\"replies\": {}}\nSCENARIO\nSCENARIO_"
 
 
-def test_without_script_the_form_answers_with_the_command_for_what_was_typed(client: TestClient) -> None:
+def test_the_form_answers_with_the_command_for_what_was_typed_without_starting_it(client: TestClient) -> None:
     typed = {"start": "delivery", "task": "<b>Mend</b>", "filePaths": "a.py", "maxMinutes": "9"}
     html = page(client, f"/?{urlencode(typed)}")
     seen = harmless(html)
@@ -155,7 +155,9 @@ def test_without_script_the_form_answers_with_the_command_for_what_was_typed(cli
     assert named(html, "delivery")["maxMinutes"]["value"] == "9"
     assert named(html, "delivery")["maxIterations"]["value"] == ""
     [form] = [form for form in seen.all("form") if form.get("data-start") == "delivery"]
-    assert (form["method"], form["action"]) == ("get", "/#start")
+    assert (form["method"], form["action"]) == ("post", "/")
+    [show] = [button for button in seen.all("button") if "formmethod" in button and button["formmethod"] == "get"][:1]
+    assert "data-without-js" in show
 
 
 @pytest.mark.parametrize("path", ["/?preset=poem", "/?start=poem", "/?filepaths=a.py"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from api import policies
-from api.app import COMMANDS, PAGES, POLICIES, VIEWS
+from api.app import COMMANDS, FORMS, PAGES, POLICIES, VIEWS
 from api.doors import Door, loaded, open_all, placed
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +57,7 @@ def test_what_is_not_needed_is_not_imported(statement: str, spared: tuple[str, .
 
 
 def test_every_place_leads_to_a_handler() -> None:
-    handlers = [handler for _, handler in loaded((*COMMANDS, *VIEWS, *PAGES))]
+    handlers = [handler for _, handler in loaded((*COMMANDS, *VIEWS, *PAGES, *FORMS))]
     assert [handler for handler in handlers if not inspect.iscoroutinefunction(handler)] == []
 
 

@@ -66,7 +66,7 @@ def test_a_delivery_is_started_by_keyboard_alone(site: Browsing, server: Server)
     for name, words in typed.items():
         _tab_to(page, f"form[data-start=delivery] [name={name}]")
         page.keyboard.type(words)
-    _tab_to(page, "form[data-start=delivery] .start-go button[data-with-js]")
+    _tab_to(page, "form[data-start=delivery] .start-go button.strong")
     page.keyboard.press("Enter")
     found = session(server.client, _started(page, "delivery"))
     assert (found["task"], found["filePaths"]) == ("Typed, never clicked.", ["src/typed.py"])

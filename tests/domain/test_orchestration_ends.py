@@ -424,7 +424,8 @@ def test_what_has_ended_is_not_reset(story: Any) -> None:
     ended = story()
     told = f"An orchestration in the state {ended.run.state} cannot be"
     reset, cancel = ended.refused(ResetOrchestration()), ended.refused(ResetOrchestration(door="cancel"))
-    assert str(reset) == f"리셋할 worklog가 없습니다. (There is nothing to reset.) {told} reset. Nothing is allowed now."
+    nothing = "리셋할 worklog가 없습니다. (There is nothing to reset.)"
+    assert str(reset) == f"{nothing} {told} reset. Nothing is allowed now."
     assert str(cancel) == f"{told} cancelled. Nothing is allowed now."
 
 

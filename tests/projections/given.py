@@ -122,7 +122,9 @@ class Story:
             )
         )
 
-    def answers(self, words: str, *, usage: Usage | None = None, patch: str | None = None) -> "Story":
+    def answers(
+        self, words: str, *, usage: Usage | None = None, patch: str | None = None, model: str | None = None
+    ) -> "Story":
         text, blobs = Text.of(words)
         diff, more = Text.of(patch) if patch is not None else (None, ())
         prompt, _ = Text.of("What is asked.")
@@ -133,6 +135,7 @@ class Story:
                 reply=text,
                 prompt=prompt,
                 usage=usage or Usage(),
+                model=model,
                 seconds=2.0,
                 patch=diff,
                 blobs=(*blobs, *more),

@@ -238,6 +238,34 @@ def test_what_an_agent_did_not_report_is_unknown_and_never_zero(tmp_path: Path) 
     views.close()
 
 
+def test_costs_are_told_by_model_and_a_model_that_nobody_named_stays_unknown(tmp_path: Path) -> None:
+    story = Story("delivery-1").start().answers("plan", usage=Usage(input_tokens=100), model="large-1")
+    story.answers("arch", usage=Usage(input_tokens=7, cost_micros=3), model="small-2").answers("design")
+    views = caught_up(tmp_path / "views.db", merged(story))
+    assert rows(views, "costs", "agent", "model", "tokens", "costMicros") == [
+        ("architect", "small-2", 7, 3),
+        ("designer", None, None, None),
+        ("planner", "large-1", 100, None),
+    ]
+    by_model = told(views, "costs")["totals"]["byModel"]
+    assert [(row["model"], row["turns"], row["tokens"]) for row in by_model] == [
+        (None, 1, None),
+        ("large-1", 1, 100),
+        ("small-2", 1, 7),
+    ]
+    views.close()
+
+
+def test_an_agent_that_asks_two_models_has_a_row_for_each(tmp_path: Path) -> None:
+    story = Story("delivery-1").start()
+    for phase, model in (("plan", "b"), ("arch", "a"), ("design", "a")):
+        story.answers(phase, usage=Usage(input_tokens=1), model=model)
+    views = caught_up(tmp_path / "views.db", merged(story))
+    by_model = told(views, "costs")["totals"]["byModel"]
+    assert [(row["model"], row["turns"]) for row in by_model] == [("a", 2), ("b", 1)]
+    views.close()
+
+
 def test_a_validation_costs_nothing_that_could_be_reported(deliveries: SqliteViews) -> None:
     """Commands were run, nobody was asked."""
     assert {row[0] for row in rows(deliveries, "costs", "role")} == {

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from adapters.agents.command.call import Call, Misreadable, prepare
 from adapters.agents.command.conversation import USER, Conversation, begun, owns, program_id, read_handle, remove
-from adapters.agents.command.output import Message, error_of, has_final, messages, text_of, usage_of
+from adapters.agents.command.output import Message, error_of, has_final, messages, model_of, text_of, usage_of
 from adapters.agents.command.settings import Settings
 from adapters.agents.port import Limits, Reply, Turn
 from adapters.processes import Finished, run
@@ -120,6 +120,7 @@ class Command:
         return Reply(
             text=text,
             usage=usage_of(found, self._settings.usage_paths),
+            model=call.scrub(model_of(found, self._settings.usage_paths) or "") or None,
             agent_session=None if failure else self._handle(found, conversation),
             failure=failure,
             truncated=cut or finished.truncated,

@@ -13,6 +13,9 @@ from domain.base import Usage
 MESSAGES = 100_000
 """Of more JSON messages than this only the last are read."""
 
+LONGEST_NAME = 200
+"""Characters of a model's name."""
+
 Message = dict[str, Any]  # JSON of a program we do not know
 
 
@@ -55,6 +58,15 @@ def usage_of(found: Sequence[Message], paths: UsagePaths | None) -> Usage:
         output_tokens=_count(_number(found, paths.output_tokens)),
         cost_micros=_count(cost if dollars is None else dollars * 1_000_000),
     )
+
+
+def model_of(found: Iterable[Message], paths: UsagePaths | None) -> str | None:
+    """The model that the program names last; what is no plausible name is none."""
+    if paths is None or paths.model is None:
+        return None
+    names = [value.strip() for value in _values(found, paths.model) if isinstance(value, str)]
+    plausible = [name for name in names if 0 < len(name) <= LONGEST_NAME and name.isprintable()]
+    return plausible[-1] if plausible else None
 
 
 def has_final(found: Iterable[Message], final: str | None) -> bool:

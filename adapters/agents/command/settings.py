@@ -37,12 +37,13 @@ Seconds = Annotated[float, Field(gt=0, le=604_800)]
 
 
 class UsagePaths(Value):
-    """Where the program says what the turn cost; money in millionths or in dollars."""
+    """Where the program says what the turn cost, money in millionths or in dollars, and which model it asked."""
 
     input_tokens: Where | None = None
     output_tokens: Where | None = None
     cost_micros: Where | None = None
     cost_usd: Where | None = None
+    model: Where | None = None
 
     @model_validator(mode="after")
     def _one_currency(self) -> Self:

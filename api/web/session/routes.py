@@ -3,11 +3,9 @@
 `?at=N` is the session as it stood after its N-th event; what is of one version never changes and may be kept for ever.
 """
 
-import asyncio
 import hashlib
-from collections.abc import Callable
 from importlib.resources import files
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 import orjson
@@ -15,28 +13,24 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.intake import answer_headers, number, only, system
-from api.problems import Problem
+from api.intake import answer_headers, number, only
 from api.system import System
+from api.web.forms.sent import NOTHING, Sent
 from api.web.model import ICONS, clock
-from api.web.rendering import explicit, fragment, invalid, language_of, page, render
-from api.web.session import overview
-from api.web.session.panels import PANELS, Gallery, Panels
+from api.web.rendering import KEY, explicit, fragment, invalid, language_of, page, render
+from api.web.session.acting import act
+from api.web.session.panels import PANELS, Panels
+from api.web.session.reading import as_of, gallery, reading
 from api.web.session.rows import Wanted, window
-from api.web.session.standing import ICONS as ICONS_OF
-from api.web.session.standing import Standing
+from api.web.session.standing import badge_of
 from api.web.session.strip import strip
 from api.web.words import Words
 from domain.base import Text, Unknown
 from domain.delivery.events import BudgetExtended
-from domain.discussion.state import Discussion
-from domain.record import kind_of
 from domain.session import Session
-from domain.sessions import KINDS, available
+from domain.sessions import available
 from projections import timeline
 from projections.session import title_of, view
-
-T = TypeVar("T")
 
 FOR_EVER: Final = "private, max-age=31536000, immutable"
 ROLES: Final = 20
@@ -63,7 +57,17 @@ async def show(request: Request) -> Response:
     """GET /sessions/{id}: the session now, or as it stood after its event `?at=`"""
     only(request, "at", "lang", "role", "highlights")
     say, at, wanted = language_of(request), number(request, "at", least=1), _wanted(request)
-    return page(await _reading(request, lambda inside, now, head: _page(request, inside, now, head, say, at, wanted)))
+    return page(await reading(request, lambda inside, now, head: _page(request, inside, now, head, say, at, wanted)))
+
+
+async def again(request: Request, sent: Sent) -> Response:
+    """The page once more, with a command that was refused."""
+    say, at = language_of(request), number(request, "at", least=1)
+
+    def build(inside: System, now: Session, head: int) -> str:
+        return _page(request, inside, now, head, say, at, Wanted(), sent)
+
+    return page(await reading(request, build, shared=False), status=sent.status, key=sent.key)
 
 
 async def show_at(request: Request) -> Response:
@@ -73,13 +77,13 @@ async def show_at(request: Request) -> Response:
     wanted = _wanted(request)
 
     def build(inside: System, now: Session, head: int) -> bytes:
-        then = _as_of(inside, now, at)
+        then = as_of(inside, now, at)
         found = _panels(request, inside, then, say)
-        old = _panels(request, inside, _as_of(inside, now, since), say) if since else {}
+        old = _panels(request, inside, as_of(inside, now, since), say) if since else {}
         body = _told(request, then, found, old, say)
         return orjson.dumps(body if at else body | _live(request, inside, now, head, say, wanted, since))
 
-    body = await _reading(request, build)
+    body = await reading(request, build)
     lasting = at is not None and request.query_params.get("v") == BUILD
     headers = {"Cache-Control": FOR_EVER} if lasting else answer_headers()
     return Response(body, headers=headers | {"Vary": "Accept-Language"}, media_type="application/json")
@@ -89,7 +93,7 @@ async def show_rows(request: Request) -> Response:
     """GET /sessions/{id}/rows: the list of events around one of them, or its newest"""
     only(request, "at", "lang", "role", "highlights")
     say, at, wanted = language_of(request), number(request, "at", least=1), _wanted(request)
-    found = await _reading(request, lambda inside, now, _: {"rows": _rows(request, inside, now, say, wanted, at)})
+    found = await reading(request, lambda inside, now, _: {"rows": _rows(request, inside, now, say, wanted, at)})
     return Response(orjson.dumps(found), headers=answer_headers(), media_type="application/json")
 
 
@@ -99,38 +103,11 @@ async def show_raw(request: Request) -> Response:
     at, field = number(request, "at", least=1), request.query_params.get("field")
     if at is None:
         raise invalid("at", "should be given")
-    words = await _reading(request, lambda inside, now, _: _words(inside, now, at, field))
+    words = await reading(request, lambda inside, now, _: _words(inside, now, at, field))
     return Response(words, headers=answer_headers(), media_type="text/plain; charset=utf-8")
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
-
-
-async def _reading(request: Request, build: Callable[[System, Session, int], T]) -> T:
-    """In a thread, once the views have reached what the log has: a page shows one version. `build` is told the log's
-    head from before the session was read, too."""
-    inside, session_id = system(request), request.path_params["id"]
-    head = await asyncio.to_thread(inside.store.head)
-    if not await inside.follower.wait_for(head, inside.settings.read_after_seconds):
-        raise Problem(503, "The views are behind the log; they are catching up.", headers={"Retry-After": "1"})
-
-    def read() -> T:
-        now = inside.sessions.get(session_id) if kind_of(session_id) in KINDS else None
-        if now is None:
-            raise Unknown(f"There is no session {session_id!r}.")
-        return build(inside, now, head)
-
-    asked = (request.url.path, request.url.query, language_of(request).language)
-    return await gallery(request).shared.of(head, asked, read)
-
-
-def _as_of(inside: System, now: Session, at: int | None) -> Session:
-    if at is None or at == now.version:
-        return now
-    found = inside.sessions.get(now.id, at)
-    if found is None:
-        raise Unknown(f"Session {now.id} has no version {at}; it is at {now.version}.")
-    return found
 
 
 def _wanted(request: Request) -> Wanted:
@@ -143,12 +120,6 @@ def _wanted(request: Request) -> Wanted:
     return Wanted(roles=tuple(role for role in roles if role), highlights=flag == "1")
 
 
-def gallery(request: Request) -> Gallery:
-    """Kept with the application; the first page that is asked for makes it."""
-    kept: dict[str, Gallery] = request.app.state.kept
-    return kept.get("gallery") or kept.setdefault("gallery", Gallery(system(request)))
-
-
 def _panels(request: Request, inside: System, session: Session, say: Words) -> Panels:
     with inside.views.reading() as db:
         return gallery(request).panels(db, session, say, explicit(request))
@@ -157,8 +128,17 @@ def _panels(request: Request, inside: System, session: Session, say: Words) -> P
 # -- what is shown -----------------------------------------------------------------------------------------------------
 
 
-def _page(request: Request, inside: System, now: Session, head: int, say: Words, at: int | None, wanted: Wanted) -> str:
-    then = _as_of(inside, now, at)
+def _page(
+    request: Request,
+    inside: System,
+    now: Session,
+    head: int,
+    say: Words,
+    at: int | None,
+    wanted: Wanted,
+    sent: Sent = NOTHING,
+) -> str:
+    then = as_of(inside, now, at)
     panels = _panels(request, inside, then, say)
     it = view(then)
     return render(
@@ -169,20 +149,22 @@ def _page(request: Request, inside: System, now: Session, head: int, say: Words,
         version=then.version,
         newest=now.version,
         replay=at is not None,
-        badge=_badge(request, then),
+        badge=badge_of(then),
         clock=clock(gallery(request).trail(then).clock(then.version)),
         panels={name: (made.hash, _safe(made.html)) for name, made in panels.items()},
         order=[panel.name for panel in PANELS if then.kind in panel.kinds],
         followed=_followed(now, head),
         open=bool(now.open_children),
-        state=_badge(request, now),
+        state=badge_of(now),
         build=BUILD,
         language=say.language if explicit(request) else "",
-        act=_safe(_act(request, inside, now, say)) if at is None else "",
+        act=_safe(act(request, inside, now, say, key=KEY, sent=sent)) if at is None else "",
         rows=_safe(_rows(request, inside, now, say, wanted, at)),
         wanted=wanted,
         roles=_roles(inside, now),
         strip=_strip(request, now, say),
+        at=at,
+        sent=sent,
     )
 
 
@@ -190,7 +172,7 @@ def _told(request: Request, then: Session, found: Panels, old: Panels, say: Word
     """What of a version is shown; of a panel that was the same at the version seen before nothing."""
     trail = gallery(request).trail(then)
     fresh = {name: list(made) for name, made in found.items() if name not in old or old[name].hash != made.hash}
-    state = _badge(request, then)
+    state = badge_of(then)
     words = title_of(then.title, view(then)["title"]) or then.id
     return {
         "version": then.version,
@@ -208,18 +190,13 @@ def _live(
     return {
         "newest": now.version,
         "followed": _followed(now, head)._asdict(),
-        "state": _badge(request, now),
-        "act": _act(request, inside, now, say),
+        "state": badge_of(now),
+        "act": act(request, inside, now, say),
         "rows": _rows(request, inside, now, say, wanted, None, after=since or 0),
         "strip": drawn["drawn"],
         "lights": drawn["lights"],
         "open": bool(now.open_children),
     }
-
-
-def _badge(request: Request, session: Session) -> str:
-    trail = gallery(request).trail(session)
-    return Standing(session=session, it=view(session), trail=trail, db=None).badge  # type: ignore[arg-type]
 
 
 class Followed(NamedTuple):
@@ -261,24 +238,6 @@ def _rows(
 def _roles(inside: System, now: Session) -> list[str]:
     with inside.views.reading() as db:
         return timeline.roles(db, now.id)
-
-
-def _act(request: Request, inside: System, now: Session, say: Words) -> str:
-    """What a person may do now: of the session itself, and of the discussions that it waits for."""
-    children = [inside.sessions.get(name) for name in now.open_children]
-    waiting = [child for child in children if isinstance(child, Discussion) and child.choices]
-    return fragment(
-        say,
-        explicit(request),
-        "session_act.html",
-        id=now.id,
-        kind=now.kind,
-        state=_badge(request, now),
-        doors=available(now),
-        choices=now.choices if isinstance(now, Discussion) else (),
-        waiting=[overview.asked(child) for child in waiting],
-        icons_of=ICONS_OF,
-    ).strip()
 
 
 def _words(inside: System, now: Session, at: int, field: str | None) -> str:

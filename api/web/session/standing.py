@@ -16,6 +16,7 @@ from domain.discussion.state import Discussion
 from domain.orchestration.state import Orchestration
 from domain.session import Session
 from projections.ports import Database
+from projections.session import view
 
 SENTENCE, LONG, WHOLE = 300, 2_000, 16_000
 """Characters: of a line, of a paragraph, of somebody's whole contribution."""
@@ -48,18 +49,7 @@ class Standing:
 
     @property
     def badge(self) -> str:
-        """The state as a person sees it: one word of the seeds' for every state that has a colour."""
-        match self.session:
-            case _ if self.held:
-                return "held"
-            case Delivery(state="exhausted"):
-                return "exhausted"
-            case Delivery(state="under_review"):
-                return "reviewing"
-            case Orchestration(state=("debating" | "reviewing") as state):
-                return state
-            case _:
-                return str(self.it["status"])
+        return badge_of(self.session, self.it)
 
     @property
     def elapsed_ms(self) -> int:
@@ -84,6 +74,21 @@ class Standing:
                 return self.session.state in ("checkpoint", "partial")
             case _:
                 return self.session.state == "exhausted"
+
+
+def badge_of(session: Session, it: dict[str, Any] | None = None) -> str:
+    """The state as a person sees it: one word of the seeds' for every state that has a colour."""
+    match session:
+        case _ if session.held and not session.ended:
+            return "held"
+        case Delivery(state="exhausted"):
+            return "exhausted"
+        case Delivery(state="under_review"):
+            return "reviewing"
+        case Orchestration(state=("debating" | "reviewing") as state):
+            return state
+        case _:
+            return str((it or view(session))["status"])
 
 
 ICONS: Final = {"converged": "✓", "stalled": "✕", "continue": "→"}

@@ -34,8 +34,8 @@ def own_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Every test has its own log, and stands in a folder that is no repository."""
     for name in [name for name in os.environ if name.startswith("HANSARD_")]:
         monkeypatch.delenv(name)
-    path = tmp_path / "log" / "hansard.db"
-    monkeypatch.setenv("HANSARD_DATABASE", f"sqlite:///{path}")
+    path = tmp_path / "hansard" / "hansard.db"
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setenv("TZ", "UTC")
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")

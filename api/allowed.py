@@ -1,0 +1,24 @@
+"""What a person may do with a session now, its discussions included: who waits for a decision only they can say."""
+
+from collections.abc import Callable
+
+from domain.discussion.state import Discussion
+from domain.session import Session
+from domain.sessions import available
+
+Read = Callable[[str], Session | None]
+
+
+def waiting_child(session: Session, read: Read) -> str | None:
+    """The one review or debate of the session that waits for a person; None where there is none, or several."""
+    children = (read(child) for child in session.open_children)
+    waiting = [child.id for child in children if isinstance(child, Discussion) and child.choices]
+    return waiting[0] if len(waiting) == 1 else None
+
+
+def allowed(session: Session, read: Read) -> tuple[str, ...]:
+    """The doors that are open: `decision` of a parent too, where it would reach the one child that waits."""
+    doors = available(session)
+    if "decision" in doors or waiting_child(session, read) is None:
+        return doors
+    return ("decision", *doors)

@@ -1,0 +1,205 @@
+"""POST on the pages themselves: a command from a form. 303 where it was done; else the page again, with what was typed
+and what was wrong, under the status that a program would get."""
+
+import asyncio
+import re
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from api import commands
+from api.intake import NUMBER, answer_headers, only, system
+from api.problems import Problem
+from api.web import inbox_page, pages
+from api.web.forms.passing import Handler, Outcome, hand_over, key_of
+from api.web.forms.reading import fields
+from api.web.forms.sent import Sent, placed, told_of
+from api.web.forms.starting import body_of, number
+from api.web.rendering import explicit, language_of, linker
+from api.web.session import routes
+from api.web.session.standing import badge_of
+from api.web.start_form import FORMS, forms
+from domain.record import kind_of
+from domain.sessions import KINDS
+
+KEY: Final = re.compile("[0-9a-f]{32}")
+LONGEST: Final = 200
+"""Characters of a session's name or state."""
+TRIES: Final = 3
+ENVELOPE: Final = frozenset({"key", "door", "session", "version", "state", "really"})
+"""Fields that say which command it is and what its sender saw."""
+
+
+class Door(NamedTuple):
+    """A command of a session's page. `again`: a busy session is not too new for it, while its state is the one seen;
+    `ends`: it is asked twice; `bound`: to the version seen."""
+
+    handler: Handler
+    fields: tuple[str, ...]
+    again: bool = False
+    ends: bool = False
+    bound: bool = True
+
+
+DOORS: Final = {
+    "decision": Door(commands.decide, ("decision", "rationale")),
+    "continue": Door(commands.continue_session, ()),
+    "budget": Door(
+        commands.extend_budget,
+        ("addIterations", "addMinutes", "addTokens", "addCostMicros", "addRounds", "reason"),
+        again=True,
+    ),
+    "reset": Door(commands.reset_session, ("reason",), again=True, ends=True),
+    "cancel": Door(commands.cancel_session, ("reason",), again=True, ends=True),
+    "fork": Door(commands.fork_session, ("atVersion", "mode"), bound=False),
+}
+NUMBERS: Final = frozenset({"addIterations", "addMinutes", "addTokens", "addCostMicros", "addRounds", "atVersion"})
+
+
+class Asked(NamedTuple):
+    """A command as its form says it: to whom, seen at which version and in which state."""
+
+    name: str
+    door: Door
+    session: str
+    values: dict[str, str]
+    key: str
+    version: int | None
+    state: str
+    really: bool
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """An empty field says nothing."""
+        typed = {name: self.values[name].strip() for name in self.door.fields if name in self.values}
+        return {name: number(value) if name in NUMBERS else value for name, value in typed.items() if value}
+
+
+async def start(request: Request) -> Response:
+    """POST /: start a session of any kind"""
+    only(request, "lang")
+    found, say = await fields(request), language_of(request)
+    key, kind = _key(found), found.get("start", "")
+    if kind not in FORMS:
+        raise Problem(400, f"start: should be one of {', '.join(FORMS)}")
+    names = [field.name for field in (*FORMS[kind].fields, *FORMS[kind].more)]
+    _known(found, {*names, "key", "start", "lang"})
+    body, errors = body_of(FORMS[kind], found, say)
+    status, words = 422, say("start_not_started")
+    if not errors:
+        path = "/api/sessions"
+        outcome = await hand_over(request, commands.start_session, path, body, key=key_of(key, path, body))
+        if outcome.done:
+            return _to(request, "sessions", outcome.told["sessionId"])
+        errors, elsewhere = placed(outcome.told, names)
+        status, words = outcome.status, told_of(say, outcome, elsewhere, words)
+    typed = {name: found.get(name, "") for name in names} | {"start": kind}
+    again = forms(typed, errors=errors, words=words)
+    return await pages.again(request, again, status=status, key=_kept(key, status))
+
+
+async def command(request: Request) -> Response:
+    """POST /sessions/{id}: a command of its page"""
+    only(request, "at", "lang")
+    asked = _asked(await fields(request), request.path_params["id"])
+    sent = await _carried_out(request, asked)
+    if isinstance(sent, Sent):
+        return await routes.again(request, sent)
+    told = sent.told["sessionId"] if asked.name == "fork" else request.path_params["id"]
+    return _to(request, "sessions", told)
+
+
+async def answer(request: Request) -> Response:
+    """POST /decisions: an answer to one of those that wait"""
+    only(request, "cursor", "lang")
+    sent = await _carried_out(request, _asked(await fields(request), ""))
+    if isinstance(sent, Sent):
+        return await inbox_page.again(request, sent)
+    return _to(request, "decisions", cursor=request.query_params.get("cursor"))
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def _asked(found: dict[str, str], here: str) -> Asked:
+    """Raises Problem 400 for what none of our forms says: then somebody else made it."""
+    name, session = found.get("door", ""), found.get("session") or here
+    door = DOORS.get(name)
+    if door is None:
+        raise Problem(400, f"door: should be one of {', '.join(DOORS)}")
+    _known(found, {*door.fields, *ENVELOPE})
+    state, version = found.get("state", ""), found.get("version", "")
+    if max(len(session), len(state)) > LONGEST or not session:
+        raise Problem(400, "session: should be the name of one")
+    if door.bound != bool(NUMBER.fullmatch(version)):
+        raise Problem(400, "version: should be the one that was seen")
+    values = {name: value for name, value in found.items() if name in door.fields}
+    seen = int(version) if door.bound else None
+    return Asked(name, door, session, values, _key(found), seen, state, found.get("really") == "yes")
+
+
+def _key(found: dict[str, str]) -> str:
+    key = found.get("key", "")
+    if not KEY.fullmatch(key):
+        raise Problem(400, "key: should be the one that the form came with")
+    return key
+
+
+def _known(found: dict[str, str], names: set[str]) -> None:
+    if unknown := [name[:40] for name in found if name not in names]:
+        raise Problem(400, f"{unknown[0]}: unknown field")
+
+
+# -- carrying out ------------------------------------------------------------------------------------------------------
+
+
+async def _carried_out(request: Request, asked: Asked) -> Outcome | Sent:
+    """What was done, or what is to be said of what was not."""
+    say = language_of(request)
+    if asked.door.ends and not asked.really:
+        errors, outcome = {"really": say("form.really")}, Outcome(422, {}, False)
+        words = say("form.marked")
+    else:
+        outcome = await _knocked(request, asked)
+        if outcome.done:
+            return outcome
+        errors, elsewhere = placed(outcome.told, asked.door.fields)
+        words = told_of(say, outcome, elsewhere, say("form.marked"))
+    key = _kept(asked.key, outcome.status)
+    return Sent(asked.name, asked.session, asked.values, errors, words, outcome.status, key)
+
+
+async def _knocked(request: Request, asked: Asked) -> Outcome:
+    """Bound to the version seen. One that only ends or extends is bound to the newest while the state is the one that
+    was seen: on a busy session the number alone says little. Each try has a key of its own: the writer remembers
+    refusals, too."""
+    path, version = f"/api/sessions/{quote(asked.session, safe='')}/{asked.name}", asked.version
+    for attempt in range(TRIES):
+        newest = await asyncio.to_thread(_as_seen, request, asked) if asked.door.again and asked.state else None
+        key = key_of(asked.key, path, asked.body, asked.version, attempt)
+        outcome = await hand_over(
+            request, asked.door.handler, path, asked.body, key=key, session=asked.session, version=newest or version
+        )
+        if outcome.status != 412 or (newest is None and not outcome.replayed):
+            break
+    return outcome
+
+
+def _as_seen(request: Request, asked: Asked) -> int | None:
+    """The session's version, while its state is the one that was seen."""
+    known = kind_of(asked.session) in KINDS
+    session = system(request).sessions.get(asked.session) if known else None
+    return session.version if session is not None and badge_of(session) == asked.state else None
+
+
+def _kept(key: str, status: int) -> str:
+    """The key for the next try: another, unless the server may have done it and could not say so."""
+    return key if status >= 500 else ""
+
+
+def _to(request: Request, *path: str, **query: str | None) -> Response:
+    """See other: what is reloaded from here on commands nothing."""
+    location = linker(explicit(request))(*path, **query)
+    return Response(status_code=303, headers=answer_headers(Location=location))

@@ -1,0 +1,59 @@
+"""What a browser sends of a form: read as strictly as JSON is, or refused whole."""
+
+import re
+from typing import Final
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+
+from api.intake import CHARSET, system
+from api.problems import Problem
+
+TYPE: Final = "application/x-www-form-urlencoded"
+MOST: Final = 64
+"""Fields of a form."""
+SPELT: Final = 3
+"""Bytes that one byte may take here: `%ED%95%9C` is as much as three of JSON's."""
+
+_BROKEN = re.compile("%(?![0-9A-Fa-f]{2})")
+
+
+async def fields(request: Request) -> dict[str, str]:
+    """The fields by their names, each once, with `\\n` between lines.
+
+    Raises Problem: 413 past `max_body_bytes` percent-encoded, 415 for anything but such a form, 400 for one that is
+    not what a browser would send.
+    """
+    _check_type(request)
+    limit = SPELT * system(request).settings.max_body_bytes
+    chunks, size = [], 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > limit:
+            raise Problem(413, f"A form has at most {limit} bytes.")
+        chunks.append(chunk)
+    return parsed(b"".join(chunks))
+
+
+def _check_type(request: Request) -> None:
+    media, _, parameters = request.headers.get("content-type", "").partition(";")
+    charset = CHARSET.search(parameters)
+    if media.strip().lower() != TYPE or (charset is not None and charset[1].lower() not in ("utf-8", "utf8")):
+        raise Problem(415, f"Send {TYPE} in UTF-8.")
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise Problem(415, "Send the form as it is; no Content-Encoding is read.")
+
+
+def parsed(raw: bytes) -> dict[str, str]:
+    """Raises Problem 400 for what is not percent-encoded UTF-8, or says a thing twice."""
+    try:
+        text = raw.decode("ascii")
+        if _BROKEN.search(text):
+            raise ValueError("a percent sign that encodes nothing")
+        pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), errors="strict", max_num_fields=MOST)
+    except ValueError:
+        raise Problem(400, f"The form cannot be read: it should be at most {MOST} fields in UTF-8.") from None
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise Problem(400, "The form says one thing twice.")
+    return {name: value.replace("\r\n", "\n") for name, value in found.items()}

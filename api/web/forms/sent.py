@@ -1,0 +1,71 @@
+"""A form that was refused: what was typed and what was wrong with it, for the page that is shown again."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from api.web.forms.passing import Outcome
+from api.web.words import Words
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """`errors` are sentences by field, `words` what is said of the whole. The empty one is a page nobody sent."""
+
+    door: str = ""
+    session: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
+    words: str = ""
+    status: int = 200
+    key: str = ""
+    """With which the same may be sent again: the server may have done it, and could not say so."""
+
+    def to(self, door: str, session: str) -> bool:
+        """Whether it is this form that was sent."""
+        return (door, session) == (self.door, self.session)
+
+    def typed(self, door: str, session: str, name: str) -> str:
+        return self.values.get(name, "") if self.to(door, session) else ""
+
+    def error(self, door: str, session: str, name: str) -> str:
+        return self.errors.get(name, "") if self.to(door, session) else ""
+
+
+NOTHING: Final = Sent()
+
+
+def placed(told: Mapping[str, Any], names: Collection[str]) -> tuple[dict[str, str], str]:
+    """Sentences by field, `/filePaths/1` at the field `filePaths`, counted as people do; and what is about no field."""
+    at: dict[str, list[str]] = {}
+    elsewhere = []
+    for error in told.get("errors", ()):
+        name, rest = _place(error["pointer"], names)
+        before = f"{' '.join(str(int(part) + 1) if part.isdecimal() else part for part in rest)}: " if rest else ""
+        if name:
+            at.setdefault(name, []).append(before + error["detail"])
+        else:
+            elsewhere.append(error["detail"])
+    return {name: "; ".join(found) for name, found in at.items()}, "; ".join(elsewhere)
+
+
+def _place(pointer: str, names: Collection[str]) -> tuple[str, list[str]]:
+    parts = pointer.split("/")[1:]
+    for length in range(len(parts), 0, -1):
+        if ".".join(parts[:length]) in names:
+            return ".".join(parts[:length]), parts[length:]
+    return "", parts
+
+
+def told_of(say: Words, outcome: Outcome, elsewhere: str, marked: str) -> str:
+    """What is said of the whole; `marked` where everything that is wrong stands at its field."""
+    told = outcome.told
+    match outcome.status:
+        case 412:
+            return say.of("live", "stale")
+        case 409:
+            return f"{say('form.refused')} {told['detail']}"
+        case _ if told.get("errors"):
+            return elsewhere or marked
+        case _:
+            return str(told["detail"])

@@ -1,0 +1,64 @@
+"""What is typed into the form that starts a session, as the body of the request; the page's script does the same."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from api.web.start_form import Field, Form
+from api.web.words import Words
+from domain.strict import Malformed, decode
+
+_NUMBER: Final = re.compile("-?[0-9]{1,16}")
+
+
+def body_of(form: Form, values: Mapping[str, str], say: Words) -> tuple[dict[str, Any], dict[str, str]]:
+    """The body, and by field what cannot be read. What belongs to a switch is sent only while it is on."""
+    body: dict[str, Any] = {"kind": form.kind}
+    errors: dict[str, str] = {}
+    for field in (*form.fields, *form.more):
+        try:
+            value = read(field, values.get(field.name, ""))
+        except Malformed as error:
+            errors[field.name] = f"{say('start_not_json')} {error}"
+            continue
+        name, _, inner = field.name.partition(".")
+        if value is None:
+            continue
+        if not inner:
+            body[name] = value
+        elif name in body:
+            body[name][inner] = value
+    return body, errors
+
+
+def read(field: Field, typed: str) -> Any:
+    """None for nothing. What should be a number and is none is sent as it is, for the door to say so."""
+    typed = typed.strip()
+    if not typed:
+        return None
+    match field.reads:
+        case "switch":
+            return {"enabled": True}
+        case "number":
+            return number(typed)
+        case "lines":
+            return _lines(typed)
+        case "people":
+            return [_person(line) for line in _lines(typed)]
+        case "json":
+            return decode(typed)
+        case _:
+            return typed
+
+
+def number(typed: str) -> int | str:
+    return int(typed) if _NUMBER.fullmatch(typed) else typed
+
+
+def _lines(typed: str) -> list[str]:
+    return [line for line in map(str.strip, typed.split("\n")) if line]
+
+
+def _person(line: str) -> dict[str, str]:
+    name, colon, role = line.rpartition(":")
+    return {"name": name.strip(), "role": role.strip()} if colon else {"name": line}

@@ -1,0 +1,34 @@
+"""What a person may do with a session now: its forms, and those of the discussions that it waits for."""
+
+from starlette.requests import Request
+
+from api.system import System
+from api.web.forms.sent import NOTHING, Sent
+from api.web.rendering import explicit, fragment
+from api.web.session import overview
+from api.web.session.standing import ICONS, badge_of
+from api.web.words import Words
+from domain.discussion.state import Discussion
+from domain.session import Session
+from domain.sessions import available
+
+
+def act(request: Request, inside: System, now: Session, say: Words, *, key: str = "", sent: Sent = NOTHING) -> str:
+    """With a `key` the forms can be sent as they are; the page's script needs none. `sent` is the one refused."""
+    children = [inside.sessions.get(name) for name in now.open_children]
+    waiting = [child for child in children if isinstance(child, Discussion) and child.choices]
+    return fragment(
+        say,
+        explicit(request),
+        "session_act.html",
+        id=now.id,
+        kind=now.kind,
+        version=now.version,
+        state=badge_of(now),
+        doors=available(now),
+        choices=now.choices if isinstance(now, Discussion) else (),
+        waiting=[overview.asked(child) for child in waiting],
+        icons_of=ICONS,
+        key=key,
+        sent=sent,
+    ).strip()

@@ -1,0 +1,55 @@
+"""A session read for its page: in a thread, no older than the log, once for all who ask for the same at once."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+from starlette.requests import Request
+
+from api.intake import system
+from api.problems import Problem
+from api.system import System
+from api.web.rendering import language_of
+from api.web.session.panels import Gallery
+from domain.base import Unknown
+from domain.record import kind_of
+from domain.session import Session
+from domain.sessions import KINDS
+
+T = TypeVar("T")
+
+
+async def reading(request: Request, build: Callable[[System, Session, int], T], *, shared: bool = True) -> T:
+    """Once the views have reached what the log has: a page shows one version. `build` is told the log's head from
+    before the session was read, too; what it makes of an address is `shared`."""
+    inside, session_id = system(request), request.path_params["id"]
+    head = await asyncio.to_thread(inside.store.head)
+    if not await inside.follower.wait_for(head, inside.settings.read_after_seconds):
+        raise Problem(503, "The views are behind the log; they are catching up.", headers={"Retry-After": "1"})
+
+    def read() -> T:
+        now = inside.sessions.get(session_id) if kind_of(session_id) in KINDS else None
+        if now is None:
+            raise Unknown(f"There is no session {session_id!r}.")
+        return build(inside, now, head)
+
+    if not shared:
+        return await asyncio.to_thread(read)
+    asked = (request.url.path, request.url.query, language_of(request).language)
+    return await gallery(request).shared.of(head, asked, read)
+
+
+def as_of(inside: System, now: Session, at: int | None) -> Session:
+    """Raises Unknown for a version that the session does not have."""
+    if at is None or at == now.version:
+        return now
+    found = inside.sessions.get(now.id, at)
+    if found is None:
+        raise Unknown(f"Session {now.id} has no version {at}; it is at {now.version}.")
+    return found
+
+
+def gallery(request: Request) -> Gallery:
+    """Kept with the application; the first page that is asked for makes it."""
+    kept: dict[str, Gallery] = request.app.state.kept
+    return kept.get("gallery") or kept.setdefault("gallery", Gallery(system(request)))

@@ -1,0 +1,273 @@
+"""Handing out turns to external agents: which are theirs, who is given one, and what happens when nobody is left."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from adapters.agents.external import External, Settings
+from adapters.agents.scripted import Scenario
+from adapters.external.waiting import Queue, Wish
+from adapters.pulled import Pulled
+from adapters.store import Lease, SqliteStore
+from adapters.store.leases import Leases, OpenTurn
+from adapters.team import Member, Team, build
+from adapters.writer import Writer
+from domain.base import Text
+from domain.session import Session
+from tests.adapters.agents_under_test import ask, code
+from tests.adapters.stores_under_test import told, write
+from tests.given import START
+
+LEASE = 60_000
+TEAM = Team(
+    agents=(
+        Member(name="Remote", roles=("planner", "backend"), adapter="external", settings=Settings()),
+        Member(name="Local", roles=("dev",), adapter="scripted", settings=Scenario()),
+    )
+)
+NOBODY = Team(agents=TEAM.agents[1:])
+
+
+@pytest.fixture
+def leases(store: SqliteStore) -> Leases:
+    return Leases.of(store.turns)
+
+
+def begin(store: SqliteStore, session_id: str = "delivery-1", *, at: int = START, **fields: object) -> None:
+    """A delivery in the log whose planning waits."""
+    story = told(session_id, **fields)
+    store.append([write(story.begun, session_id=session_id, at=at)])
+
+
+def load(store: SqliteStore) -> Callable[[str], Session | None]:
+    return Writer(store, lambda: START).load
+
+
+# -- the table, turn by turn ---------------------------------------------------------------------------------------
+
+
+def test_open_turns_are_those_that_wait_or_whose_lease_ran_out(store: SqliteStore, leases: Leases) -> None:
+    for name, at in (("delivery-b", START + 2), ("delivery-a", START + 1)):
+        begin(store, name, at=at)
+    assert [turn.turn_id for turn in leases.open(START)] == ["delivery-a.t1", "delivery-b.t1"]
+    assert leases.take("delivery-a.t1", "me", now=START, lease_ms=LEASE) is not None
+    assert [turn.turn_id for turn in leases.open(START)] == ["delivery-b.t1"]
+    assert [turn.turn_id for turn in leases.open(START + LEASE)] == ["delivery-a.t1", "delivery-b.t1"]
+
+
+def test_a_turn_is_taken_by_one(store: SqliteStore, leases: Leases) -> None:
+    begin(store)
+    first = leases.take("delivery-1.t1", "one", now=START, lease_ms=LEASE)
+    assert first is not None
+    assert (first.worker, first.attempt, first.until) == ("one", 1, START + LEASE)
+    assert leases.take("delivery-1.t1", "two", now=START + LEASE - 1, lease_ms=LEASE) is None
+    second = leases.take("delivery-1.t1", "two", now=START + LEASE, lease_ms=LEASE)
+    assert second is not None
+    assert (second.worker, second.attempt) == ("two", 2)
+    assert leases.take("delivery-9.t1", "two", now=START, lease_ms=LEASE) is None
+
+
+def test_only_the_attempt_that_holds_a_turn_gives_it_back(store: SqliteStore, leases: Leases) -> None:
+    begin(store)
+    first = leases.take("delivery-1.t1", "one", now=START, lease_ms=1)
+    second = leases.take("delivery-1.t1", "one", now=START + 1, lease_ms=LEASE)
+    assert first is not None and second is not None
+    assert not leases.give_back(first)
+    assert leases.give_back(second)
+    assert not leases.give_back(second)
+    assert [turn.turn_id for turn in leases.open(START)] == ["delivery-1.t1"]
+
+
+def test_how_a_turn_stands_is_told(store: SqliteStore, leases: Leases) -> None:
+    assert leases.standing("delivery-1.t1") is None
+    begin(store)
+    assert leases.standing("delivery-1.t1") == ("delivery-1", "queued", 0, None)
+    leases.take("delivery-1.t1", "me", now=START, lease_ms=LEASE)
+    assert leases.standing("delivery-1.t1") == ("delivery-1", "running", 1, "me")
+
+
+# -- whose turns ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("team", "fields", "expected"),
+    [
+        (TEAM, {}, True),
+        (TEAM, {"crew": {"planner": "REMOTE"}}, True),
+        (TEAM, {"crew": {"planner": "Somebody"}}, True),
+        (TEAM, {"crew": {"planner": "Local"}}, False),
+        (TEAM, {"scenario": Text(head="{}", length=2)}, False),
+        (NOBODY, {}, False),
+    ],
+)
+def test_external_are_the_turns_of_external_agents_by_name_else_by_role(
+    store: SqliteStore, leases: Leases, team: Team, fields: dict[str, object], expected: bool
+) -> None:
+    """A session's own scenario stands in for the team."""
+    begin(store, **fields)
+    turns = leases.open(START)
+    assert Pulled(team, load(store)).among(turns) == (turns if expected else [])
+
+
+def test_what_is_no_question_is_nobodys_to_claim(store: SqliteStore) -> None:
+    validation = OpenTurn("delivery-1.t9", "delivery-1", 9, "validate", "Remote", "planner")
+    assert Pulled(TEAM, load(store)).among([validation]) == []
+
+
+def test_each_session_is_looked_at_once(store: SqliteStore, leases: Leases) -> None:
+    begin(store)
+    looked: list[str] = []
+
+    def seen(session_id: str) -> Session | None:
+        looked.append(session_id)
+        return load(store)(session_id)
+
+    pulled = Pulled(TEAM, seen)
+    for _ in range(3):
+        assert len(pulled.among(leases.open(START))) == 1
+    assert looked == ["delivery-1"]
+
+
+def test_a_session_that_cannot_be_read_is_left_to_those_who_say_so() -> None:
+    def broken(_: str) -> None:
+        raise ValueError("an event of tomorrow")
+
+    turn = OpenTurn("delivery-1.t1", "delivery-1", 3, "ask", "Remote", "planner")
+    assert Pulled(TEAM, broken).among([turn]) == []
+
+
+def test_an_external_agent_that_is_asked_all_the_same_says_what_it_is(tmp_path: Path) -> None:
+    agent = build(TEAM.agents[0], tmp_path)
+    assert isinstance(agent, External)
+    reply = ask(agent)
+    assert code(reply) == "refused"
+    assert reply.failure is not None and "claimed at POST /api/turns/claim" in reply.failure.detail
+
+
+# -- waiting -------------------------------------------------------------------------------------------------------
+
+
+class Table(Leases):
+    """Counts how often it is looked at."""
+
+    looks = 0
+
+    def waiting(self, now: int) -> bool:
+        self.looks += 1
+        return super().waiting(now)
+
+
+@pytest.fixture
+def table(store: SqliteStore) -> Iterator[Table]:
+    yield Table.of(store.turns)
+
+
+async def soon(found: Callable[[], bool]) -> None:
+    """Until it is so; within some seconds."""
+    for _ in range(5_000):
+        if found():
+            return
+        await asyncio.sleep(0.001)
+    raise AssertionError("it did not come to that")
+
+
+def queue(store: SqliteStore, table: Leases) -> Queue:
+    return Queue(table, Pulled(TEAM, load(store)), lambda: START, LEASE)
+
+
+def test_whoever_came_first_is_given_the_turn(store: SqliteStore, table: Table) -> None:
+    async def story() -> tuple[Lease | None, Lease | None]:
+        desk = queue(store, table)
+        first = asyncio.create_task(desk.next("first", Wish(), 20))
+        second = asyncio.create_task(desk.next("second", Wish(), 20))
+        await soon(lambda: desk.length == 2)
+        begin(store)
+        desk.wake()
+        given = await first
+        desk.close()
+        return given, await second
+
+    given, none = asyncio.run(story())
+    assert given is not None and given.worker == "first"
+    assert none is None
+
+
+def test_a_turn_goes_past_those_who_do_not_want_it(store: SqliteStore, table: Table) -> None:
+    async def story() -> Lease | None:
+        desk = queue(store, table)
+        asyncio.create_task(desk.next("picky", Wish(roles=frozenset({"dev"})), 20)).add_done_callback(lambda _: None)
+        begin(store)
+        given = await desk.next("anybody", Wish(), 20)
+        desk.close()
+        return given
+
+    given = asyncio.run(story())
+    assert given is not None and given.worker == "anybody"
+
+
+def test_a_hundred_who_wait_cost_one_look(store: SqliteStore, table: Table) -> None:
+    async def story() -> None:
+        desk = queue(store, table)
+        waiting = [asyncio.create_task(desk.next(str(n), Wish(), 20)) for n in range(100)]
+        await soon(lambda: desk.length == 100 and table.looks > 0)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        desk.close()
+        assert await asyncio.gather(*waiting) == [None] * 100
+
+    asyncio.run(story())
+    assert table.looks <= 3
+
+
+def test_nobody_looks_when_nobody_waits(store: SqliteStore, table: Table) -> None:
+    async def story() -> int:
+        desk = queue(store, table)
+        assert await desk.next("me", Wish(), 0) is None
+        looks = table.looks
+        for _ in range(5):
+            desk.wake()
+            await asyncio.sleep(0.01)
+        return table.looks - looks
+
+    assert asyncio.run(story()) == 0
+
+
+def test_a_turn_taken_for_somebody_who_leaves_meanwhile_waits_again(store: SqliteStore, leases: Leases) -> None:
+    class Slow(Leases):
+        """The waiter leaves while the turn is being taken."""
+
+        def take(self, turn_id: str, worker: str, *, now: int, lease_ms: int) -> Lease | None:
+            lease = super().take(turn_id, worker, now=now, lease_ms=lease_ms)
+            asyncio.run_coroutine_threadsafe(leave(), loop[0]).result()
+            return lease
+
+    loop: list[asyncio.AbstractEventLoop] = []
+    waiter: list[asyncio.Task[Lease | None]] = []
+
+    async def leave() -> None:
+        waiter[0].cancel()
+
+    async def story() -> None:
+        loop.append(asyncio.get_running_loop())
+        desk = queue(store, Slow.of(store.turns))
+        begin(store)
+        waiter.append(asyncio.create_task(desk.next("gone", Wish(), 20)))
+        with pytest.raises(asyncio.CancelledError):
+            await waiter[0]
+        await soon(lambda: leases.standing("delivery-1.t1") == ("delivery-1", "queued", 1, "gone"))
+
+    asyncio.run(asyncio.wait_for(story(), 10))
+
+
+def test_whoever_waits_is_told_that_the_table_cannot_be_read(store: SqliteStore) -> None:
+    class Broken(Leases):
+        def waiting(self, now: int) -> bool:
+            raise OSError("the disk is gone")
+
+    async def story() -> None:
+        await queue(store, Broken.of(store.turns)).next("me", Wish(), 20)
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        asyncio.run(story())

@@ -1,0 +1,196 @@
+"""`hansard worker`: processes that only work on turns, beside a server that does not."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.store import open_store
+from api.cli.progress import summary
+from api.cli.showing import shown
+from tests.api.cli.conftest import Hansard
+from tests.api.pulling import begin, claim, team
+from tests.api.server import (
+    PATIENCE,
+    ROOT,
+    Server,
+    delivery,
+    ended,
+    events,
+    inside,
+    only,
+    session,
+    start,
+    until,
+)
+
+BUSY = {"dev": [{"text": "Done.", "files": {"src/login.py": "x = 1\n"}, "delayMs": 50}]}
+SILENT = {"planner": [{"text": "late", "delayMs": 600_000}]}
+
+
+class Idle(Server):
+    """`hansard serve --no-work`; `name` is that of the worker that began last."""
+
+    name = ""
+
+    def start(self) -> float:
+        with self.log.open("ab") as log:
+            command = [sys.executable, "-m", "api", "serve", "--port", str(self.port), "--no-work"]
+            self._process = subprocess.Popen(command, cwd=ROOT, env=self._environment(), stdout=log, stderr=log)
+        until(self._ready, what="/readyz", pause=0.005)
+        return 0.0
+
+    @contextlib.contextmanager
+    def worker(self, *words: str) -> Iterator["subprocess.Popen[str]"]:
+        """A worker on the same log, once it has said that it works."""
+        command = [sys.executable, "-m", "api", "worker", *words]
+        with subprocess.Popen(
+            command, cwd=ROOT, env=self._environment(), stderr=subprocess.PIPE, text=True, start_new_session=True
+        ) as process:
+            try:
+                assert process.stderr is not None
+                self.name = process.stderr.readline().rpartition(" ")[2].strip()
+                yield process
+            finally:
+                process.kill()
+
+    def held_by(self) -> set[str]:
+        """Who works on turns now."""
+        store = open_store(f"sqlite:///{self.database}")
+        try:
+            return set(store.turns.workers())
+        finally:
+            store.close()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Idle]:
+    found = Idle(tmp_path, poll_seconds=0.1)
+    try:
+        found.start()
+        yield found
+    finally:
+        found.leave()
+
+
+def doubled(found: list[dict[str, Any]]) -> list[str]:
+    """Turns that were settled more than once."""
+    settled = Counter(e["data"]["turnId"] for e in found if e["type"] in ("turn.answered", "turn.failed"))
+    return [turn_id for turn_id, count in settled.items() if count > 1]
+
+
+def test_twenty_deliveries_end_once_though_one_of_two_workers_is_killed(server: Idle) -> None:
+    """The server works on nothing; what the dead worker had in hand, the other one takes up."""
+    ids = [start(server.client, delivery(BUSY)) for _ in range(20)]
+    with server.worker("--slots", "4") as first, server.worker("--slots", "4") as second:
+        until(lambda: len(server.held_by()) == 2, what="two workers at work")
+        os.kill(first.pid, signal.SIGKILL)
+        for session_id in ids:
+            assert ended(server.client, session_id, seconds=60)["status"] == "success"
+        second.send_signal(signal.SIGTERM)
+        assert second.wait(timeout=PATIENCE) == 0
+    for session_id in ids:
+        found = events(server.client, session_id)
+        assert doubled(found) == []
+        assert [event["type"] for event in found].count("delivery.session_finished") == 1
+        assert len(only(found, "turn.requested")) == len(only(found, "turn.answered"))
+
+
+def test_a_server_told_not_to_work_does_not_work(server: Idle) -> None:
+    session_id = start(server.client, delivery())
+    with server.worker() as process:
+        assert ended(server.client, session_id)["status"] == "success"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=PATIENCE) == 0
+    waiting = start(server.client, delivery())
+    assert len(session(server.client, waiting)["outstandingTurns"]) == 1
+    assert server.client.post("/api/turns/claim", json={}).status_code == 204  # its agents are not external
+    assert server.held_by() == set()
+    assert "No turns are worked on here" in server.log.read_text()
+
+
+def test_a_worker_that_is_told_to_stop_gives_its_turns_back(server: Idle) -> None:
+    session_id = start(server.client, delivery(SILENT))
+    with server.worker("--slots", "1") as process:
+        until(lambda: server.held_by() == {server.name}, what="the turn in hand")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=PATIENCE) == 0
+        assert process.stderr is not None
+        assert process.stderr.read().endswith("Stopped.\n")
+    assert server.held_by() == set()
+    assert [turn["agent"] for turn in session(server.client, session_id)["outstandingTurns"]] == ["planner"]
+
+
+def test_a_worker_has_no_more_turns_in_hand_than_slots(server: Idle) -> None:
+    ids = [start(server.client, delivery(SILENT)) for _ in range(4)]
+    with server.worker("--slots", "2"):
+        store = open_store(f"sqlite:///{server.database}")
+        try:
+            until(lambda: store.turns.count() == {"queued": 2, "running": 2}, what="two turns in hand")
+        finally:
+            store.close()
+        for session_id in ids[:2]:
+            assert server.client.post(f"/api/sessions/{session_id}/cancel", json={}).status_code == 200
+        until(lambda: set(started(server)) == set(ids[2:]), what="the next two")
+
+
+def started(server: Idle) -> list[str]:
+    """The sessions of the turns in hand."""
+    store = open_store(f"sqlite:///{server.database}")
+    try:
+        ids = [item["id"] for item in server.client.get("/api/sessions").json()["items"]]
+        return [session_id for session_id in ids if store.turns.held(f"{session_id}.t1") is not None]
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--slots", "0"), 'Invalid value "0" for --slots'),
+        (("--database", "postgresql://x/y"), "PostgreSQL is not available in this version; use sqlite:///path"),
+    ],
+)
+def test_what_a_worker_cannot_work_with_is_refused_in_a_sentence(
+    hansard: Hansard, words: tuple[str, ...], sentence: str
+) -> None:
+    said = hansard("worker", *words)
+    assert (said.code, said.out) == (2, "")
+    assert sentence in said.err
+
+
+def test_a_team_file_that_is_broken_is_told(hansard: Hansard, tmp_path: Path) -> None:
+    (tmp_path / "team.toml").write_text("agents = 3")
+    said = hansard("worker", "--team", str(tmp_path / "team.toml"))
+    assert said.code == 1
+    assert "agents: Input should be a valid array" in said.err
+
+
+def test_doctor_and_show_tell_of_turns_that_wait_for_an_external_worker(hansard: Hansard, tmp_path: Path) -> None:
+    place = ("--database", str(tmp_path / "hansard.db"))
+    file = team(tmp_path, "planner")
+
+    def examined() -> dict[str, str]:
+        [found] = [
+            f for f in hansard("doctor", *place, "--team", str(file), "--json").json["items"] if "Remote" in f["name"]
+        ]
+        return {"mark": found["mark"], "found": found["found"]}
+
+    assert examined() == {"mark": "ok", "found": "external; turns waiting for its worker: 0, at its worker: 0"}
+    with inside(tmp_path, team=file) as client:
+        begin(client)
+        assert examined() == {"mark": "warn", "found": "external; turns waiting for its worker: 1, at its worker: 0"}
+        claim(client)
+        assert examined() == {"mark": "ok", "found": "external; turns waiting for its worker: 0, at its worker: 1"}
+        [item] = client.get("/api/sessions", headers={"Read-After": "3"}).json()["items"]
+        found = session(client, item["id"])
+    assert [turn["external"] for turn in found["outstandingTurns"]] == [True]
+    assert summary(found).plain.endswith("Remote asked of an external worker")
+    assert ("at work", "Remote (planning, by an external worker)") in shown(found, [])

@@ -1,0 +1,216 @@
+"""Idempotency keys where no command is carried out: at policies, and for requests that never become one (§3)."""
+
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+from starlette.testclient import TestClient
+
+from api import keys
+from api.app import COMMANDS, create_app
+from api.settings import Settings
+from api.system import System
+from tests.api.server import delivery, serving, start
+
+POSTS = [path for path, _ in COMMANDS if not path.startswith("/api/turns/")]
+"""External workers' doors keep their answers themselves."""
+
+
+@contextmanager
+def inside(folder: Path) -> Iterator[TestClient]:
+    """The application on the log of that folder, in one of its lives; nobody works."""
+    app = create_app(Settings(database=f"sqlite:///{folder / 'log.db'}"), work=False)
+    with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("keys")
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path) -> Iterator[TestClient]:
+    with inside(folder) as found:
+        yield found
+
+
+def post(client: httpx.Client, path: str, content: bytes, key: str | None) -> httpx.Response:
+    headers = {"Content-Type": "application/json"} | ({"Idempotency-Key": key} if key else {})
+    return client.post(path, content=content, headers=headers)
+
+
+def told(answer: httpx.Response) -> tuple[int, bytes, str]:
+    return answer.status_code, answer.content, answer.headers["Content-Type"]
+
+
+def replayed(answer: httpx.Response) -> bool:
+    return answer.headers.get("Idempotency-Replayed") == "true"
+
+
+# -- what is no body -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", POSTS)
+@pytest.mark.parametrize(("content", "status"), [(b"{", 400), (b"[]", 422), (b'{"nothing": 1}', 422)])
+def test_a_body_that_is_not_taken_is_answered_once(client: TestClient, path: str, content: bytes, status: int) -> None:
+    """At every door: byte for byte the same; the same key with another body is 422."""
+    path = path.replace("{id}", "delivery-none")
+    ours = f"{path}{content!r}".replace(" ", "")
+    first = post(client, path, content, ours)
+    again = post(client, path, content, ours)
+    assert (first.status_code, replayed(first), replayed(again)) == (status, False, True)
+    assert told(again) == told(first)
+    other = post(client, path, b"{}", ours)
+    assert (other.status_code, replayed(other)) == (422, False)
+    assert other.json()["detail"] == "This Idempotency-Key came with another request before."
+
+
+@pytest.mark.parametrize("door", ["cancel", "continue", "reset", "decision", "budget", "fork"])
+def test_a_session_that_is_not_there_is_answered_once(client: TestClient, door: str) -> None:
+    bodies = {"decision": b'{"decision": "skip"}', "budget": b'{"addMinutes": 1, "reason": "x"}'}
+    content = (bodies | {"fork": b'{"atVersion": 1}'}).get(door, b"{}")
+    for session_id in ("delivery-none", "nothing"):
+        path = f"/api/sessions/{session_id}/{door}"
+        first, again = (post(client, path, content, f"{session_id}{door}") for _ in range(2))
+        assert (first.status_code, told(again)) == (404, told(first))
+        assert (replayed(first), replayed(again)) == (False, True)
+
+
+def test_an_empty_message_is_answered_once(client: TestClient) -> None:
+    first, again = (post(client, "/api/message", b'{"prompt": " "}', "empty") for _ in range(2))
+    assert (first.status_code, first.json()["reason"], told(again)) == (400, "empty", told(first))
+    assert replayed(again)
+
+
+def test_the_answer_stays_after_a_restart_whatever_has_become_possible(tmp_path: Path) -> None:
+    """A workspace that was missing is there now: under the same key it is missing still."""
+    body = delivery(workspace=str(tmp_path / "work"))
+    with inside(tmp_path) as client:
+        first = client.post("/api/sessions", json=body, headers={"Idempotency-Key": "k"})
+    (tmp_path / "work").mkdir()
+    with inside(tmp_path) as client:
+        again = client.post("/api/sessions", json=body, headers={"Idempotency-Key": "k"})
+        assert (first.status_code, told(again), replayed(again)) == (422, told(first), True)
+        assert client.get("/api/sessions").json()["items"] == []
+        assert client.post("/api/sessions", json=body, headers={"Idempotency-Key": "l"}).status_code == 202
+
+
+def test_a_good_answer_stays_when_it_is_no_longer_possible(tmp_path: Path) -> None:
+    """A workspace that was there is missing now."""
+    (tmp_path / "work").mkdir()
+    body = delivery(workspace=str(tmp_path / "work"))
+    with inside(tmp_path) as client:
+        first = client.post("/api/sessions", json=body, headers={"Idempotency-Key": "k"})
+        shutil.rmtree(tmp_path / "work")
+        again = client.post("/api/sessions", json=body, headers={"Idempotency-Key": "k"})
+        assert (first.status_code, told(again), replayed(again)) == (202, told(first), True)
+        assert again.headers["Location"] == first.headers["Location"]
+        assert client.post("/api/sessions", json=body).status_code == 422
+
+
+def test_what_is_not_about_the_request_itself_uses_no_key_up(client: TestClient) -> None:
+    """Too large, not JSON: mended, it may come under the same key."""
+    wrong = client.post("/api/policies/intent", content=b"a", headers={"Idempotency-Key": "mended"})
+    large = post(client, "/api/policies/intent", b'{"text": "' + b"a" * 2**20 + b'"}', "mended")
+    assert (wrong.status_code, large.status_code) == (415, 413)
+    assert post(client, "/api/policies/intent", b'{"text": "reset"}', "mended").status_code == 200
+
+
+def test_without_a_key_nothing_is_kept(client: TestClient) -> None:
+    before = receipts(client)
+    assert post(client, "/api/sessions", b"{", None).status_code == 400
+    assert post(client, "/api/policies/intent", b'{"text": ""}', None).status_code == 200
+    assert receipts(client) == before
+
+
+def receipts(client: TestClient) -> int:
+    store = system(client).store
+    with store._reading() as connection:
+        return int(connection.execute("SELECT count(*) FROM receipts").fetchone()[0])
+
+
+def system(client: TestClient) -> System:
+    found: System = client.app.state.system  # type: ignore[attr-defined]  # the application is Starlette's
+    return found
+
+
+# -- policies ------------------------------------------------------------------------------------------------------
+
+
+def test_a_policy_answers_once_under_a_key(client: TestClient) -> None:
+    first, again = (post(client, "/api/policies/intent", b'{"text": "reset"}', "intent") for _ in range(2))
+    assert (first.status_code, first.json(), told(again)) == (200, {"intent": "reset"}, told(first))
+    assert (replayed(first), replayed(again)) == (False, True)
+    assert first.headers["Cache-Control"] == again.headers["Cache-Control"] == "no-store"
+    other = post(client, "/api/policies/intent", b'{"text": "continue"}', "intent")
+    assert (other.status_code, replayed(other)) == (422, False)
+    elsewhere = post(client, "/api/policies/triage", b'{"text": "reset"}', "intent")
+    assert elsewhere.status_code == 422
+
+
+def test_a_key_of_a_policy_is_used_up_for_commands_and_the_other_way_round(client: TestClient) -> None:
+    assert post(client, "/api/policies/intent", b'{"text": "reset"}', "both").status_code == 200
+    assert client.post("/api/sessions", json=delivery(), headers={"Idempotency-Key": "both"}).status_code == 422
+    assert client.post("/api/sessions", json=delivery(), headers={"Idempotency-Key": "both2"}).status_code == 202
+    assert post(client, "/api/policies/intent", b'{"text": "reset"}', "both2").status_code == 422
+
+
+def test_the_lab_answers_with_what_the_record_said_then(tmp_path: Path) -> None:
+    with inside(tmp_path) as client:
+        body = b'{"profiles": ["seed"]}'
+        first = post(client, "/api/policies/lab", body, "lab")
+        start(client)
+    with inside(tmp_path) as client:
+        again = post(client, "/api/policies/lab", body, "lab")
+        assert (first.status_code, told(again), replayed(again)) == (200, told(first), True)
+        assert post(client, "/api/policies/lab", body, None).json()["asOf"] > first.json()["asOf"]
+
+
+def test_an_answer_that_is_too_long_to_keep_is_made_again(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keys, "KEPT_BYTES", 10)
+    first, again = (post(client, "/api/policies/intent", b'{"text": "reset"}', "long") for _ in range(2))
+    assert (told(again), replayed(first), replayed(again)) == (told(first), False, True)
+    assert post(client, "/api/policies/intent", b'{"text": "x"}', "long").status_code == 422
+    wrong, still = (post(client, "/api/policies/intent", b"{", "long wrong".replace(" ", "")) for _ in range(2))
+    assert (wrong.status_code, told(still), replayed(still)) == (400, told(wrong), True)
+
+
+# -- at once -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "status"),
+    [
+        ("/api/policies/phases", b'{"subtasks": [{"agent": "A", "role": "backend"}]}', 200),
+        ("/api/sessions", b'{"task": ""}', 422),
+        ("/api/sessions/delivery-none/cancel", b"{}", 404),
+    ],
+)
+def test_of_many_at_once_one_is_the_first(tmp_path: Path, path: str, content: bytes, status: int) -> None:
+    with serving(tmp_path) as server, ThreadPoolExecutor(8) as crowd:
+        for number in range(5):
+            one = [crowd.submit(post, server.client, path, content, f"race{number}") for _ in range(8)]
+            answers = [found.result() for found in one]
+            assert {told(answer) for answer in answers} == {told(answers[0])}
+            assert answers[0].status_code == status
+            assert sum(not replayed(answer) for answer in answers) == 1
+
+
+def test_a_command_that_goes_well_looks_nothing_up_itself(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(_: Any) -> None:
+        raise AssertionError("the writer looks keys up, a batch at a time")
+
+    session_id = start(client, **{"Idempotency-Key": "before"})
+    monkeypatch.setattr(system(client).store, "receipt", never)
+    start(client, **{"Idempotency-Key": "well"})
+    ours = {"Idempotency-Key": "cancel"}
+    assert client.post(f"/api/sessions/{session_id}/cancel", json={}, headers=ours).status_code == 200
+    assert client.post(f"/api/sessions/{session_id}/cancel", json={}, headers=ours).status_code == 200
+    refused = client.post(f"/api/sessions/{session_id}/cancel", json={}, headers={"Idempotency-Key": "refused"})
+    assert refused.status_code == 409

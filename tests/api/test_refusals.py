@@ -1,0 +1,314 @@
+"""Every door of every kind of session in every state: closed ones answer 409 in words (contract §2, §3)."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import httpx2 as httpx
+import pytest
+from starlette.testclient import TestClient
+
+from api.app import create_app
+from api.settings import Settings
+from domain.budget import Limits
+from domain.delivery.commands import CancelDelivery, RecordPackage, RecordValidation
+from domain.discussion.commands import CancelDiscussion, Decide
+from domain.orchestration.commands import ResetOrchestration
+from tests.projections.given import APPROVING, BLOCKING
+from tests.projections.stage import DEBATE, REVIEW, Stage, challenge, critique, plan, subtask, verdicts
+
+DOORS: Final = ("continue", "reset", "cancel", "decision", "budget")
+COMMAND: Final = {"budget": "extend"}
+"""A door by its name in `availableCommands`, where that is another one."""
+CAMEL: Final = re.compile(r"\b[A-Z][a-z]+[A-Z]\w*")
+AGREED: Final = "I agree and accept, a valid point."
+
+
+class Scene(NamedTuple):
+    """A session: how it came to its state, how the state is told, which commands are open."""
+
+    id: str
+    made: Callable[[Stage, str], object]
+    told: str
+    open: tuple[str, ...]
+
+
+# -- deliveries ----------------------------------------------------------------------------------------------------
+
+
+def _delivery(*words: str, **fields: Any) -> Callable[[Stage, str], object]:
+    """A delivery whose turns are answered with these words, one after another; `passes` is the validation."""
+
+    def made(stage: Stage, name: str) -> None:
+        stage.delivers(name, **fields)
+        for word in words:
+            turn = stage.turn(name).turn_id
+            match word:
+                case "passes":
+                    stage.do(name, RecordValidation(turn_id=turn, attempt=1, passed=True, summary="1 passed"))
+                case "packed":
+                    stage.do(name, RecordPackage(turn_id=turn, attempt=1))
+                case "fails":
+                    stage.fails(name)
+                case "cancelled":
+                    stage.do(name, CancelDelivery())
+                case _:
+                    stage.answers(name, word)
+
+    return made
+
+
+CODED: Final = ("a plan", "an architecture", "a design", "code")
+PASSED: Final = (*CODED, "passes", APPROVING)
+ONE: Final = Limits(max_iterations=1)
+RUNS: Final = ("cancel", "extend")
+
+
+def _with_review(stage: Stage, name: str) -> None:
+    _delivery(*PASSED, review=REVIEW)(stage, name)
+
+
+def _with_waiting_review(stage: Stage, name: str) -> None:
+    _with_review(stage, name)
+    _wait(stage, stage.session(name).children[0])
+
+
+# -- reviews and debates -------------------------------------------------------------------------------------------
+
+
+def _discussed(stage: Stage, name: str) -> None:
+    stage.discusses(name, strategy=name.partition("-")[0])
+
+
+def _synthesizing(stage: Stage, name: str) -> None:
+    _discussed(stage, name)
+    while stage.session(name).state in ("reviewing", "debating"):
+        stage.answers(name, _agreed(name))
+
+
+def _wait(stage: Stage, name: str) -> None:
+    """Whoever has to speak agrees, until a person is asked."""
+    while stage.session(name).state != "waiting_for_decision":
+        stage.answers(name, _agreed(name))
+
+
+def _agreed(name: str) -> str:
+    return AGREED + (critique("PASS") if name.startswith("review") else challenge("APPROVE"))
+
+
+def _waiting(stage: Stage, name: str) -> None:
+    _discussed(stage, name)
+    _wait(stage, name)
+
+
+def _decided(stage: Stage, name: str) -> None:
+    _waiting(stage, name)
+    stage.do(name, Decide(choice="skip" if name.startswith("review") else "accept"))
+
+
+def _called_off(stage: Stage, name: str) -> None:
+    _discussed(stage, name)
+    stage.do(name, CancelDiscussion())
+
+
+def _discussions(kind: str, speaking: str) -> tuple[Scene, ...]:
+    return (
+        Scene(f"{kind}-speaking", _discussed, speaking, ("cancel",)),
+        Scene(f"{kind}-synthesizing", _synthesizing, "synthesizing", ("cancel",)),
+        Scene(f"{kind}-waiting", _waiting, "waiting_for_decision", ("decision", "cancel")),
+        Scene(f"{kind}-decided", _decided, "decided", ()),
+        Scene(f"{kind}-cancelled", _called_off, "cancelled", ()),
+    )
+
+
+# -- orchestrations ------------------------------------------------------------------------------------------------
+
+
+def _planned(**fields: Any) -> Callable[[Stage, str], object]:
+    return lambda stage, name: stage.orchestrates(name, **fields)
+
+
+def _worked(*words: Any, **fields: Any) -> Callable[[Stage, str], object]:
+    """An orchestration of one agent, whose turns are answered with these words."""
+
+    def made(stage: Stage, name: str) -> None:
+        stage.orchestrates(name, **fields)
+        for word in words:
+            stage.answers(name, word)
+
+    return made
+
+
+def _was_reset(stage: Stage, name: str) -> None:
+    stage.orchestrates(name).do(name, ResetOrchestration())
+
+
+def _with_waiting_debate(stage: Stage, name: str) -> None:
+    _worked(plan(ONE_PHASE), plan_review=DEBATE)(stage, name)
+    _wait(stage, stage.session(name).children[0])
+
+
+def _with_waiting_work(stage: Stage, name: str) -> None:
+    _worked(plan(ONE_PHASE), "done", verdicts(Backend=True), work_review=REVIEW)(stage, name)
+    _wait(stage, stage.session(name).children[0])
+
+
+ONE_PHASE: Final = subtask(start_phase=3, end_phase=3)
+PAUSING: Final = subtask(start_phase=3, end_phase=3, checkpoint=True)
+GOES_ON: Final = ("reset", "cancel", "extend")
+
+SCENES: Final = (
+    Scene("delivery-planning", _delivery(), "running (planning)", RUNS),
+    Scene("delivery-architecture", _delivery(*CODED[:1]), "running (architecture)", RUNS),
+    Scene("delivery-design", _delivery(*CODED[:2]), "running (design)", RUNS),
+    Scene("delivery-implementation", _delivery(*CODED[:3]), "running (implementation)", RUNS),
+    Scene("delivery-validation", _delivery(*CODED), "running (validation)", RUNS),
+    Scene("delivery-review", _delivery(*CODED, "passes"), "running (review)", RUNS),
+    Scene("delivery-reviewed", _with_review, "running (under_review)", RUNS),
+    Scene("delivery-undecided", _with_waiting_review, "running (under_review)", ("decision", *RUNS)),
+    Scene("delivery-packaging", _delivery(*PASSED, repository=True), "running (packaging)", RUNS),
+    Scene("delivery-success", _delivery(*PASSED, "packed", repository=True), "success", ()),
+    Scene("delivery-failed", _delivery("fails"), "failed", ()),
+    Scene("delivery-exhausted", _delivery(*CODED, "passes", BLOCKING, limits=ONE), "failed (exhausted)", ("extend",)),
+    Scene("delivery-cancelled", _delivery("cancelled"), "cancelled", ()),
+    Scene("orchestration-planning", _planned(), "active (planning)", GOES_ON),
+    Scene("orchestration-direct", _planned(triage="direct"), "active (direct)", ("reset", "cancel")),
+    Scene("orchestration-working", _worked(plan(ONE_PHASE)), "active (working)", GOES_ON),
+    Scene("orchestration-debating", _worked(plan(ONE_PHASE), plan_review=DEBATE), "active (debating)", GOES_ON),
+    Scene("orchestration-undecided", _with_waiting_debate, "active (debating)", ("decision", *GOES_ON)),
+    Scene("orchestration-judging", _worked(plan(ONE_PHASE), "done"), "active (judging)", GOES_ON),
+    Scene("orchestration-reviewing", _with_waiting_work, "active (reviewing)", ("decision", *GOES_ON)),
+    Scene(
+        "orchestration-checkpoint",
+        _worked(plan(PAUSING), "done", verdicts(Backend=True)),
+        "checkpoint",
+        ("continue", "reset", "cancel"),
+    ),
+    Scene(
+        "orchestration-partial",
+        _worked(plan(ONE_PHASE), "done", verdicts(Backend=False), max_rounds=1),
+        "partial",
+        ("continue", "reset", "cancel", "extend"),
+    ),
+    Scene("orchestration-done", _worked(plan(ONE_PHASE), "done", verdicts(Backend=True)), "done", ()),
+    Scene("orchestration-reset", _was_reset, "reset", ()),
+    *_discussions("review", "reviewing"),
+    *_discussions("debate", "debating"),
+)
+CLOSED: Final = [
+    pytest.param(scene, door, id=f"{scene.id}-{door}")
+    for scene in SCENES
+    for door in DOORS
+    if COMMAND.get(door, door) not in scene.open
+]
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """All the sessions in one log; nobody works on them."""
+    folder: Path = tmp_path_factory.mktemp("refusals")
+    stage = Stage(folder)
+    for scene in SCENES:
+        scene.made(stage, scene.id)
+    stage.store.close()
+    app = create_app(Settings(database=f"sqlite:///{folder / 'log.db'}"), work=False)
+    with TestClient(app, base_url="http://127.0.0.1") as found:
+        yield found
+
+
+def knock(client: httpx.Client, scene: Scene, door: str, **headers: str) -> httpx.Response:
+    kind = scene.id.partition("-")[0]
+    bodies: dict[str, dict[str, Any]] = {
+        "decision": {"decision": "accept" if kind == "debate" else "skip"},
+        "budget": {"addRounds" if kind == "orchestration" else "addMinutes": 1, "reason": "more"},
+    }
+    return client.post(f"/api/sessions/{scene.id}/{door}", json=bodies.get(door, {}), headers=headers)
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.id)
+def test_what_is_open_is_told(client: TestClient, scene: Scene) -> None:
+    assert client.get(f"/api/sessions/{scene.id}").json()["availableCommands"] == list(scene.open)
+
+
+@pytest.mark.parametrize(("scene", "door"), CLOSED)
+def test_a_closed_door_says_the_state_and_what_is_allowed_now(client: TestClient, scene: Scene, door: str) -> None:
+    before = client.get(f"/api/sessions/{scene.id}").content
+    answer = knock(client, scene, door)
+    found = answer.json()
+    assert (answer.status_code, found["allowed"]) == (409, list(scene.open))
+    kind = scene.id.partition("-")[0]
+    article = "An" if kind == "orchestration" else "A"
+    assert f"{article} {kind} in the state {scene.told} " in found["detail"]
+    allowed = f"Allowed now: {', '.join(scene.open)}." if scene.open else "Nothing is allowed now."
+    assert found["detail"].endswith(f" {allowed}")
+    assert CAMEL.search(found["detail"]) is None
+    assert client.get(f"/api/sessions/{scene.id}").content == before
+
+
+@pytest.mark.parametrize(
+    ("scene", "door", "sentence"),
+    [
+        ("delivery-planning", "continue", "cannot be continued."),
+        ("delivery-planning", "reset", "cannot be reset."),
+        ("delivery-undecided", "reset", "cannot be reset."),
+        ("delivery-success", "cancel", "cannot be cancelled."),
+        ("delivery-success", "decision", "does not wait for a decision."),
+        ("delivery-success", "budget", "cannot be given more budget."),
+        ("orchestration-done", "budget", "cannot be given more rounds."),
+        ("review-speaking", "continue", "cannot be continued."),
+        ("review-speaking", "reset", "cannot be reset."),
+        ("review-speaking", "budget", "has no budget to extend."),
+        ("debate-decided", "budget", "has no budget to extend."),
+        ("debate-decided", "cancel", "cannot be cancelled. It has been decided: accept."),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_the_words_of_the_door(
+    client: TestClient, scene: str, door: str, sentence: str
+) -> None:
+    found = next(known for known in SCENES if known.id == scene)
+    assert f" {sentence} " in knock(client, found, door).json()["detail"]
+
+
+@pytest.mark.parametrize("end", ["done", "reset"])
+def test_nothing_to_reset_is_said_of_a_reset_only(client: TestClient, end: str) -> None:
+    scene = next(known for known in SCENES if known.id == f"orchestration-{end}")
+    told = f"An orchestration in the state {end} cannot be"
+    assert knock(client, scene, "cancel").json()["detail"] == f"{told} cancelled. Nothing is allowed now."
+    nothing = "리셋할 worklog가 없습니다. (There is nothing to reset.)"
+    assert knock(client, scene, "reset").json()["detail"] == f"{nothing} {told} reset. Nothing is allowed now."
+
+
+@pytest.mark.parametrize("scene", ["delivery-undecided", "orchestration-undecided", "review-decided"])
+def test_a_refusal_under_a_key_is_given_again_byte_for_byte(client: TestClient, scene: str) -> None:
+    found = next(known for known in SCENES if known.id == scene)
+    first, again = (knock(client, found, "continue", **{"Idempotency-Key": scene}) for _ in range(2))
+    assert "Idempotency-Replayed" not in first.headers
+    assert (first.status_code, again.content, again.headers["Idempotency-Replayed"]) == (409, first.content, "true")
+
+
+def test_a_parent_that_has_moved_on_is_told_so_first(client: TestClient) -> None:
+    scene = next(known for known in SCENES if known.id == "delivery-undecided")
+    assert knock(client, scene, "reset", **{"If-Match": '"1"'}).status_code == 412
+
+
+def test_what_a_discussion_allows_its_parent_is_no_matter_of_the_parents_version(client: TestClient) -> None:
+    """So a client that holds the version is not told that nothing has changed, and a past version knows nothing."""
+    path = "/api/sessions/delivery-undecided"
+    version = client.get(path).json()["session"]["version"]
+    assert client.get(path, headers={"If-None-Match": f'"{version}"'}).status_code == 200
+    assert client.get(path, params={"version": version}).json()["availableCommands"] == ["cancel", "extend"]
+    planning = client.get("/api/sessions/delivery-planning").headers["ETag"]
+    again = client.get("/api/sessions/delivery-planning", headers={"If-None-Match": planning})
+    assert again.status_code == 304
+
+
+def test_amounts_that_a_kind_does_not_have_are_named_without_a_pointer(client: TestClient) -> None:
+    answer = client.post("/api/sessions/delivery-planning/budget", json={"addRounds": 1, "reason": "more"})
+    assert answer.status_code == 422
+    assert answer.json()["detail"] == (
+        "give at least one of addIterations, addMinutes, addTokens, addCostMicros, and nothing else,"
+        " for a session of the kind delivery"
+    )
+    rounds = client.post("/api/sessions/orchestration-planning/budget", json={"addMinutes": 1, "reason": "more"})
+    assert rounds.json()["detail"].startswith("give addRounds, and nothing else")
