@@ -29,7 +29,7 @@ from adapters.scene import Order, Scene
 from adapters.store import Conflict, Fenced, Receipt, SqliteStore, Write
 from domain.base import HansardError, Refused, Stale, Unknown
 from domain.record import Recorded, kind_of
-from domain.session import Session
+from domain.session import Moved, Session
 from domain.sessions import fold
 
 BATCH = 256
@@ -216,7 +216,7 @@ class Writer:
                 self._decide(work, scene)
         except (Refused, Stale, Unknown) as error:
             work.error = error
-            if work.order.key is not None and not error.replayed:
+            if work.order.key is not None and not error.replayed and not isinstance(error, Moved):
                 work.write = Write(receipt=refusal_of(work.order, error, self._clock()))
         except Exception as error:  # told to the caller
             work.error = error

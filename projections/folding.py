@@ -28,7 +28,6 @@ class Page:
     end: int
     events: Sequence[Recorded] = ()
     unreadable: dict[int, str] = field(default_factory=dict)
-    full: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ def read(log: Log, *, after: int, limit: int) -> Page:
         events = log.log(after=after, limit=limit)
     except UNREADABLE:
         return _read_singly(log, after=after, limit=limit)
-    return Page(end=events[-1].position if events else after, events=events, full=len(events) >= limit)
+    return Page(end=events[-1].position if events else after, events=events)
 
 
 def _read_singly(log: Log, *, after: int, limit: int) -> Page:
@@ -77,7 +76,7 @@ def _read_singly(log: Log, *, after: int, limit: int) -> Page:
             break
         events.extend(found)
         end = found[-1].position
-    return Page(end=end, events=events, unreadable=unreadable, full=end < head)
+    return Page(end=end, events=events, unreadable=unreadable)
 
 
 class Folding:

@@ -113,7 +113,7 @@ class Follower:
                 self._stopped.wait(self._poll)
 
     def _round(self) -> bool:
-        """One page; whether there may be more."""
+        """One page; whether there may be more. A page that is not full may still not be the last (`ports.Log`)."""
         with self._rounds:
             with self._views.reading() as db:
                 lowest = self._folding.lowest(db)
@@ -123,7 +123,7 @@ class Follower:
                 with self._views.transaction() as db:
                     self._folding.fold(db, page)
             self._publish(page)
-            return page.end > start and (page.full or page.end < self._published)
+            return page.end > start
 
     def _publish(self, page: Page) -> None:
         fresh = [recorded for recorded in page.events if recorded.position > self._published]

@@ -40,7 +40,9 @@ class Views(Protocol):
 class Log(Protocol):
     """The log, as far as views need it."""
 
-    def log(self, *, after: int = 0, limit: int = ...) -> Sequence[Recorded]: ...
+    def log(self, *, after: int = 0, limit: int = ...) -> Sequence[Recorded]:
+        """The next events behind a position; there are more until there is none."""
+        ...
 
     def head(self) -> int: ...
 

@@ -23,7 +23,7 @@ from adapters.store.rows import Row
 from domain.base import HansardError
 from domain.record import kind_of
 from domain.session import Session
-from domain.sessions import fold
+from domain.sessions import KINDS, fold
 from domain.strict import Malformed
 from domain.strict import decode as decode_json
 from domain.turns import Settled, TurnRequested
@@ -217,9 +217,15 @@ def take_in(store: SqliteStore, lines: Iterable[bytes]) -> tuple[int, int]:
     found.finish()
     known = {row.stream for row in found.rows if row.version == 1 and store.version(row.stream)}
     if known:
-        raise NotImported(f"The log holds {', '.join(sorted(known)[:5])} already.")
+        named = ", ".join(sorted(filter(_is_session, known))[:5]) or "messages of the same origin"
+        raise NotImported(f"The log holds {named} already.")
     try:
         store.rows.take_in(found.rows, found.texts.items())
     except Conflict as error:
         raise NotImported(str(error)) from None
-    return len({row.stream for row in found.rows}), len(found.rows)
+    return len({row.stream for row in found.rows if _is_session(row.stream)}), len(found.rows)
+
+
+def _is_session(stream: str) -> bool:
+    """Channels come along; nobody knows them by name."""
+    return kind_of(stream) in KINDS

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NotRequired
 
 import orjson
 from eventsourcing.persistence import Notification, StoredEvent
 from pydantic import TypeAdapter, ValidationError
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from adapters.store.upcasting import upcast, version_of
 from domain.base import Blob, DomainEvent, HansardError

@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from domain.record import Recorded
 
@@ -10,12 +10,14 @@ KEPT = 2_000
 
 
 class Recent:
-    """A stretch of the log without gaps, up to the newest event that this process has written. For many threads.
+    """The log for whoever comes back until there is nothing more behind the last position. For many threads.
 
-    What others wrote behind it is not known here: `behind` gives what is known, and only the file knows the end.
+    What this process wrote last is remembered, as a stretch without gaps; the rest is read. Of a page that ends where
+    the stretch does, only the next one says whether others have written behind it.
     """
 
-    def __init__(self, size: int = KEPT) -> None:
+    def __init__(self, read: Callable[..., Sequence[Recorded]], head: Callable[[], int], *, size: int = KEPT) -> None:
+        self._read, self.head = read, head
         self._lock = threading.Lock()
         self._events: deque[Recorded] = deque(maxlen=size)
 
@@ -27,11 +29,13 @@ class Recent:
                     self._events.clear()  # others wrote in between
                 self._events.append(recorded)
 
-    def behind(self, position: int, limit: int) -> list[Recorded]:
-        """The next events behind a position, at most so many; empty where the stretch does not say."""
+    def log(self, *, after: int = 0, limit: int = KEPT) -> Sequence[Recorded]:
+        """The next events behind a position, at most so many; none only where the log has none."""
+        return self._known(after, limit) or self._read(after=after, limit=limit)
+
+    def _known(self, after: int, limit: int) -> list[Recorded]:
         with self._lock:
-            if not self._events or not self._events[0].position <= position + 1 <= self._events[-1].position:
+            if not self._events or not self._events[0].position <= after + 1 <= self._events[-1].position:
                 return []
-            first = position + 1 - self._events[0].position
-            last = min(first + limit, len(self._events)) if limit >= 0 else len(self._events)
-            return [self._events[place] for place in range(first, last)]
+            first = after + 1 - self._events[0].position
+            return [self._events[place] for place in range(first, min(first + limit, len(self._events)))]

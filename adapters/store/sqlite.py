@@ -56,7 +56,7 @@ class SqliteStore(ApplicationRecorder):
         self._lock = threading.Lock()
         self._closed = False
         self._tails = Tails()
-        self._recent = Recent()
+        self.recent = Recent(self.log, self.head)
         self._readers: queue.LifoQueue[sqlite3.Connection | None] = queue.LifoQueue()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -140,7 +140,7 @@ class SqliteStore(ApplicationRecorder):
         except sqlite3.IntegrityError as error:
             raise Conflict(str(error)) from error
         self._tails.keep(sheet.tails)
-        self._recent.add(recorded for events in written for recorded in events)
+        self.recent.add(recorded for events in written for recorded in events)
         return written
 
     @staticmethod
@@ -170,10 +170,7 @@ class SqliteStore(ApplicationRecorder):
         topic: str | None = None,
         session_id: str | None = None,
     ) -> list[Recorded]:
-        """The events behind a position, at most `limit`: of the whole log, or of one kind, type or session. Fewer than
-        `limit` need not be all there are: another process may have written more."""
-        if kind is topic is session_id is None and (recent := self._recent.behind(after, limit)):
-            return recent
+        """The events behind a position, at most `limit`: of the whole log, or of one kind, type or session."""
         where: list[str] = ["position > ?"]
         values: list[Any] = [after]
         for column, value in (("topic", topic), ("stream", session_id)):

@@ -74,13 +74,13 @@ COMMANDS: Final = (
     Listed("verify", "audit:verify", PAST, "Check that the log is whole and unchanged."),
     Listed("checkpoint", "audit:checkpoint", PAST, "Print a signed checkpoint of the log."),
     Listed("prove", "audit:prove", PAST, "Prove that one event is in the log."),
-    Listed("export", "audit:export", PAST, "Write sessions as JSON Lines."),
-    Listed("import", "audit:take_in", PAST, "Take in sessions that were exported."),
+    Listed("export", "carrying:export", PAST, "Write sessions as JSON Lines."),
+    Listed("import", "carrying:take_in", PAST, "Take in sessions that were exported."),
     Listed("serve", "serve:serve", CARE, "Serve the page and the API, and work on turns."),
     Listed("worker", "worker:worker", CARE, "Only work on turns, beside a server on the same log."),
     Listed("doctor", "doctor:doctor", CARE, "Check that everything Hansard needs is there."),
     Listed("key", "key:make_key", CARE, "Make an API key."),
-    Listed("backup", "audit:backup", CARE, "Copy the log while it is in use."),
+    Listed("backup", "carrying:backup", CARE, "Copy the log while it is in use."),
     Listed("rebuild", "rebuild:rebuild", CARE, "Make the views anew from the log."),
 )
 
@@ -141,14 +141,17 @@ def carry_out(argv: Sequence[str]) -> int:
 
 
 def _told(error: Exception) -> int | None:
-    """The exit code of an error of ours, once it was told; None: it is somebody else's."""
+    """The exit code of an error of ours, or of the system's, once it was told; None: it is somebody else's."""
     from api.cli.exits import of_error
     from domain.base import HansardError, Invalid
 
     if isinstance(error, Invalid):
-        return _complain(*(f"{pointer}: {detail}" for pointer, detail in error.errors.items()), code=codes.USAGE)
+        places = error.errors.items()
+        return _complain(*(f"{at}: {detail}" if at else detail for at, detail in places), code=codes.USAGE)
     if isinstance(error, HansardError):
         return _complain(*str(error).splitlines(), code=of_error(error))
+    if isinstance(error, OSError) and error.strerror:
+        return _complain(": ".join(str(part) for part in (error.filename, error.strerror) if part), code=codes.FAILURE)
     return None
 
 

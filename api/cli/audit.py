@@ -1,16 +1,17 @@
-"""`hansard verify`, `checkpoint`, `prove`, `export`, `import`, `backup`: the log itself, proved, copied and carried."""
+"""`hansard verify`, `checkpoint`, `prove`: the log itself, proved."""
 
-import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+import base64
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
+from cyclopts.types import PositiveInt
 
 from api.cli import exits
-from api.cli.client import WHERE, Where
+from api.cli.client import there
 from api.cli.exits import Failed
+from api.cli.opened import Anyway, Database, opened, settings_of, stream
 from api.cli.terminal import put, put_json, say
 from domain.base import HansardError
 
@@ -20,39 +21,7 @@ if TYPE_CHECKING:
     from api.settings import Settings
     from domain.record import Recorded
 
-Database = Annotated[
-    Path | None,
-    Parameter(group=WHERE, help="The log. HANSARD_DATABASE; else a file in your data directory."),
-]
 AsJson = Annotated[bool, Parameter(help="JSON to stdout.")]
-
-
-def _settings(database: Path | None) -> "Settings":
-    return Where(database=str(database) if database else None).settings()
-
-
-@contextmanager
-def _opened(settings: "Settings") -> Iterator["Sealed"]:
-    """The log, to be read: proving it must not change it."""
-    from adapters.audit.sealed import sealed
-
-    if not settings.database_path.exists():
-        raise Failed(f"There is no log {settings.database_path}.", code=exits.NOT_FOUND)
-    with sealed(settings.database_path) as log:
-        yield log
-
-
-def _stream(store: "Sealed", name: str) -> str:
-    """The session that is meant: its id, a unique beginning of it, or `latest`."""
-    names = store.rows.streams()
-    if name == "latest":
-        name = next((found for found in reversed(names) if not found.startswith("channel-")), name)
-    found = [name] if name in names else [known for known in names if name and known.startswith(name)]
-    if len(found) > 1:
-        raise Failed(f"{name!r} is the beginning of {len(found)} sessions.", code=exits.USAGE)
-    if not found:
-        raise Failed(f"There is no session {name!r}.", code=exits.NOT_FOUND)
-    return found[0]
 
 
 def verify(
@@ -80,11 +49,11 @@ def verify(
 
     if proof is not None:
         return _check_proof(proof, public_key)
-    settings = _settings(database)
-    text = public_key or _own_public_key(settings, checkpoint)
+    settings = settings_of(database)
     note = None if checkpoint is None else _read(checkpoint)
+    text = public_key or _own_public_key(settings, checkpoint)
     try:
-        with _opened(settings) as store:
+        with opened(settings) as store:
             verdict = verify_log(store, lambda: _views(store, settings.views_path))
             problem = None if note is None else _against(store, note, text)
             if problem is not None:
@@ -167,8 +136,11 @@ def _against(store: "Sealed", note: str, key: str) -> str | None:
 def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Failed(f"{path} cannot be read: {error}.") from None
+    except OSError as error:
+        code = exits.NOT_FOUND if isinstance(error, FileNotFoundError) else exits.FAILURE
+        raise Failed(f"{path} cannot be read: {error.strerror}.", code=code) from None
+    except UnicodeDecodeError:
+        raise Failed(f"{path} cannot be read: it is not UTF-8.") from None
 
 
 def _tell(verdict: "Verdict", path: Path, *, json: bool) -> int:
@@ -199,7 +171,7 @@ def _check_proof(path: Path, key: str | None) -> int:
     return exits.OK
 
 
-def checkpoint(*, public_key: bool = False, database: Database = None) -> int:
+def checkpoint(*, public_key: bool = False, json: AsJson = False, database: Database = None) -> int:
     """Print a signed checkpoint of the log. Keep it elsewhere: with it, `verify` also finds an end that was cut off.
 
     Parameters
@@ -209,78 +181,49 @@ def checkpoint(*, public_key: bool = False, database: Database = None) -> int:
     """
     from adapters.audit import checkpoints
 
-    settings = _settings(database)
-    key = checkpoints.signing_key(_key_path(settings))
-    if public_key:
-        put(checkpoints.public_text(key))
-        return exits.OK
+    settings = settings_of(database)
+    there(settings)
     try:
-        with _opened(settings) as store:
-            put(checkpoints.sign(checkpoints.head(store), key).rstrip("\n"))
+        key = checkpoints.signing_key(_key_path(settings))
+        named = checkpoints.public_text(key)
+        if public_key:
+            _print(named, {"publicKey": named}, json=json)
+            return exits.OK
+        with opened(settings) as store:
+            head = checkpoints.head(store)
     except checkpoints.NotProved as error:
         raise Failed(f"Nothing was signed. {error}", code=exits.NOT_VERIFIED) from None
+    note = checkpoints.sign(head, key)
+    root = base64.b64encode(head.root).decode()
+    found = {"checkpoint": note, "origin": head.origin, "size": head.size, "root": root, "publicKey": named}
+    _print(note.rstrip("\n"), found, json=json)
     return exits.OK
 
 
-def prove(session: str, version: int, /, *, database: Database = None) -> int:
+def _print(words: str, found: dict[str, Any], *, json: bool) -> None:
+    if json:
+        put_json(found)
+    else:
+        put(words)
+
+
+def prove(
+    session: str,
+    version: Annotated[PositiveInt, Parameter(help="Which of its events.")],
+    /,
+    *,
+    json: Anyway = False,
+    database: Database = None,
+) -> int:
     """Print a proof that one event is in the log; anybody can check it with the public key alone."""
     from adapters.audit import checkpoints
 
-    settings = _settings(database)
+    settings = settings_of(database)
     try:
-        with _opened(settings) as store:
+        with opened(settings) as store:
             key = checkpoints.signing_key(_key_path(settings))
-            found: dict[str, Any] = checkpoints.prove(store, _stream(store, session), version, key)
+            found: dict[str, Any] = checkpoints.prove(store, stream(store, session), version, key)
     except checkpoints.NotProved as error:
         raise Failed(f"Nothing was proved. {error}", code=exits.NOT_VERIFIED) from None
     put_json(found)
-    return exits.OK
-
-
-def export(session: str | None = None, /, *, database: Database = None) -> int:
-    """Write the whole log, or a session with the reviews and debates that it opened, to stdout as JSON Lines.
-
-    A manifest at the end counts and hashes all that stands before it.
-    """
-    from adapters.audit.transfer import export as lines
-
-    with _opened(_settings(database)) as store:
-        for line in lines(store, None if session is None else _stream(store, session)):
-            sys.stdout.buffer.write(line)
-        sys.stdout.buffer.flush()
-    return exits.OK
-
-
-def take_in(file: Path, /, *, database: Database = None) -> int:
-    """Import sessions from a file that `export` wrote; - reads stdin. All of it, or nothing.
-
-    Nobody goes on working on what was imported; it can be read, replayed, forked and cancelled.
-    """
-    from adapters.audit.transfer import NotImported
-    from adapters.audit.transfer import take_in as carry_in
-    from adapters.store import open_store
-
-    settings = _settings(database)
-    with closing(open_store(settings.database)) as store:
-        try:
-            if str(file) == "-":
-                sessions, events = carry_in(store, sys.stdin.buffer)
-            else:
-                with file.open("rb") as lines:
-                    sessions, events = carry_in(store, lines)
-        except OSError as error:
-            raise Failed(f"{file} cannot be read: {error.strerror}.") from None
-        except NotImported as error:
-            raise Failed(f"Nothing was imported. {error}", code=exits.NOT_VERIFIED) from None
-    say(f"Imported {events} events of {sessions} sessions.")
-    return exits.OK
-
-
-def backup(target: Path, /, *, database: Database = None) -> int:
-    """Copy the log to a new file while it is in use. The copy is complete and has the same positions."""
-    if target.exists():
-        raise Failed(f"{target} is there already.", code=exits.REFUSED)
-    with _opened(_settings(database)) as store:
-        store.rows.backup(target)
-    say(f"The log stands in {target} too; `hansard verify --database {target}` checks it.")
     return exits.OK

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
+from cyclopts.types import PositiveInt
 
 from api.cli import exits
 from api.cli.client import HERE, Api, Json, TeamFile, Where, connected, path_of, resolve
@@ -78,7 +79,7 @@ async def fork(
     session: Id,
     /,
     *,
-    at: Annotated[int, Parameter(help="The version up to which the history is shared.")],
+    at: Annotated[PositiveInt, Parameter(help="The version up to which the history is shared.")],
     decision: Literal["apply_fix", "skip", "revise", "accept"] | None = None,
     answer: str | None = None,
     iterations: int | None = None,
@@ -137,8 +138,8 @@ async def diff(
     second: Id,
     /,
     *,
-    at_first: Annotated[int | None, Parameter(name="--at-a")] = None,
-    at_second: Annotated[int | None, Parameter(name="--at-b")] = None,
+    at_first: Annotated[PositiveInt | None, Parameter(name="--at-a")] = None,
+    at_second: Annotated[PositiveInt | None, Parameter(name="--at-b")] = None,
     json: AsJson = False,
     where: Where = HERE,
 ) -> int:

@@ -15,7 +15,7 @@ from api.cli.terminal import local_time, put, put_document, put_json, put_json_l
 
 AsJson = Annotated[bool, Parameter(help="Print what the API answers, as JSON.")]
 Id = Annotated[str, Parameter(help="The session: its id, a unique beginning of it, or `latest`.")]
-At = Annotated[int | None, Parameter(help="As it stood after its N-th event.")]
+At = Annotated[PositiveInt | None, Parameter(help="As it stood after its N-th event.")]
 
 _ALL: Final = 1_000_000
 
@@ -107,11 +107,23 @@ async def events(
     return exits.OK
 
 
-async def worklog(session: Id, /, *, at: At = None, where: Where = HERE) -> int:
+async def worklog(
+    session: Id,
+    /,
+    *,
+    at: At = None,
+    json: Annotated[bool, Parameter(help="Print it as a text within JSON.")] = False,
+    where: Where = HERE,
+) -> int:
     """Print a session's worklog as Markdown."""
     async with connected(where) as api:
-        text = await api.text(f"{path_of(await resolve(api, session))}/worklog", version=at)
-    put_document(text)
+        session_id = await resolve(api, session)
+        version = at or int((await api.session(session_id))["session"]["version"])
+        text = await api.text(f"{path_of(session_id)}/worklog", version=version)
+    if json:
+        put_json({"sessionId": session_id, "version": version, "worklog": text})
+    else:
+        put_document(text)
     return exits.OK
 
 
