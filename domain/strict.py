@@ -34,13 +34,7 @@ def decode(raw: bytes | str, *, max_depth: int = MAX_DEPTH) -> JSON:
     text = _text(raw)
     _check_depth(text, max_depth)
     try:
-        value: JSON = json.loads(
-            text,
-            object_pairs_hook=_object,
-            parse_constant=_refuse_constant,
-            parse_float=_finite,
-            parse_int=_exact,
-        )
+        value: JSON = _DECODER.decode(text)
     except json.JSONDecodeError as problem:
         reason = problem.msg[:1].lower() + problem.msg[1:].removesuffix(" at")
         place = f"line {problem.lineno}, column {problem.colno}"
@@ -107,6 +101,11 @@ def _exact(digits: str) -> int:
     if len(digits) > _INTEGER_LENGTH or abs(int(digits)) > LARGEST_INTEGER:
         raise Malformed(f"The integer {_shortened(digits)} is beyond ±2^53.")
     return int(digits)
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_exact
+)
 
 
 def _check_strings(value: JSON, pointer: str) -> None:

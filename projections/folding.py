@@ -131,17 +131,22 @@ class Folding:
         for position, error in page.unreadable.items():
             db.execute("INSERT INTO unreadable VALUES (?, ?) ON CONFLICT (position) DO NOTHING", (position, error))
         known = self.progress(db)
-        for projection in self.projections:
-            progress = known[projection.name]
-            if progress.error is None and progress.position < page.end:
-                fresh = [recorded for recorded in page.events if recorded.position > progress.position]
-                self._advance(db, projection, fresh, page.end)
+        behind = [
+            projection
+            for projection in self.projections
+            if known[projection.name].error is None and known[projection.name].position < page.end
+        ]
+        places = {known[projection.name].position for projection in behind}
+        if len(places) == 1 and _all_at_once(db, behind, _behind(page, places.pop()), page.end):
+            return
+        for projection in behind:
+            self._advance(db, projection, _behind(page, known[projection.name].position), page.end)
 
     def _advance(self, db: Database, projection: Projection, events: Sequence[Recorded], end: int) -> None:
         about = _about(projection, events)
         error = _apply(db, projection, about)
         if error is None:
-            return _note(db, projection, end, events)
+            return _note(db, [projection], end, events)
         for recorded in about:
             alone = _apply(db, projection, [recorded])
             if alone is not None:
@@ -176,6 +181,29 @@ def shape(projection: Projection) -> str:
     return hashlib.sha256(words.encode()).hexdigest()[:16]
 
 
+def _behind(page: Page, position: int) -> Sequence[Recorded]:
+    return [recorded for recorded in page.events if recorded.position > position]
+
+
+def _all_at_once(db: Database, projections: Sequence[Projection], events: Sequence[Recorded], end: int) -> bool:
+    """What nearly always works, with a quarter of the statements; if not, all is as before, and each has its turn."""
+    db.execute("SAVEPOINT fold")
+    try:
+        for projection in projections:
+            about = _about(projection, events)
+            if about:
+                projection.apply(db, about)
+    except OSError:
+        raise
+    except Exception:  # which view it was, and on which event, comes out one by one
+        db.execute("ROLLBACK TO SAVEPOINT fold")
+        db.execute("RELEASE SAVEPOINT fold")
+        return False
+    db.execute("RELEASE SAVEPOINT fold")
+    _note(db, projections, end, events)
+    return True
+
+
 def _about(projection: Projection, events: Sequence[Recorded]) -> Sequence[Recorded]:
     """The events that concern the view."""
     kinds = {type(recorded.event) for recorded in events}
@@ -202,15 +230,19 @@ def _apply(db: Database, projection: Projection, events: Sequence[Recorded]) -> 
     return None
 
 
-def _note(db: Database, projection: Projection, position: int, events: Sequence[Recorded]) -> None:
-    """The view's position, and the event there by which its log is known again (none where it could not be read)."""
+def _note(db: Database, projections: Sequence[Projection], position: int, events: Sequence[Recorded]) -> None:
+    """The views' position, and the event there by which their log is known again (none where it could not be read)."""
     event_id = next((recorded.event_id for recorded in reversed(events) if recorded.position == position), None)
-    db.execute("UPDATE progress SET position = ?, event_id = ? WHERE view = ?", (position, event_id, projection.name))
+    names = [projection.name for projection in projections]
+    db.execute(
+        f"UPDATE progress SET position = ?, event_id = ? WHERE view IN ({', '.join('?' * len(names))})",
+        (position, event_id, *names),
+    )
 
 
 def _park(db: Database, projection: Projection, poison: Recorded, error: str, events: Sequence[Recorded]) -> None:
     """The view stays before that event until it is folded anew."""
-    _note(db, projection, poison.position - 1, events)
+    _note(db, [projection], poison.position - 1, events)
     values = (poison.position, error, projection.name)
     db.execute("UPDATE progress SET failed_at = ?, error = ? WHERE view = ?", values)
 

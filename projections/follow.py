@@ -16,6 +16,8 @@ from projections.catalogue import PROJECTIONS
 from projections.folding import PAGE, Folding, Page, Problem, read
 from projections.ports import Log, Projection, Views
 
+GATHERING = 0.01
+"""Seconds for which events gather to a page, unless somebody waits for one: a page costs more than its events."""
 LONGEST_POLL = 1.0
 """Seconds: a wake-up is a hint that may get lost, the poll is not (P10)."""
 
@@ -102,6 +104,8 @@ class Follower:
     def _run(self) -> None:
         while not self._stopped.is_set():
             self._woken.wait(self._poll)
+            if not self._waiters:
+                self._stopped.wait(GATHERING)
             self._woken.clear()
             try:
                 while not self._stopped.is_set() and self._round():

@@ -137,8 +137,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        code = exits.NOT_FOUND if isinstance(error, FileNotFoundError) else exits.FAILURE
-        raise Failed(f"{path} cannot be read: {error.strerror}.", code=code) from None
+        raise Failed(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise Failed(f"{path} cannot be read: it is not UTF-8.") from None
 

@@ -45,8 +45,7 @@ def take_in(
         with _lines(file) as lines:
             return _taken_in(lines, settings_of(database))
     except OSError as error:
-        code = exits.NOT_FOUND if isinstance(error, FileNotFoundError) else exits.FAILURE
-        raise Failed(f"{file} cannot be read: {error.strerror}.", code=code) from None
+        raise Failed(f"{file} cannot be read: {error.strerror}.") from None
 
 
 def _lines(file: Path) -> AbstractContextManager[Iterable[bytes]]:
@@ -63,7 +62,7 @@ def _taken_in(lines: Iterable[bytes], settings: "Settings") -> int:
             sessions, events = carry_in(store, lines)
         except NotImported as error:
             raise Failed(f"Nothing was imported. {error}", code=exits.NOT_VERIFIED) from None
-    say(f"Imported {events} events of {sessions} {'session' if sessions == 1 else 'sessions'}.")
+    say(f"Imported {events} events of {sessions} sessions.")
     return exits.OK
 
 
@@ -72,7 +71,7 @@ def backup(target: Path, /, *, database: Database = None) -> int:
     if target.exists():
         raise Failed(f"{target} is there already.", code=exits.REFUSED)
     if not target.absolute().parent.is_dir():
-        raise Failed(f"There is no folder {target.absolute().parent}.", code=exits.NOT_FOUND)
+        raise Failed(f"There is no folder {target.absolute().parent}.")
     with opened(settings_of(database)) as store:
         store.rows.backup(target)
     say(f"The log stands in {target} too; `hansard verify --database {target}` checks it.")

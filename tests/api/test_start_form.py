@@ -156,8 +156,8 @@ def test_the_form_answers_with_the_command_for_what_was_typed_without_starting_i
     assert named(html, "delivery")["maxIterations"]["value"] == ""
     [form] = [form for form in seen.all("form") if form.get("data-start") == "delivery"]
     assert (form["method"], form["action"]) == ("post", "/")
-    [show] = [button for button in seen.all("button") if "formmethod" in button and button["formmethod"] == "get"][:1]
-    assert "data-without-js" in show
+    shows = [button for button in seen.all("button") if button.get("formmethod") == "get"]
+    assert [("data-without-js" in button, "formnovalidate" in button) for button in shows] == [(True, True)] * 4
 
 
 @pytest.mark.parametrize("path", ["/?preset=poem", "/?start=poem", "/?filepaths=a.py"])

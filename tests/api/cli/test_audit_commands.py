@@ -85,7 +85,7 @@ def test_what_is_no_log_is_a_fault_and_stays_what_it_is(hansard: Hansard, own_lo
 def test_no_log_is_not_found(hansard: Hansard, own_log: Path) -> None:
     for words in (["verify"], ["export"], ["checkpoint"], ["backup", "x.db"], ["prove", "x", "1"]):
         said = hansard(*words)
-        assert (said.code, said.err) == (3, f"hansard: There is no log {own_log}.\n")
+        assert (said.code, said.err) == (3, f"hansard: There is no log at {own_log}.\n")
     assert not own_log.exists()
 
 
@@ -135,6 +135,7 @@ def test_a_checkpoint_shows_that_the_end_was_cut_off_with_its_traces(hansard: Ha
 def test_a_checkpoint_is_read_with_its_own_key_only(hansard: Hansard, note: Path, tmp_path: Path) -> None:
     key = hansard("checkpoint", "--public-key").out.strip()
     assert hansard("verify", "--checkpoint", str(note), "--public-key", key).code == 0
+    hansard("backup", str(tmp_path / "other.db"))
     other = hansard("checkpoint", "--public-key", "--database", str(tmp_path / "other.db")).out.strip()
     said = hansard("verify", "--checkpoint", str(note), "--public-key", other)
     assert (said.code, said.out) == (8, "The checkpoint is not signed with this key.\n")
@@ -218,7 +219,7 @@ def test_what_is_there_already_is_not_imported(hansard: Hansard, log: Path, tmp_
     file.write_text(hansard("export").out, encoding="utf-8")
     said = hansard("import", str(file))
     assert said.code == 8
-    assert "Nothing was imported. The log holds channel-" in said.err
+    assert "Nothing was imported. The log holds delivery-1, orchestration-1, review-1 already." in said.err
     assert hansard("verify").code == 0
 
 

@@ -1,0 +1,180 @@
+"""What every reading command has in common: JSON for scripts, and no log where none is (contract §6)."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from api.cli.app import COMMANDS, PAST, READ
+from tests.adapters import audited
+from tests.api.cli.conftest import Hansard
+from tests.projections.stage import Stage
+
+WRITES = ("fork", "import")
+"""They stand among those that look back."""
+READING = [found.name for found in COMMANDS if found.group in (READ, PAST) and found.name not in WRITES]
+NEEDED = {
+    **dict.fromkeys(("show", "events", "worklog", "replay", "explain"), ("delivery-1",)),
+    "diff": ("delivery-1", "delivery-1"),
+    "prove": ("delivery-1", "1"),
+    "lab": ("--profile", "seed"),
+}
+"""What a command cannot do without."""
+
+
+@pytest.fixture
+def log(own_log: Path) -> Path:
+    """A delivery, a review, and an orchestration that came with a message."""
+    own_log.parent.mkdir()
+    stage = Stage(own_log.parent)
+    stage.delivers().discusses().says("orchestration-1", "Add a login", "chat")
+    stage.store.close()
+    return stage.store.path.rename(own_log)
+
+
+@pytest.mark.parametrize("name", [*READING, "inbox", "doctor"])
+def test_every_reading_command_takes_json(hansard: Hansard, log: Path, name: str) -> None:
+    said = hansard(name, *NEEDED.get(name, ()), "--json")
+    assert said.code in (0, 1), said.err  # the doctor may have found something
+    values = json_values(said.out)
+    assert values and all(isinstance(value, dict | list) for value in values)
+
+
+def json_values(text: str) -> list[object]:
+    """One value, or one a line."""
+    try:
+        return [json.loads(text)]
+    except ValueError:
+        return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("name", [name for name in READING if name not in ("checkpoint", "prove", "verify", "export")])
+@pytest.mark.parametrize("given", ["flag", "environment"])
+def test_a_log_that_is_named_and_not_there_is_not_made(
+    hansard: Hansard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, given: str
+) -> None:
+    path = tmp_path / "elsewhere" / "log.db"
+    flag = ("--database", str(path)) if given == "flag" else ()
+    if given == "environment":
+        monkeypatch.setenv("HANSARD_DATABASE", f"sqlite:///{path}")
+    said = hansard(name, *NEEDED.get(name, ()), *flag)
+    assert (said.code, said.out, said.err) == (3, "", f"hansard: There is no log at {path}.\n")
+    assert not path.parent.exists()
+
+
+@pytest.mark.parametrize("name", ["checkpoint", "verify", "export"])
+def test_nor_is_one_that_is_to_be_proved(hansard: Hansard, tmp_path: Path, name: str) -> None:
+    path = tmp_path / "elsewhere" / "log.db"
+    said = hansard(name, "--database", str(path))
+    assert (said.code, said.err) == (3, f"hansard: There is no log at {path}.\n")
+    assert not path.parent.exists()
+
+
+def test_the_default_log_may_be_empty(hansard: Hansard) -> None:
+    said = hansard("list", "--json")
+    assert (said.code, said.json) == (0, {"items": [], "nextCursor": None})
+
+
+def test_a_worklog_as_json_says_of_which_version(hansard: Hansard, log: Path) -> None:
+    plain, now, then = (hansard("worklog", "delivery-1", *more) for more in ((), ("--json",), ("--json", "--at", "1")))
+    assert (now.json["sessionId"], now.json["version"], now.json["worklog"]) == ("delivery-1", 3, plain.out)
+    assert then.json["version"] == 1
+
+
+def test_a_checkpoint_as_json_is_the_note_and_what_it_says(hansard: Hansard, log: Path) -> None:
+    plain, found = hansard("checkpoint"), hansard("checkpoint", "--json").json
+    assert found["checkpoint"] == plain.out
+    assert found["origin"] == "hansard"
+    assert [str(found["size"]), found["root"]] == plain.out.splitlines()[1:3]
+    key = hansard("checkpoint", "--public-key")
+    assert found["publicKey"] == key.out.strip() == hansard("checkpoint", "--public-key", "--json").json["publicKey"]
+
+
+def test_what_is_json_anyway_stays_what_it_is(hansard: Hansard, log: Path) -> None:
+    assert hansard("export", "--json").out == hansard("export").out
+    assert (
+        hansard("prove", "delivery-1", "1", "--json").json["event"] == hansard("prove", "delivery-1", "1").json["event"]
+    )
+
+
+# -- what is not there ---------------------------------------------------------------------------------------------
+
+
+MISSING = "/missing cannot be read: No such file or directory."
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (("verify", "--checkpoint", "/missing"), 1, MISSING),
+        (("verify", "--checkpoint", "/"), 1, "/ cannot be read: Is a directory."),
+        (
+            ("verify", "--proof", "/missing", "--public-key", "x"),
+            3,
+            "/missing cannot be read: No such file or directory.",
+        ),
+        (("import", "/missing"), 1, MISSING),
+        (("import", "/"), 1, "/ cannot be read: Is a directory."),
+        (("backup", "/missing/log.db"), 1, "There is no folder /missing."),
+    ],
+)
+def test_a_file_that_is_not_there_is_told_in_a_sentence(
+    hansard: Hansard, log: Path, words: tuple[str, ...], code: int, sentence: str
+) -> None:
+    said = hansard(*words)
+    assert (said.code, said.out, said.err) == (code, "", f"hansard: {sentence}\n")
+
+
+def test_what_the_system_says_is_told_without_its_number(hansard: Hansard, log: Path, tmp_path: Path) -> None:
+    """Wherever it comes from."""
+    (tmp_path / "file").write_text("")
+    said = hansard("import", str(tmp_path / "file" / "x"))
+    assert said.code == 1
+    assert "Errno" not in said.err and said.err.endswith("Not a directory.\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (("show", "delivery-1", "--at", "0"), "--at"),
+        (("worklog", "delivery-1", "--at", "-1"), "--at"),
+        (("explain", "delivery-1", "--at", "0"), "--at"),
+        (("fork", "delivery-1", "--at", "0"), "--at"),
+        (("diff", "delivery-1", "delivery-1", "--at-a", "0"), "--at-a"),
+        (("prove", "delivery-1", "0"), "VERSION"),
+    ],
+)
+def test_a_version_that_cannot_be_is_told_by_the_name_of_its_option(
+    hansard: Hansard, log: Path, words: tuple[str, ...], option: str
+) -> None:
+    said = hansard(*words)
+    assert (said.code, said.out) == (2, "")
+    assert f" for {option}. Must be > 0." in said.err
+    assert "/version" not in said.err
+
+
+# -- import --------------------------------------------------------------------------------------------------------
+
+
+def test_an_import_reads_stdin_and_counts_sessions_only(
+    hansard: Hansard, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The channel of the message comes along and is nobody's session."""
+    lines = hansard("export").out
+    copy = tmp_path / "copy.db"
+    for expected in (0, 8):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+        said = hansard("import", "-", "--database", str(copy))
+        assert said.code == expected
+        assert "channel-" not in said.err
+        if expected == 0:
+            assert said.err.endswith(" of 3 sessions.\n")
+    assert said.err.endswith("The log holds delivery-1, orchestration-1, review-1 already.\n")
+    assert audited.rows(copy, "SELECT count(DISTINCT stream) FROM events") == [(4,)]
+
+
+def test_an_import_that_cannot_be_read_makes_no_log(hansard: Hansard, tmp_path: Path) -> None:
+    assert hansard("import", "/missing", "--database", str(tmp_path / "new" / "log.db")).code == 1
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,254 @@
+"""The whole story in a browser that runs no script: start, watch, decide, extend, cancel, fork; by plain forms alone."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Locator, Page, Route, expect
+
+from api.web.presets import PRESETS
+from tests.api.scenes import (
+    at_checkpoint,
+    begun,
+    exhausted,
+    two_iterations,
+    under_review,
+    waiting_debate,
+    waiting_review,
+)
+from tests.api.server import Server, delivery, events, only, serving, session, until
+from tests.browser.accessible import faults
+from tests.browser.browsing import ARGUMENTS, CHROMIUM, PATIENCE_MS, Browsing, badge, browsing, button, unfold
+from tests.browser.test_axe import OPTIONS
+from tests.browser.test_looks import PHONE, SMALL_TARGETS
+
+SLOW: dict[str, Any] = {"planner": [{"text": "A plan.", "delayMs": 60_000}]}
+LAN = "team.example"
+"""A host that is no `localhost`: over plain HTTP a browser does not say there which site a request comes from."""
+
+
+@pytest.fixture
+def site(browser: Browser, server: Server) -> Iterator[Browsing]:
+    with browsing(browser, server.url, java_script_enabled=False) as found:
+        yield found
+
+
+def _watched(page: Page, words: str) -> None:
+    """Reloads by hand until the state is this one."""
+
+    def there() -> bool:
+        page.get_by_role("link", name="Reload", exact=True).click()
+        return words in page.locator("#overview .badge").inner_text()
+
+    until(there, what=f"{page.url}: {words}", pause=0.1)
+
+
+def _from_preset(page: Page, name: str) -> None:
+    kind = PRESETS[name].kind
+    if not page.locator(f"form[data-start={kind}]").is_visible():
+        page.locator(f"#start-{kind} > summary").click()
+    page.locator(f"#start-{kind} a.preset[href*='preset={name}#']").click()
+    button(page.locator(f"form[data-start={kind}]"), "Start").click()
+    page.wait_for_url(f"**/sessions/{kind}-*", timeout=PATIENCE_MS)
+    expect(page.get_by_role("heading", level=1)).to_have_text(PRESETS[name].body["title"])
+
+
+def _identity(page: Page) -> str:
+    return page.url.rpartition("/")[2].partition("?")[0]
+
+
+def test_a_review_is_started_watched_and_decided(site: Browsing, server: Server) -> None:
+    page = site.tab("/")
+    _from_preset(page, "red-team")
+    _watched(page, "Awaiting decision")
+    page.get_by_label("Why (optional)").fill("The limit is worth it")
+    button(page, "Apply Fix").click()
+    badge(page, "Decided")
+    decision = session(server.client, _identity(page))["decision"]
+    assert (decision["choice"], decision["rationale"]) == ("apply_fix", "The limit is worth it")
+
+
+def test_a_delivery_is_started_watched_extended_and_forked(site: Browsing, server: Server) -> None:
+    page = site.tab("/")
+    _from_preset(page, "blocked")
+    _watched(page, "Budget used up")
+    source = _identity(page)
+    page.get_by_label("Reason").fill("Almost there")
+    button(page, "Extend").click()
+    expect(page.locator(".told")).to_contain_text("give at least one of addIterations")
+    expect(page.locator(".told")).to_be_focused()
+    expect(page.get_by_label("Reason")).to_have_value("Almost there")
+    page.get_by_label("More iterations").fill("1")
+    button(page, "Extend").click()
+    expect(page.locator(".told")).to_have_count(0)
+    assert len(only(events(server.client, source), "delivery.budget_extended")) == 1
+    _watched(page, "Budget used up")
+    page.get_by_role("link", name="Previous event").click()
+    expect(page.locator("[data-banner]")).to_be_visible()
+    button(page, "Fork from here").click()
+    page.wait_for_url(lambda url: source not in url, timeout=PATIENCE_MS)
+    expect(page.locator("#family")).to_contain_text(source)
+
+
+def test_a_running_session_is_cancelled_only_when_it_is_ticked(site: Browsing, server: Server) -> None:
+    session_id = begun(server.client, delivery(SLOW))
+    page = site.tab(f"/sessions/{session_id}")
+    badge(page, "Running")
+    page.get_by_text("Cancel this session …").click()
+    page.locator("#cancelReason").fill("No longer wanted")
+    button(page, "Cancel for good").click()
+    assert session(server.client, session_id)["status"] == "running"
+    page.get_by_label("Yes, really").check()
+    button(page, "Cancel for good").click()
+    badge(page, "Cancelled")
+    assert session(server.client, session_id)["status"] == "cancelled"
+
+
+def test_the_inbox_is_worked_off(site: Browsing, server: Server) -> None:
+    review, run = waiting_review(server.client, "worked off"), at_checkpoint(server.client, "worked off")
+    page = site.tab("/decisions")
+    for session_id, name in ((review, "Skip & Continue"), (run, "Continue")):
+        card = page.locator(f"section[aria-labelledby=of-{session_id}]")
+        button(card, name).click()
+        expect(card).to_have_count(0)
+        expect(page).to_have_url(f"{server.url}/decisions")
+    assert session(server.client, review)["decision"]["choice"] == "skip"
+
+
+def test_a_decision_made_elsewhere_meanwhile_is_told(site: Browsing, server: Server) -> None:
+    session_id = waiting_review(server.client)
+    page = site.tab(f"/sessions/{session_id}")
+    body = {"decision": "skip"}
+    assert server.client.post(f"/api/sessions/{session_id}/decision", json=body).status_code == 200
+    button(page, "Apply Fix").click()
+    expect(page.locator(".told")).to_contain_text("The session has moved on since you looked.")
+    badge(page, "Decided")
+    site.forgive("status of 412")
+
+
+def test_the_form_that_starts_a_session_is_filled_and_mended_by_keyboard_alone(site: Browsing, server: Server) -> None:
+    page = site.tab("/")
+    for name, words in {"task": "Typed.", "filePaths": "../up.py", "validationCommands": "true"}.items():
+        _tab_to(page, page.locator(f"form[data-start=delivery] [name={name}]"))
+        page.keyboard.type(words)
+    _tab_to(page, button(page.locator("form[data-start=delivery]"), "Start"))
+    page.keyboard.press("Enter")
+    wrong = page.locator("#delivery-filePaths")
+    expect(wrong).to_be_focused()
+    expect(page.locator("#delivery-filePaths-error")).not_to_be_empty()
+    expect(page.locator("#delivery-task")).to_have_value("Typed.")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("src/typed.py")
+    _tab_to(page, button(page.locator("form[data-start=delivery]"), "Start"))
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/sessions/delivery-*", timeout=PATIENCE_MS)
+    assert session(server.client, _identity(page))["filePaths"] == ["src/typed.py"]
+    site.forgive("status of 422")
+
+
+def _tab_to(page: Page, wanted: Locator) -> None:
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        if wanted.evaluate("(element) => element === document.activeElement"):
+            return
+    raise AssertionError(f"Tab never comes to {wanted}")
+
+
+# -- how it looks ------------------------------------------------------------------------------------------------------
+
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {"color_scheme": "light", "viewport": {"width": 1440, "height": 6_000}},
+    "dark": {"color_scheme": "dark", "viewport": {"width": 1440, "height": 6_000}, "locale": "ko-KR"},
+    "phone": PHONE | {"color_scheme": "dark", "viewport": {"width": 390, "height": 6_000}},
+}
+
+
+@pytest.fixture(scope="module")
+def pages(server: Server) -> dict[str, str]:
+    client = server.client
+    sessions = {
+        "delivery that runs": begun(client, delivery(SLOW)),
+        "delivery that succeeded": two_iterations(client),
+        "delivery without budget": exhausted(client),
+        "delivery under review": under_review(client),
+        "orchestration at its checkpoint": at_checkpoint(client),
+        "debate that waits": waiting_debate(client),
+    }
+    return {"home": "/", "inbox": "/decisions"} | {name: f"/sessions/{found}" for name, found in sessions.items()}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_what_only_those_without_script_see_can_be_read_named_and_reached(
+    browser: Browser, server: Server, pages: dict[str, str], look: str
+) -> None:
+    """axe has to be run by a script: it is shown the pages as they are before ours has run."""
+    with browsing(browser, server.url, bypass_csp=True, **LOOKS[look]) as site:
+        site.context.route("**/assets/*.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
+        page = site.tab("/")
+        for name, path in pages.items():
+            page.goto(server.url + path)
+            _examined(page, name, look)
+        page.goto(server.url + pages["delivery without budget"])
+        page.locator("#addIterations").evaluate("(field) => { field.max = ''; field.value = '99'; }")
+        page.locator("#extendReason").fill("99")
+        page.locator("#extending button").click()
+        expect(page.locator(".told")).to_be_visible()
+        _examined(page, "an extension that was refused", look)
+        page.goto(server.url + "/?start=delivery&task=t&filePaths=../x&testCommand=true")
+        page.locator("form[data-start=delivery] .start-go .strong").click()
+        expect(page.locator("#delivery-filePaths")).to_be_focused()
+        _examined(page, "a start that was refused", look)
+        site.forgive("status of 422")
+
+
+def _examined(page: Page, name: str, look: str) -> None:
+    unfold(page)
+    response = Axe().run(page, options=OPTIONS).response
+    assert (name, [(rule["id"], rule["nodes"][0]["html"]) for rule in response["violations"]]) == (name, [])
+    assert (name, faults(page)) == (name, [])
+    if look == "phone":
+        assert (name, page.evaluate("() => document.scrollingElement.scrollWidth")) == (name, 390)
+        assert (name, page.evaluate(SMALL_TARGETS)) == (name, [])
+
+
+# -- whose forms are taken ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["with script", "without"])
+def test_on_a_plain_network_our_own_forms_are_taken_and_foreign_ones_are_not(
+    browser: Browser, tmp_path: Path, script: bool
+) -> None:
+    rules = f"--host-resolver-rules=MAP {LAN} 127.0.0.1"
+    lan = browser.browser_type.launch(executable_path=CHROMIUM, args=[*ARGUMENTS, rules])
+    with serving(tmp_path, allowed_hosts=LAN) as server:
+        try:
+            with browsing(lan, f"http://{LAN}:{server.port}", java_script_enabled=script) as site:
+                _decided_here_and_not_from_elsewhere(site, server)
+        finally:
+            lan.close()
+
+
+def _decided_here_and_not_from_elsewhere(site: Browsing, server: Server) -> None:
+    ours, foreign = waiting_review(server.client), waiting_review(server.client)
+    page = site.tab(f"/sessions/{ours}")
+    asked: list[dict[str, str]] = []
+    page.on("request", lambda request: asked.append(request.headers) if request.method == "POST" else None)
+    button(page, "Skip & Continue").click()
+    badge(page, "Decided")
+    assert [headers.get("sec-fetch-site") for headers in asked] == [None]
+    fields = {"key": "0" * 32, "door": "decision", "decision": "skip"}
+    fields["version"] = str(session(server.client, foreign)["version"])
+    inputs = "".join(f'<input type="hidden" name="{name}" value="{value}">' for name, value in fields.items())
+    html = f'<form method="post" action="{site.url}/sessions/{foreign}">{inputs}<button>Win</button></form>'
+
+    def served(route: Route) -> None:
+        route.fulfill(body=html, content_type="text/html")
+
+    site.context.route("http://evil.example/**", served)
+    page.goto("http://evil.example/")
+    button(page, "Win").click()
+    expect(page.locator("body")).to_contain_text("Commands from pages of other origins are not taken.")
+    assert session(server.client, foreign)["status"] == "waiting_for_decision"
+    site.forgive("status of 403")
