@@ -35,7 +35,7 @@ class System:
         self.store = open_store(settings.database)
         self.views = SqliteViews(settings.views_path)
         self.writer = Writer(self.store, self.clock, waiting=settings.max_waiting)
-        self.follower = Follower(self.store.recent, self.views, PROJECTIONS, poll_seconds=settings.poll_seconds)
+        self.follower = Follower(self.store, self.views, PROJECTIONS, poll_seconds=settings.poll_seconds)
         self.snapshots = Snapshots(self.store, self.views, self.store.rows.hash_of)
         self.sessions = Sessions(self.store, self.snapshots)
         self.hub: Hub

@@ -1,7 +1,7 @@
 """GET: what the log has become. Every door waits for `Read-After`, and refuses what it does not know."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import asdict
 from functools import wraps
 from typing import Any
@@ -20,7 +20,7 @@ from domain.channel import Channel, channel_id
 from domain.record import Recorded, kind_of
 from domain.replay import first_difference
 from domain.session import Session
-from domain.sessions import KINDS, TOPICS, available
+from domain.sessions import KINDS, STATUSES, TOPICS, available
 from projections import artifacts, budget, channel, diff, explain, inbox, overview, worklog
 from projections.session import view
 
@@ -52,9 +52,8 @@ def door(*names: str) -> Callable[[Handler], Handler]:
 async def list_sessions(request: Request) -> Response:
     """GET /api/sessions"""
     query = request.query_params
-    if "kind" in query and query["kind"] not in KINDS:
-        detail = f"should be one of {', '.join(KINDS)}"
-        raise Problem(422, f"kind: {detail}", errors=[{"pointer": "/kind", "detail": detail}])
+    _one_of(request, "kind", KINDS)
+    _one_of(request, "status", dict.fromkeys(status for known in STATUSES.values() for status in known))
     with system(request).views.reading() as db:
         page = overview.page(
             db,
@@ -66,6 +65,13 @@ async def list_sessions(request: Request) -> Response:
             cursor=query.get("cursor"),
         )
     return answer(page)
+
+
+def _one_of(request: Request, name: str, known: Collection[str]) -> None:
+    """Raises Problem for a filter by a word that there is not."""
+    if request.query_params.get(name, next(iter(known))) not in known:
+        detail = f"should be one of {', '.join(known)}"
+        raise Problem(422, f"{name}: {detail}", errors=[{"pointer": f"/{name}", "detail": detail}])
 
 
 @door("version", "include")

@@ -73,7 +73,7 @@ def _start(event: DomainEvent) -> Command | None:
         case orchestrated.SessionStarted():
             return orchestration.StartOrchestration(opening=event.opening)
         case discussed.SessionStarted():
-            return discussion.StartDiscussion(topic=event.topic)
+            return discussion.StartDiscussion(topic=event.topic, policy=event.policy)
         case _:
             return None
 

@@ -2,19 +2,22 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from domain import channel, children, forking, forks, turns
 from domain.base import Blob, Command, DomainEvent, Unknown
+from domain.delivery import chart as delivery_chart
 from domain.delivery import decide as delivery_decide
 from domain.delivery import events as delivery_events
 from domain.delivery import state as delivery_state
 from domain.delivery.commands import CancelDelivery
+from domain.discussion import chart as discussion_chart
 from domain.discussion import decide as discussion_decide
 from domain.discussion import events as discussion_events
 from domain.discussion import state as discussion_state
 from domain.discussion.commands import CancelDiscussion
 from domain.forks import ForkSession
+from domain.orchestration import chart as orchestration_chart
 from domain.orchestration import decide as orchestration_decide
 from domain.orchestration import events as orchestration_events
 from domain.orchestration import state as orchestration_state
@@ -64,6 +67,13 @@ KINDS: dict[str, Kind] = {
         ),
     )
 }
+
+STATUSES: dict[str, tuple[str, ...]] = {
+    "delivery": get_args(delivery_chart.Status),
+    "orchestration": get_args(orchestration_chart.Status),
+    **{name: table.states for name, table in discussion_chart.TABLES.items()},
+}
+"""The words that a session of each kind may have for how it stands."""
 
 CHANNEL = Kind(
     name="channel",

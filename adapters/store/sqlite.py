@@ -16,7 +16,6 @@ from eventsourcing.persistence import ApplicationRecorder, IntegrityError, Notif
 
 from adapters.store.durable import durable, of_the_file
 from adapters.store.entries import Conflict, Fenced, Receipt, StoreError, Write, decode, encode
-from adapters.store.recent import Recent
 from adapters.store.rows import Rows
 from adapters.store.sheet import Sheet, Tails
 from adapters.store.turns import Turns
@@ -56,7 +55,6 @@ class SqliteStore(ApplicationRecorder):
         self._lock = threading.Lock()
         self._closed = False
         self._tails = Tails()
-        self.recent = Recent(self.log, self.head)
         self._readers: queue.LifoQueue[sqlite3.Connection | None] = queue.LifoQueue()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -140,7 +138,6 @@ class SqliteStore(ApplicationRecorder):
         except sqlite3.IntegrityError as error:
             raise Conflict(str(error)) from error
         self._tails.keep(sheet.tails)
-        self.recent.add(recorded for events in written for recorded in events)
         return written
 
     @staticmethod

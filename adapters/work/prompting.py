@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from adapters.agents import prompts
-from adapters.agents.prompts import modes, phases
+from adapters.agents.prompts import modes, phases, reasons, standing
 from domain.phases import phase_name
 from domain.reconstruction import Whole
 from domain.turns import TurnRequested
@@ -27,6 +27,10 @@ def _spelled_out(words: Mapping[str, str], language: str) -> dict[str, str]:
         spelled["mode"] = modes.work_mode("parallel" if words["mode"] == "parallel" else "sequential", language)
         if not words["previous_results"] and words["mode"] != "parallel":
             spelled["previous_results"] = modes.first_agent(language)
+    if judged := words.get("agents"):
+        spelled["agents"] = standing.agents(judged, language)
+    if why := words.get("reasons"):
+        spelled["reasons"] = reasons.reasons(why, language)
     if rubric := words.get("rubric"):
         spelled["rubric"] = "\n\n".join(phases.rubric(number, language) for number in _numbers(rubric))
     return spelled

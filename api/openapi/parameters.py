@@ -3,16 +3,17 @@
 import re
 from typing import Any
 
-from domain.sessions import KINDS
+from domain.sessions import KINDS, STATUSES
 
 NAME = re.compile(r"\{([a-z_]+)(?::[a-z]+)?\}")
 Schema = dict[str, Any]
 _WHOLE: Schema = {"type": "integer", "minimum": 0, "maximum": 2**53}
 _WORDS: Schema = {"type": "string"}
+_STATUSES = list(dict.fromkeys(status for known in STATUSES.values() for status in known))
 
 QUERY: dict[str, tuple[str, Schema]] = {
     "kind": ("only sessions of this kind", {"type": "string", "enum": list(KINDS)}),
-    "status": ("only sessions with this status", _WORDS),
+    "status": ("only sessions with this status", {"type": "string", "enum": _STATUSES}),
     "q": ("only sessions in which these words occur", _WORDS),
     "label": ("only sessions with this label", _WORDS),
     "limit": (

@@ -4,9 +4,16 @@ from domain.base import Command
 from domain.discussion.strategies import Choice
 from domain.discussion.topic import Topic
 
+POLICY = "discussion@2"
+"""The version of the rules that new discussions follow; one that has begun keeps the version that it began with.
+
+`discussion@2`: the lenses are asked by the second version of their prompt.
+"""
+
 
 class StartDiscussion(Command):
     topic: Topic
+    policy: str = POLICY
 
 
 class Decide(Command):

@@ -1,5 +1,7 @@
 """What a review or a debate answers to a command: events, or a refusal (S2, behaviour §2, K-24…K-35)."""
 
+from typing import Any
+
 from domain.base import Command, Refused
 from domain.delivery.commands import ExpireTurn, ExtendBudget
 from domain.discussion import decision, rounds
@@ -36,7 +38,8 @@ def _start(draft: DiscussionDraft, command: StartDiscussion) -> None:
     if draft.before is not None:
         raise Refused("This session has already started.", allowed=available(draft.session))
     kind = kind_of(draft.moment.session_id)
-    draft.record(VOICES[kind][SessionStarted](message="Started.", state=TABLES[kind].initial, topic=command.topic))
+    begun: dict[str, Any] = {"state": TABLES[kind].initial, "topic": command.topic, "policy": command.policy}
+    draft.record(VOICES[kind][SessionStarted](message="Started.", **begun))
     rounds.ask_next(draft)
 
 

@@ -13,6 +13,9 @@ from domain.turns import TurnRequested
 
 DiscussionDraft = Draft[Discussion]
 
+REWRITTEN = {"challenge.perspectives": 2}
+"""Prompts that are no longer in their first version."""
+
 
 def available(session: Discussion) -> tuple[str, ...]:
     """What a person may do now, by the names of the doors (contract §2)."""
@@ -37,6 +40,11 @@ def _outcome(session: Discussion) -> str:
     return f"It has {'expired' if decision.expired else 'been decided'}: {decision.choice}."
 
 
+def _version(session: Discussion, prompt: str) -> int:
+    """Of which version the prompt is, by the rules of this session."""
+    return 1 if session.policy == "discussion@1" else REWRITTEN.get(prompt, 1)
+
+
 def say(draft: DiscussionDraft, event: type[DiscussionEvent], **fields: Any) -> None:
     draft.record(VOICES[draft.session.kind][event](**fields))
 
@@ -50,7 +58,7 @@ def request(draft: DiscussionDraft, part: Part, context: dict[str, Text], number
             work="ask",
             agent=agent,
             role=part.asked,
-            prompt=f"{part.prompt}@1",
+            prompt=f"{part.prompt}@{_version(session, part.prompt)}",
             reads=reads,
             context=context,
             lane=session.lane,

@@ -14,6 +14,7 @@ from adapters.agents.prompts import LANGUAGES, Prompt, checked, names, prompt, r
 from adapters.agents.prompts.modes import first_agent, work_mode
 from adapters.agents.prompts.phases import phase_instruction, remaining_phases, rubric
 from domain.base import Invalid
+from domain.discussion.parts import REWRITTEN
 from domain.phases import phase_name
 from domain.replies import read
 
@@ -38,7 +39,7 @@ DISCUSSION_HEADINGS = {
     ("rebuttal", "review"): ["Conceded Points", "Defended Points", "Refined Recommendation"],
     ("rebuttal", "red-team"): ["Accepted Challenges", "Rejected Challenges", "Revised Solution"],
     ("challenge", "debate"): ["Structural Concerns", "Missing Steps", "Risk Assessment", "Alternative Approaches"],
-    ("challenge", "perspectives"): ["Analysis", "Recommendations", "Confidence Assessment"],
+    ("challenge", "perspectives"): ["Analysis (from your assigned lens)", "Recommendations", "Confidence Assessment"],
     ("defense", "debate"): ["Conceded Points", "Defended Points", "Revised Plan"],
     ("defense", "perspectives"): ["Cross-Review Summary", "Balanced Recommendation", "Remaining Risks"],
     ("review_synthesis", None): ["Consensus", "Resolved Issues", "Remaining Concerns", "Final Recommendation"],
@@ -231,7 +232,8 @@ def shape(value: Any) -> Any:
 @pytest.mark.parametrize(("name", "strategy", "language"), EVERY)
 def test_every_prompt_loads_in_both_languages(name: str, strategy: str | None, language: str) -> None:
     found = loaded(name, strategy, language)
-    assert (found.name, found.strategy, found.language, found.version) == (name, strategy, language, 1)
+    assert (found.name, found.strategy, found.language) == (name, strategy, language)
+    assert found.version == REWRITTEN.get(f"{name}.{strategy}", 1), "what is asked for is what is told"
     assert len(found.text) > 400
     assert "version:" not in found.text
     assert bool(re.search("[가-힣]", found.text)) is (language == "ko")

@@ -47,7 +47,7 @@ def test_what_needs_somebody_comes_first_then_what_runs_then_what_was(client: Te
     done = finished(client)
     running = start(client, delivery(SLOW))
     review = waiting_review(client)
-    html = settled(client, "/", "Needs you", "Running", "Awaiting decision")
+    html = settled(client, "/", "Needs you", "Running", "Awaiting Decision")
     assert list(sections(html)) == ["Needs you", "Running", "Recent"]
     assert sections(html) == {"Needs you": [review], "Running": [running], "Recent": [done]}
     assert html.index("Needs you") < html.index('role="search"') < html.index("<h2>Running")

@@ -134,6 +134,34 @@ def test_json_is_json_however_it_is_spelt(client: TestClient, kind: str) -> None
     assert answer.status_code == 202
 
 
+@pytest.mark.parametrize("kind", ["latin-1", "utf-16", "ISO-8859-1", '"latin-1"', "utf-7 ; x=y"])
+def test_json_in_another_charset_is_415(client: TestClient, kind: str) -> None:
+    for media in (f"application/json; charset={kind}", f"application/json;x=1;CHARSET = {kind}"):
+        found = problem(client.post("/api/sessions", content=json.dumps(START), headers={"Content-Type": media}), 415)
+        assert "UTF-8" in found["detail"]
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "UTF8", '"utf-8"', "utf-8; x=y"])
+def test_utf_8_may_be_named(client: TestClient, charset: str) -> None:
+    headers = {"Content-Type": f"application/json; charset={charset}", "Content-Encoding": "identity"}
+    assert client.post("/api/sessions", content=json.dumps(START), headers=headers).status_code == 202
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br", "deflate", "gzip, identity"])
+def test_a_body_that_is_packed_is_415(client: TestClient, encoding: str) -> None:
+    headers = {"Content-Type": "application/json", "Content-Encoding": encoding}
+    found = problem(client.post("/api/sessions", content=json.dumps(START), headers=headers), 415)
+    assert "Content-Encoding" in found["detail"]
+
+
+def test_the_statuses_that_can_be_looked_for_are_told(client: TestClient) -> None:
+    found = problem(client.get("/api/sessions", params={"status": "foo"}), 422)
+    assert found["detail"].startswith("status: should be one of pending, running, success, failed, cancelled, active, ")
+    assert found["errors"] == [{"pointer": "/status", "detail": found["detail"].removeprefix("status: ")}]
+    for status in found["detail"].partition("one of ")[2].split(", "):
+        assert client.get("/api/sessions", params={"status": status}).status_code == 200
+
+
 def test_a_body_that_is_too_large_is_413(client: TestClient) -> None:
     """The default limit is 1 MiB; one byte less is taken."""
     filler = delivery(SILENT, task="x")
@@ -758,6 +786,8 @@ def test_the_whole_log_is_read_by_position_and_filtered(client: TestClient, wait
         ("/api/sessions", {"cursor": "nonsense"}, "/cursor"),
         ("/api/sessions", {"cursor": "0"}, "/cursor"),
         ("/api/sessions", {"kind": "seance"}, "/kind"),
+        ("/api/sessions", {"status": "foo"}, "/status"),
+        ("/api/sessions", {"status": ""}, "/status"),
         ("/api/sessions", {"q": "x" * 1_001}, "/q"),
         ("/api/sessions/{}", {"versions": "1"}, "/versions"),
         ("/api/sessions/{}/events", {"version": "1"}, "/version"),

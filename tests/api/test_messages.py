@@ -153,6 +153,8 @@ def test_messages_wait_in_order_and_can_be_seen(server: Server, origin: str) -> 
         ("queued", "busy", True, 1),
         ("queued", "busy", True, 2),
     ]
+    assert [said["version"] for said in waiting] == [0, 0], "they have not begun"
+    assert 0 < waiting[0]["position"] < waiting[1]["position"]
     seen = channel(server, origin)
     assert [(item["sessionId"], item["prompt"], item["title"], item["sender"]) for item in seen["queue"]] == [
         (waiting[0]["sessionId"], "two", "two", "local"),
@@ -203,6 +205,7 @@ def test_a_duplicate_is_not_started_twice(server: Server, origin: str) -> None:
     first = says(server.client, message("안녕", AT_ONCE, origin=origin))
     again = says(server.client, message(unicodedata.normalize("NFD", "안녕"), AT_ONCE, origin=origin))
     assert (again["action"], again["reason"], again["sessionId"]) == ("rejected", "duplicate", first["sessionId"])
+    assert (again["version"], again["position"] > first["position"]) == (0, True), "it moved no session"
     assert says(server.client, message("안녕", AT_ONCE, origin=f"{origin} 2"))["action"] == "started"
 
 
@@ -250,6 +253,7 @@ def test_scenario_2_checkpoint_reset(server: Server, origin: str) -> None:
         "position": 0,
         "action": "rejected",
         "reason": "nothing_to_reset",
+        "version": 0,
     }
 
 

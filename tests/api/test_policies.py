@@ -393,6 +393,28 @@ def test_a_reply_is_read_or_said_to_be_unreadable(client: TestClient) -> None:
     assert set(unreadable) == {"value", "problem"}
 
 
+@pytest.mark.parametrize(
+    ("kind", "text", "problem"),
+    [
+        ("subtasks", '{"subtasks": []}', "does not fit at /subtasks: should have at least 1 entry."),
+        ("verdicts", '{"verdicts": [{"agent": "A", "pass": "yes"}]}', "at /verdicts/0/pass: should be true or false."),
+        ("verdicts", '{"verdicts": [{"agent": "A"}]}', "at /verdicts/0/pass: is missing."),
+        ("review_artifact", '{"blockingIssues": 3}', "at /blockingIssues: should be a list."),
+        ("review_artifact", '{"blockingIssues": ["x"]}', "at /blockingIssues/0: should be an object."),
+        ("direct_answer", '{"direct_answer": 3}', "at /direct_answer: should be a text."),
+        (
+            "verdicts",
+            '{"verdicts": [' + ", ".join(['{"agent": "A", "pass": true}'] * 201) + "]}",
+            "at /verdicts: should have at most 200 entries.",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_said_without_the_words_of_a_programming_language(
+    client: TestClient, kind: str, text: str, problem: str
+) -> None:
+    assert ask(client, "parse", {"kind": kind, "text": text})["problem"].endswith(problem)
+
+
 def test_a_checklist_is_a_list(client: TestClient) -> None:
     answer = ask(client, "parse", {"kind": "checklist", "text": "- [ ] a: Build it\n- [x] b: Test it [depends: a]"})
     assert answer["value"] == [

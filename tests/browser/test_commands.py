@@ -39,7 +39,7 @@ def test_a_checkpoint_is_reset_only_after_it_was_asked_twice(site: Browsing, ser
 def test_a_review_is_decided_with_a_reason(site: Browsing, server: Server) -> None:
     session_id = reached(server.client, begun(server.client, PRESETS["red-team"].body), "waiting_for_decision")
     page = site.tab(f"/sessions/{session_id}")
-    badge(page, "Awaiting decision")
+    badge(page, "Awaiting Decision")
     expect(page.locator("#decision")).to_contain_text("The review needs your decision.")
     page.get_by_label("Why (optional)").fill("The limit is worth it")
     button(page, "Apply Fix").click()
@@ -131,7 +131,7 @@ def test_from_the_list_to_a_decision_and_back_through_its_history_by_keyboard_al
     assert _focused(page) == "Skip to the content"
     _tab_to(page, session(server.client, session_id)["title"])
     page.keyboard.press("Enter")
-    badge(page, "Awaiting decision")
+    badge(page, "Awaiting Decision")
     live(page)
     _tab_to(page, "Skip & Continue")
     page.keyboard.press("Space")

@@ -77,7 +77,7 @@ def test_a_debate_is_started_by_hand_with_a_strategy_that_fits(site: Browsing, s
     strategy.select_option("perspectives")
     button(form, "Start").click()
     page.wait_for_url("**/sessions/debate-*")
-    badge(page, "Awaiting decision")
+    badge(page, "Awaiting Decision")
     assert session(server.client, _identity(page))["strategy"] == "perspectives"
 
 

@@ -1,4 +1,4 @@
-"""The whole story in a browser that runs no script: start, watch, decide, extend, cancel, fork; by plain forms alone."""
+"""The whole story in a browser that runs no script: start, watch, decide, extend, cancel, fork; by forms alone."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,7 +62,7 @@ def _identity(page: Page) -> str:
 def test_a_review_is_started_watched_and_decided(site: Browsing, server: Server) -> None:
     page = site.tab("/")
     _from_preset(page, "red-team")
-    _watched(page, "Awaiting decision")
+    _watched(page, "Awaiting Decision")
     page.get_by_label("Why (optional)").fill("The limit is worth it")
     button(page, "Apply Fix").click()
     badge(page, "Decided")
@@ -90,6 +90,7 @@ def test_a_delivery_is_started_watched_extended_and_forked(site: Browsing, serve
     button(page, "Fork from here").click()
     page.wait_for_url(lambda url: source not in url, timeout=PATIENCE_MS)
     expect(page.locator("#family")).to_contain_text(source)
+    site.forgive("status of 422")
 
 
 def test_a_running_session_is_cancelled_only_when_it_is_ticked(site: Browsing, server: Server) -> None:
@@ -252,3 +253,4 @@ def _decided_here_and_not_from_elsewhere(site: Browsing, server: Server) -> None
     expect(page.locator("body")).to_contain_text("Commands from pages of other origins are not taken.")
     assert session(server.client, foreign)["status"] == "waiting_for_decision"
     site.forgive("status of 403")
+    site.forgive("Cross-Origin-Opener-Policy header has been ignored")

@@ -5,10 +5,11 @@ import json
 import pytest
 
 from domain.convergence import MYSTI, SEED, SHIPPED_V3, Profile, named
+from domain.discussion.commands import StartDiscussion
 from domain.discussion.events import Assessed, Converged, LimitReached, SessionStarted, Stalled, Synthesized
 from domain.discussion.strategies import STRATEGIES, strategy_of
-from tests.discussing import DiscussionStory, challenge, critique, disputed, issue
-from tests.given import topics
+from tests.discussing import DiscussionStory, challenge, critique, disputed, issue, topic
+from tests.given import Story, topics
 
 AGREES = "I agree: the parser is correct and the tests are fair."
 ASIDE = "The tests look tidy in this module."
@@ -30,7 +31,7 @@ PROMPTS = {
     "review": ["critique.review@1", "rebuttal.review@1", "critique.review@1"],
     "red-team": ["critique.red-team@1", "rebuttal.red-team@1", "critique.red-team@1"],
     "debate": ["challenge.debate@1", "defense.debate@1", "challenge.debate@1"],
-    "perspectives": ["challenge.perspectives@1", "challenge.perspectives@1", "defense.perspectives@1"],
+    "perspectives": ["challenge.perspectives@2", "challenge.perspectives@2", "defense.perspectives@1"],
 }
 
 
@@ -171,7 +172,7 @@ def test_the_profile_in_force_is_recorded_whole_and_with_its_version(profile: Pr
     started = next(event for event in story.begun if isinstance(event, SessionStarted))
     assert started.topic.profile == profile
     assert started.topic.profile.id == name
-    assert started.policy == "discussion@1"
+    assert started.policy == "discussion@2"
 
 
 def test_the_profile_decides() -> None:
@@ -495,3 +496,12 @@ def test_of_perspectives_only_what_the_cross_review_upholds_is_open() -> None:
     again = DiscussionStory("perspectives", rounds=3)
     again.says(challenge(concerns=["Risk."]), challenge(concerns=["Chance."]), challenge(concerns=["Both."]), "All.")
     assert again.asked_for().dissent == ("Both.",)
+
+
+@pytest.mark.parametrize(("policy", "version"), [("discussion@1", 1), ("discussion@2", 2)])
+def test_a_discussion_asks_by_the_prompts_of_the_rules_that_it_began_with(policy: str, version: int) -> None:
+    opened = Story("debate", "debate-1")
+    opened.when(StartDiscussion(topic=topic("perspectives"), policy=policy))
+    assert opened.request.prompt == f"challenge.perspectives@{version}"
+    old = SessionStarted.model_validate({"state": "debating", "topic": topic("perspectives")})
+    assert old.policy == "discussion@1"
