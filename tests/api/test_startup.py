@@ -28,7 +28,7 @@ def imported(statement: str, folder: Path) -> set[str]:
     told = subprocess.run(
         [sys.executable, "-c", f"{statement}\nimport sys\nprint('\\nmodules', *sys.modules)"],
         cwd=ROOT,
-        env=kept | {"HANSARD_DATABASE": f"sqlite:///{folder / 'log.db'}"},
+        env=kept | {"XDG_DATA_HOME": str(folder), "HOME": str(folder)},
         capture_output=True,
         text=True,
         check=True,
