@@ -10,6 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from api.app import create_app
+from api.cli.app import carry_out
 from api.settings import Settings
 from domain.budget import Limits
 from domain.delivery.commands import CancelDelivery, RecordPackage, RecordValidation
@@ -229,6 +230,21 @@ def knock(client: httpx.Client, scene: Scene, door: str, **headers: str) -> http
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.id)
 def test_what_is_open_is_told(client: TestClient, scene: Scene) -> None:
     assert client.get(f"/api/sessions/{scene.id}").json()["availableCommands"] == list(scene.open)
+
+
+@pytest.mark.parametrize("scene", ["delivery-undecided", "orchestration-undecided"])
+def test_the_page_and_the_command_line_tell_of_the_decision_too(
+    client: TestClient, capsys: pytest.CaptureFixture[str], scene: str
+) -> None:
+    database = client.app.state.system.settings.database  # type: ignore[attr-defined]  # the application is Starlette's
+    assert carry_out(["show", scene, "--database", database]) == 0
+    [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("can now")]
+    assert line.split(maxsplit=2)[2].startswith("decision, ")
+    page = client.get(f"/sessions/{scene}")
+    child = client.get(f"/api/sessions/{scene}").json()["session"]["children"][0]
+    choices = {"delivery-undecided": ("apply_fix", "skip"), "orchestration-undecided": ("revise", "accept")}[scene]
+    assert page.status_code == 200
+    assert child in page.text and all(f'"{choice}"' in page.text for choice in choices)
 
 
 @pytest.mark.parametrize(("scene", "door"), CLOSED)

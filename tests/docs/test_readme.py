@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.team import load
-from api.cli.app import COMMANDS
+from api.cli.app import COMMANDS, carry_out
 from api.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -71,3 +71,13 @@ def test_the_tour_has_the_same_chapters_and_commands_in_both_languages() -> None
     )
     for place in re.findall(r"`((?:api|domain|adapters|projections)/[\w/.]+)`", english):
         assert (ROOT / place).exists(), place
+
+
+def test_the_commands_that_ask_no_server_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    [told] = re.findall(r"with `--server URL` they ask a server \(not (.*?)\)\.", words(ROOT / "README.md"), re.DOTALL)
+    without = []
+    for listed in COMMANDS:
+        assert carry_out([listed.name, "--help"]) == 0
+        if "--server" not in capsys.readouterr().out:
+            without.append(listed.name)
+    assert re.findall(r"`(\w+)`", told) == without

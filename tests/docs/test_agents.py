@@ -1,0 +1,58 @@
+"""The page on agents: every team file on it loads, every setting stands on it, in both languages."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from adapters.agents.command.settings import PLACES, Settings, UsagePaths
+from adapters.team import load
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = ("agents.md", "agents.ko.md")
+PROGRAMS = ["my-agent", "claude", "codex", "gemini", "opencode", "aider"]
+
+
+def words(page: str) -> str:
+    return (DOCS / page).read_text("utf-8")
+
+
+def team_files(page: str) -> list[str]:
+    return re.findall(r"```toml\n(.*?)```", words(page), re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_team_file_is_one(page: str, tmp_path: Path) -> None:
+    programs = []
+    for number, text in enumerate(team_files(page)):
+        path = tmp_path / f"{number}.toml"
+        path.write_text(text, encoding="utf-8")
+        [member] = load(path).agents
+        assert isinstance(member.settings, Settings)
+        programs.append(member.settings.argv[0])
+        if number:  # the first one only shows the shape
+            assert {"planner", "dev", "reviewer", "judge", "critic", "synthesizer", "backend"} <= set(member.roles)
+    assert programs == PROGRAMS
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_setting_and_every_place_is_told(page: str) -> None:
+    told = set(re.findall(r"^\| `(\w+)` \|", words(page), re.MULTILINE))
+    assert set(Settings.model_fields) | {"command", "external", "scripted"} == told
+    for place in PLACES | {"agent_session"}:
+        assert f"`{{{place}}}`" in words(page)
+    for name in UsagePaths.model_fields:
+        assert f"`{name}`" in words(page)
+
+
+def test_the_kinds_of_programs_that_can_be_read_have_an_example() -> None:
+    text = "\n".join(team_files("agents.md"))
+    for shown in ("stdin = ", "{prompt}", "{prompt_file}", "every = true", 'output = "text"', "home_files", "cost_usd"):
+        assert shown in text, shown
+
+
+def test_both_languages_show_the_same() -> None:
+    english, korean = (team_files(page)[1:] for page in PAGES)
+    assert english == korean
+    for heading in (r"^## ", r"^### ", r"^\| "):
+        assert len(re.findall(heading, words(PAGES[0]), re.M)) == len(re.findall(heading, words(PAGES[1]), re.M))
