@@ -50,6 +50,10 @@ class Browsing:
     def forgive(self, pattern: str) -> None:
         """What a test brings about on purpose, a refusal for one, may be said; it must have been."""
         assert [words for words in self.said if re.search(pattern, words)], (pattern, self.said)
+        self.overlook(pattern)
+
+    def overlook(self, pattern: str) -> None:
+        """What may be said or not, as chance has it."""
         self.said = [words for words in self.said if not re.search(pattern, words)]
 
     def _heard(self, message: ConsoleMessage) -> None:

@@ -100,7 +100,7 @@ def test_a_message_starts_a_session(talk: Talk) -> None:
         "kind": "orchestration",
         "action": "started",
         "sessionId": "orchestration-7",
-        "version": None,
+        "version": 0,
     }
 
 
@@ -133,7 +133,7 @@ def test_what_comes_while_a_run_is_busy_is_queued_in_order(busy: Talk) -> None:
         "pending": 3,
         "reason": "busy",
         "sessionId": "orchestration-4",
-        "version": None,
+        "version": 0,
     }
 
 
@@ -243,7 +243,7 @@ def test_a_word_to_continue_lets_the_latest_run_go_on(talk: Talk, text: str, sta
         "action": "started",
         "continued": True,
         "sessionId": "orchestration-1",
-        "version": None,
+        "version": 0,
     }
 
 
@@ -270,7 +270,7 @@ def test_a_word_to_continue_while_the_run_is_busy_is_rejected(busy: Talk) -> Non
         "action": "rejected",
         "reason": "busy",
         "sessionId": None,
-        "version": None,
+        "version": 0,
     }
 
 

@@ -112,8 +112,8 @@ MISSING = "/missing cannot be read: No such file or directory."
         (("verify", "--checkpoint", "/"), 1, "/ cannot be read: Is a directory."),
         (
             ("verify", "--proof", "/missing", "--public-key", "x"),
-            3,
-            "/missing cannot be read: No such file or directory.",
+            1,
+            MISSING,
         ),
         (("import", "/missing"), 1, MISSING),
         (("import", "/"), 1, "/ cannot be read: Is a directory."),
