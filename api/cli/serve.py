@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _SHUTDOWN_SECONDS = 5
 _TICK_SECONDS = 1.0
 """How often the Date of the answers is renewed."""
+_FIRST_GUESTS_SECONDS = 2.0
 _ALLOCATIONS = 2_000
 """New objects between two looks for garbage: a look takes a few milliseconds, in which nobody is answered."""
 _BACKLOG = 2_048
@@ -132,7 +133,9 @@ class _Server(uvicorn.Server):
 
 
 async def _settle() -> None:
-    """What the start was spared is imported, and no collection ever looks at all that again: it stays to the end."""
+    """What the start was spared is imported, once those who waited for us have been served; no collection of garbage
+    ever looks at all that again: it stays to the end."""
+    await asyncio.sleep(_FIRST_GUESTS_SECONDS)
     from api.app import COMMANDS, FORMS, PAGES, VIEWS
     from api.doors import open_all
 

@@ -2,10 +2,11 @@
 
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -28,8 +29,16 @@ def _printed(value: Any) -> Any:
     return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
+def _compiled() -> FileSystemBytecodeCache | None:
+    """Templates as they were compiled for an earlier start, in a folder that only this user can write."""
+    with suppress(RuntimeError):  # Jinja found no such folder: then they are compiled again
+        return FileSystemBytecodeCache()
+    return None
+
+
 _TEMPLATES = Environment(
     loader=PackageLoader("api.web"),
+    bytecode_cache=_compiled(),
     autoescape=True,
     undefined=StrictUndefined,
     finalize=_printed,
