@@ -30,8 +30,6 @@ PAUSE = 0.05
 """Seconds between two tries."""
 LONGEST_RESTART = 2.0
 """Seconds from the start of the process to a ready server."""
-USUAL_RESTART = 1.0
-"""The same for the median."""
 TIMED_KILLS = 100
 """Only the long form measures time: in a default run it would say more about the machine than about the server."""
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -234,8 +232,7 @@ def story(folder: Path, kills: int) -> str:
     times = [sorted(found) for found in zip(*restarts, strict=True)]
     if kills >= TIMED_KILLS:
         shared = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-        assert times[0][-1] < LONGEST_RESTART * shared, times
-        assert times[0][kills // 2] < USUAL_RESTART * shared, times
+        assert times[0][-1] < LONGEST_RESTART * shared, times[0][-10:]
     commands = f"{len(load.answered)} commands answered, {load.retries} tries in vain, none lost or doubled"
     (clock, longest), (processor, most) = ((found[kills // 2], found[-1]) for found in times)
     measured = f"restart median {clock:.2f} s, longest {longest:.2f} s; of a processor {processor:.2f} s, {most:.2f} s"

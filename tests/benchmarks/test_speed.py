@@ -72,7 +72,7 @@ def seconds(call: Callable[[], object]) -> float:
 
 
 def test_the_writer_keeps_up_with_the_disk(tmp_path: Path, tell: Tell) -> None:
-    """64 callers share transactions: deciding, receipts and hashes included, at least a quarter of what the disk does
+    """64 callers share transactions: deciding, receipts and hashes included, at least half of what the disk does
     when it commits one bare row after the other."""
     with written(tmp_path) as (_, writer):
         ids = [f"delivery-{number}" for number in range(CALLERS)]
@@ -98,11 +98,11 @@ def test_the_writer_keeps_up_with_the_disk(tmp_path: Path, tell: Tell) -> None:
     tell(
         f"writer: {rate:,.0f} commands/s from {CALLERS} callers, {size:.0f} a commit; raw INSERT+COMMIT {floor:,.0f}/s"
     )
-    assert rate > floor / 4
+    assert rate > floor / 2
 
 
 def test_http_keeps_up_with_a_bare_handler(tmp_path: Path, tell: Tell) -> None:
-    """Strict decoding, deciding, committing, answering and the views behind it: at least a tenth of bare HTTP."""
+    """Strict decoding, deciding, committing, answering and the views behind it: at least a fifth of bare HTTP."""
     body = json.dumps({"addMinutes": 1, "reason": "more"}).encode()
     with bare_handler() as port:
         paths = [f"/api/sessions/delivery-{number}/budget" for number in range(CALLERS)]
@@ -113,7 +113,7 @@ def test_http_keeps_up_with_a_bare_handler(tmp_path: Path, tell: Tell) -> None:
         asyncio.run(posts_a_second(server.port, paths, body, total=1_280))
         rate = asyncio.run(posts_a_second(server.port, paths, body, total=6_400))
     tell(f"HTTP: {rate:,.0f} commands/s on {CALLERS} lines; bare handler {bare:,.0f}/s ({rate / bare:.0%})")
-    assert rate > bare / 10
+    assert rate > bare / 5
 
 
 def test_a_fold_costs_less_than_reading_its_events(tmp_path: Path, tell: Tell) -> None:
@@ -147,10 +147,16 @@ def test_a_command_costs_the_same_however_long_its_session_is(tmp_path: Path, te
             extend(writer, f"delivery-{number}", 7)
             short.append(seconds(lambda n=number: extend(writer, f"delivery-{n}")))  # type: ignore[misc]
             long.append(seconds(lambda: extend(writer, "delivery-long")))
+        commit = 1 / commits_a_second(tmp_path)
     ratio = statistics.median(long) / statistics.median(short)
+    alone = statistics.median(short) / commit
     micros = statistics.median(short) * 1e6, statistics.median(long) * 1e6
-    tell(f"a command: {micros[0]:.0f} µs at version 10, {micros[1]:.0f} µs at version 5,000: ratio {ratio:.2f}")
+    tell(
+        f"a command: {micros[0]:.0f} µs at version 10, {micros[1]:.0f} µs at version 5,000: ratio {ratio:.2f};"
+        f" {alone:.1f} times a raw commit"
+    )
     assert ratio < 1.5
+    assert alone < 5
 
 
 def test_a_view_costs_the_same_however_long_its_session_is(tmp_path: Path, tell: Tell) -> None:
