@@ -279,7 +279,7 @@ def test_waiters_take_no_threads(client: TestClient) -> None:
     nothing(client)
     with ThreadPoolExecutor(40) as pool:
         before = threading.active_count()
-        waiting = [pool.submit(client.post, "/api/turns/claim", json={"waitSeconds": 2}) for _ in range(40)]
+        waiting = [pool.submit(client.post, "/api/turns/claim", json={"waitSeconds": 10}) for _ in range(40)]
         until(lambda: waiters(client) == 40, what="40 waiters")
         assert threading.active_count() - before <= 40 + 8  # the clients' own, and few that look
         assert {answer.result().status_code for answer in waiting} == {204}
