@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 from typing import NamedTuple
+from unicodedata import east_asian_width
 
 from markupsafe import Markup
 
 from api.web.shown import cut
 from api.web.svg import element, svg, text
 
-WIDTH, STEP, THICK = 400, 30, 16
-NAMES, FIGURES = 170, 60
-"""Room for the names at the left and the figures at the right."""
-LETTERS = 23
+WIDTH, STEP, THICK = 400, 44, 16
+FIGURES = 60
+"""Room for the figures at the right; a name stands above its bar, where there is room for most."""
+COLUMNS = 50
+"""Letters of a name, of which those as wide as high count twice."""
 
 
 class Bar(NamedTuple):
@@ -24,14 +26,23 @@ class Bar(NamedTuple):
 
 def bars(title: str, found: Sequence[Bar], most: float) -> Markup:
     """A drawing of all of them; one of `most` is as long as there is room."""
-    room = WIDTH - NAMES - FIGURES
+    room = WIDTH - FIGURES
     parts: list[Markup] = []
     for place, bar in enumerate(found):
         top = place * STEP
         length = max(1.0, room * min(1.0, bar.value / most)) if most else 1.0
         parts += [
-            text(cut(bar.label, LETTERS), NAMES - 10, top + 20, "bar-name", "end"),
-            element("rect", x=NAMES, y=top + 7, width=length, height=THICK, rx=3, class_="bar"),
-            text(bar.told, NAMES + length + 8, top + 20, "bar-told"),
+            text(_fitting(bar.label), 0, top + 14, "bar-name"),
+            element("rect", x=0, y=top + 21, width=length, height=THICK, rx=3, class_="bar"),
+            text(bar.told, length + 8, top + 34, "bar-told"),
         ]
     return svg(title, *parts, width=WIDTH, height=STEP * len(found) + 6, class_="bars")
+
+
+def _fitting(label: str) -> str:
+    room = COLUMNS
+    for place, letter in enumerate(label):
+        room -= 2 if east_asian_width(letter) in "WF" else 1
+        if room < 0:
+            return cut(label, place)
+    return label

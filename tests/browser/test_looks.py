@@ -20,6 +20,16 @@ SMALL_TARGETS = """() => [...document.querySelectorAll("button, select, summary,
   .filter((element) => element.checkVisibility() && !["hidden", "checkbox", "radio", "range"].includes(element.type))
   .map((element) => [element.getBoundingClientRect(), element]).filter(([box]) => box.width < 43.5 || box.height < 43.5)
   .map(([box, element]) => `${box.width}×${box.height} ${element.outerHTML.slice(0, 100)}`)"""
+MISPLACED = """() => {
+  const over = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+  const box = (element) => element.getBoundingClientRect();
+  const rows = [...document.querySelectorAll("li.session")].filter((row) => row.checkVisibility() &&
+    [...row.querySelectorAll(".badge")].some((badge) => over(box(badge), box(row.querySelector(".where")))));
+  const cut = [...document.querySelectorAll("svg text")].filter((text) => text.checkVisibility() &&
+    (box(text).left < box(text.ownerSVGElement).left - 1 || box(text).right > box(text.ownerSVGElement).right + 1));
+  return [...rows, ...cut].map((element) => element.textContent.trim().slice(0, 80));
+}"""
+"""Words that lie over others in the list, and words of a drawing that it cuts off."""
 HOSTILE = (
     "</p></script><script>alert(1)</script><img src=x onerror=alert(2)><svg onload=alert(3)>"
     " [a link](javascript:alert(4)) <javascript:alert(5)> [data](data:text/html,<script>alert(6)</script>)"
@@ -64,6 +74,7 @@ def test_every_page_can_be_read_named_and_reached_and_its_picture_is_kept(
         for name, path in pages.items():
             page.goto(server.url + path)
             page.screenshot(path=folder / f"{name}-{width}-{scheme}.png")
+            assert (name, page.evaluate(MISPLACED)) == (name, [])
             if width == 390:
                 assert (name, _too_wide(page)) == (name, 0)
                 assert (name, page.evaluate(SMALL_TARGETS)) == (name, [])
