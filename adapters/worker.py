@@ -16,7 +16,7 @@ from adapters import processes
 from adapters.alive import Presence
 from adapters.pulled import Pulled
 from adapters.store import Fenced, Lease, SqliteStore, StoreError
-from adapters.store.leases import Leases
+from adapters.store.walk import Walk
 from adapters.team import Team
 from adapters.work import Bench, Job, deadline_of, outcome_of
 from adapters.workspace import Workspaces
@@ -58,7 +58,7 @@ class Worker:
         settings: WorkerSettings,
     ) -> None:
         self._store, self._writer, self._clock, self._settings = store, writer, clock, settings
-        self._pulled, self._leases = Pulled(team, writer.load), Leases.of(store.turns)
+        self._pulled, self._walk = Pulled(team, writer.load), Walk(store.turns)
         self._presence = Presence(data_dir / "workers")
         self.bench = Bench(
             store=store,
@@ -162,11 +162,14 @@ class Worker:
             return None
         if not self._pulled.any:
             return self._store.turns.claim(self.name, now=now, lease_ms=lease_ms)
-        turns = self._leases.open(now)
-        theirs = {turn.turn_id for turn in self._pulled.among(turns)}
-        ours = (turn.turn_id for turn in turns if turn.turn_id not in theirs)
-        taken = (self._leases.take(turn_id, self.name, now=now, lease_ms=lease_ms) for turn_id in ours)
-        return next((lease for lease in taken if lease is not None), None)
+        lease = None
+        while lease is None and not self._stopping:
+            ours = (turn.turn_id for turn in self._walk.look(now) if not self._pulled.has(turn))
+            taken = (self._store.turns.take(turn_id, self.name, now=now, lease_ms=lease_ms) for turn_id in ours)
+            lease = next((lease for lease in taken if lease is not None), None)
+            if self._walk.ended:
+                break
+        return lease
 
     def _bury(self) -> None:
         """Take at once what a worker held that is no longer alive on this machine (its own earlier life, say), but
@@ -175,7 +178,8 @@ class Worker:
             if self._presence.gone(worker):
                 if ended := processes.end_orphans(worker):
                     log.warning("ended %d processes that %s had left behind", ended, worker)
-                self._store.turns.release(worker)
+                if self._store.turns.release(worker):
+                    self._walk.restart()
                 self._presence.forget(worker)
 
     async def _expire(self) -> None:
@@ -201,7 +205,7 @@ class Worker:
                 if lease.turn_id not in job.session.outstanding:
                     return
                 if self._is_theirs(job):
-                    await asyncio.to_thread(self._leases.give_back, lease)
+                    await asyncio.to_thread(self._store.turns.give_back, lease)
                     return
                 command = await self._bounded(job)
                 if command is not None:

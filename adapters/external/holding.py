@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from adapters.store import Lease, SqliteStore
-from adapters.store.leases import Leases, Standing
+from adapters.store.turns import Standing
 from adapters.work import Job, deadline_of
 from adapters.writer import Writer
 from domain.base import Refused, Unknown
+from domain.record import Recorded
 from domain.turns import TurnRequested
 
 Loss = Literal["settled", "cancelled", "waiting", "elsewhere", "deadline", "timeout"]
@@ -37,7 +38,7 @@ class Holding:
 
     def __init__(self, *, store: SqliteStore, writer: Writer, clock: Callable[[], int], settings: DeskSettings) -> None:
         self._store, self._writer, self._clock, self._settings = store, writer, clock, settings
-        self._leases = Leases.of(store.turns)
+        self._turns = store.turns
         self._since: dict[tuple[str, int], int] = {}
 
     @property
@@ -56,19 +57,19 @@ class Holding:
     def seconds(self, job: Job) -> float:
         """How long the attempt took; where nobody knows when it began, from the request on."""
         known = self._since.get((job.lease.turn_id, job.lease.attempt))
-        began = self._requested_at(job.lease) if known is None else known
+        began = self._request(job.lease).at if known is None else known
         return max(0, self._clock() - began) / 1000
 
-    def _requested_at(self, lease: Lease) -> int:
+    def _request(self, lease: Lease) -> Recorded:
         [request] = self._store.history(lease.session_id, after=lease.version - 1, upto=lease.version)
-        return request.at
+        return request
 
     def held(self, worker: str, turn_id: str, attempt: int | None) -> Lease:
         """The worker's own lease. Raises Unknown for a turn that there is not, Lost for one that it does not hold."""
-        standing = self._leases.standing(turn_id)
+        standing = self._turns.standing(turn_id)
         if standing is None:
             raise Unknown(f"There is no turn {turn_id!r}.")
-        lease = self._leases.held(turn_id)
+        lease = self._turns.held(turn_id)
         if lease is None or lease.worker != worker or attempt not in (None, lease.attempt):
             raise _lost(turn_id, standing)
         return lease
@@ -79,7 +80,7 @@ class Holding:
         await self.check_deadline(lease)
         self._since.setdefault((turn_id, lease.attempt), self._clock())
         until = self._clock() + self.lease_ms
-        if not await asyncio.to_thread(self._leases.heartbeat, lease, until=until):
+        if not await asyncio.to_thread(self._turns.heartbeat, lease, until=until):
             raise await asyncio.to_thread(self.loss, lease)
         return replace(lease, until=max(lease.until, until))
 
@@ -100,7 +101,7 @@ class Holding:
 
     def loss(self, lease: Lease) -> Lost:
         """Why the lease is not held any more."""
-        standing = self._leases.standing(lease.turn_id)
+        standing = self._turns.standing(lease.turn_id)
         assert standing is not None, "turns are never deleted"
         return _lost(lease.turn_id, standing)
 
@@ -109,7 +110,7 @@ class Holding:
         compared with, are the same at the claim and at the result, whatever others record meanwhile."""
         session = self._writer.load(lease.session_id)
         before = self._writer.load(lease.session_id, upto=lease.version)
-        [request] = self._store.history(lease.session_id, after=lease.version - 1, upto=lease.version)
+        request = self._request(lease)
         assert session is not None and before is not None, "a lease stands for a request"
         assert isinstance(request.event, TurnRequested), "a lease says where its request stands"
         return Job(lease=lease, request=request.event, session=session.changed(tree=before.tree, slot=before.slot))

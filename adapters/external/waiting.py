@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from adapters.pulled import Pulled
 from adapters.store import Lease
-from adapters.store.leases import Leases, OpenTurn
+from adapters.store.turns import OpenTurn, Turns
+from adapters.store.walk import Walk
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +32,7 @@ class Wish:
 
 @dataclass(eq=False, slots=True)
 class Waiter:
-    """Somebody who waits: `patient` for as long as it takes, else for one look."""
+    """Somebody who waits: `patient` for as long as it takes, else until all open turns were looked at."""
 
     worker: str
     wish: Wish
@@ -42,8 +43,9 @@ class Waiter:
 class Queue:
     """Who waits for turns, first come, first served. Belongs to one event loop; only `wake` comes from elsewhere."""
 
-    def __init__(self, leases: Leases, pulled: Pulled, clock: Callable[[], int], lease_ms: int) -> None:
-        self._leases, self._pulled, self._clock, self._lease_ms = leases, pulled, clock, lease_ms
+    def __init__(self, turns: Turns, pulled: Pulled, clock: Callable[[], int], lease_ms: int) -> None:
+        self._turns, self._pulled, self._clock, self._lease_ms = turns, pulled, clock, lease_ms
+        self._walks: dict[Wish, Walk] = {}
         self._loop = asyncio.get_running_loop()
         self._waiters: list[Waiter] = []
         self._woken = asyncio.Event()
@@ -93,7 +95,7 @@ class Queue:
 
     async def give_back(self, lease: Lease) -> None:
         """Let a turn that was claimed for nobody wait again."""
-        await asyncio.to_thread(self._leases.give_back, lease)
+        await asyncio.to_thread(self._turns.give_back, lease)
         self._woken.set()
 
     # -- serving ---------------------------------------------------------------------------------------------------
@@ -112,7 +114,7 @@ class Queue:
 
     async def _look(self, waiters: Sequence[Waiter]) -> None:
         try:
-            given = await asyncio.to_thread(self._taken, waiters)
+            found = await asyncio.to_thread(self._taken, waiters)
         except Exception as error:  # the outermost loop: whoever waits is told, the next one is served again
             log.exception("no turns could be given out")
             for waiter in waiters:
@@ -120,29 +122,38 @@ class Queue:
                     waiter.told.set_exception(error)
             return
         for waiter in waiters:
-            lease = given.get(waiter)
+            lease = found.get(waiter)
             if lease is not None and (waiter.told.done() or waiter not in self._waiters):
                 await self.give_back(lease)
-            elif lease is not None or not waiter.patient:
+            elif lease is not None or (waiter in found and not waiter.patient):
                 _tell(waiter, lease)
                 self._part(waiter)  # it is not to be given another
+        if len(found) < len(waiters):
+            self._woken.set()
 
-    def _taken(self, waiters: Sequence[Waiter]) -> dict[Waiter, Lease]:
-        """A lease for each waiter that there is a turn for. In a thread."""
+    def _taken(self, waiters: Sequence[Waiter]) -> dict[Waiter, Lease | None]:
+        """A lease for each waiter that there is a turn for, None for those that there is none for; about the others
+        only another look can tell. In a thread."""
         now = self._clock()
-        if not self._leases.waiting(now):
-            return {}
-        given: dict[Waiter, Lease] = {}
-        waiting = list(waiters)
-        for turn in self._pulled.among(self._leases.open(now)):
-            waiter = next((waiter for waiter in waiting if waiter.wish.fits(turn)), None)
-            if waiter is None:
-                continue
-            lease = self._leases.take(turn.turn_id, waiter.worker, now=now, lease_ms=self._lease_ms)
-            if lease is not None:
-                given[waiter] = lease
-                waiting.remove(waiter)
-        return given
+        if not self._turns.waiting(now):
+            return dict.fromkeys(waiters)
+        self._walks = {waiter.wish: self._walks.get(waiter.wish) or Walk(self._turns) for waiter in waiters}
+        fitting = {wish: self._fitting(wish, walk, now) for wish, walk in self._walks.items()}
+        found: dict[Waiter, Lease | None] = {}
+        for waiter in waiters:
+            lease = self._take(fitting[waiter.wish], waiter.worker, now)
+            if lease is not None or self._walks[waiter.wish].ended:
+                found[waiter] = lease
+        return found
+
+    def _fitting(self, wish: Wish, walk: Walk, now: int) -> Iterator[OpenTurn]:
+        """What a look shows to all who have the same wish."""
+        return (turn for turn in walk.look(now) if wish.fits(turn) and self._pulled.has(turn))
+
+    def _take(self, turns: Iterator[OpenTurn], worker: str, now: int) -> Lease | None:
+        """A lease on the first of these turns that nobody else was faster to take."""
+        taken = (self._turns.take(turn.turn_id, worker, now=now, lease_ms=self._lease_ms) for turn in turns)
+        return next((lease for lease in taken if lease is not None), None)
 
 
 def _tell(waiter: Waiter, lease: Lease | None) -> None:

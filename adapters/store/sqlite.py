@@ -41,6 +41,7 @@ CREATE TABLE IF NOT EXISTS turns (
   deadline INTEGER, requested_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS turns_open ON turns (state, requested_at) WHERE state IN ('queued', 'running');
+CREATE INDEX IF NOT EXISTS turns_due ON turns (deadline) WHERE state IN ('queued', 'running');
 """
 READERS = 4
 PAGE = 500

@@ -1,8 +1,9 @@
 """Handing out turns to external agents: which are theirs, who is given one, and what happens when nobody is left."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -11,7 +12,7 @@ from adapters.agents.scripted import Scenario
 from adapters.external.waiting import Queue, Wish
 from adapters.pulled import Pulled
 from adapters.store import Lease, SqliteStore
-from adapters.store.leases import Leases, OpenTurn
+from adapters.store.turns import OpenTurn, Turns
 from adapters.team import Member, Team, build
 from adapters.writer import Writer
 from domain.base import Text
@@ -20,6 +21,7 @@ from tests.adapters.agents_under_test import ask, code
 from tests.adapters.stores_under_test import told, write
 from tests.given import START
 
+AnyTurns = TypeVar("AnyTurns", bound=Turns)
 LEASE = 60_000
 TEAM = Team(
     agents=(
@@ -28,11 +30,6 @@ TEAM = Team(
     )
 )
 NOBODY = Team(agents=TEAM.agents[1:])
-
-
-@pytest.fixture
-def leases(store: SqliteStore) -> Leases:
-    return Leases.of(store.turns)
 
 
 def begin(store: SqliteStore, session_id: str = "delivery-1", *, at: int = START, **fields: object) -> None:
@@ -45,47 +42,8 @@ def load(store: SqliteStore) -> Callable[[str], Session | None]:
     return Writer(store, lambda: START).load
 
 
-# -- the table, turn by turn ---------------------------------------------------------------------------------------
-
-
-def test_open_turns_are_those_that_wait_or_whose_lease_ran_out(store: SqliteStore, leases: Leases) -> None:
-    for name, at in (("delivery-b", START + 2), ("delivery-a", START + 1)):
-        begin(store, name, at=at)
-    assert [turn.turn_id for turn in leases.open(START)] == ["delivery-a.t1", "delivery-b.t1"]
-    assert leases.take("delivery-a.t1", "me", now=START, lease_ms=LEASE) is not None
-    assert [turn.turn_id for turn in leases.open(START)] == ["delivery-b.t1"]
-    assert [turn.turn_id for turn in leases.open(START + LEASE)] == ["delivery-a.t1", "delivery-b.t1"]
-
-
-def test_a_turn_is_taken_by_one(store: SqliteStore, leases: Leases) -> None:
-    begin(store)
-    first = leases.take("delivery-1.t1", "one", now=START, lease_ms=LEASE)
-    assert first is not None
-    assert (first.worker, first.attempt, first.until) == ("one", 1, START + LEASE)
-    assert leases.take("delivery-1.t1", "two", now=START + LEASE - 1, lease_ms=LEASE) is None
-    second = leases.take("delivery-1.t1", "two", now=START + LEASE, lease_ms=LEASE)
-    assert second is not None
-    assert (second.worker, second.attempt) == ("two", 2)
-    assert leases.take("delivery-9.t1", "two", now=START, lease_ms=LEASE) is None
-
-
-def test_only_the_attempt_that_holds_a_turn_gives_it_back(store: SqliteStore, leases: Leases) -> None:
-    begin(store)
-    first = leases.take("delivery-1.t1", "one", now=START, lease_ms=1)
-    second = leases.take("delivery-1.t1", "one", now=START + 1, lease_ms=LEASE)
-    assert first is not None and second is not None
-    assert not leases.give_back(first)
-    assert leases.give_back(second)
-    assert not leases.give_back(second)
-    assert [turn.turn_id for turn in leases.open(START)] == ["delivery-1.t1"]
-
-
-def test_how_a_turn_stands_is_told(store: SqliteStore, leases: Leases) -> None:
-    assert leases.standing("delivery-1.t1") is None
-    begin(store)
-    assert leases.standing("delivery-1.t1") == ("delivery-1", "queued", 0, None)
-    leases.take("delivery-1.t1", "me", now=START, lease_ms=LEASE)
-    assert leases.standing("delivery-1.t1") == ("delivery-1", "running", 1, "me")
+def open_turns(store: SqliteStore) -> list[OpenTurn]:
+    return store.turns.open(START, limit=100).turns
 
 
 # -- whose turns ---------------------------------------------------------------------------------------------------
@@ -103,20 +61,19 @@ def test_how_a_turn_stands_is_told(store: SqliteStore, leases: Leases) -> None:
     ],
 )
 def test_external_are_the_turns_of_external_agents_by_name_else_by_role(
-    store: SqliteStore, leases: Leases, team: Team, fields: dict[str, object], expected: bool
+    store: SqliteStore, team: Team, fields: dict[str, object], expected: bool
 ) -> None:
     """A session's own scenario stands in for the team."""
     begin(store, **fields)
-    turns = leases.open(START)
-    assert Pulled(team, load(store)).among(turns) == (turns if expected else [])
+    assert [Pulled(team, load(store)).has(turn) for turn in open_turns(store)] == [expected]
 
 
 def test_what_is_no_question_is_nobodys_to_claim(store: SqliteStore) -> None:
-    validation = OpenTurn("delivery-1.t9", "delivery-1", 9, "validate", "Remote", "planner")
-    assert Pulled(TEAM, load(store)).among([validation]) == []
+    validation = OpenTurn("delivery-1.t9", "delivery-1", "validate", "Remote", "planner", START)
+    assert not Pulled(TEAM, load(store)).has(validation)
 
 
-def test_each_session_is_looked_at_once(store: SqliteStore, leases: Leases) -> None:
+def test_each_session_is_looked_at_once(store: SqliteStore) -> None:
     begin(store)
     looked: list[str] = []
 
@@ -126,7 +83,7 @@ def test_each_session_is_looked_at_once(store: SqliteStore, leases: Leases) -> N
 
     pulled = Pulled(TEAM, seen)
     for _ in range(3):
-        assert len(pulled.among(leases.open(START))) == 1
+        assert [pulled.has(turn) for turn in open_turns(store)] == [True]
     assert looked == ["delivery-1"]
 
 
@@ -134,8 +91,8 @@ def test_a_session_that_cannot_be_read_is_left_to_those_who_say_so() -> None:
     def broken(_: str) -> None:
         raise ValueError("an event of tomorrow")
 
-    turn = OpenTurn("delivery-1.t1", "delivery-1", 3, "ask", "Remote", "planner")
-    assert Pulled(TEAM, broken).among([turn]) == []
+    turn = OpenTurn("delivery-1.t1", "delivery-1", "ask", "Remote", "planner", START)
+    assert not Pulled(TEAM, broken).has(turn)
 
 
 def test_an_external_agent_that_is_asked_all_the_same_says_what_it_is(tmp_path: Path) -> None:
@@ -149,7 +106,7 @@ def test_an_external_agent_that_is_asked_all_the_same_says_what_it_is(tmp_path: 
 # -- waiting -------------------------------------------------------------------------------------------------------
 
 
-class Table(Leases):
+class Table(Turns):
     """Counts how often it is looked at."""
 
     looks = 0
@@ -160,8 +117,13 @@ class Table(Leases):
 
 
 @pytest.fixture
-def table(store: SqliteStore) -> Iterator[Table]:
-    yield Table.of(store.turns)
+def table(store: SqliteStore) -> Table:
+    return another(Table, store)
+
+
+def another(kind: type[AnyTurns], store: SqliteStore) -> AnyTurns:
+    """The same table, seen through a class of ours."""
+    return kind(store._transaction, store._reading)
 
 
 async def soon(found: Callable[[], bool]) -> None:
@@ -173,7 +135,7 @@ async def soon(found: Callable[[], bool]) -> None:
     raise AssertionError("it did not come to that")
 
 
-def queue(store: SqliteStore, table: Leases) -> Queue:
+def queue(store: SqliteStore, table: Turns) -> Queue:
     return Queue(table, Pulled(TEAM, load(store)), lambda: START, LEASE)
 
 
@@ -234,8 +196,8 @@ def test_nobody_looks_when_nobody_waits(store: SqliteStore, table: Table) -> Non
     assert asyncio.run(story()) == 0
 
 
-def test_a_turn_taken_for_somebody_who_leaves_meanwhile_waits_again(store: SqliteStore, leases: Leases) -> None:
-    class Slow(Leases):
+def test_a_turn_taken_for_somebody_who_leaves_meanwhile_waits_again(store: SqliteStore) -> None:
+    class Slow(Turns):
         """The waiter leaves while the turn is being taken."""
 
         def take(self, turn_id: str, worker: str, *, now: int, lease_ms: int) -> Lease | None:
@@ -251,23 +213,23 @@ def test_a_turn_taken_for_somebody_who_leaves_meanwhile_waits_again(store: Sqlit
 
     async def story() -> None:
         loop.append(asyncio.get_running_loop())
-        desk = queue(store, Slow.of(store.turns))
+        desk = queue(store, another(Slow, store))
         begin(store)
         waiter.append(asyncio.create_task(desk.next("gone", Wish(), 20)))
         with pytest.raises(asyncio.CancelledError):
             await waiter[0]
-        await soon(lambda: leases.standing("delivery-1.t1") == ("delivery-1", "queued", 1, "gone"))
+        await soon(lambda: store.turns.standing("delivery-1.t1") == ("delivery-1", "queued", 1, "gone"))
 
     asyncio.run(asyncio.wait_for(story(), 10))
 
 
 def test_whoever_waits_is_told_that_the_table_cannot_be_read(store: SqliteStore) -> None:
-    class Broken(Leases):
+    class Broken(Turns):
         def waiting(self, now: int) -> bool:
             raise OSError("the disk is gone")
 
     async def story() -> None:
-        await queue(store, Broken.of(store.turns)).next("me", Wish(), 20)
+        await queue(store, another(Broken, store)).next("me", Wish(), 20)
 
     with pytest.raises(OSError, match="the disk is gone"):
         asyncio.run(story())

@@ -445,7 +445,9 @@ def shop(folder: Path, found: Team | None = None, **settings: Any) -> Iterator[S
         store.close()
 
 
-def test_a_turn_that_is_claimed_while_the_worker_stops_is_given_back(tmp_path: Path) -> None:
+def test_a_turn_that_is_claimed_while_the_worker_stops_is_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nobody holds a turn that nobody works on."""
     with shop(tmp_path) as found:
         scenario, _ = Text.of('{"replies": {"planner": [{"text": "late", "delayMs": 86400000}]}}')
@@ -458,7 +460,7 @@ def test_a_turn_that_is_claimed_while_the_worker_stops_is_given_back(tmp_path: P
             assert go_on.wait(PATIENCE)
             return claim(*args, **named)
 
-        found.worker._store.turns.claim = slow_claim  # type: ignore[method-assign]
+        monkeypatch.setattr(found.worker._store.turns, "claim", slow_claim)
 
         async def stop_meanwhile() -> None:
             running_worker = asyncio.create_task(found.worker.run())
@@ -530,7 +532,7 @@ def test_a_worker_that_lost_a_turn_to_itself_lets_the_first_attempt_go(tmp_path:
 
 
 def test_a_worker_survives_whatever_goes_wrong_when_it_looks_for_work(
-    tmp_path: Path, desks: Desks, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, desks: Desks, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with shop(tmp_path, load(desks.team)) as found:
         claim, broken = found.worker._store.turns.claim, [ZeroDivisionError("broken"), OSError("broken too")]
@@ -540,7 +542,7 @@ def test_a_worker_survives_whatever_goes_wrong_when_it_looks_for_work(
                 raise broken.pop()
             return claim(*args, **named)
 
-        found.worker._store.turns.claim = claim_at_last  # type: ignore[method-assign]
+        monkeypatch.setattr(found.worker._store.turns, "claim", claim_at_last)
 
         async def work() -> None:
             found.begin(

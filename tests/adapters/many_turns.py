@@ -1,0 +1,52 @@
+"""What the tests share in which many turns wait: who is there to take them, and ways to ask for and to take some."""
+
+from collections.abc import Iterator, Sequence
+
+from adapters.agents.external import Settings
+from adapters.agents.scripted import Scenario
+from adapters.store import Lease, SqliteStore
+from adapters.store.turns import OpenTurn, Page, Turns
+from adapters.team import Member, Team
+from tests.adapters.stores_under_test import told, write
+from tests.given import START
+
+LEASE = 60_000
+TEAM = Team(
+    agents=(
+        Member(name="Remote", roles=("planner",), adapter="external", settings=Settings()),
+        Member(name="Local", roles=("dev",), adapter="scripted", settings=Scenario()),
+    )
+)
+
+
+def begin(store: SqliteStore, *names: str, at: int = START, **fields: object) -> None:
+    """Deliveries in the log whose planning waits; requested one millisecond after the other."""
+    writes = [write(told(name, **fields).begun, session_id=name, at=at + n) for n, name in enumerate(names)]
+    store.append(writes)
+
+
+def many(count: int, name: str = "delivery-f") -> list[str]:
+    return [f"{name}{number:04}" for number in range(count)]
+
+
+def taken(store: SqliteStore, turn_id: str, worker: str = "me", *, now: int = START, lease_ms: int = LEASE) -> Lease:
+    lease = store.turns.take(turn_id, worker, now=now, lease_ms=lease_ms)
+    assert lease is not None
+    return lease
+
+
+def sessions(turns: Sequence[OpenTurn] | Iterator[OpenTurn]) -> list[str]:
+    return [turn.session_id for turn in turns]
+
+
+class Reading(Turns):
+    """Notes how many rows every look may read."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        super().__init__(store._transaction, store._reading)
+        self.read: list[int] = []
+
+    def open(self, now: int, **bounds: object) -> Page:
+        page = super().open(now, **bounds)  # type: ignore[arg-type]  # they are those of `open`
+        self.read.append(len(page.turns))
+        return page

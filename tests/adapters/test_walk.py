@@ -1,0 +1,195 @@
+"""Walking along the turns that wait: each is found in the end, also behind many that somebody else has to take."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from adapters.external.waiting import Queue, Wish
+from adapters.pulled import Pulled
+from adapters.store import Lease, SqliteStore, open_store
+from adapters.store.walk import LIMIT, Walk
+from adapters.worker import Worker, WorkerSettings
+from adapters.writer import Writer
+from tests.adapters.many_turns import LEASE, TEAM, Reading, begin, many, sessions, taken
+from tests.given import START
+
+# -- walking along them --------------------------------------------------------------------------------------------
+
+
+def test_a_look_shows_all_turns_while_they_are_few_and_the_next_one_again(store: SqliteStore) -> None:
+    begin(store, "delivery-1", "delivery-2", "delivery-3")
+    walk = Walk(store.turns, limit=4)
+    for _ in range(3):
+        assert sessions(walk.look(START)) == ["delivery-1", "delivery-2", "delivery-3"]
+        assert walk.ended
+
+
+def test_a_walk_goes_on_where_it_was_left_and_looks_round_behind_itself(store: SqliteStore) -> None:
+    begin(store, *(f"delivery-{number}" for number in range(1, 6)))
+    walk = Walk(store.turns, limit=2)
+    looks = []
+    for _ in range(5):
+        looks.append([name[-1] for name in sessions(walk.look(START))])
+    assert looks == [["1", "2"], ["1", "2", "3", "4"], ["3", "4", "5"], ["5"], ["1", "2"]]
+    assert walk.ended
+
+
+def test_whoever_takes_a_turn_finds_the_next_one_behind_it(store: SqliteStore) -> None:
+    begin(store, "delivery-1", "delivery-2", "delivery-3")
+    walk = Walk(store.turns, limit=10)
+    for name in ("delivery-1", "delivery-2", "delivery-3"):
+        turn = next(walk.look(START))
+        taken(store, turn.turn_id)
+        assert turn.session_id == name
+    assert sessions(walk.look(START)) == []
+
+
+@pytest.mark.parametrize("how", ["given back", "lost", "late"])
+def test_what_opens_behind_a_walk_is_found_on_the_way_round(store: SqliteStore, how: str) -> None:
+    """Though a hundred others stand there, and more come all the time."""
+    begin(store, *many(50), "delivery-ours", *many(50, "delivery-g"))
+    lease = taken(store, "delivery-ours.t1", lease_ms=1)
+    walk = Walk(store.turns, limit=10)
+    for _ in range(10):
+        assert "delivery-ours" not in sessions(walk.look(START))
+    wanted, now = "delivery-ours", START
+    match how:
+        case "given back":
+            store.turns.give_back(lease)
+        case "lost":
+            now = START + 1
+        case _:
+            wanted = "delivery-late"
+            begin(store, wanted, at=START - 1_000)
+    seen = []
+    for number in range(12):
+        begin(store, *many(5, f"delivery-new{number}-"), at=START + 1_000 * (number + 1))
+        seen += sessions(walk.look(now))
+    assert wanted in seen
+
+
+def test_many_turns_in_other_hands_do_not_hide_the_one_behind_them(store: SqliteStore) -> None:
+    begin(store, *many(9), "delivery-ours")
+    for name in many(9):
+        taken(store, f"{name}.t1", "somebody")
+    walk = Walk(store.turns, limit=3)
+    seen = []
+    for _ in range(4):
+        seen += sessions(walk.look(START))
+    assert seen == ["delivery-ours"]
+
+
+def test_a_restarted_walk_begins_at_the_oldest(store: SqliteStore) -> None:
+    begin(store, *many(9))
+    walk = Walk(store.turns, limit=3)
+    for _ in range(2):
+        list(walk.look(START))
+    walk.restart()
+    assert next(walk.look(START)).session_id == "delivery-f0000"
+
+
+def test_a_look_reads_two_pages_at_most(store: SqliteStore) -> None:
+    begin(store, *many(100))
+    turns = Reading(store)
+    walk = Walk(turns, limit=10)
+    for _ in range(30):
+        turns.read.clear()
+        list(walk.look(START))
+        assert len(turns.read) == 2 and max(turns.read) <= 10
+
+
+# -- behind many that others have to take --------------------------------------------------------------------------
+
+
+def test_the_worker_takes_its_turn_behind_many_that_external_agents_come_for(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
+    begin(store, *many(2 * LIMIT + 50))
+    begin(store, "delivery-ours", at=START + 10_000, crew={"planner": "Local"})
+    worker = Worker(
+        store=store,
+        writer=Writer(store, lambda: START + 20_000),
+        clock=lambda: START + 20_000,
+        team=TEAM,
+        data_dir=tmp_path / "data",
+        settings=WorkerSettings(),
+    )
+
+    async def story() -> None:
+        working = asyncio.create_task(worker.run())
+        for _ in range(6_000):
+            if store.turns.standing("delivery-ours.t1") == ("delivery-ours", "done", 1, worker.name):
+                break
+            await asyncio.sleep(0.01)
+        worker.stop()
+        await working
+
+    asyncio.run(story())
+    assert store.turns.standing("delivery-ours.t1") == ("delivery-ours", "done", 1, worker.name)
+    untouched = [store.turns.standing(f"{name}.t1") for name in many(2 * LIMIT + 50)]
+    assert untouched == [(name, "queued", 0, None) for name in many(2 * LIMIT + 50)]
+    store.close()
+
+
+def test_what_a_dead_worker_held_is_taken_at_once_though_the_walk_has_gone_far_beyond(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
+    begin(store, *many(LIMIT + 50))
+    begin(store, "delivery-ours", at=START + 10_000, crew={"planner": "Local"})
+    begin(store, *many(2 * LIMIT, "delivery-g"), at=START + 20_000)
+    taken(store, "delivery-ours.t1", f"{os.uname().nodename}.1.dead")
+    worker = Worker(
+        store=store,
+        writer=Writer(store, lambda: START),
+        clock=lambda: START,
+        team=TEAM,
+        data_dir=tmp_path / "data",
+        settings=WorkerSettings(),
+    )
+    try:
+        assert worker._claim() is None
+        worker._bury()
+        lease = worker._claim()
+    finally:
+        worker._presence.leave()
+        store.close()
+    assert lease is not None and (lease.turn_id, lease.attempt) == ("delivery-ours.t1", 2)
+
+
+@pytest.mark.parametrize("seconds", [0, 20])
+def test_an_external_agent_is_given_its_turn_behind_many_that_it_does_not_want(
+    store: SqliteStore, seconds: float
+) -> None:
+    """Also when it asks only once, while others wait that nothing is there for."""
+    begin(store, *many(2 * LIMIT + 50), crew={"planner": "Other"})
+    begin(store, "delivery-1", at=START + 10_000, crew={"planner": "Remote"})
+
+    async def story() -> Lease | None:
+        pulled = Pulled(TEAM, Writer(store, lambda: START).load)
+        desk = Queue(store.turns, pulled, lambda: START, LEASE)
+        nobody = asyncio.create_task(desk.next("nobody", Wish(roles=frozenset({"dev"})), 20))
+        given = await desk.next("me", Wish(agents=frozenset({"remote"})), seconds)
+        desk.close()
+        assert await nobody is None
+        return given
+
+    given = asyncio.run(story())
+    assert given is not None and (given.turn_id, given.worker) == ("delivery-1.t1", "me")
+    assert store.turns.count() == {"queued": 2 * LIMIT + 50, "running": 1}
+
+
+def test_who_asks_once_is_told_that_there_is_nothing_only_after_all_was_looked_at(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And it does not wait for the next time that the queue looks of its own accord."""
+    monkeypatch.setattr("adapters.external.waiting.POLL_SECONDS", 3600)
+    begin(store, *many(2 * LIMIT + 50))
+    turns = Reading(store)
+
+    async def story() -> Lease | None:
+        desk = Queue(turns, Pulled(TEAM, Writer(store, lambda: START).load), lambda: START, LEASE)
+        return await desk.next("me", Wish(agents=frozenset({"somebody"})), 0)
+
+    assert asyncio.run(asyncio.wait_for(story(), 60)) is None
+    ahead = turns.read[1::2]
+    assert ahead == [LIMIT, LIMIT, 50]
