@@ -1,14 +1,15 @@
 """Idempotency keys: what was answered once under a key is answered again, byte for byte (contract §3).
 
 The writer sees to it for every command that reaches it, in the transaction of its events. Here is what never reaches
-it: bodies that are not taken, sessions that are not there, and the doors that write nothing. What went wrong is looked
-up only then, so that a command that goes well costs no look-up of its own.
+it: bodies that are not taken, sessions that are not there, and the doors that are no commands on a session. What went
+wrong is looked up only then, so that a command that goes well costs no look-up of its own.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import Final
+from weakref import WeakValueDictionary
 
 import orjson
 from starlette.requests import Request
@@ -26,6 +27,10 @@ LASTING: Final = frozenset({400, 404, 409, 422})
 """The errors that are the answer to a request. Others tell of its envelope, or of how we are just now."""
 KEPT_BYTES: Final = 1_048_576
 """A longer answer of a door that writes nothing is made again, not kept: the same, for as long as the rules are."""
+_NOTHING: Final = 204
+"""That there is nothing is no answer for good: it may be asked again."""
+_ANSWERING: Final[WeakValueDictionary[tuple[asyncio.AbstractEventLoop, str], asyncio.Lock]] = WeakValueDictionary()
+"""A lock for each key that is being answered, by its event loop; gone with the last request that wants it."""
 
 
 def own(request: Request, key: str) -> str:
@@ -60,28 +65,43 @@ def keyed(handler: Handler) -> Handler:
 
 
 def kept(handler: Handler) -> Handler:
-    """A door that writes nothing: its answers are kept here, good or bad."""
+    """A door that writes nothing: its answers are kept here, good or bad; requests that bring one key wait in line."""
+    return _keeping(handler, whole=False)
 
+
+def once(handler: Handler) -> Handler:
+    """A door that gives something out: what was given out under a key is not given out twice, however long it is."""
+    return _keeping(handler, whole=True)
+
+
+def _keeping(handler: Handler, *, whole: bool) -> Handler:
     @wraps(handler)
     async def answered(request: Request) -> Response:
         key = idempotency_key(request)
         if key is None:
             return await handler(request)
-        raw = await raw_body(request)
-        known = await asyncio.to_thread(system(request).store.receipt, own(request, key))
-        if known is not None:
-            same(known.fingerprint, mark(request, raw))
-            if known.body:
-                return _again(known)
-        try:
-            answer = await handler(request)
-        except HansardError as error:
-            if _key(request, error) is None:
-                raise
-            answer = problem(of(error))
-        return _marked(answer) if known is not None else await _first(request, key, raw, answer)
+        raw, ours = await raw_body(request), own(request, key)
+        async with _ANSWERING.setdefault((asyncio.get_running_loop(), ours), asyncio.Lock()):
+            known = await asyncio.to_thread(system(request).store.receipt, ours)
+            if known is not None:
+                same(known.fingerprint, mark(request, raw))
+                return _again(known) if known.body else _marked(await _outcome(handler, request))
+            answer = await _outcome(handler, request)
+            if answer.status_code == _NOTHING:
+                return answer
+            return await _first(request, key, raw, answer, whole=whole)
 
     return answered
+
+
+async def _outcome(handler: Handler, request: Request) -> Response:
+    """What the door answers, an error that lasts among it. Raises those that do not."""
+    try:
+        return await handler(request)
+    except HansardError as error:
+        if _key(request, error) is None:
+            raise
+        return problem(of(error))
 
 
 def _key(request: Request, error: HansardError) -> str | None:
@@ -91,7 +111,7 @@ def _key(request: Request, error: HansardError) -> str | None:
     return idempotency_key(request) if of(error).status in LASTING else None
 
 
-async def _first(request: Request, key: str, raw: bytes, answer: Response) -> Response:
+async def _first(request: Request, key: str, raw: bytes, answer: Response, *, whole: bool = False) -> Response:
     """Keep the answer; where another was kept under the key before, that is the one."""
     body = bytes(answer.body)
     inside = system(request)
@@ -99,7 +119,7 @@ async def _first(request: Request, key: str, raw: bytes, answer: Response) -> Re
         own(request, key),
         mark(request, raw),
         answer.status_code,
-        body if len(body) <= KEPT_BYTES else b"",
+        body if whole or len(body) <= KEPT_BYTES else b"",
         inside.clock(),
     )
     first = await asyncio.to_thread(_entered, inside.store, receipt)

@@ -12,9 +12,8 @@ from adapters.external import Lost, Offer, Receipted, Wish
 from adapters.store import Lease
 from adapters.workspace import WorkspaceError, confine
 from api.intake import answer_headers, idempotency_key, if_match, raw_body, read, read_object, system
-from api.keys import handed_over, keyed, mark, own
+from api.keys import handed_over, keyed, mark, once, own
 from api.problems import Problem
-from api.turns import repeating
 from api.turns.bodies import TurnClaim, TurnHeartbeat, TurnResult
 from domain.base import Invalid, Refused, Stale, Usage
 from domain.instant import iso
@@ -23,19 +22,17 @@ from domain.turns import Failure
 _NOTHING: Final = 204
 
 
-@keyed
+@once
 async def claim_turn(request: Request) -> Response:
     """POST /api/turns/claim: the oldest turn that waits for an external agent, as soon as there is one"""
-    raw = await raw_body(request)
-    body = read(TurnClaim, read_object(raw))
-
-    async def claimed() -> Response:
-        return await _unless_gone(request, body)
-
-    return await repeating.once(request, raw, claimed)
+    body = read(TurnClaim, read_object(await raw_body(request)))
+    offer = await _unless_gone(request, body)
+    if offer is None:
+        return Response(status_code=_NOTHING, headers=answer_headers())
+    return _answer(_offered(offer, request))
 
 
-async def _unless_gone(request: Request, body: TurnClaim) -> Response:
+async def _unless_gone(request: Request, body: TurnClaim) -> Offer | None:
     """Nobody waits for a client that has left, and nothing is given to it."""
     inside = system(request)
     wish = Wish(_folded(body.agents), _folded(body.roles))
@@ -44,14 +41,11 @@ async def _unless_gone(request: Request, body: TurnClaim) -> Response:
     leaving = asyncio.create_task(_gone(request))
     try:
         await asyncio.wait({claiming, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        offer = claiming.result() if claiming.done() else None
+        return claiming.result() if claiming.done() else None
     finally:
         claiming.cancel()
         leaving.cancel()
         await asyncio.gather(claiming, leaving, return_exceptions=True)
-    if offer is None:
-        return Response(status_code=_NOTHING, headers=answer_headers())
-    return _answer(_offered(offer, request))
 
 
 def _folded(names: list[str] | None) -> frozenset[str]:
@@ -63,21 +57,16 @@ async def _gone(request: Request) -> None:
         pass
 
 
-@keyed
+@once
 async def heartbeat_turn(request: Request) -> Response:
     """POST /api/turns/{turn}/heartbeat: hold on to a turn"""
-    raw = await raw_body(request)
-    body = read(TurnHeartbeat, read_object(raw))
-
-    async def held() -> Response:
-        desk = system(request).desk()
-        try:
-            lease = await desk.heartbeat(_worker(request), request.path_params["turn"], body.attempt)
-        except Lost as lost:
-            raise _lost(lost) from None
-        return _answer({"turnId": lease.turn_id, "sessionId": lease.session_id, "lease": _lease(lease, request)})
-
-    return await repeating.once(request, raw, held)
+    body = read(TurnHeartbeat, read_object(await raw_body(request)))
+    desk = system(request).desk()
+    try:
+        lease = await desk.heartbeat(_worker(request), request.path_params["turn"], body.attempt)
+    except Lost as lost:
+        raise _lost(lost) from None
+    return _answer({"turnId": lease.turn_id, "sessionId": lease.session_id, "lease": _lease(lease, request)})
 
 
 def _lost(lost: Lost) -> Problem:

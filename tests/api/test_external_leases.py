@@ -181,22 +181,6 @@ def test_a_refused_result_is_refused_again_in_the_same_words(client: TestClient,
     assert (again.content, again.headers["idempotency-replayed"]) == (first.content, "true")
 
 
-def test_a_claim_under_a_key_is_given_once(client: TestClient) -> None:
-    key = {"Idempotency-Key": str(uuid.uuid4())}
-    body = {"waitSeconds": 10}
-    empty = client.post("/api/turns/claim", json={}, headers={"Idempotency-Key": "nothing-yet"})
-    assert empty.status_code == 204
-    begin(client)
-    first, again = (client.post("/api/turns/claim", json=body, headers=key) for _ in range(2))
-    assert (first.status_code, again.status_code) == (200, 200)
-    assert (again.content, again.headers["idempotency-replayed"]) == (first.content, "true")
-    assert client.post("/api/turns/claim", json={"waitSeconds": 9}, headers=key).status_code == 422
-    assert beat(client, first.json()).status_code == 200
-    beats = [client.post(door(first.json(), "heartbeat"), json={}, headers={"Idempotency-Key": "b"}) for _ in range(2)]
-    assert beats[0].content == beats[1].content
-    assert result(client, first.json()).status_code == 200
-
-
 def test_a_result_may_be_bound_to_a_version(client: TestClient, turn: Json) -> None:
     answer = client.post(door(turn, "result"), json={"text": "ok"}, headers={"If-Match": '"1"'})
     assert answer.status_code == 412

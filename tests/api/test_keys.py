@@ -1,5 +1,6 @@
-"""Idempotency keys where no command is carried out: at policies, and for requests that never become one (§3)."""
+"""Idempotency keys where no command is carried out: at policies, at turns, for requests that never become one (§3)."""
 
+import gc
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,15 +15,14 @@ from starlette.testclient import TestClient
 from api import keys
 from api.app import COMMANDS, create_app
 from api.settings import Settings
-from api.system import System
-from tests.api.server import delivery, serving, start
+from tests.api.pulling import beat, begin, claim, door, lost, result, team
+from tests.api.server import delivery, inside, serving, start, system, until
 
-POSTS = [path for path, _ in COMMANDS if not path.startswith("/api/turns/")]
-"""External workers' doors keep their answers themselves."""
+POSTS = [path for path, _ in COMMANDS]
 
 
 @contextmanager
-def inside(folder: Path) -> Iterator[TestClient]:
+def idle(folder: Path) -> Iterator[TestClient]:
     """The application on the log of that folder, in one of its lives; nobody works."""
     app = create_app(Settings(database=f"sqlite:///{folder / 'log.db'}"), work=False)
     with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(folder: Path) -> Iterator[TestClient]:
-    with inside(folder) as found:
+    with idle(folder) as found:
         yield found
 
 
@@ -60,7 +60,7 @@ def replayed(answer: httpx.Response) -> bool:
 @pytest.mark.parametrize(("content", "status"), [(b"{", 400), (b"[]", 422), (b'{"nothing": 1}', 422)])
 def test_a_body_that_is_not_taken_is_answered_once(client: TestClient, path: str, content: bytes, status: int) -> None:
     """At every door: byte for byte the same; the same key with another body is 422."""
-    path = path.replace("{id}", "delivery-none")
+    path = path.replace("{id}", "delivery-none").replace("{turn}", "delivery-none.t1")
     ours = f"{path}{content!r}".replace(" ", "")
     first = post(client, path, content, ours)
     again = post(client, path, content, ours)
@@ -91,10 +91,10 @@ def test_an_empty_message_is_answered_once(client: TestClient) -> None:
 def test_the_answer_stays_after_a_restart_whatever_has_become_possible(tmp_path: Path) -> None:
     """A workspace that was missing is there now: under the same key it is missing still."""
     body = delivery(workspace=str(tmp_path / "work"))
-    with inside(tmp_path) as client:
+    with idle(tmp_path) as client:
         first = client.post("/api/sessions", json=body, headers={"Idempotency-Key": "k"})
     (tmp_path / "work").mkdir()
-    with inside(tmp_path) as client:
+    with idle(tmp_path) as client:
         again = client.post("/api/sessions", json=body, headers={"Idempotency-Key": "k"})
         assert (first.status_code, told(again), replayed(again)) == (422, told(first), True)
         assert client.get("/api/sessions").json()["items"] == []
@@ -105,7 +105,7 @@ def test_a_good_answer_stays_when_it_is_no_longer_possible(tmp_path: Path) -> No
     """A workspace that was there is missing now."""
     (tmp_path / "work").mkdir()
     body = delivery(workspace=str(tmp_path / "work"))
-    with inside(tmp_path) as client:
+    with idle(tmp_path) as client:
         first = client.post("/api/sessions", json=body, headers={"Idempotency-Key": "k"})
         shutil.rmtree(tmp_path / "work")
         again = client.post("/api/sessions", json=body, headers={"Idempotency-Key": "k"})
@@ -135,11 +135,6 @@ def receipts(client: TestClient) -> int:
         return int(connection.execute("SELECT count(*) FROM receipts").fetchone()[0])
 
 
-def system(client: TestClient) -> System:
-    found: System = client.app.state.system  # type: ignore[attr-defined]  # the application is Starlette's
-    return found
-
-
 # -- policies ------------------------------------------------------------------------------------------------------
 
 
@@ -162,11 +157,11 @@ def test_a_key_of_a_policy_is_used_up_for_commands_and_the_other_way_round(clien
 
 
 def test_the_lab_answers_with_what_the_record_said_then(tmp_path: Path) -> None:
-    with inside(tmp_path) as client:
+    with idle(tmp_path) as client:
         body = b'{"profiles": ["seed"]}'
         first = post(client, "/api/policies/lab", body, "lab")
         start(client)
-    with inside(tmp_path) as client:
+    with idle(tmp_path) as client:
         again = post(client, "/api/policies/lab", body, "lab")
         assert (first.status_code, told(again), replayed(again)) == (200, told(first), True)
         assert post(client, "/api/policies/lab", body, None).json()["asOf"] > first.json()["asOf"]
@@ -179,6 +174,78 @@ def test_an_answer_that_is_too_long_to_keep_is_made_again(client: TestClient, mo
     assert post(client, "/api/policies/intent", b'{"text": "x"}', "long").status_code == 422
     wrong, still = (post(client, "/api/policies/intent", b"{", "long wrong".replace(" ", "")) for _ in range(2))
     assert (wrong.status_code, told(still), replayed(still)) == (400, told(wrong), True)
+
+
+def test_no_lock_outlives_the_requests_that_bring_its_key(client: TestClient) -> None:
+    """However they end: answered, answered again, or refused for another body under the key."""
+    for number in range(20):
+        for content in (b'{"text": "reset"}', b'{"text": "reset"}', b'{"text": "x"}', b"{"):
+            post(client, "/api/policies/intent", content, f"lock{number}")
+    gc.collect()
+    assert dict(keys._ANSWERING) == {}
+
+
+# -- turns ---------------------------------------------------------------------------------------------------------
+
+CLAIM = "/api/turns/claim"
+
+
+@pytest.fixture(scope="module")
+def pulled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """The developer is external; a lease has all the time in the world."""
+    folder = tmp_path_factory.mktemp("pulled")
+    with inside(folder, team=team(folder, "dev")) as found:
+        yield found
+
+
+def test_a_claim_under_a_key_is_given_once(pulled: TestClient) -> None:
+    begin(pulled)
+    first, again = (post(pulled, CLAIM, b'{"waitSeconds": 10}', "claim") for _ in range(2))
+    assert (first.status_code, told(again)) == (200, told(first))
+    assert (replayed(first), replayed(again)) == (False, True)
+    assert post(pulled, CLAIM, b'{"waitSeconds": 9}', "claim").status_code == 422
+    assert beat(pulled, first.json()).status_code == 200
+    beats = [post(pulled, door(first.json(), "heartbeat"), b"{}", "beat") for _ in range(2)]
+    assert (beats[0].status_code, told(beats[1])) == (200, told(beats[0]))
+    assert [replayed(answer) for answer in beats] == [False, True]
+    assert result(pulled, first.json()).status_code == 200
+
+
+def test_claims_at_once_under_one_key_take_one_turn(pulled: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the answer: it is not made again, for that would take another turn."""
+    monkeypatch.setattr(keys, "KEPT_BYTES", 10)
+    begun = {begin(pulled), begin(pulled)}
+    with ThreadPoolExecutor(4) as crowd:
+        asked = [crowd.submit(post, pulled, CLAIM, b'{"waitSeconds": 10}', "crowd") for _ in range(4)]
+        given = [answer.result() for answer in asked]
+    assert {told(answer) for answer in given} == {told(given[0])}
+    assert sorted(replayed(answer) for answer in given) == [False, True, True, True]
+    turns = [given[0].json(), claim(pulled)]
+    assert {turn["sessionId"] for turn in turns} == begun
+    assert [result(pulled, turn).status_code for turn in turns] == [200, 200]
+
+
+def test_that_nothing_waits_uses_no_key_up(pulled: TestClient) -> None:
+    empty = post(pulled, CLAIM, b"{}", "empty-handed")
+    assert (empty.status_code, replayed(empty)) == (204, False)
+    begin(pulled)
+
+    def given() -> httpx.Response | None:
+        answer = post(pulled, CLAIM, b"{}", "empty-handed")
+        return answer if answer.status_code != 204 else None
+
+    found = until(given, what="the developer's turn")
+    assert (found.status_code, replayed(found)) == (200, False)
+    assert result(pulled, found.json()).status_code == 200
+
+
+def test_that_a_turn_is_lost_is_said_again_in_the_same_words(pulled: TestClient) -> None:
+    begin(pulled)
+    turn = claim(pulled)
+    assert result(pulled, turn).status_code == 200
+    first, again = (post(pulled, door(turn, "heartbeat"), b"{}", "lost") for _ in range(2))
+    lost(first, "settled")
+    assert (told(again), replayed(first), replayed(again)) == (told(first), False, True)
 
 
 # -- at once -------------------------------------------------------------------------------------------------------
