@@ -55,7 +55,7 @@ class Output:
         self._left -= len(kept)
         try:
             self._keep(stream, kept, final=not chunk)
-        except Exception as error:
+        except Exception as error:  # whatever the listener raises is raised to whoever awaits the run
             if not self.over.done():
                 self.over.set_exception(error)
         if len(kept) < len(chunk) and not self.over.done():

@@ -60,7 +60,7 @@ class Bench:
             return await self._done(job)
         except HansardError as error:
             failure = Failure(code="crash", detail=str(error))
-        except Exception as error:
+        except Exception as error:  # whatever it is, the turn has failed; else its session would wait for ever
             log.exception("turn %s broke", job.lease.turn_id)
             failure = Failure(code="crash", detail=f"{type(error).__name__}: {error}")
         return failed(job, failure, seconds=time.monotonic() - started)

@@ -1,6 +1,7 @@
 """What is said of each door, by the name of its handler; the path, the parameters and the models say the rest."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from pydantic import BaseModel
 
@@ -39,51 +40,45 @@ class Operation:
     refuses: tuple[int, ...] = ()
 
 
+_command = partial(Operation, "Sessions", answer=shapes.Receipt)
+_to_the_latest = partial(Operation, "Messages", body=bodies.Origin, answer=shapes.Done, refuses=(409, 412, 503))
+_events = partial(Operation, answer="EventPage", stream=True)
+
 OPERATIONS: dict[str, Operation] = {
-    "start_session": Operation(
-        tag="Sessions",
+    "start_session": _command(
         summary="Start a session",
         description="`kind` says which; `Location` says where it can be looked at.",
         body="Start",
-        answer=shapes.Receipt,
         status=202,
         refuses=(409, 503),
     ),
-    "cancel_session": Operation("Sessions", "End a session", body=bodies.Cancel, answer=shapes.Receipt),
-    "extend_budget": Operation(
-        tag="Sessions",
+    "cancel_session": _command("End a session", body=bodies.Cancel),
+    "extend_budget": _command(
         summary="Give a session more budget",
         description="A recorded command of a person. A delivery whose budget was exhausted goes on.",
         body=bodies.Extend,
-        answer=shapes.Receipt,
     ),
-    "decide": Operation(
-        tag="Sessions",
+    "decide": _command(
         summary="Decide a review or a debate",
         description="The review or debate itself, or the session that waits for it; `version` is of the review or "
         "debate. `choices` of its view are what is open. One decision counts, every other is refused.",
         body=bodies.Decision,
-        answer=shapes.Receipt,
     ),
-    "fork_session": Operation(
-        tag="Sessions",
+    "fork_session": _command(
         summary="Begin a new session from a version of this one",
         description="The history up to `atVersion` (to the end of the decision that it is part of) is shared; the "
         "source is untouched. Recorded answers are used again, free, until the ways part; then the agents are asked, "
         "or with `stop` the fork is held until it is continued.",
         body=bodies.Fork,
-        answer=shapes.Receipt,
         status=202,
     ),
-    "continue_session": Operation(
-        tag="Sessions",
+    "continue_session": _command(
         summary="Let an orchestration or a held fork go on",
         description="From a checkpoint, or where the rounds were used up: with fresh rounds, and the planner is asked "
         "again only where there is no valid plan. A fork that is held goes on with the agents.",
         body=bodies.Empty,
-        answer=shapes.Receipt,
     ),
-    "reset_session": Operation("Sessions", "End an orchestration", body=bodies.Cancel, answer=shapes.Receipt),
+    "reset_session": _command("End an orchestration", body=bodies.Cancel),
     "receive_message": Operation(
         tag="Messages",
         summary="Say something to the team",
@@ -93,20 +88,8 @@ OPERATIONS: dict[str, Operation] = {
         refuses=(503,),
     ),
     "show_channel": Operation("Messages", "What an origin is busy with, and what waits", answer=shapes.ChannelView),
-    "continue_latest": Operation(
-        tag="Messages",
-        summary="Let the latest orchestration of an origin go on",
-        body=bodies.Origin,
-        answer=shapes.Done,
-        refuses=(409, 412, 503),
-    ),
-    "reset_latest": Operation(
-        tag="Messages",
-        summary="End the latest orchestration of an origin",
-        body=bodies.Origin,
-        answer=shapes.Done,
-        refuses=(409, 412, 503),
-    ),
+    "continue_latest": _to_the_latest("Let the latest orchestration of an origin go on"),
+    "reset_latest": _to_the_latest("End the latest orchestration of an origin"),
     "claim_turn": Operation(
         tag="Turns",
         summary="Claim the oldest turn that waits for an external agent",
@@ -143,13 +126,11 @@ OPERATIONS: dict[str, Operation] = {
         answer="SessionAnswer",
         tagged=True,
     ),
-    "list_events": Operation(
+    "list_events": _events(
         tag="Sessions",
         summary="A session's events",
         description="A page, or with `Accept: text/event-stream` the history and then what happens, until the session "
         "has ended (`event: end`).",
-        answer="EventPage",
-        stream=True,
     ),
     "show_worklog": Operation("Sessions", "A session's worklog", media=MARKDOWN),
     "show_budget": Operation("Sessions", "A session's budget over time", answer=shapes.BudgetPage),
@@ -182,12 +163,10 @@ OPERATIONS: dict[str, Operation] = {
         "what `/decision` takes, or the doors of the orchestration; `version` is for `If-Match`.",
         answer=shapes.DecisionPage,
     ),
-    "list_log": Operation(
+    "list_log": _events(
         tag="Log",
         summary="The whole log by position",
         description="A page, or with `Accept: text/event-stream` the history and then what happens, without an end.",
-        answer="EventPage",
-        stream=True,
     ),
     "show_report": Operation(
         tag="Reports",

@@ -4,6 +4,7 @@ import sqlite3
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -92,11 +93,12 @@ def test_a_file_beside_which_nothing_can_be_written_is_read(log: Path, monkeypat
     """A WAL database on a read-only disk: SQLite wants to make its files there, unless it is told that none change."""
     connect, asked = sqlite3.connect, list[str]()
 
-    def refuse(database: str, **options: object) -> sqlite3.Connection:
+    def refuse(database: str, **options: Any) -> sqlite3.Connection:
         asked.append(database.partition("?")[2])
         if asked[-1] == "mode=ro":
             raise sqlite3.OperationalError("unable to open database file")
-        return connect(database, **options)  # type: ignore[call-overload,no-any-return]
+        connection: sqlite3.Connection = connect(database, **options)
+        return connection
 
     monkeypatch.setattr(sqlite3, "connect", refuse)
     with sealed(log) as found:

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx2 as httpx
+from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from api.app import create_app
 from api.settings import Settings
+from api.system import System
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 20.0
@@ -119,6 +121,13 @@ def inside(folder: Path, **settings: Any) -> Iterator[TestClient]:
     found = Settings(**({"database": f"sqlite:///{folder / 'hansard.db'}"} | settings))
     with TestClient(create_app(found), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
         yield client
+
+
+def system(client: TestClient) -> System:
+    """What is behind the doors of an application in this process."""
+    assert isinstance(client.app, Starlette)
+    found: System = client.app.state.system
+    return found
 
 
 def free_port() -> int:

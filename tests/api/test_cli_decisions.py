@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,12 +119,12 @@ def on_a_terminal(words: list[str], environment: dict[str, str], folder: Path) -
 
 
 def decision(hansard: Program, session_id: str) -> dict[str, str] | None:
-    found: dict[str, str] | None = session(hansard, session_id)["decision"]  # type: ignore[assignment]
+    found: dict[str, str] | None = session(hansard, session_id)["decision"]
     return found
 
 
-def session(hansard: Program, session_id: str) -> dict[str, object]:
-    found: dict[str, object] = json.loads(hansard("show", session_id, "--json").stdout)["session"]
+def session(hansard: Program, session_id: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(hansard("show", session_id, "--json").stdout)["session"]
     return found
 
 

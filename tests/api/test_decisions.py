@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from api.openapi import shapes
-from tests.api.server import inside, session, start, until
+from tests.api.server import inside, session, start, system, until
 
 REVIEW = {"kind": "review", "subject": "Step: a result", "maxRounds": 1, "scenario": {"replies": {}}}
 
@@ -38,11 +38,11 @@ def test_a_wrong_question_is_422(tmp_path: Path, query: str) -> None:
 def test_a_view_waits_until_it_has_the_session_that_was_just_seen(tmp_path: Path, door: str) -> None:
     """With a follower that stands still the door answers 503 rather than with yesterday's words."""
     with inside(tmp_path, read_after_seconds=0.05) as client:
-        client.app.state.system.follower.stop()  # type: ignore[attr-defined]  # the application is a Starlette
+        system(client).follower.stop()
         session_id = start(client, REVIEW)
         behind = client.get(f"/api/sessions/{session_id}/{door}")
         assert (behind.status_code, behind.headers["Retry-After"]) == (503, "1")
-        client.app.state.system.follower.start()  # type: ignore[attr-defined]
+        system(client).follower.start()
         until(lambda: client.get(f"/api/sessions/{session_id}/{door}").status_code == 200, what="the views")
 
 

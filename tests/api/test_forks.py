@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from domain.record import Recorded
 from domain.replay import first_difference
 from tests.api import talks
-from tests.api.server import Json, delivery, ended, events, inside, only, session, start, until
+from tests.api.server import Json, delivery, ended, events, inside, only, session, start, system, until
 
 BLOCKED = json.dumps({"blockingIssues": [{"id": "1", "title": "no test", "detail": "A test is missing."}]})
 FINE = json.dumps({"blockingIssues": []})
@@ -151,7 +152,7 @@ def test_every_history_is_decided_the_same_way_again(client: TestClient) -> None
     ended(client, exhausted)
     failing = start(client, delivery({"dev": [{"error": "crash"}]}))
     ended(client, failing)
-    store = client.app.state.system.store  # type: ignore[attr-defined]
+    store = system(client).store
     ids = {recorded.session_id for recorded in store.log(limit=10_000)}
     assert len(ids) == 5
     for session_id in ids:
@@ -160,7 +161,7 @@ def test_every_history_is_decided_the_same_way_again(client: TestClient) -> None
 
 def test_a_rule_that_has_changed_is_found_at_the_first_place_it_matters(client: TestClient) -> None:
     source, found = blocked_once(client)
-    history = client.app.state.system.store.history(source)  # type: ignore[attr-defined]
+    history = system(client).store.history(source)
     place = next(index for index, event in enumerate(found) if event["type"] == "delivery.review_blocking_detected")
     history[place] = _with_message(history[place], "Another rule wrote this.")
     difference = first_difference(history, lambda text: text.head)
@@ -170,9 +171,8 @@ def test_a_rule_that_has_changed_is_found_at_the_first_place_it_matters(client: 
     assert "Review blocked at iteration 1." in difference.actual
 
 
-def _with_message(recorded: object, message: str) -> object:
-    event = recorded.event.model_copy(update={"message": message})  # type: ignore[attr-defined]
-    return recorded._replace(event=event)  # type: ignore[type-var]
+def _with_message(recorded: Recorded, message: str) -> Recorded:
+    return recorded._replace(event=recorded.event.model_copy(update={"message": message}))
 
 
 def test_the_explanation_goes_back_to_the_command_that_began_it(client: TestClient) -> None:

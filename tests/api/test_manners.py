@@ -28,6 +28,7 @@ from tests.api.server import (
     serving,
     session,
     start,
+    system,
     types,
     until,
 )
@@ -883,5 +884,5 @@ def _after(
 
 def _at_hand(client: TestClient, count: int) -> bool:
     """Whether so many commands were taken in and are not answered yet."""
-    writer: Any = client.app.state.system.writer  # type: ignore[attr-defined]  # the application in this process
+    writer = system(client).writer
     return bool(writer.waiting() + writer._deciding.locked() == count)

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 
 from adapters.store import SqliteStore
 from tests.api.orchestrating import agent, orchestration, plan, rested, subtask, verdicts
-from tests.api.server import Json, Server, events, inside, only, serving, session, until
+from tests.api.server import Json, Server, events, inside, only, serving, session, system, until
 
 T = TypeVar("T")
 
@@ -97,10 +97,10 @@ def watched(folder: Path) -> Iterator[tuple[TestClient, Watch]]:
     It works on one turn at a time, so that nothing moves while it is copied.
     """
     watch = Watch(folder)
-    with inside(folder, worker_slots=1) as client:
-        inner = client.app.state.system  # type: ignore[attr-defined]
-        inner.store.append = _then(watch.copy, inner.store.append)
-        inner.store.turns.claim = _then(watch.copy, inner.store.turns.claim)
+    with pytest.MonkeyPatch.context() as patch, inside(folder, worker_slots=1) as client:
+        store = system(client).store
+        patch.setattr(store, "append", _then(watch.copy, store.append))
+        patch.setattr(store.turns, "claim", _then(watch.copy, store.turns.claim))
         yield client, watch
 
 

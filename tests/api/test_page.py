@@ -12,7 +12,7 @@ from api.app import create_app
 from api.guards import HEADERS
 from api.settings import Settings
 from tests.api.seen import BROWSER, Seen, finished, harmless, page, review
-from tests.api.server import ended, events, inside, start
+from tests.api.server import ended, events, inside, start, system
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_session_that_ran_out_of_budget_asks_for_more(client: TestClient) -> N
 def test_a_running_session_can_be_followed_cancelled_and_extended(idle: TestClient) -> None:
     session_id = start(idle)
     assert idle.get("/readyz", headers={"Read-After": "1"}).status_code in (200, 503)
-    idle.app.state.system.follower.catch_up()  # type: ignore[attr-defined]
+    system(idle).follower.catch_up()
     seen = Seen(page(idle, f"/sessions/{session_id}"))
     assert [form["data-command"] for form in seen.all("form") if "data-command" in form] == [
         f"/api/sessions/{session_id}/budget",
@@ -74,8 +74,8 @@ def test_a_running_session_can_be_followed_cancelled_and_extended(idle: TestClie
 
 def test_views_that_are_behind_are_not_shown_as_if_they_were_not(idle: TestClient) -> None:
     session_id = start(idle)
-    idle.app.state.system.follower.catch_up()  # type: ignore[attr-defined]
-    idle.app.state.system.follower.stop()  # type: ignore[attr-defined]
+    system(idle).follower.catch_up()
+    system(idle).follower.stop()
     assert idle.post(f"/api/sessions/{session_id}/cancel", json={}).status_code == 200
     answer = idle.get(f"/sessions/{session_id}", headers=BROWSER)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
@@ -93,7 +93,7 @@ def test_the_list_goes_on_page_by_page(idle: TestClient) -> None:
     ids = [start(idle) for _ in range(27)]
     for session_id in ids:
         assert idle.post(f"/api/sessions/{session_id}/cancel", json={}).status_code == 200
-    idle.app.state.system.follower.catch_up()  # type: ignore[attr-defined]
+    system(idle).follower.catch_up()
     first = page(idle, "/")
     [older] = re.findall(r'rel="next" href="([^"]+)"', first)
     second = page(idle, older.replace("&amp;", "&"))

@@ -16,6 +16,7 @@ from domain.budget import Limits
 from domain.delivery.commands import CancelDelivery, RecordPackage, RecordValidation
 from domain.discussion.commands import CancelDiscussion, Decide
 from domain.orchestration.commands import ResetOrchestration
+from tests.api.server import system
 from tests.projections.given import APPROVING, BLOCKING
 from tests.projections.stage import DEBATE, REVIEW, Stage, challenge, critique, plan, subtask, verdicts
 
@@ -236,7 +237,7 @@ def test_what_is_open_is_told(client: TestClient, scene: Scene) -> None:
 def test_the_page_and_the_command_line_tell_of_the_decision_too(
     client: TestClient, capsys: pytest.CaptureFixture[str], scene: str
 ) -> None:
-    database = client.app.state.system.settings.database  # type: ignore[attr-defined]  # the application is Starlette's
+    database = system(client).settings.database
     assert carry_out(["show", scene, "--database", database]) == 0
     [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("can now")]
     assert line.split(maxsplit=2)[2].startswith("decision, ")

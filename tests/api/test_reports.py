@@ -17,7 +17,7 @@ from api.reports import as_csv
 from domain.sessions import KINDS
 from projections.reports import REPORTS
 from tests.api import talks
-from tests.api.server import Json, delivery, ended, events, inside, start
+from tests.api.server import Json, delivery, ended, events, inside, start, system
 
 DAY = "2026-11-21"
 
@@ -122,7 +122,7 @@ def test_what_a_spreadsheet_would_carry_out_is_only_words(word: str) -> None:
 def test_reports_are_whole_while_the_views_are_rebuilt(client: TestClient) -> None:
     """Through HTTP: whoever reads sees the old views until the new ones stand."""
     before = {name: report(client, name) for name in REPORTS}
-    follower = client.app.state.system.follower  # type: ignore[attr-defined]
+    follower = system(client).follower
     rebuilding = threading.Thread(target=lambda: [follower.rebuild() for _ in range(10)])
     rebuilding.start()
     reads = 0

@@ -38,22 +38,17 @@ async def ending(server: Server, session_id: str, *, readers: int, lazy: int) ->
     return took, [listener.text() for listener in listeners]
 
 
-def test_fifty_streams_end_politely_and_at_once(server: Server) -> None:
-    """Each is asked to come back in a second, and has its last chunk; the process ends with 0."""
+@pytest.mark.parametrize(
+    ("readers", "lazy"), [pytest.param(50, 0, id="all read"), pytest.param(10, 10, id="half of them take nothing")]
+)
+def test_streams_end_politely_and_at_once(server: Server, readers: int, lazy: int) -> None:
+    """Who reads is asked to come back in a second, and has the last chunk; who takes nothing of 5 MB is cut, and holds
+    up nobody. The process ends with 0."""
     session_id = start(server.client, delivery(scenario=SCENARIO))
-    took, told = asyncio.run(ending(server, session_id, readers=50, lazy=0))
+    took, told = asyncio.run(ending(server, session_id, readers=readers, lazy=lazy))
     server.start()
     assert took < GENEROUS
-    assert [text.endswith("}\n\nretry: 1000\n\n") for text in told] == [True] * 50
-
-
-def test_who_does_not_read_cannot_hold_up_the_end(server: Server) -> None:
-    """Ten clients took nothing of 5 MB and are cut; ten others get their goodbye."""
-    session_id = start(server.client, delivery(scenario=SCENARIO))
-    took, told = asyncio.run(ending(server, session_id, readers=10, lazy=10))
-    server.start()
-    assert took < GENEROUS
-    assert [text.endswith("}\n\nretry: 1000\n\n") for text in told] == [True] * 10
+    assert [text.endswith("}\n\nretry: 1000\n\n") for text in told] == [True] * readers
 
 
 def test_a_command_on_its_way_is_answered(server: Server) -> None:

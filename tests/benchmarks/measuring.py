@@ -12,6 +12,9 @@ from pathlib import Path
 
 from tests.api.server import ROOT, free_port, until
 
+Tell = Callable[[str], None]
+"""The fixture `tell`: a sentence with what was measured."""
+
 BARE = """
 import sys, uvicorn
 from starlette.applications import Starlette

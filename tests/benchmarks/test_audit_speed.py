@@ -10,6 +10,7 @@ from adapters.audit.checkpoints import Checkpoint, head, over
 from adapters.store import SqliteStore, Write
 from domain.turns import TurnCancelled
 from tests.adapters.stores_under_test import entries
+from tests.benchmarks.measuring import Tell
 
 pytestmark = pytest.mark.benchmark
 
@@ -18,7 +19,7 @@ FLOOR = 100_000
 
 
 def test_chain_and_tree_are_checked_at_a_hundred_thousand_events_a_second(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, tell: Tell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Promise P23: the hash of every row and the tree over them, by the second of one core: other work on the machine
     says nothing about ours. The figure with reading from disk is told beside it."""
@@ -29,15 +30,13 @@ def test_chain_and_tree_are_checked_at_a_hundred_thousand_events_a_second(
         for stream in range(EVENTS // 1_000)
         for entry in entries([event] * 1_000, session_id=f"delivery-{stream}")
     ]
-    store.turns.follow = lambda *_, **__: None  # type: ignore[method-assign]  # these turns were never requested
+    monkeypatch.setattr(store.turns, "follow", lambda *_, **__: None)  # these turns were never requested
     store.append(writes)
     rows = list(store.rows.events())
     hashing = max(_rate(lambda: over(rows)) for _ in range(3))
     reading = max(_rate(lambda: head(store)) for _ in range(3))
     store.close()
-    with capsys.disabled():
-        told = f"chain and tree: {hashing:,.0f} events/s of one core, {reading:,.0f} with reading"
-        print(f"\n  {told}", end=" ")  # noqa: T201 - the figures are the result
+    tell(f"chain and tree: {hashing:,.0f} events/s of one core, {reading:,.0f} with reading")
     assert hashing >= FLOOR
 
 

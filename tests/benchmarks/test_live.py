@@ -6,34 +6,20 @@ import os
 import re
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.api.listening import SCENARIO, Listener, filled, path
 from tests.api.server import Server, delivery, serving, session, start, until
-from tests.benchmarks.measuring import Line, resident_bytes
+from tests.benchmarks.measuring import Line, Tell, resident_bytes
 
 pytestmark = pytest.mark.benchmark
 
 CLIENTS, RATE, SECONDS = 200, 10, 12
 TABS = 10
 BODY = json.dumps({"addMinutes": 1, "reason": "more"}).encode()
-
-Tell = Callable[[str], None]
-
-
-@pytest.fixture
-def tell(capsys: pytest.CaptureFixture[str], record_property: Callable[[str, object], None]) -> Tell:
-    """Figures are for people: told at once, and kept in the report."""
-
-    def say(sentence: str) -> None:
-        record_property("measured", sentence)
-        with capsys.disabled():
-            print(f"\n  {sentence}", end=" ")  # noqa: T201 - the figures are the result
-
-    return say
 
 
 def cpu_seconds(pid: int) -> float:

@@ -6,6 +6,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import orjson
@@ -20,27 +21,13 @@ from domain.delivery.commands import ExtendBudget, StartDelivery
 from domain.sessions import fold
 from domain.validation import Step
 from tests.api.server import delivery, serving, start
-from tests.benchmarks.measuring import bare_handler, commits_a_second, posts_a_second, resident_bytes, together
+from tests.benchmarks.measuring import Tell, bare_handler, commits_a_second, posts_a_second, resident_bytes, together
 
 pytestmark = pytest.mark.benchmark
 
 CALLERS = 64
 SCENARIO = {"replies": {"planner": [{"text": "late", "delayMs": 86_400_000}]}}
 MORE = ExtendBudget(add_minutes=1, reason="more")
-
-Tell = Callable[[str], None]
-
-
-@pytest.fixture
-def tell(capsys: pytest.CaptureFixture[str], record_property: Callable[[str, object], None]) -> Tell:
-    """Figures are for people: told at once, and kept in the report."""
-
-    def say(sentence: str) -> None:
-        record_property("measured", sentence)
-        with capsys.disabled():
-            print(f"\n  {sentence}", end=" ")  # noqa: T201 - the figures are the result
-
-    return say
 
 
 @contextlib.contextmanager
@@ -145,7 +132,7 @@ def test_a_command_costs_the_same_however_long_its_session_is(tmp_path: Path, te
         for number in range(300):
             begin(writer, f"delivery-{number}")
             extend(writer, f"delivery-{number}", 7)
-            short.append(seconds(lambda n=number: extend(writer, f"delivery-{n}")))  # type: ignore[misc]
+            short.append(seconds(partial(extend, writer, f"delivery-{number}")))
             long.append(seconds(lambda: extend(writer, "delivery-long")))
         commit = 1 / commits_a_second(tmp_path)
     ratio = statistics.median(long) / statistics.median(short)
@@ -172,7 +159,7 @@ def test_a_view_costs_the_same_however_long_its_session_is(tmp_path: Path, tell:
             for name, found in (("short", short), ("long", long)):
                 path = f"/api/sessions/delivery-{name}"
                 server.client.post(f"{path}/budget", json={"addMinutes": 1, "reason": "more"})
-                found.append(seconds(lambda p=path: server.client.get(p)))  # type: ignore[misc]
+                found.append(seconds(partial(server.client.get, path)))
     ratio = statistics.median(long) / statistics.median(short)
     micros = statistics.median(short) * 1e6, statistics.median(long) * 1e6
     tell(f"GET a session: {micros[0]:.0f} µs at version 10, {micros[1]:.0f} µs at version 5,000: ratio {ratio:.2f}")

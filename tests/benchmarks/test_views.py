@@ -17,7 +17,7 @@ from domain.sessions import carry_out
 from projections.follow import Follower
 from projections.snapshots import EVERY
 from tests.api.server import Server, serving, until
-from tests.benchmarks.measuring import resident_bytes
+from tests.benchmarks.measuring import Tell, resident_bytes
 from tests.benchmarks.test_speed import MORE, begin, written
 from tests.projections.given import merged, store_events, wander
 
@@ -74,19 +74,12 @@ def best(lives: Sequence[Sequence[float]]) -> list[float]:
     return [min(times) for times in zip(*lives, strict=True)]
 
 
-def say(capsys: pytest.CaptureFixture[str], sentence: str) -> None:
-    with capsys.disabled():
-        print(f"\n  {sentence}", end=" ")  # noqa: T201 - the figures are the result
-
-
 def steps(upto: int, count: int = 24) -> Iterable[int]:
     """Versions all over a history, the ends of stretches between snapshots among them."""
     return sorted({1, EVERY - 1, upto // 2 // EVERY * EVERY - 1, upto, *range(upto // count, upto, upto // count)})
 
 
-def test_a_session_as_of_any_of_ten_thousand_events_comes_within_fifty_milliseconds(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_session_as_of_any_of_ten_thousand_events_comes_within_fifty_milliseconds(tmp_path: Path, tell: Tell) -> None:
     """Over HTTP, each version for the first time in the life of the server."""
     long_session(tmp_path, 10_000)
     lives = []
@@ -95,12 +88,12 @@ def test_a_session_as_of_any_of_ten_thousand_events_comes_within_fifty_milliseco
             live_again(server, 10_000 // EVERY)
             lives.append([milliseconds(server, f"/api/sessions/{LONG}", version=version) for version in steps(10_000)])
     found = best(lives)
-    say(capsys, f"GET as of version k of 10,000: {statistics.median(found):.1f} ms, at worst {max(found):.1f} ms")
+    tell(f"GET as of version k of 10,000: {statistics.median(found):.1f} ms, at worst {max(found):.1f} ms")
     assert max(found) < 50
 
 
 def test_the_page_of_twenty_thousand_events_opens_within_a_second_and_scrubs_within_two_hundred_milliseconds(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, tell: Tell
 ) -> None:
     """Right after a restart: nothing was read yet."""
     long_session(tmp_path, 20_000)
@@ -113,8 +106,7 @@ def test_the_page_of_twenty_thousand_events_opens_within_a_second_and_scrubs_wit
             lives.append([milliseconds(server, f"/sessions/{LONG}/at", at=version) for version in steps(20_000)])
             memory.append(resident_bytes(server.pid))
     scrubs = best(lives)
-    say(
-        capsys,
+    tell(
         f"20,000 events after a restart: GET {min(get):.0f} ms, page {min(opened):.0f} ms ({opened[0]:.0f} ms the first"
         f" time), a scrub {statistics.median(scrubs):.0f} ms, at most {max(scrubs):.0f} ms; {max(memory) / 1e6:.0f} MB",
     )
@@ -135,9 +127,7 @@ def rate(folder: Path, store: SqliteStore, name: str) -> float:
     return store.head() / min(spent)
 
 
-def test_views_are_folded_as_fast_for_a_long_session_as_for_many_short_ones(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_views_are_folded_as_fast_for_a_long_session_as_for_many_short_ones(tmp_path: Path, tell: Tell) -> None:
     """What an event costs the views does not grow with its session (promise P13: a million in a minute)."""
     with closing(SqliteStore(str(tmp_path / "many.db"))) as store:
         stories = [wander(number, f"delivery-{number}") for number in range(100)]
@@ -150,8 +140,7 @@ def test_views_are_folded_as_fast_for_a_long_session_as_for_many_short_ones(
         long_session(folder, length)
         with closing(SqliteStore(str(folder / "hansard.db"))) as store:
             rates.append(rate(folder, store, "views"))
-    say(
-        capsys,
+    tell(
         f"all views: {many:,.0f} events/s of mixed deliveries; {rates[0]:,.0f} of one of 2,000 events,"
         f" {rates[1]:,.0f} of one of 16,000",
     )

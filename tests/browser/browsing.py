@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Error, Locator, Page, expect
 
@@ -69,9 +70,9 @@ class Browsing:
 
 
 @contextmanager
-def browsing(browser: Browser, url: str, **look: object) -> Iterator[Browsing]:
+def browsing(browser: Browser, url: str, **look: Any) -> Iterator[Browsing]:
     """`look` as Playwright names it: viewport, color_scheme, locale. At the end no page may have said anything."""
-    context = browser.new_context(**({"viewport": {"width": 1440, "height": 900}, "locale": "en"} | look))  # type: ignore[arg-type]
+    context = browser.new_context(**({"viewport": {"width": 1440, "height": 900}, "locale": "en"} | look))
     try:
         found = Browsing(context, url)
         yield found

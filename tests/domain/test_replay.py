@@ -4,20 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from domain import channel
 from domain.base import Command, DomainEvent
-from domain.channel import (
-    ContinueLatest,
-    ContinueWanted,
-    MessageQueued,
-    MessageRejected,
-    MessageStarted,
-    NoteSession,
-    ReceiveMessage,
-    ResetLatest,
-    ResetWanted,
-    SessionNoted,
-    channel_id,
-)
 from domain.delivery.events import SessionStarted
 from domain.orchestration.commands import StartOrchestration
 from domain.orchestration.events import Opening
@@ -27,16 +15,16 @@ from domain.session import Moment, Session
 from domain.sessions import carry_out
 from tests.given import DeliveryStory, topics
 
-NAME = channel_id("chat")
+NAME = channel.channel_id("chat")
 ONE, TWO = "orchestration-1", "orchestration-2"
 
 
 def says(text: str, session_id: str = ONE) -> Command:
-    return ReceiveMessage(session_id=session_id, opening=Opening(prompt=text, origin="chat"), sender="Kim")
+    return channel.ReceiveMessage(session_id=session_id, opening=Opening(prompt=text, origin="chat"), sender="Kim")
 
 
 def noted(session_id: str, status: str, **fields: bool) -> Command:
-    return NoteSession(session_id=session_id, origin="chat", status=status, **fields)
+    return channel.NoteSession(session_id=session_id, origin="chat", status=status, **fields)
 
 
 def told(*commands: Command, seconds: int = 10) -> list[Recorded]:
@@ -47,12 +35,17 @@ def told(*commands: Command, seconds: int = 10) -> list[Recorded]:
         at = number * seconds * 1_000
         decision = carry_out("channel", session, command, Moment(NAME, at))
         session = decision.session
-        opens = isinstance(command, NoteSession) and command.opens
-        causation = f"{command.session_id}:1" if opens else f"{ONE}:9" if isinstance(command, NoteSession) else "c"
-        cause = Cause("tester", f"c{number}", NAME, causation)
+        cause = Cause("tester", f"c{number}", NAME, followed(command))
         for event in decision.events:
             history.append(Recorded(len(history) + 1, NAME, len(history) + 1, at, cause, event))
     return history
+
+
+def followed(command: Command) -> str:
+    """What a command follows from: the beginning of a session, an event in it, or nothing but words."""
+    if not isinstance(command, channel.NoteSession):
+        return "c"
+    return f"{command.session_id}:1" if command.opens else f"{ONE}:9"
 
 
 def difference(history: Sequence[Recorded], cause: Recorded | None = None) -> Difference | None:
@@ -74,17 +67,17 @@ PAUSED = (*STARTED, noted(ONE, "checkpoint"))
 @pytest.mark.parametrize(
     ("commands", "last"),
     [
-        ([says("do this")], MessageStarted),
-        ([says("리셋")], MessageRejected),
-        ([*STARTED, says("do that", TWO)], MessageQueued),
-        ([*STARTED, says("이어서 해줘")], MessageRejected),
-        ([*STARTED, says("do that", TWO), noted(ONE, "done")], MessageStarted),
-        ([*PAUSED, says("이어서 해줘")], ContinueWanted),
-        ([*PAUSED, ContinueLatest()], ContinueWanted),
-        ([*PAUSED, says("reset")], ResetWanted),
-        ([*PAUSED, ResetLatest(reason="enough")], ResetWanted),
-        ([*PAUSED, ResetLatest()], ResetWanted),
-        ([*PAUSED, says("new", TWO), noted(TWO, "active", claims=True, opens=True)], SessionNoted),
+        ([says("do this")], channel.MessageStarted),
+        ([says("리셋")], channel.MessageRejected),
+        ([*STARTED, says("do that", TWO)], channel.MessageQueued),
+        ([*STARTED, says("이어서 해줘")], channel.MessageRejected),
+        ([*STARTED, says("do that", TWO), noted(ONE, "done")], channel.MessageStarted),
+        ([*PAUSED, says("이어서 해줘")], channel.ContinueWanted),
+        ([*PAUSED, channel.ContinueLatest()], channel.ContinueWanted),
+        ([*PAUSED, says("reset")], channel.ResetWanted),
+        ([*PAUSED, channel.ResetLatest(reason="enough")], channel.ResetWanted),
+        ([*PAUSED, channel.ResetLatest()], channel.ResetWanted),
+        ([*PAUSED, says("new", TWO), noted(TWO, "active", claims=True, opens=True)], channel.SessionNoted),
     ],
 )
 def test_a_channel_is_decided_again(commands: list[Command], last: type[DomainEvent]) -> None:
@@ -95,14 +88,14 @@ def test_a_channel_is_decided_again(commands: list[Command], last: type[DomainEv
 
 def test_the_same_words_sent_twice_are_rejected_again() -> None:
     history = told(says("do this"), says("do this", TWO), seconds=1)
-    assert isinstance(history[1].event, MessageRejected) and history[1].event.reason == "duplicate"
+    assert isinstance(history[1].event, channel.MessageRejected) and history[1].event.reason == "duplicate"
     assert difference(history) is None
 
 
 def test_paused_runs_are_cleared_by_a_new_request_only_and_that_is_decided_again() -> None:
     history = told(*PAUSED, says("new", TWO), noted(TWO, "active", claims=True, opens=True))
     cleared = history[-1].event
-    assert isinstance(cleared, SessionNoted) and cleared.clears == (ONE,)
+    assert isinstance(cleared, channel.SessionNoted) and cleared.clears == (ONE,)
     lost = [*history[:-1], changed(history[-1], cleared.model_copy(update={"clears": ()}))]
     found = difference(lost)
     assert found is not None
@@ -112,7 +105,7 @@ def test_paused_runs_are_cleared_by_a_new_request_only_and_that_is_decided_again
 def test_a_message_that_would_not_wait_today_is_the_difference() -> None:
     history = told(*STARTED, says("do that", TWO))
     queued = history[-1].event
-    assert isinstance(queued, MessageQueued)
+    assert isinstance(queued, channel.MessageQueued)
     found = difference([changed(history[-1], queued, version=1)])
     assert found is not None
     assert (found.version, found.command) == (1, "ReceiveMessage")
@@ -187,7 +180,7 @@ def test_what_another_command_brought_about_is_not_held_against_the_cause() -> N
 def begun(message: Recorded) -> list[Recorded]:
     """The history of the session that a message began."""
     event = message.event
-    assert isinstance(event, MessageStarted)
+    assert isinstance(event, channel.MessageStarted)
     decision = carry_out("orchestration", None, StartOrchestration(opening=event.opening), Moment(ONE, 0))
     cause = Cause("Kim", "c0", ONE, message.event_id)
     return [Recorded(9 + n, ONE, n, 0, cause, made) for n, made in enumerate(decision.events, start=1)]

@@ -395,7 +395,7 @@ def test_an_unwritable_database_inside_a_fold_parks_nothing(views: SqliteViews) 
     assert follower.problems() == []
 
 
-def test_a_loop_that_keeps_failing_is_a_problem(views: SqliteViews) -> None:
+def test_a_loop_that_keeps_failing_is_a_problem(views: SqliteViews, monkeypatch: pytest.MonkeyPatch) -> None:
     log = Twin()
     follower = Follower(log, views, poll_seconds=0.001)
     failed = threading.Event()
@@ -405,7 +405,7 @@ def test_a_loop_that_keeps_failing_is_a_problem(views: SqliteViews) -> None:
             failed.set()
         raise ConnectionError("the log is gone")
 
-    log.log = broken  # type: ignore[method-assign]
+    monkeypatch.setattr(log, "log", broken)
     follower.start()
     assert failed.wait(LONG)
     assert follower.problems() == [Problem("follower", 0, "ConnectionError: the log is gone")]

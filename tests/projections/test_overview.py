@@ -1,6 +1,7 @@
 """All sessions at a glance."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,9 +29,9 @@ def many(tmp_path: Path) -> SqliteViews:
     )
 
 
-def ids(views: SqliteViews, **query: object) -> list[str]:
+def ids(views: SqliteViews, **query: Any) -> list[str]:
     with views.reading() as db:
-        return [item["id"] for item in overview.page(db, **query)["items"]]  # type: ignore[arg-type]
+        return [item["id"] for item in overview.page(db, **query)["items"]]
 
 
 def test_the_newest_session_comes_first(many: SqliteViews) -> None:
@@ -102,16 +103,16 @@ def test_a_row_holds_what_a_list_shows(many: SqliteViews) -> None:
         ({"q": "", "limit": 1}, ["delivery-5"]),
     ],
 )
-def test_sessions_are_found(many: SqliteViews, query: dict[str, object], expected: list[str]) -> None:
+def test_sessions_are_found(many: SqliteViews, query: dict[str, Any], expected: list[str]) -> None:
     assert ids(many, **query) == expected
 
 
 @pytest.mark.parametrize("query", [{}, {"kind": "delivery"}, {"q": "delivery-"}])
-def test_a_cursor_goes_on_where_the_page_ended(many: SqliteViews, query: dict[str, str]) -> None:
+def test_a_cursor_goes_on_where_the_page_ended(many: SqliteViews, query: dict[str, Any]) -> None:
     with many.reading() as db:
-        first = overview.page(db, limit=2, **query)  # type: ignore[arg-type]
-        second = overview.page(db, limit=2, cursor=first["nextCursor"], **query)  # type: ignore[arg-type]
-        third = overview.page(db, limit=2, cursor=second["nextCursor"], **query)  # type: ignore[arg-type]
+        first = overview.page(db, limit=2, **query)
+        second = overview.page(db, limit=2, cursor=first["nextCursor"], **query)
+        third = overview.page(db, limit=2, cursor=second["nextCursor"], **query)
     pages = [[item["id"] for item in page["items"]] for page in (first, second, third)]
     assert pages == [["delivery-5", "delivery-4"], ["delivery-3", "delivery-2"], ["delivery-1"]]
     assert third["nextCursor"] is None
@@ -135,9 +136,9 @@ def test_a_cursor_of_ones_own_making_is_refused(many: SqliteViews, cursor: str) 
 
 
 @pytest.mark.parametrize(("query", "pointer"), [({"limit": 0}, "/limit"), ({"limit": 201}, "/limit")])
-def test_a_limit_outside_its_bounds_is_refused(many: SqliteViews, query: dict[str, int], pointer: str) -> None:
+def test_a_limit_outside_its_bounds_is_refused(many: SqliteViews, query: dict[str, Any], pointer: str) -> None:
     with many.reading() as db, pytest.raises(Invalid) as refused:
-        overview.page(db, **query)  # type: ignore[arg-type]
+        overview.page(db, **query)
     assert list(refused.value.errors) == [pointer]
 
 
@@ -191,7 +192,7 @@ def test_a_row_says_the_same_as_the_session_at_every_version(tmp_path: Path, see
         assert row["maxIterations"] == whole["budget"]["maxIterations"]
 
 
-def session_view(events: list[Recorded]) -> dict[str, object]:
+def session_view(events: list[Recorded]) -> dict[str, Any]:
     session = fold("delivery", ((recorded.event, recorded.moment) for recorded in events))
     assert session is not None
     return view(session)

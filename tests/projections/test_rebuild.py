@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -112,25 +113,27 @@ def test_readers_see_the_old_views_until_the_new_ones_stand(views: SqliteViews) 
     assert seen == [2] * 132
 
 
-def test_a_rebuild_that_dies_leaves_the_old_views_and_the_next_one_works(views: SqliteViews) -> None:
+def test_a_rebuild_that_dies_leaves_the_old_views_and_the_next_one_works(
+    views: SqliteViews, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = merged(*(success(f"delivery-{n}") for n in range(8)))
     follower = Follower(log, views)
     follower.catch_up()
     before = dump(views)
-    healthy, calls = log.log, []
+    healthy, calls = log.log, list[int]()
 
-    def dying(*, after: int = 0, limit: int = 500) -> object:
+    def dying(*, after: int = 0, limit: int = 500) -> Sequence[Recorded]:
         calls.append(after)
         if after:
             raise ConnectionError("the log went away")
         return healthy(after=after, limit=limit)
 
-    log.log = dying  # type: ignore[method-assign, assignment]
+    monkeypatch.setattr(log, "log", dying)
     with pytest.raises(ConnectionError):
         follower.rebuild()
     assert len(calls) == 2
     assert dump(views) == before
-    log.log = healthy  # type: ignore[method-assign]
+    monkeypatch.undo()
     assert follower.rebuild() == log.head()
     assert dump(views) == before
 

@@ -2,7 +2,6 @@
 
 import io
 import json
-from typing import Any
 
 import pytest
 
@@ -48,7 +47,7 @@ def test_json_escapes_what_a_terminal_would_carry_out_and_stays_the_same_json(
 def test_a_document_is_left_as_it_is_in_a_pipe_and_made_visible_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = []
     for is_terminal in (False, True):
-        stream = _stream(is_terminal=is_terminal)
+        stream = _Stream(is_terminal=is_terminal)
         monkeypatch.setattr("sys.stdout", stream)
         terminal.put_document("# a\x1b[2J\n")
         shown.append(stream.getvalue())
@@ -72,7 +71,7 @@ def test_colour_is_for_terminals_that_want_it(
     monkeypatch.setenv("TERM", "xterm")
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert terminal.paint("ok", "green", _stream(is_terminal=is_terminal)) == painted
+    assert terminal.paint("ok", "green", _Stream(is_terminal=is_terminal)) == painted
 
 
 def test_columns_line_up_under_wide_letters(capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,7 +98,10 @@ def test_what_is_no_instant_is_shown_as_it_is(words: str) -> None:
     assert terminal.local_time(words) == words
 
 
-def _stream(*, is_terminal: bool) -> Any:
-    stream = io.StringIO()
-    stream.isatty = lambda: is_terminal  # type: ignore[method-assign]
-    return stream
+class _Stream(io.StringIO):
+    def __init__(self, *, is_terminal: bool) -> None:
+        super().__init__()
+        self._is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        return self._is_terminal
