@@ -221,7 +221,7 @@ class Turns:
         """(session, turn) of the turns, waiting or running, whose deadline has passed."""
         with self._reading() as connection:
             return connection.execute(
-                f"SELECT stream, turn_id FROM turns WHERE {_UNSETTLED} AND deadline < ?", (now,)
+                f"SELECT stream, turn_id FROM turns INDEXED BY turns_due WHERE {_UNSETTLED} AND deadline < ?", (now,)
             ).fetchall()
 
     def held(self, turn_id: str) -> Lease | None:

@@ -109,6 +109,7 @@ COSTS: dict[str, Callable[[SqliteStore], object]] = {
     "take": lambda store: store.turns.take("delivery-1.t1", "me", now=START, lease_ms=1),
     "workers": lambda store: store.turns.workers(),
     "release": lambda store: store.turns.release("somebody"),
+    "overdue": lambda store: store.turns.overdue(START),
 }
 
 
