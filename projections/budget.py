@@ -68,8 +68,8 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
         row = _snapshot(states, recorded)
         if row is not None:
             rows.append(row)
-    db.executemany(f"INSERT INTO budget VALUES ({', '.join('?' * 17)})", rows)
-    db.executemany(
+    db.insert(f"INSERT INTO budget VALUES ({', '.join('?' * 17)})", rows)
+    db.insert(
         "INSERT INTO budget_state VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id) DO UPDATE SET"
         " max_iterations = excluded.max_iterations, max_minutes = excluded.max_minutes,"
         " max_rounds = excluded.max_rounds, tokens = excluded.tokens, cost_micros = excluded.cost_micros,"

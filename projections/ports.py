@@ -24,8 +24,8 @@ class Database(Protocol):
         """Raises OSError when the database does not answer, anything else when the statement is wrong."""
         ...
 
-    def executemany(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """The same statement for each row. Raises what `execute` raises."""
+    def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Carry out `INSERT INTO … VALUES (?, …) …` for all rows, in their order. Raises what `execute` raises."""
         ...
 
 

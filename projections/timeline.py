@@ -30,7 +30,7 @@ _Turns = dict[tuple[str, str], tuple[str | None, int | None]]
 def apply(db: Database, events: Sequence[Recorded]) -> None:
     turns: _Turns = {}
     rows = [_row(db, recorded, turns) for recorded in events]
-    db.executemany("INSERT INTO timeline VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    db.insert("INSERT INTO timeline VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
 def _row(db: Database, recorded: Recorded, turns: _Turns) -> tuple[object, ...]:

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from eventsourcing.persistence import StoredEvent
 
 from adapters.store.entries import Conflict, Receipt, chain
+from adapters.store.inserting import insert
 
 KNOWN = 10_000
 """Streams whose last hash is remembered."""
@@ -71,7 +72,7 @@ class Sheet:
 
     def store(self) -> None:
         """Write it all. Raises sqlite3.IntegrityError for a version or key that is taken."""
-        self._connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", self._rows)
+        insert(self._connection, "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", self._rows)
         receipts = [(kept.key, kept.fingerprint, kept.status, kept.body, kept.at) for kept in self.receipts]
         if receipts:
-            self._connection.executemany("INSERT INTO receipts VALUES (?, ?, ?, ?, ?)", receipts)
+            insert(self._connection, "INSERT INTO receipts VALUES (?, ?, ?, ?, ?)", receipts)

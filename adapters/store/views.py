@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from adapters.store.entries import StoreError
+from adapters.store.inserting import insert
 
 READERS = 4
 _NOT_OURS: Final = frozenset(
@@ -51,10 +52,10 @@ class Statements:
                 raise ViewsUnavailable(f"The views {self._path} do not answer now: {error}.") from error
             raise
 
-    def executemany(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """The same statement for each row; raises what `execute` raises."""
+    def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Carry out `INSERT INTO … VALUES (?, …) …` for all rows; raises what `execute` raises."""
         try:
-            self._connection.executemany(sql, rows)
+            insert(self._connection, sql, rows)
         except sqlite3.Error as error:
             if _unavailable(error):
                 raise ViewsUnavailable(f"The views {self._path} do not answer now: {error}.") from error

@@ -152,9 +152,10 @@ def _follow_turns(stretch: _Stretch, recorded: Recorded) -> None:
 
 def _keep_turns(db: Database, stretch: _Stretch) -> None:
     ended = [turn for turn, row in stretch.turns.items() if row is None]
-    db.executemany("DELETE FROM overview_turns WHERE session_id = ? AND turn_id = ?", ended)
+    for turn in ended:
+        db.execute("DELETE FROM overview_turns WHERE session_id = ? AND turn_id = ?", turn)
     open_now = [row for row in stretch.turns.values() if row is not None]
-    db.executemany("INSERT INTO overview_turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", open_now)
+    db.insert("INSERT INTO overview_turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", open_now)
 
 
 def _changes(event: DomainEvent) -> Columns:

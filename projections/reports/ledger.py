@@ -114,7 +114,7 @@ class Ledger:
             if found is not None:
                 own = (found.get(name) for name in self.columns)
                 rows.append((recorded.position, recorded.session_id, recorded.at, found["what"], *own))
-        db.executemany(f"INSERT INTO {self.table} VALUES ({', '.join('?' * (4 + len(self.columns)))})", rows)
+        db.insert(f"INSERT INTO {self.table} VALUES ({', '.join('?' * (4 + len(self.columns)))})", rows)
 
     def _begin(self, db: Database, recorded: Recorded, labels: Iterable[str]) -> None:
         session_id = recorded.session_id

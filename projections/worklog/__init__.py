@@ -42,7 +42,7 @@ _SHAPES = {
 def apply(db: Database, events: Sequence[Recorded]) -> None:
     before = Before(db)
     rows = [row for recorded in events for row in _rows(before, recorded)]
-    db.executemany("INSERT INTO worklog VALUES (?, ?, ?, ?, ?)", rows)
+    db.insert("INSERT INTO worklog VALUES (?, ?, ?, ?, ?)", rows)
     before.keep()
 
 

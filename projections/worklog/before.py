@@ -64,8 +64,8 @@ class Before:
 
     def keep(self) -> None:
         turns = [(*place, *turn) for place, turn in self._turns.items()]
-        self._db.executemany("INSERT INTO worklog_turns VALUES (?, ?, ?, ?, ?)", turns)
-        self._db.executemany(
+        self._db.insert("INSERT INTO worklog_turns VALUES (?, ?, ?, ?, ?)", turns)
+        self._db.insert(
             "INSERT INTO worklog_standing VALUES (?, ?, ?) ON CONFLICT (session_id, section)"
             " DO UPDATE SET body = excluded.body",
             [(*place, body) for place, body in self._said.items()],
