@@ -79,16 +79,29 @@ class Team(Value):
     language: Literal["en", "ko"] | None = None
     example: bool = False
 
-    def agent_for(self, role: str) -> Member | None:
-        """Who is meant by a name (in any case) or, failing that, who has the role; the first listed wins."""
-        wanted = role.casefold()
-        named = (member for member in self.agents if member.name.casefold() == wanted)
-        fitting = (member for member in self.agents if wanted in member.roles)
-        return next(named, None) or next(fitting, None)
+    def named(self, name: str) -> Member | None:
+        """Who is called that, in any case."""
+        wanted = name.casefold()
+        return next((member for member in self.agents if member.name.casefold() == wanted), None)
 
-    def asked(self, agent: str, role: str) -> Member | None:
-        """Who is asked in a turn of that agent in that role; None if nobody here is meant."""
-        return self.agent_for(agent) or self.agent_for(role)
+    def agent_for(self, role: str) -> Member | None:
+        """Who is meant by a name or, failing that, who has the role; the first listed wins."""
+        wanted = role.casefold()
+        fitting = (member for member in self.agents if wanted in member.roles)
+        return self.named(role) or next(fitting, None)
+
+    def asked(self, agent: str, role: str, crew: Mapping[str, str]) -> Member | None:
+        """Who is asked in a turn of that agent in that role; None if nobody here is meant.
+
+        A session's crew names people: neither the examples nor whoever has the role in another team stands in for
+        them (K-36). Where nobody was named, the role says who it is.
+        """
+        if not crew:
+            return self.agent_for(agent) or self.agent_for(role)
+        if self.example:
+            return None
+        meant = agent if agent in crew.values() else crew.get(agent) or crew.get(role)
+        return self.named(agent) or (self.agent_for(role) if meant is None else self.named(meant))
 
     def employees(self) -> tuple[tuple[str, str], ...]:
         """Name and role of everybody who takes subtasks, by the first such role (behaviour §1.1)."""

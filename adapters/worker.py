@@ -14,13 +14,14 @@ from pathlib import Path
 
 from adapters import processes
 from adapters.alive import Presence
-from adapters.pulled import Pulled
 from adapters.store import Fenced, Lease, SqliteStore, StoreError
 from adapters.store.walk import Walk
 from adapters.team import Team
+from adapters.whose import Whose, place_of
 from adapters.work import Bench, Job, deadline_of, outcome_of
 from adapters.workspace import Workspaces
 from adapters.writer import Busy, Writer
+from domain.allowing import Prefixes
 from domain.base import Command, Refused, Unknown
 from domain.forks import Diverge
 from domain.record import Recorded
@@ -31,6 +32,8 @@ log = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0
 RETRY_SECONDS = 0.5
+LOOK = 100
+"""So many waiting turns are read at once, of which one is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ class WorkerSettings:
     heartbeat: float = 15.0
     validation_timeout: float = 600.0
     output_bytes: int = 1_048_576
+    command_limits: processes.SystemLimits = processes.NO_LIMITS
+    commands_allowed: Prefixes = ()
 
 
 class Worker:
@@ -58,7 +63,7 @@ class Worker:
         settings: WorkerSettings,
     ) -> None:
         self._store, self._writer, self._clock, self._settings = store, writer, clock, settings
-        self._pulled, self._walk = Pulled(team, writer.load), Walk(store.turns)
+        self._team, self._whose, self._walk = team, Whose(team, writer.load), Walk(store.turns, limit=LOOK)
         self._presence = Presence(data_dir / "workers")
         self.bench = Bench(
             store=store,
@@ -156,15 +161,13 @@ class Worker:
         self._woken.set()
 
     def _claim(self) -> Lease | None:
-        """The oldest turn that is ours to do: external agents come for theirs."""
+        """The oldest turn that is ours to do."""
         now, lease_ms = self._clock(), round(self._settings.lease * 1000)
         if not self._store.turns.waiting(now):
             return None
-        if not self._pulled.any:
-            return self._store.turns.claim(self.name, now=now, lease_ms=lease_ms)
         lease = None
         while lease is None and not self._stopping:
-            ours = (turn.turn_id for turn in self._walk.look(now) if not self._pulled.has(turn))
+            ours = (turn.turn_id for turn in self._walk.look(now) if self._whose.place(turn) == "here")
             taken = (self._store.turns.take(turn_id, self.name, now=now, lease_ms=lease_ms) for turn_id in ours)
             lease = next((lease for lease in taken if lease is not None), None)
             if self._walk.ended:
@@ -216,9 +219,9 @@ class Worker:
             beat.cancel()
 
     def _is_theirs(self, job: Job) -> bool:
-        """Whether the question is for an external agent: a fork has nothing more to recall, say."""
+        """Whether the question is for others to ask: a fork has nothing more to recall, say."""
         lease = job.lease
-        return lease.work == "ask" and self._pulled.waits(job.session, lease.agent, lease.role)
+        return lease.work == "ask" and place_of(job.session, lease.agent, lease.role, self._team) != "here"
 
     async def _bounded(self, job: Job) -> Command | None:
         """The job's outcome; None when the deadline ended it, which is then recorded instead."""

@@ -10,9 +10,9 @@ from weakref import WeakValueDictionary
 from adapters.agents.port import Reply
 from adapters.external.holding import DeskSettings, Holding, Lost
 from adapters.external.waiting import Queue, Wish
-from adapters.pulled import Pulled
 from adapters.store import Fenced, Lease, SqliteStore
 from adapters.team import Team
+from adapters.whose import Whose
 from adapters.work import Bench, Job, Prepared, failed, outcome_of
 from adapters.workspace import WorkspaceError
 from adapters.writer import Answer, Busy, Order, Writer
@@ -61,7 +61,7 @@ class Desk:
     ) -> None:
         self._store, self._writer, self._clock, self._bench = store, writer, clock, bench
         self._holding = Holding(store=store, writer=writer, clock=clock, settings=settings)
-        self._queue = Queue(store.turns, Pulled(team, writer.load), clock, self._holding.lease_ms)
+        self._queue = Queue(store.turns, Whose(team, writer.load), clock, self._holding.lease_ms)
         self._handing_in: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def seen(self, page: Sequence[Recorded]) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from adapters.pulled import Pulled
 from adapters.store import Lease
 from adapters.store.turns import OpenTurn, Turns
 from adapters.store.walk import Walk
+from adapters.whose import Whose
 
 log = logging.getLogger(__name__)
 
@@ -43,8 +43,8 @@ class Waiter:
 class Queue:
     """Who waits for turns, first come, first served. Belongs to one event loop; only `wake` comes from elsewhere."""
 
-    def __init__(self, turns: Turns, pulled: Pulled, clock: Callable[[], int], lease_ms: int) -> None:
-        self._turns, self._pulled, self._clock, self._lease_ms = turns, pulled, clock, lease_ms
+    def __init__(self, turns: Turns, whose: Whose, clock: Callable[[], int], lease_ms: int) -> None:
+        self._turns, self._whose, self._clock, self._lease_ms = turns, whose, clock, lease_ms
         self._walks: dict[Wish, Walk] = {}
         self._loop = asyncio.get_running_loop()
         self._waiters: list[Waiter] = []
@@ -148,7 +148,7 @@ class Queue:
 
     def _fitting(self, wish: Wish, walk: Walk, now: int) -> Iterator[OpenTurn]:
         """What a look shows to all who have the same wish."""
-        return (turn for turn in walk.look(now) if wish.fits(turn) and self._pulled.has(turn))
+        return (turn for turn in walk.look(now) if wish.fits(turn) and self._whose.place(turn) == "outside")
 
     def _take(self, turns: Iterator[OpenTurn], worker: str, now: int) -> Lease | None:
         """A lease on the first of these turns that nobody else was faster to take."""

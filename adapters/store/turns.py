@@ -140,21 +140,13 @@ class Turns:
 
     # -- taking ----------------------------------------------------------------------------------------------------
 
-    def claim(self, worker: str, *, now: int, lease_ms: int) -> Lease | None:
-        """The oldest turn that waits or whose lease ran out; None if none does."""
-        oldest = _in_order("turn_id, requested_at", _FREE, limit="1")
-        return self._leased(f"turn_id = (SELECT turn_id FROM ({oldest}))", worker, now=now, lease_ms=lease_ms)
-
     def take(self, turn_id: str, worker: str, *, now: int, lease_ms: int) -> Lease | None:
         """This turn; None if somebody else was faster, or it does not wait any more."""
-        return self._leased("turn_id = :turn_id", worker, now=now, lease_ms=lease_ms, turn_id=turn_id)
-
-    def _leased(self, which: str, worker: str, *, now: int, lease_ms: int, **values: str) -> Lease | None:
         with self._transaction() as connection:
             row = connection.execute(
                 "UPDATE turns SET state = 'running', attempt = attempt + 1, worker = :worker, lease_until = :until"
-                f" WHERE {which} AND {_UNSETTLED} AND {_FREE} RETURNING {_LEASE}",
-                {"worker": worker, "now": now, "until": now + lease_ms, **values},
+                f" WHERE turn_id = :turn_id AND {_UNSETTLED} AND {_FREE} RETURNING {_LEASE}",
+                {"turn_id": turn_id, "worker": worker, "now": now, "until": now + lease_ms},
             ).fetchone()
         return None if row is None else Lease(*row)
 

@@ -34,7 +34,7 @@ class Asking:
     async def forget(self, event: AgentSessionsCleared) -> None:
         """Drop what agents keep to resume conversations that are over."""
         for name, handle in event.agent_sessions.items():
-            member = self._team.agent_for(name)
+            member = self._team.named(name)
             if member is not None:
                 with contextlib.suppress(HansardError, OSError):
                     await self._built(member).forget(handle)
@@ -42,17 +42,19 @@ class Asking:
     def _agent(self, job: Job) -> Agent:
         if job.session.scenario is not None:
             return Scripted(Scenario())  # the turn brings the session's own scenario
-        name, role = job.request.agent, job.request.role
-        member = self._team.asked(name, role)
+        member = self._asked(job)
         if member is None:
-            raise HansardError(f"Nobody in the team is called {name!r} or has the role {role!r}.")
+            raise HansardError(f"This team has nobody called {job.request.agent!r}, whom the session means.")
         return self._built(member)
+
+    def _asked(self, job: Job) -> Member | None:
+        return self._team.asked(job.request.agent, job.request.role, job.session.crew)
 
     def _model(self, job: Job) -> str | None:
         """What the team file says of the agent; the session's own scenario stands in for other agents."""
         if job.session.scenario is not None:
             return None
-        member = self._team.asked(job.request.agent, job.request.role)
+        member = self._asked(job)
         return member.model if member else None
 
     def _built(self, member: Member) -> Agent:

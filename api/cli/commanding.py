@@ -9,6 +9,7 @@ from api.cli.client import HERE, Json, TeamFile, Where, connected, path_of, reso
 from api.cli.exits import Failed
 from api.cli.outcome import see_through
 from api.cli.reading import AsJson, Id
+from api.cli.starting import say_who_goes_on
 from api.cli.terminal import put_json, say
 
 Key = Annotated[str | None, Parameter(help="The same command with the same key is carried out once.")]
@@ -95,6 +96,7 @@ async def extend(
         before = int((await api.session(session_id))["session"]["version"])
         answer = await api.post(path, amounts | {"reason": reason}, key=idempotency_key, version=if_version)
         if wait:
+            await say_who_goes_on(api, session_id)
             return await see_through(api, session_id, after=before, json=json)
     return _answered(answer, f"Session {session_id} has more budget.", json=json)
 

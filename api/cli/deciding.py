@@ -10,7 +10,7 @@ from api.cli.client import HERE, Api, Json, TeamFile, Where, connected, path_of,
 from api.cli.commanding import Key, Version
 from api.cli.outcome import see_through
 from api.cli.reading import AsJson, Id
-from api.cli.starting import say_who_works
+from api.cli.starting import say_who_goes_on, say_who_works
 from api.cli.terminal import local_time, put_json, put_table, say
 
 Choice = Literal["apply_fix", "skip", "revise", "accept"]
@@ -53,6 +53,7 @@ async def decide(
             return exits.OK
     say(f"Session {parent['id']} goes on.")
     async with connected(where, "work", team=team) as api:
+        await say_who_goes_on(api, str(parent["id"]))
         return await see_through(api, str(parent["id"]), after=int(parent["version"]), json=json)
 
 

@@ -12,6 +12,7 @@ from api.cli.client import HERE, Api, Json, TeamFile, Where, connected, path_of,
 from api.cli.exits import Failed
 from api.cli.outcome import see_through
 from api.cli.reading import AsJson, At, Id
+from api.cli.starting import say_who_goes_on
 from api.cli.terminal import one_line, put, put_json, put_json_line, put_table, say
 
 Speed = Annotated[float, Parameter(help="How many times faster than it was; 0 shows all of it at once.")]
@@ -130,6 +131,7 @@ async def fork(
             if json:
                 put_json(made)
             return exits.OK
+        await say_who_goes_on(api, made["sessionId"])
         return await see_through(api, made["sessionId"], after=at, json=json)
 
 

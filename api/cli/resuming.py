@@ -10,7 +10,7 @@ from api.cli.commanding import Key, Version
 from api.cli.exits import Failed
 from api.cli.outcome import see_through
 from api.cli.reading import AsJson
-from api.cli.starting import AsEnd, started
+from api.cli.starting import AsEnd, say_who_goes_on, started
 from api.cli.terminal import put_json, say
 
 Which = Annotated[str, Parameter(help="The orchestration: its id, a beginning of it, or `latest` of the origin.")]
@@ -39,7 +39,7 @@ async def go_on(
     Parameters
     ----------
     detach
-        Only record it. Without a server nobody works on it until `hansard serve` runs.
+        Only record it. Without a server it waits until Hansard works on this log with its team: `hansard serve`, say.
     """
     async with connected(where, "start" if detach else "work", team=team) as api:
         path, body = await _door(api, session, "continue", origin=origin, version=if_version)
@@ -71,6 +71,7 @@ async def reset(
 
 async def see_latest_run(api: Api, session_id: str, *, json: bool) -> int:
     """See an orchestration through from where it was last started or continued."""
+    await say_who_goes_on(api, session_id)
     events, _ = await api.pages(f"{path_of(session_id)}/events", limit=1_000_000)
     begun = [int(event["version"]) for event in events if event["type"] in _BEGINNINGS]
     return await see_through(api, session_id, after=max(begun, default=1) - 1, json=json)

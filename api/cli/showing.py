@@ -43,6 +43,8 @@ def shown(session: Json, commands: list[str]) -> Pairs:
 def _doing(turn: Json) -> str:
     """What is waited for; of an external agent its worker, who may not have come for the turn yet."""
     what = str(turn["phase"] or turn["work"])
+    if turn.get("elsewhere"):
+        return f"{what}, by nobody of this team"
     return f"{what}, by an external worker" if turn.get("external") else what
 
 

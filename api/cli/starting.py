@@ -17,6 +17,7 @@ from api.cli.outcome import see_through
 from api.cli.terminal import put, put_json, say
 
 PLACE = Group("Where the agents work", sort_key=20)
+_EXAMPLE = "No team file: the scripted example team answers and changes nothing. HANSARD_TEAM names yours."
 AsEnd = Annotated[bool, Parameter(help="Print the session as JSON at the end.")]
 
 
@@ -36,7 +37,8 @@ class Start:
     label: list[str] | None = None
     """A label to find it by; repeatable."""
     detach: bool = False
-    """Only start it and print its id. Without a server nobody works on it until `hansard serve` runs."""
+    """Only start it and print its id. Without a server it waits until Hansard works on this log with this team, as
+    `hansard serve` does."""
     idempotency_key: str | None = None
     """Starting again with the same key and the same words gives the same session."""
 
@@ -89,7 +91,15 @@ def say_where(options: Start, folder: str | None) -> None:
 async def say_who(api: Api, options: Start) -> None:
     """Plainly, when those who answer are only examples."""
     if options.scenario is None and await _is_example(api):
-        say("No team file: the scripted example team answers and changes nothing. HANSARD_TEAM names yours.")
+        say(_EXAMPLE)
+
+
+async def say_who_goes_on(api: Api, session_id: str) -> None:
+    """As `say_who`, of a session that was started before."""
+    [start] = await api.events(session_id, after=0, limit=1)
+    opening = start["data"].get("opening") or start["data"].get("topic") or start["data"]
+    if not opening.get("scenario") and not opening.get("crew") and await _is_example(api):
+        say(_EXAMPLE)
 
 
 def started(api: Api, answer: Json, *, json: bool) -> int:
@@ -104,7 +114,7 @@ def started(api: Api, answer: Json, *, json: bool) -> int:
 
 def say_who_works(api: Api) -> None:
     if api.system is not None:
-        say("Nobody works on it from here: `hansard serve` on this log does.")
+        say("Nobody works on it from here: it waits for `hansard serve` on this log, with this team.")
 
 
 def in_repository(folder: Path) -> bool:

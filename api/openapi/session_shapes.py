@@ -33,6 +33,9 @@ class Turn(Value):
     external: bool | None = Field(
         default=None, exclude_if=_absent, description="true of a turn that an external worker comes for, or has"
     )
+    elsewhere: bool | None = Field(
+        default=None, exclude_if=_absent, description="true of a turn of an agent that this service does not have"
+    )
 
 
 class Listed(Value):

@@ -10,10 +10,11 @@ import pytest
 from adapters.agents.external import External, Settings
 from adapters.agents.scripted import Scenario
 from adapters.external.waiting import Queue, Wish
-from adapters.pulled import Pulled
 from adapters.store import Lease, SqliteStore
 from adapters.store.turns import OpenTurn, Turns
 from adapters.team import Member, Team, build
+from adapters.team import load as load_team
+from adapters.whose import Load, Place, Whose
 from adapters.writer import Writer
 from domain.base import Text
 from domain.session import Session
@@ -38,7 +39,7 @@ def begin(store: SqliteStore, session_id: str = "delivery-1", *, at: int = START
     store.append([write(story.begun, session_id=session_id, at=at)])
 
 
-def load(store: SqliteStore) -> Callable[[str], Session | None]:
+def load(store: SqliteStore) -> Load:
     return Writer(store, lambda: START).load
 
 
@@ -52,47 +53,74 @@ def open_turns(store: SqliteStore) -> list[OpenTurn]:
 @pytest.mark.parametrize(
     ("team", "fields", "expected"),
     [
-        (TEAM, {}, True),
-        (TEAM, {"crew": {"planner": "REMOTE"}}, True),
-        (TEAM, {"crew": {"planner": "Somebody"}}, True),
-        (TEAM, {"crew": {"planner": "Local"}}, False),
-        (TEAM, {"scenario": Text(head="{}", length=2)}, False),
-        (NOBODY, {}, False),
+        (TEAM, {}, "outside"),
+        (TEAM, {"crew": {"planner": "REMOTE"}}, "outside"),
+        (TEAM, {"crew": {"planner": "Somebody"}}, "elsewhere"),
+        (TEAM, {"crew": {"planner": "Local"}}, "here"),
+        (TEAM, {"crew": {"dev": "Somebody"}}, "outside"),
+        (TEAM, {"scenario": Text(head="{}", length=2)}, "here"),
+        (NOBODY, {}, "elsewhere"),
+        (load_team(None), {}, "here"),
+        (load_team(None), {"crew": {"planner": "planner"}}, "elsewhere"),
+        (load_team(None), {"crew": {"dev": "Dev"}}, "elsewhere"),
+        (load_team(None), {"crew": {"dev": "Dev"}, "scenario": Text(head="{}", length=2)}, "here"),
     ],
 )
-def test_external_are_the_turns_of_external_agents_by_name_else_by_role(
-    store: SqliteStore, team: Team, fields: dict[str, object], expected: bool
+def test_whose_a_turn_is_says_the_name_of_the_agent_else_the_role(
+    store: SqliteStore, team: Team, fields: dict[str, object], expected: Place
 ) -> None:
-    """A session's own scenario stands in for the team."""
+    """A session's own scenario stands in for the team; nobody for an agent that is named, the examples least of all."""
     begin(store, **fields)
-    assert [Pulled(team, load(store)).has(turn) for turn in open_turns(store)] == [expected]
+    assert [Whose(team, load(store)).place(turn) for turn in open_turns(store)] == [expected]
 
 
-def test_what_is_no_question_is_nobodys_to_claim(store: SqliteStore) -> None:
+def test_what_is_no_question_is_done_by_everybody(store: SqliteStore) -> None:
     validation = OpenTurn("delivery-1.t9", "delivery-1", "validate", "Remote", "planner", START)
-    assert not Pulled(TEAM, load(store)).has(validation)
+    assert Whose(TEAM, load(store)).place(validation) == "here"
 
 
 def test_each_session_is_looked_at_once(store: SqliteStore) -> None:
     begin(store)
-    looked: list[str] = []
+    looked: list[tuple[str, int | None]] = []
 
-    def seen(session_id: str) -> Session | None:
-        looked.append(session_id)
-        return load(store)(session_id)
+    def seen(session_id: str, *, upto: int | None = None) -> Session | None:
+        looked.append((session_id, upto))
+        return load(store)(session_id, upto=upto)
 
-    pulled = Pulled(TEAM, seen)
+    whose = Whose(TEAM, seen)
     for _ in range(3):
-        assert [pulled.has(turn) for turn in open_turns(store)] == [True]
-    assert looked == ["delivery-1"]
+        assert [whose.place(turn) for turn in open_turns(store)] == ["outside"]
+    assert looked == [("delivery-1", 1), ("delivery-1", None)]
+
+
+def test_of_a_long_session_only_the_beginning_is_read(store: SqliteStore) -> None:
+    begin(store, crew={"planner": "Local"})
+    looked: list[int | None] = []
+
+    def seen(session_id: str, *, upto: int | None = None) -> Session | None:
+        looked.append(upto)
+        return load(store)(session_id, upto=upto)
+
+    assert [Whose(TEAM, seen).place(turn) for turn in open_turns(store)] == ["here"]
+    assert looked == [1]
+
+
+def test_a_turn_that_is_nobodys_here_is_told_once(store: SqliteStore, caplog: pytest.LogCaptureFixture) -> None:
+    begin(store, crew={"planner": "Somebody"})
+    whose = Whose(TEAM, load(store))
+    for _ in range(3):
+        assert [whose.place(turn) for turn in open_turns(store)] == ["elsewhere"]
+    assert caplog.messages == [
+        "delivery-1.t1 waits for Somebody (planner), whom this team does not have: nobody here stands in."
+    ]
 
 
 def test_a_session_that_cannot_be_read_is_left_to_those_who_say_so() -> None:
-    def broken(_: str) -> None:
+    def broken(_: str, *, upto: int | None = None) -> None:
         raise ValueError("an event of tomorrow")
 
     turn = OpenTurn("delivery-1.t1", "delivery-1", "ask", "Remote", "planner", START)
-    assert not Pulled(TEAM, broken).has(turn)
+    assert Whose(TEAM, broken).place(turn) == "here"
 
 
 def test_an_external_agent_that_is_asked_all_the_same_says_what_it_is(tmp_path: Path) -> None:
@@ -136,7 +164,7 @@ async def soon(found: Callable[[], bool]) -> None:
 
 
 def queue(store: SqliteStore, table: Turns) -> Queue:
-    return Queue(table, Pulled(TEAM, load(store)), lambda: START, LEASE)
+    return Queue(table, Whose(TEAM, load(store)), lambda: START, LEASE)
 
 
 def test_whoever_came_first_is_given_the_turn(store: SqliteStore, table: Table) -> None:

@@ -105,7 +105,6 @@ COSTS: dict[str, Callable[[SqliteStore], object]] = {
     "look": lambda store: list(Walk(store.turns, limit=10).look(START + LEASE)),
     "behind": lambda store: store.turns.open(START, after=Place(START + 3, "x"), limit=10),
     "waiting": lambda store: store.turns.waiting(START),
-    "claim": lambda store: store.turns.claim("me", now=START, lease_ms=1),
     "take": lambda store: store.turns.take("delivery-1.t1", "me", now=START, lease_ms=1),
     "workers": lambda store: store.turns.workers(),
     "release": lambda store: store.turns.release("somebody"),
@@ -128,7 +127,7 @@ def test_a_look_costs_the_same_however_many_turns_wait_or_ever_were(tmp_path: Pa
     assert 0 < costs[0] == costs[1]
 
 
-@pytest.mark.parametrize("what", ["look", "waiting", "claim", "workers"])
+@pytest.mark.parametrize("what", ["look", "waiting", "workers"])
 def test_to_see_that_nothing_waits_costs_the_same_however_many_turns_there_were(tmp_path: Path, what: str) -> None:
     costs = []
     for count in (100, 3_000):

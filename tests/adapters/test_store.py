@@ -22,6 +22,7 @@ from domain.delivery.commands import CancelDelivery
 from domain.sessions import fold
 from domain.turns import TurnAnswered
 from tests.adapters.stores_under_test import CAUSE, Database, entries, moments, receipt, told, write
+from tests.claiming import claim
 from tests.given import START, DeliveryStory
 
 ROOT = Path(__file__).parents[2]
@@ -45,7 +46,7 @@ def test_what_is_appended_is_what_is_read(store: SqliteStore) -> None:
     # As it happened: the turns are settled by the attempt that holds them.
     for entry in given:
         if isinstance(entry.event, TurnAnswered):
-            store.turns.claim("worker", now=entry.at, lease_ms=1_000)
+            claim(store, "worker", now=entry.at, lease_ms=1_000)
         store.append([Write([entry])])
     found = store.history("delivery-1")
     assert [recorded.event for recorded in found] == story.events
@@ -623,7 +624,7 @@ def test_a_long_text_stands_once_in_the_file_and_not_in_the_events(
     store.append([write(story.begun)])
     words = "long " * INLINE_BYTES
     for attempt in (1, 2):
-        store.turns.claim("worker", now=START, lease_ms=1_000)
+        claim(store, "worker", now=START, lease_ms=1_000)
         command = story.reply(words)
         recorded = story.when(command)
         store.append([write(recorded, after=len(story.history) - len(recorded), blobs=command.blobs)])

@@ -23,6 +23,7 @@ from adapters.writer import Order, Writer
 from domain.record import kind_of
 from domain.sessions import KINDS, fold
 from tests.adapters import audited
+from tests.claiming import claim
 from tests.projections.given import NOON
 from tests.projections.stage import Stage, wander
 
@@ -294,7 +295,7 @@ def imported(tmp_path: Path) -> Stage:
 
 
 def test_nobody_works_on_open_turns_that_came_in(imported: Stage) -> None:
-    assert imported.store.turns.claim("worker", now=2**60, lease_ms=1) is None
+    assert claim(imported.store, "worker", now=2**60, lease_ms=1) is None
     assert not imported.store.turns.waiting(2**60)
     assert imported.store.turns.overdue(2**60) == []
     assert len(imported.store.rows.open_turns()) == 4

@@ -10,6 +10,7 @@ from adapters.store import Fenced, Lease, SqliteStore
 from adapters.store.turns import Turns
 from domain.delivery.commands import CancelDelivery, ExpireTurn
 from domain.turns import Failure, TurnRequested
+from tests import claiming
 from tests.adapters.stores_under_test import Database, tell, told, write
 from tests.given import MINUTE, START, DeliveryStory
 
@@ -24,7 +25,7 @@ def begin(store: SqliteStore, session_id: str = "delivery-1", *, at: int = START
 
 
 def claim(store: SqliteStore, worker: str = "worker", *, now: int = START) -> Lease | None:
-    return store.turns.claim(worker, now=now, lease_ms=LEASE)
+    return claiming.claim(store, worker, now=now, lease_ms=LEASE)
 
 
 def claimed(store: SqliteStore, worker: str = "worker", *, now: int = START) -> Lease:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from adapters.external.waiting import Queue, Wish
-from adapters.pulled import Pulled
 from adapters.store import Lease, SqliteStore, open_store
 from adapters.store.walk import LIMIT, Walk
+from adapters.whose import Whose
 from adapters.worker import Worker, WorkerSettings
 from adapters.writer import Writer
 from tests.adapters.many_turns import LEASE, TEAM, Reading, begin, many, sessions, taken
@@ -165,8 +165,8 @@ def test_an_external_agent_is_given_its_turn_behind_many_that_it_does_not_want(
     begin(store, "delivery-1", at=START + 10_000, crew={"planner": "Remote"})
 
     async def story() -> Lease | None:
-        pulled = Pulled(TEAM, Writer(store, lambda: START).load)
-        desk = Queue(store.turns, pulled, lambda: START, LEASE)
+        whose = Whose(TEAM, Writer(store, lambda: START).load)
+        desk = Queue(store.turns, whose, lambda: START, LEASE)
         nobody = asyncio.create_task(desk.next("nobody", Wish(roles=frozenset({"dev"})), 20))
         given = await desk.next("me", Wish(agents=frozenset({"remote"})), seconds)
         desk.close()
@@ -187,7 +187,7 @@ def test_who_asks_once_is_told_that_there_is_nothing_only_after_all_was_looked_a
     turns = Reading(store)
 
     async def story() -> Lease | None:
-        desk = Queue(turns, Pulled(TEAM, Writer(store, lambda: START).load), lambda: START, LEASE)
+        desk = Queue(turns, Whose(TEAM, Writer(store, lambda: START).load), lambda: START, LEASE)
         return await desk.next("me", Wish(agents=frozenset({"somebody"})), 0)
 
     assert asyncio.run(asyncio.wait_for(story(), 60)) is None

@@ -453,14 +453,14 @@ def test_a_turn_that_is_claimed_while_the_worker_stops_is_given_back(
         scenario, _ = Text.of('{"replies": {"planner": [{"text": "late", "delayMs": 86400000}]}}')
         found.begin("delivery-1", scenario=scenario)
         claiming, go_on = threading.Event(), threading.Event()
-        claim = found.worker._store.turns.claim
+        claim = found.worker._store.turns.take
 
         def slow_claim(*args: Any, **named: Any) -> Lease | None:
             claiming.set()
             assert go_on.wait(PATIENCE)
             return claim(*args, **named)
 
-        monkeypatch.setattr(found.worker._store.turns, "claim", slow_claim)
+        monkeypatch.setattr(found.worker._store.turns, "take", slow_claim)
 
         async def stop_meanwhile() -> None:
             running_worker = asyncio.create_task(found.worker.run())
@@ -535,14 +535,14 @@ def test_a_worker_survives_whatever_goes_wrong_when_it_looks_for_work(
     tmp_path: Path, desks: Desks, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with shop(tmp_path, load(desks.team)) as found:
-        claim, broken = found.worker._store.turns.claim, [ZeroDivisionError("broken"), OSError("broken too")]
+        claim, broken = found.worker._store.turns.take, [ZeroDivisionError("broken"), OSError("broken too")]
 
         def claim_at_last(*args: Any, **named: Any) -> Lease | None:
             if broken:
                 raise broken.pop()
             return claim(*args, **named)
 
-        monkeypatch.setattr(found.worker._store.turns, "claim", claim_at_last)
+        monkeypatch.setattr(found.worker._store.turns, "take", claim_at_last)
 
         async def work() -> None:
             found.begin(

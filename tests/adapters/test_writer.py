@@ -24,6 +24,7 @@ from domain.record import Recorded
 from domain.session import Session
 from domain.turns import Failure, RecordReply
 from tests.adapters.stores_under_test import Database
+from tests.claiming import claim
 from tests.given import START, extension, start
 
 SECONDS = 10
@@ -248,8 +249,8 @@ def test_the_batch_mates_of_a_fenced_answer_succeed(
     """P18: a frozen worker's answer comes in between good ones; then the holder's."""
     for name in ("delivery-a", "delivery-b"):
         writer.do_now(begin(name))
-        store.turns.claim("frozen", now=START, lease_ms=1_000)
-    again = store.turns.claim("next", now=START + 1_000, lease_ms=1_000)
+        claim(store, "frozen", now=START, lease_ms=1_000)
+    again = claim(store, "next", now=START + 1_000, lease_ms=1_000)
     assert again is not None and (again.turn_id, again.attempt) == ("delivery-a.t1", 2)
     before, zombie, mate, holder = together(
         writer,
@@ -333,7 +334,7 @@ def test_an_answer_that_another_process_asked_for_is_taken(two: tuple[Writer, Wr
     mine, theirs = two
     mine.do_now(begin())
     for number in (1, 2):
-        assert mine.store.turns.claim("worker", now=START, lease_ms=1_000) is not None
+        assert claim(mine.store, "worker", now=START, lease_ms=1_000) is not None
         answering = theirs if number == 1 else mine
         assert answering.do_now(answered(f"delivery-1.t{number}")).version == 3 + 5 * number
 
@@ -420,7 +421,7 @@ def talk(session_id: str, origin: str = "chat") -> Order:
 
 def stopped(writer: Writer, session_id: str) -> None:
     """The assistant fails; the run rests, its origin is free."""
-    lease = writer.store.turns.claim("worker", now=START, lease_ms=1_000)
+    lease = claim(writer.store, "worker", now=START, lease_ms=1_000)
     assert lease is not None and lease.session_id == session_id
     failure = Failure(code="crash")
     writer.do_now(answered(lease.turn_id, lease.attempt, failure=failure))
@@ -594,7 +595,7 @@ def test_a_fenced_answer_leaves_no_receipt(writer: Writer, store: SqliteStore) -
     with pytest.raises(Fenced):
         writer.do_now(given)
     assert store.receipt("k") is None
-    store.turns.claim("worker", now=START, lease_ms=1_000)
+    claim(store, "worker", now=START, lease_ms=1_000)
     assert writer.do_now(given).version == 8
 
 

@@ -116,10 +116,10 @@ def serving(folder: Path, **settings: object) -> Iterator[Server]:
 
 
 @contextlib.contextmanager
-def inside(folder: Path, **settings: Any) -> Iterator[TestClient]:
-    """The application in this process, its worker included."""
+def inside(folder: Path, *, work: bool = True, **settings: Any) -> Iterator[TestClient]:
+    """The application in this process, its worker included if there is to be one."""
     found = Settings(**({"database": f"sqlite:///{folder / 'hansard.db'}"} | settings))
-    with TestClient(create_app(found), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
+    with TestClient(create_app(found, work=work), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
         yield client
 
 

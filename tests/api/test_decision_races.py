@@ -21,6 +21,7 @@ from domain.sessions import fold
 from domain.turns import Failure, RecordReply
 from tests.api.server import Json, events, serving, session, start
 from tests.api.talks import child, decide, review, waits
+from tests.claiming import claim
 from tests.discussing import topic
 from tests.given import START, plan, subtask, verdicts
 
@@ -52,7 +53,7 @@ class Arena:
         names = [f"review-{number}" for number in range(count)]
         opened = topic(expires_ms=expires_ms)
         self._all((name, StartDiscussion(topic=opened)) for name in names)
-        leases = [self.store.turns.claim("worker", now=START, lease_ms=60_000) for _ in names]
+        leases = [claim(self.store, "worker", now=START, lease_ms=60_000) for _ in names]
         failure = Failure(code="crash", detail="gone")
         self._all((held.session_id, _reply(held.turn_id, failure)) for held in leases if held is not None)
         return names

@@ -19,6 +19,7 @@ from domain.session import Moment, Session
 from domain.sessions import available, carry_out
 from domain.turns import Failure, RecordReply
 from projections.follow import Follower
+from tests.claiming import claim
 
 NOON = 1_795_262_400_000
 """2026-11-21T12:00:00Z"""
@@ -193,7 +194,7 @@ def store_events(store: SqliteStore, events: Sequence[Recorded], blobs: Sequence
     for recorded in events:
         entry = Entry(recorded.session_id, recorded.version, recorded.at, recorded.cause, recorded.event)
         store.append([Write(entries=[entry], blobs=blobs)])
-        while store.turns.claim("worker", now=0, lease_ms=2**60) is not None:
+        while claim(store, "worker", now=0, lease_ms=2**60) is not None:
             pass
 
 

@@ -31,6 +31,7 @@ from domain.sessions import KINDS, available
 from domain.turns import Failure, RecordReply
 from domain.validation import Step
 from projections.session import Sessions
+from tests.claiming import claim
 from tests.projections.given import APPROVING, BLOCKING, NOON, SECOND
 
 HOSTILE = (
@@ -59,7 +60,7 @@ class Stage:
         order = Order(session_id, command, actor="tester", command_id=f"c{self._commands}", starts=starts)
         self.writer.do_now(order)
         self.at += SECOND
-        while self.store.turns.claim("worker", now=0, lease_ms=2**60) is not None:
+        while claim(self.store, "worker", now=0, lease_ms=2**60) is not None:
             pass
         return self
 

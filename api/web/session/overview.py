@@ -16,9 +16,9 @@ def overview(standing: Standing) -> dict[str, Any]:
     return {
         "badge": standing.badge,
         "at_work": [
-            {"agent": cut(turn.agent, 60), "phase": turn.phase, "round": turn.round}
-            for turn in list(session.outstanding.values())[:TURNS]
-            if turn.work != "wait"
+            {"agent": cut(turn["agent"], 60), "phase": turn["phase"], "elsewhere": "elsewhere" in turn}
+            for turn in standing.it["outstandingTurns"][:TURNS]
+            if turn["work"] != "wait"
         ],
         "more_at_work": max(0, len(session.outstanding) - TURNS),
         "summary": "" if standing.needs_somebody else cut(_summary(standing), LONG),

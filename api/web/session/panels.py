@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from api.system import System
+from api.turns.telling import told
 from api.web.rendering import fragment
 from api.web.session import budget, diagram, discussion, matrix, overview, work
 from api.web.session.sharing import Shared
@@ -85,7 +86,9 @@ class Gallery:
         return made
 
     def _make(self, db: Database, session: Session, say: Words, named: Language | None) -> Panels:
-        standing = Standing(session=session, it=view(session), trail=self.trail(session), db=db)
+        standing = Standing(
+            session=session, it=told(view(session), session, self._system.team), trail=self.trail(session), db=db
+        )
         return {panel.name: _made(say, named, panel, standing) for panel in PANELS if session.kind in panel.kinds}
 
     def _keep(self, key: tuple[str, int, Language, Language | None], made: Panels) -> None:

@@ -132,7 +132,7 @@ def test_detached_it_only_prints_the_id_and_says_who_works(hansard: Hansard, sce
     said = hansard(*start, "--detach")
     assert said.code == 0
     assert said.out == f"{id_of(said)}\n"
-    assert "`hansard serve` on this log does" in said.err
+    assert "it waits for `hansard serve`" in said.err
     assert hansard("show", "latest", "--json").json["session"]["status"] == "running"
 
 
