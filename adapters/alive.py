@@ -37,7 +37,7 @@ class Presence:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except FileNotFoundError:
             return True
-        except BlockingIOError:
+        except (BlockingIOError, PermissionError):  # it holds its lock, or is another user's: nobody knows
             return False
         return True
 

@@ -13,6 +13,7 @@ from domain.discussion.state import Discussion
 from domain.forking import HELD
 from domain.forks import ForkSession, Release
 from domain.orchestration.commands import AddRounds
+from domain.reconstruction import mark
 from domain.record import Recorded
 from domain.session import Session
 from domain.turns import RecordReply, TurnCancelled, TurnRequested
@@ -24,13 +25,9 @@ def whole(history: list[Recorded], version: int) -> int | None:
     """The version at the end of the decision that this version belongs to; None where there is no such version."""
     if version > len(history):
         return None
-    mark = _decision(history[version - 1])
-    following = next((later.version for later in history[version:] if _decision(later) != mark), len(history) + 1)
+    ours = mark(history[version - 1])
+    following = next((later.version for later in history[version:] if mark(later) != ours), len(history) + 1)
     return following - 1
-
-
-def _decision(recorded: Recorded) -> tuple[str, str]:
-    return recorded.cause.command_id, recorded.cause.causation_id
 
 
 def fork_command(body: Fork, at: int, source: Session, fork_id: str, read: Read, *, actor: str) -> ForkSession:

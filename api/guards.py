@@ -54,7 +54,7 @@ class Keys:
                 self._keys = {name.strip(): digest.strip().lower() for name, digest in pairs}
                 self._read_at = changed
         except (OSError, UnicodeDecodeError):
-            self._keys = {}
+            self._keys, self._read_at = {}, -1
 
 
 class Guard:
@@ -111,8 +111,16 @@ def _check_origin(headers: Headers, scheme: str, host: str) -> None:
             raise Problem(403, "Commands from pages of other origins are not taken.")
         return
     origin = headers.get("origin")
-    if origin is not None and urlsplit(origin)[:2] != (scheme, host):
+    if origin is not None and _place(origin) != (scheme, host):
         raise Problem(403, "Commands from pages of other origins are not taken.")
+
+
+def _place(origin: str) -> tuple[str, str] | None:
+    """Scheme and host; None for what is no origin."""
+    try:
+        return urlsplit(origin)[:2]
+    except ValueError:
+        return None
 
 
 def _with_headers(send: Send) -> Send:

@@ -37,7 +37,8 @@ def explain(history: Sequence[Recorded], session: Session) -> dict[str, Any]:
     at = owner.get((moved or list(history))[-1].event_id)
     while at is not None:
         chain.appendleft(_link(at))
-        at = owner.get(at.recorded[0].cause.causation_id)
+        before = owner.get(at.recorded[0].cause.causation_id)
+        at = before if before and before.recorded[0].version < at.recorded[0].version else None  # a cause comes first
     return {
         "sessionId": session.id,
         "kind": session.kind,

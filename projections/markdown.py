@@ -19,7 +19,8 @@ _LEADING = re.compile(
 )
 """Where a line would begin a heading, fence, table, definition, or a rule (which makes a heading of the line above)."""
 
-_INSIDE = re.compile(r"<(?=[A-Za-z/!?])|(?<=!)\[")
+_INSIDE = re.compile(r"(?<!\\)((?:\\\\)*+)(<(?=[A-Za-z/!?])|(?<=!)\[)")
+"""Where HTML or an image would begin; what has a backslash of its own, an odd number of them, is neutral already."""
 
 
 def plain(words: str) -> str:
@@ -41,12 +42,12 @@ def shortened(words: str, limit: int) -> str:
 
 def neutral(words: str) -> str:
     """Plain words of any number of lines that open no block but paragraphs, lists, quotes and indented code."""
-    return _INSIDE.sub(r"\\\g<0>", _LEADING.sub(r"\1\\", plain(words)))
+    return _INSIDE.sub(r"\1\\\2", _LEADING.sub(r"\1\\", plain(words)))
 
 
 def inline(words: str, limit: int) -> str:
     """At most `limit` characters for the inside of a line of ours."""
-    return _INSIDE.sub(r"\\\g<0>", one_line(words, limit))
+    return _INSIDE.sub(r"\1\\\2", one_line(words, limit))
 
 
 def cell(words: str) -> str:

@@ -8,6 +8,7 @@ from cyclopts.types import NonNegativeInt, PositiveInt
 
 from api.cli import exits
 from api.cli.client import HERE, Api, Json, Where, connected, path_of, resolve
+from api.cli.exits import Failed
 from api.cli.following import Following
 from api.cli.progress import line_of
 from api.cli.showing import shown
@@ -98,6 +99,8 @@ async def events(
     json
         Print each event as a line of JSON.
     """
+    if follow and limit is not None:
+        raise Failed("Give --follow or --limit, not both.", code=exits.USAGE)
     async with connected(where) as api:
         session_id = await resolve(api, session)
         if follow:

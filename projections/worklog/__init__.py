@@ -59,7 +59,7 @@ def _rows(before: Before, recorded: Recorded) -> Iterator[tuple[str, int, int, s
 
 
 WORKLOG = Projection(
-    name="worklog", tables=("worklog", "worklog_turns", "worklog_standing"), schema=SCHEMA, apply=apply, version=2
+    name="worklog", tables=("worklog", "worklog_turns", "worklog_standing"), schema=SCHEMA, apply=apply, version=3
 )
 
 

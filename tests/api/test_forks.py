@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from api.forks import whole
 from domain.record import Recorded
 from domain.replay import first_difference
 from tests.api import talks
@@ -207,6 +208,15 @@ def test_two_sessions_are_the_same_until_they_part(client: TestClient) -> None:
     assert found["state"]["iteration"] == {"a": 2, "b": 1}
     assert found["cost"]["tokensDelta"] == -330
     assert client.get(f"/api/sessions/{source}/diff/delivery-unknown").status_code == 404
+
+
+def test_two_commands_under_one_id_are_two_decisions(client: TestClient) -> None:
+    """Two people may use the same key for what they do."""
+    source, _ = blocked_once(client)
+    first, second = system(client).store.history(source)[:2]
+    twins = [first, second._replace(cause=first.cause, at=first.at + 1)]
+    assert (whole(twins, 1), whole(twins, 2)) == (1, 2)
+    assert whole([first, second], 1) == 2
 
 
 def test_a_fork_in_the_midst_of_a_decision_takes_the_decision_whole(client: TestClient) -> None:

@@ -16,6 +16,10 @@ import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
+from api.openapi.components import STARTS
+from api.openapi.operations import OPERATIONS
+from api.problems import PATTERNS
+from domain.sessions import TOPICS
 from tests.api.server import (
     PATIENCE,
     Json,
@@ -84,7 +88,7 @@ def key() -> dict[str, str]:
         *["/nothing", "/api", "/api/sessions/delivery-none", "/api/sessions/delivery-none/events"],
         *["/api/sessions/delivery-none/worklog", "/api/sessions/delivery-none/budget", "/api/sessions/%00"],
         *["/api/sessions/delivery-none/artifacts", "/api/sessions/delivery-none/artifacts/a1", "/api/sessions/%ff%fe"],
-        *["/api/sessions/..%2f..%2fetc%2fpasswd", "/api/sessions/nobody-1"],
+        *["/api/sessions/..%2f..%2fetc%2fpasswd", "/api/sessions/nobody-1", "/api/sessions/", "/docs/", "/healthz/"],
     ],
 )
 def test_what_is_not_there_is_404(client: TestClient, path: str) -> None:
@@ -204,6 +208,7 @@ def test_every_name_of_loopback_is_ours(client: TestClient, host: str) -> None:
         {"Origin": "null"},
         {"Origin": "http://127.0.0.1:9999"},
         {"Origin": "https://127.0.0.1"},
+        {"Origin": "http://["},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
     ],
@@ -242,6 +247,18 @@ def test_without_a_known_key_every_door_is_401_where_keys_are_kept(tmp_path: Pat
         problem(client.get("/api/sessions", headers=ours), 401)
         keys.write_bytes(b"ci:\xff\xfe\n\xe4:\xc3\xa4\n")
         problem(client.get("/api/sessions", headers=ours), 401)
+
+
+def test_a_file_of_keys_that_was_away_for_a_moment_is_read_again(tmp_path: Path) -> None:
+    keys, aside = tmp_path / "keys", tmp_path / "aside"
+    keys.write_text(f"ci:{hashlib.sha256(SECRET.encode()).hexdigest()}\n")
+    ours = {"Authorization": f"Bearer {SECRET}"}
+    with inside(tmp_path, api_keys_file=keys) as client:
+        assert client.get("/api/sessions", headers=ours).status_code == 200
+        keys.rename(aside)
+        problem(client.get("/api/sessions", headers=ours), 401)
+        aside.rename(keys)
+        assert client.get("/api/sessions", headers=ours).status_code == 200
 
 
 def test_nothing_echoes_a_secret(client: TestClient) -> None:
@@ -329,6 +346,7 @@ def test_a_body_that_is_no_object_is_422(client: TestClient, body: bytes) -> Non
         ({"addMinutes": 1}, "/reason"),
         ({"addMinutes": 1, "reason": " "}, "/reason"),
         ({"addMinutes": 0, "reason": "?"}, "/addMinutes"),
+        ({"addMinutes": 1, "addRounds": 1, "reason": "?"}, "/addRounds"),
         ({"addMinutes": "1", "reason": "?"}, "/addMinutes"),
         ({"addIterations": 21, "reason": "?"}, "/addIterations"),
         ({"addHours": 1, "reason": "?"}, "/addHours"),
@@ -338,6 +356,55 @@ def test_a_body_that_is_no_object_is_422(client: TestClient, body: bytes) -> Non
 def test_an_extension_says_what_and_why(client: TestClient, waiting: str, body: Json, pointer: str) -> None:
     assert pointer in pointers(client.post(f"/api/sessions/{waiting}/budget", json=body))
     assert session(client, waiting)["version"] == 3
+
+
+def test_what_is_wrong_is_said_in_words_that_help(client: TestClient) -> None:
+    """No patterns, no names of Python's types; of a value's alternatives only those that it could have been."""
+    wrong = {
+        "task": " ",
+        "testCommand": ["a", 3],
+        "validationCommands": [7, [], "cd x", " "],
+        "scenario": "x",
+        "review": 3,
+        "labels": "x",
+        "workspace": "",
+    }
+    found = problem(client.post("/api/sessions", json=START | wrong), 422)["errors"]
+    assert {entry["pointer"]: entry["detail"] for entry in found} == {
+        "/task": "should not be blank",
+        "/testCommand/1": "should be a string",
+        "/validationCommands/0": "should be a string or a list",
+        "/validationCommands/1": "should not be empty",
+        "/validationCommands/3": "should not be blank",
+        "/scenario": "should be an object",
+        "/review": "should be an object",
+        "/labels": "should be a list",
+        "/workspace": "should not be empty",
+    }
+
+
+def test_every_pattern_of_a_body_has_a_sentence() -> None:
+    def patterns(found: Any) -> set[str]:
+        below = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
+        own = {found["pattern"]} if isinstance(found, dict) and isinstance(found.get("pattern"), str) else set()
+        return own.union(*map(patterns, below))
+
+    bodies = [about.body for about in OPERATIONS.values() if isinstance(about.body, type)]
+    used = set().union(*(patterns(body.model_json_schema()) for body in (*STARTS, *bodies)))
+    assert used == set(PATTERNS)
+
+
+def test_a_blank_body_is_400_and_none_at_all_is_an_empty_object(client: TestClient, waiting: str) -> None:
+    blank = problem(_posted(client, b" \n", f"/api/sessions/{waiting}/cancel"), 400)
+    assert blank["detail"] == "The body is blank; send a JSON object, or no body at all."
+    assert client.post(f"/api/sessions/{waiting}/cancel").status_code == 200
+
+
+def test_a_start_is_bound_to_no_version(client: TestClient) -> None:
+    """There is none before it."""
+    found = problem(client.post("/api/sessions", json=START, headers={"If-Match": '"1"'}), 412)
+    assert found["currentVersion"] == 0
+    assert client.post("/api/sessions", json=START, headers={"If-Match": "*"}).status_code == 202
 
 
 def test_a_refusal_is_409_with_the_state_and_what_is_allowed_now(client: TestClient, waiting: str) -> None:
@@ -808,6 +875,28 @@ def test_a_query_that_is_not_understood_is_422(
 ) -> None:
     """A filter that is misspelt must not be ignored."""
     assert pointers(client.get(path.format(waiting), params=query)) == [pointer]
+
+
+@pytest.mark.parametrize(
+    ("query", "detail"),
+    [
+        ("sessions?kind=delivery&kind=review", "kind: should be given once"),
+        ("sessions/{}?version=1&version=2", "version: should be given once"),
+        ("sessions?q=%00", "q: holds U+0000"),
+        ("sessions?label=a%00b", "label: holds U+0000"),
+        ("events?kind=x", "kind: should be one of delivery, orchestration, review, debate"),
+    ],
+)
+def test_a_query_that_would_be_read_by_half_is_422(client: TestClient, waiting: str, query: str, detail: str) -> None:
+    answer = client.get(f"/api/{query.format(waiting)}")
+    name, _, said = detail.partition(": ")
+    assert problem(answer, 422)["detail"] == detail
+    assert answer.json()["errors"] == [{"pointer": f"/{name}", "detail": said}]
+
+
+def test_the_types_that_can_be_looked_for_are_told(client: TestClient) -> None:
+    found = problem(client.get("/api/events", params={"type": "foo"}), 422)
+    assert found["detail"] == f"type: should be one of {', '.join(TOPICS)}"
 
 
 def test_sessions_are_found_by_words_status_and_label(client: TestClient) -> None:

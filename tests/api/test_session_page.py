@@ -20,6 +20,7 @@ from tests.api.scenes import (
 )
 from tests.api.seen import Seen, harmless, page
 from tests.api.server import delivery, events, inside, session, start, until
+from tests.discussing import challenge, critique
 
 KINDS = tuple(SCENES)
 PANELS = {
@@ -166,6 +167,20 @@ def test_a_review_shows_its_rounds_scores_synthesis_and_what_was_never_agreed(cl
     assert "Synthesis" in words_of(html) and "≠ Never agreed 1 half-up rounding" in words_of(html)
     spoken = [e["version"] for e in events(client, session_id) if e["type"] == "review.round_added"]
     assert all(f'at={version}" data-at="{version}"' in html for version in spoken)
+
+
+@pytest.mark.parametrize(
+    ("kind", "synthesis", "told"),
+    [
+        ("review", critique(resolvedCount=1, remainingCount=2), "Settled points: 1 · Open points: 2"),
+        ("debate", challenge(consensusCount=3, divergenceCount=0), "Points agreed upon: 3 · Points of dissent: 0"),
+    ],
+)
+def test_the_points_that_a_synthesis_counts_are_told(client: TestClient, kind: str, synthesis: str, told: str) -> None:
+    body = {"kind": kind, "subject" if kind == "review" else "plan": "It rounds.", "maxRounds": 2}
+    session_id = start(client, body | {"scenario": {"replies": {"synthesizer": [synthesis]}}})
+    html = panel(client, reached(client, session_id, "waiting_for_decision"), "discussion")
+    assert told in words_of(html)
 
 
 def test_a_synthesis_that_failed_says_so(client: TestClient) -> None:

@@ -126,3 +126,13 @@ def test_the_chain_begins_with_the_command_that_began_it_or_with_what_another_se
     assert cause == NAME
     [event] = stage.store.history(NAME, after=int(version) - 1, upto=int(version))
     assert event.event.TOPIC == "session.child_requested"
+
+
+def test_a_cause_that_does_not_come_before_its_effect_ends_the_chain(stage: Stage) -> None:
+    """As a file that somebody wrote by hand may have it."""
+    in_review(stage)
+    history = list(stage.store.history(NAME))
+    first = history[0]
+    itself = [recorded._replace(cause=first.cause._replace(causation_id=first.event_id)) for recorded in history]
+    first_link, last_link = explain(itself, stage.session(NAME))["chain"]
+    assert first_link["version"] == 1 < last_link["version"]

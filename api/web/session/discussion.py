@@ -93,9 +93,10 @@ def _chart(session: Discussion) -> dict[str, Any]:
 
 
 def _counts(found: dict[str, Any] | None) -> list[tuple[str, int]]:
-    """How many points of each kind the synthesis tells."""
-    pairs = (found or {}).items()
-    return [(str(name), len(value)) for name, value in pairs if isinstance(value, list | tuple)][:8]
+    """How many points the synthesis counts as settled and open, or agreed upon and not; nothing if it counts none."""
+    names = ("resolved", "remaining", "consensus", "divergence")
+    known = [(name, int(found[f"{name}Count"])) for name in names if found and f"{name}Count" in found]
+    return known if any(count for _, count in known) else []
 
 
 def _feedback(found: dict[str, Any] | None) -> dict[str, Any]:

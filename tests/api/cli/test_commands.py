@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from api.cli.app import COMMANDS
+from api.cli.client import option_of
 from tests.api.cli.conftest import Hansard, Said, git, review
 
 Scenario = Callable[..., str]
@@ -179,10 +180,11 @@ def test_the_example_team_is_never_taken_for_a_real_one(hansard: Hansard) -> Non
         (("--scenario", "missing.json"), "--scenario missing.json: No such file or directory."),
         (("--scenario", "twice.json"), '--scenario twice.json: The key "a" stands twice in one object.'),
         (("--scenario", "list.json"), "--scenario list.json: a JSON object was expected."),
-        (("--scenario", "odd.json"), "/scenario/replies/dev: Input should be a valid array"),
+        (("--scenario", "odd.json"), "--scenario /replies/dev: Input should be a valid array"),
         (("--workspace", ".", "--fresh"), "Give --workspace or --fresh, not both."),
-        (("--max-iterations", "21"), "/maxIterations: Input should be less than or equal to 20"),
-        (("--files", "../outside"), "/filePaths/1: '../outside' leaves the workspace."),
+        (("--validate", "a,cd b"), "--validate (no. 2): needs a shell because of cd, and none is used; run a"),
+        (("--max-iterations", "21"), "--max-iterations: Input should be less than or equal to 20"),
+        (("--files", "../outside"), "--files (no. 2): '../outside' leaves the workspace."),
         (("--idempotency-key", "열쇠"), "An idempotency key has 1 to 255 visible ASCII characters."),
         (("--server", "localhost:8000"), "'localhost:8000' is no server address: http://host:port was expected."),
         (("--server", "http://x", "--database", "y"), "Give --server or --database, not both."),
@@ -304,6 +306,8 @@ def test_events_are_lines_for_people_and_lines_of_json_for_scripts(
     followed = hansard("events", session_id, "--json", "--follow").out.splitlines()
     assert [f'"version": {n + 1},' in line for n, line in enumerate(whole)] == [True] * len(whole)
     assert followed == whole
+    both = hansard("events", session_id, "--follow", "--limit", "2")
+    assert (both.code, both.out) == (2, "") and "--follow or --limit" in both.err
 
 
 def test_what_agents_say_cannot_command_the_terminal(hansard: Hansard, delivery: Callable[..., Said]) -> None:
@@ -397,3 +401,22 @@ def test_a_server_that_is_not_there_is_one_sentence(hansard: Hansard) -> None:
     assert said.code == 1
     assert said.err.startswith("hansard: http://127.0.0.1:9 does not answer: ")
     assert said.err.endswith("Does `hansard serve` run there?\n")
+
+
+@pytest.mark.parametrize(
+    ("pointer", "typed"),
+    [
+        ("/task", "--task"),
+        ("/maxCostMicros", "--max-cost-micros"),
+        ("/testCommand", "--test"),
+        ("/validationCommands/0", "--validate (no. 1)"),
+        ("/employees/1/name", "--employee (no. 2) /name"),
+        ("/planReview/maxRounds", "--plan-review /maxRounds"),
+        ("/substitute/budget/addMinutes", "--minutes"),
+        ("/query/from", "--from"),
+        ("/atA", "--at-a"),
+        ("/version", "--at"),
+    ],
+)
+def test_what_is_wrong_is_named_as_it_was_typed(pointer: str, typed: str) -> None:
+    assert option_of(pointer) == typed
