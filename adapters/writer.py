@@ -7,24 +7,12 @@ sessions, stores the batch in one transaction and then answers each. A refused o
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 
-from adapters.answers import (
-    Answer,
-    Busy,
-    KeyReused,
-    again,
-    answer_to,
-    fingerprint,
-    first_answer,
-    receipt_of,
-    refusal_of,
-    same,
-)
+from adapters.answers import Answer, Busy, KeyReused, answer_to, fingerprint, refusal_of
+from adapters.pending import Pending, tell
 from adapters.scene import Order, Scene
 from adapters.store import Conflict, Fenced, Receipt, SqliteStore, Write
 from domain.base import HansardError, Refused, Stale, Unknown
@@ -36,41 +24,6 @@ BATCH = 256
 CACHED = 5_000
 TRIES = 3
 
-
-@dataclass(slots=True)
-class _Work:
-    """An order on its way. It ends with an answer or an error, told to `future` (of `loop`, if it has one)."""
-
-    order: Order
-    future: "Future[Answer] | asyncio.Future[Answer]"
-    loop: asyncio.AbstractEventLoop | None = None
-    write: Write | None = None
-    sessions: dict[str, Session] = field(default_factory=dict)
-    told: Answer | None = None
-    twin: "_Work | None" = None
-    answer: Answer | None = None
-    error: Exception | None = None
-    tries: int = 0
-
-    @property
-    def ended(self) -> bool:
-        return self.answer is not None or self.error is not None
-
-    def wanted(self) -> bool:
-        """Whether somebody still waits for it, who from now on waits to the end."""
-        if isinstance(self.future, Future):
-            return self.future.set_running_or_notify_cancel()
-        return not self.future.cancelled()
-
-    def tell(self) -> None:
-        if self.future.done():
-            return  # whoever asked has left
-        if self.answer is not None:
-            self.future.set_result(self.answer)
-        else:
-            self.future.set_exception(self.error or RuntimeError("The command came to no end."))
-
-
 Listener = Callable[[], None]
 _STOP = object()
 
@@ -80,7 +33,7 @@ class Writer:
 
     def __init__(self, store: SqliteStore, clock: Callable[[], int], *, waiting: int = 10_000) -> None:
         self.store, self._clock, self._size = store, clock, waiting
-        self._queue: SimpleQueue[_Work | object] = SimpleQueue()
+        self._queue: SimpleQueue[Pending | object] = SimpleQueue()
         self._cache: OrderedDict[str, Session] = OrderedDict()
         self._thread: threading.Thread | None = None
         self._door = threading.Lock()
@@ -105,28 +58,28 @@ class Writer:
     def submit(self, order: Order) -> "Future[Answer]":
         """The answer to come. Raises Busy when the queue is full."""
         future: Future[Answer] = Future()
-        self._take_in(_Work(order, future))
+        self._take_in(Pending(order, future))
         return future
 
     async def do(self, order: Order) -> Answer:
         """The answer, after its commit. Raises what `do_now` raises."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Answer] = loop.create_future()
-        self._take_in(_Work(order, future, loop))
+        self._take_in(Pending(order, future, loop))
         return await future
 
     def do_now(self, order: Order) -> Answer:
         """The answer, after its commit, for callers without a loop. Raises HansardErrors of all kinds."""
         return self.submit(order).result()
 
-    def _take_in(self, work: _Work) -> None:
+    def _take_in(self, pending: Pending) -> None:
         with self._door:
             if self._thread is not None:
                 if self._queue.qsize() >= self._size:
                     raise Busy("Too many commands wait; try again in a moment.")
-                self._queue.put(work)
+                self._queue.put(pending)
                 return
-        self._carry_out([work])
+        self._carry_out([pending])
 
     def waiting(self) -> int:
         return self._queue.qsize()
@@ -141,11 +94,11 @@ class Writer:
             if stop:
                 return
 
-    def _take(self) -> tuple[list[_Work], bool]:
-        batch: list[_Work] = []
+    def _take(self) -> tuple[list[Pending], bool]:
+        batch: list[Pending] = []
         item = self._queue.get()
         while True:
-            if not isinstance(item, _Work):
+            if not isinstance(item, Pending):
                 return batch, True
             batch.append(item)
             if len(batch) >= BATCH:
@@ -155,78 +108,78 @@ class Writer:
             except Empty:
                 return batch, False
 
-    def _carry_out(self, taken: Sequence[_Work]) -> None:
-        batch = [work for work in taken if work.wanted()]  # whoever left is left out
+    def _carry_out(self, taken: Sequence[Pending]) -> None:
+        batch = [pending for pending in taken if pending.wanted()]  # whoever left is left out
         with self._deciding:
             try:
                 self._attempt(batch)
             except Exception as error:  # the outermost loop: the callers are told, the writer lives on
                 self._cache.clear()
-                for work in batch:
-                    if not work.ended:
-                        work.error = error
-        _tell(batch)
-        if any(work.write is not None for work in batch):
+                for pending in batch:
+                    if not pending.ended:
+                        pending.error = error
+        tell(batch)
+        if any(pending.write is not None for pending in batch):
             for listener in self.listeners:
                 listener()
 
-    def _attempt(self, batch: Sequence[_Work]) -> None:
+    def _attempt(self, batch: Sequence[Pending]) -> None:
         """Decide and store a batch. When somebody else wrote first: each command alone, on what the log says now."""
         scene = Scene(self._cache, self._catch_up, self._history, self._clock)
         receipts = self._receipts(batch)
-        first: dict[str, _Work] = {}
-        for work in batch:
-            self._prepare(work, scene, receipts, first)
-        writes = [(work, work.write) for work in batch if work.write is not None]
+        first: dict[str, Pending] = {}
+        for pending in batch:
+            self._prepare(pending, scene, receipts, first)
+        writes = [(pending, pending.write) for pending in batch if pending.write is not None]
         try:
             recorded = self.store.append([write for _, write in writes]) if writes else []
         except (Conflict, Fenced) as error:
             return self._apart(batch, error)
         self.batches += 1
         self.commands += len(batch)
-        for (work, _), events in zip(writes, recorded, strict=True):
-            self._accept(work, events)
-        for work in batch:
-            _repeat(work)
+        for (pending, _), events in zip(writes, recorded, strict=True):
+            self._accept(pending, events)
+        for pending in batch:
+            pending.repeat()
 
-    def _apart(self, batch: Sequence[_Work], error: HansardError) -> None:
+    def _apart(self, batch: Sequence[Pending], error: HansardError) -> None:
         self.conflicts += 1
-        for work in batch:
-            for session_id in (work.order.session_id, *work.sessions):
+        for pending in batch:
+            for session_id in (pending.order.session_id, *pending.sessions):
                 self._cache.pop(session_id, None)
         alone = len(batch) == 1
-        for work in batch:
-            if alone and (work.tries == TRIES or isinstance(error, Fenced)):
-                work.error = error
-            elif work.answer is None:
-                work.write = work.twin = work.error = None
-                work.sessions = {}
-                work.tries += int(alone)
-                self._attempt([work])
+        for pending in batch:
+            if alone and (pending.tries == TRIES or isinstance(error, Fenced)):
+                pending.error = error
+            elif pending.answer is None:
+                pending.write = pending.twin = pending.error = None
+                pending.sessions = {}
+                pending.tries += int(alone)
+                self._attempt([pending])
 
     # -- one command -----------------------------------------------------------------------------------------------
 
-    def _receipts(self, batch: Sequence[_Work]) -> dict[str, Receipt]:
-        keys = [work.order.key for work in batch if work.order.key is not None]
+    def _receipts(self, batch: Sequence[Pending]) -> dict[str, Receipt]:
+        keys = [pending.order.key for pending in batch if pending.order.key is not None]
         return self.store.receipts(keys) if keys else {}
 
-    def _prepare(self, work: _Work, scene: Scene, receipts: dict[str, Receipt], first: dict[str, _Work]) -> None:
+    def _prepare(self, pending: Pending, scene: Scene, receipts: dict[str, Receipt], first: dict[str, Pending]) -> None:
         try:
-            if work.order.key is None or not _answered_before(work, work.order.key, receipts, first):
-                self._decide(work, scene)
+            if pending.order.key is None or not pending.answered_before(pending.order.key, receipts, first):
+                self._decide(pending, scene)
         except (Refused, Stale, Unknown) as error:
-            work.error = error
-            if work.order.key is not None and not error.replayed and not isinstance(error, Moved):
-                work.write = Write(receipt=refusal_of(work.order, error, self._clock()))
+            pending.error = error
+            if pending.order.key is not None and not error.replayed and not isinstance(error, Moved):
+                pending.write = Write(receipt=refusal_of(pending.order, error, self._clock()))
         except Exception as error:  # told to the caller
-            work.error = error
+            pending.error = error
 
     @staticmethod
-    def _decide(work: _Work, scene: Scene) -> None:
-        outcome = scene.play(work.order)
-        work.sessions = outcome.sessions
-        receipt = _receipt(work) if work.order.key is not None else None
-        work.write = Write(outcome.entries, tuple(outcome.blobs.values()), receipt, adopted=outcome.adopted)
+    def _decide(pending: Pending, scene: Scene) -> None:
+        outcome = scene.play(pending.order)
+        pending.sessions = outcome.sessions
+        receipt = pending.receipt() if pending.order.key is not None else None
+        pending.write = Write(outcome.entries, tuple(outcome.blobs.values()), receipt, adopted=outcome.adopted)
 
     def _history(self, session_id: str, upto: int) -> list[Recorded]:
         return self.store.history(session_id, upto=upto)
@@ -241,68 +194,15 @@ class Writer:
     def _catch_up(self, session_id: str, known: Session | None) -> Session | None:
         return self.load(session_id, known=known)
 
-    def _accept(self, work: _Work, recorded: Sequence[Recorded]) -> None:
-        if not work.sessions:
+    def _accept(self, pending: Pending, recorded: Sequence[Recorded]) -> None:
+        if not pending.sessions:
             return
-        for session_id, session in work.sessions.items():
+        for session_id, session in pending.sessions.items():
             self._cache[session_id] = session
             self._cache.move_to_end(session_id)
         while len(self._cache) > CACHED:
             self._cache.popitem(last=False)
-        work.answer = work.told or answer_to(work.order, work.sessions, recorded[-1].position)
-
-
-def _answered_before(work: _Work, key: str, receipts: dict[str, Receipt], first: dict[str, _Work]) -> bool:
-    """Whether the same request was answered before, or is being answered in this batch."""
-    earlier = first.setdefault(key, work)
-    if earlier is not work:
-        same(earlier.order.fingerprint, work.order.fingerprint)
-        work.twin = earlier
-        return True
-    receipt = receipts.get(key)
-    if receipt is None:
-        return False
-    same(receipt.fingerprint, work.order.fingerprint)
-    work.answer = first_answer(receipt)
-    return True
-
-
-def _receipt(work: _Work) -> Callable[[int], Receipt]:
-    """The receipt is made where the position is known; the answer that stands in it is the one that is told."""
-
-    def receipt(position: int) -> Receipt:
-        work.told = answer_to(work.order, work.sessions, position)
-        return receipt_of(work.order, work.told, work.sessions[work.order.session_id].updated_at)
-
-    return receipt
-
-
-def _repeat(work: _Work) -> None:
-    """The answer of the same request that came a moment before."""
-    if work.twin is None or work.ended:
-        return
-    if work.twin.answer is not None:
-        work.answer = replace(work.twin.answer, replayed=True)
-    elif work.twin.error is not None:
-        work.error = again(work.twin.error)
-
-
-def _tell(batch: Iterable[_Work]) -> None:
-    """Each loop is woken once, however many of its callers are told."""
-    loops: dict[asyncio.AbstractEventLoop, list[_Work]] = {}
-    for work in batch:
-        if work.loop is None:
-            work.tell()
-        else:
-            loops.setdefault(work.loop, []).append(work)
-    for loop, works in loops.items():
-        with suppress(RuntimeError):  # the loop has ended, and whoever asked with it
-            loop.call_soon_threadsafe(_tell_all, works)
-
-
-def _tell_all(works: Iterable[_Work]) -> None:
-    for work in works:
-        work.tell()
+        pending.answer = pending.told or answer_to(pending.order, pending.sessions, recorded[-1].position)
 
 
 __all__ = ["Answer", "Busy", "KeyReused", "Order", "Writer", "fingerprint"]

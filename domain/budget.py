@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from domain.base import Count, Value
+from domain.base import Count, Usage, Value
 
 DEFAULT_ITERATIONS = 6
 DEFAULT_MINUTES = 45
@@ -46,6 +46,19 @@ class Spent(Value):
     tokens: Count | None = None
     cost_micros: Count | None = None
     unknown: Count = 0
+
+    def __add__(self, more: "Spent") -> "Spent":
+        """Both sums in one: what a discussion cost counts for the session that wanted it."""
+        return Spent(
+            tokens=add(self.tokens, more.tokens),
+            cost_micros=add(self.cost_micros, more.cost_micros),
+            unknown=self.unknown + more.unknown,
+        )
+
+    def after(self, usage: Usage, *, asked: bool) -> "Spent":
+        """The sum after one more turn; of commands that were run (nobody was asked) no report is missed."""
+        unknown = int(asked and usage.tokens is None and usage.cost_micros is None)
+        return self + Spent(tokens=usage.tokens, cost_micros=usage.cost_micros, unknown=unknown)
 
 
 class Snapshot(NamedTuple):

@@ -3,8 +3,10 @@
 from typing import Any, TypeVar
 
 from domain.base import Command, DomainEvent, Refused
+from domain.draft import Draft
 from domain.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
-from domain.session import Draft, Session, cancel_turns
+from domain.session import Session
+from domain.settling import cancel_turns
 from domain.turns import TurnRequested
 
 E = TypeVar("E", bound=DomainEvent)

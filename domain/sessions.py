@@ -16,6 +16,7 @@ from domain.discussion import decide as discussion_decide
 from domain.discussion import events as discussion_events
 from domain.discussion import state as discussion_state
 from domain.discussion.commands import CancelDiscussion
+from domain.draft import Draft
 from domain.forks import ForkSession
 from domain.orchestration import chart as orchestration_chart
 from domain.orchestration import decide as orchestration_decide
@@ -23,7 +24,7 @@ from domain.orchestration import events as orchestration_events
 from domain.orchestration import state as orchestration_state
 from domain.orchestration.commands import ResetOrchestration
 from domain.refusals import opened
-from domain.session import Draft, Moment, Session
+from domain.session import Moment, Session
 
 
 @dataclass(frozen=True, slots=True)

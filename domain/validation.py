@@ -33,14 +33,28 @@ DID_NOT_EXIT = -1
 GivenCommand = str | Sequence[str]
 """Words as one would type them, or the arguments themselves, taken literally."""
 
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^\]]*\])?\+?=")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-_QUOTING = re.compile(
-    r"""\\. | '[^']*+' | "(?P<double>[^"\\]*+(?:\\.[^"\\]*+)*+)" | (?P<shell>[;&|><`$()*?])
-      | (?P<home>(?<!\S)~) | (?P<comment>(?<!\S)\#)""",
+_QUOTED = re.compile(
+    r"""\\. | '[^']*+' | "(?P<double>[^"\\]*+(?:\\.[^"\\]*+)*+)" """,
     re.VERBOSE | re.DOTALL,
 )
 _EXPANSION = re.compile(r"[`$]")
+_LITERAL = "\x00"
+"""Stands for what was quoted; a command that is split holds no such character."""
+_SHELL = re.compile(r"[;&|><`$()*?]|(?<!\S)[~#]")
+_BRACES = re.compile(r"\{((?:[^\s{}]|\{[^\s{}]*+\})*+)\}")
+# fmt: off
+_SHELL_WORDS = frozenset((
+    ".", ":", "alias", "bg", "bind", "break", "builtin", "caller", "case", "cd", "command", "compgen",
+    "complete", "compopt", "continue", "coproc", "declare", "dirs", "disown", "do", "done", "elif", "else",
+    "enable", "esac", "eval", "exec", "exit", "export", "fc", "fg", "fi", "for", "function", "getopts", "hash",
+    "help", "history", "if", "jobs", "let", "local", "logout", "mapfile", "popd", "pushd", "read", "readarray",
+    "readonly", "return", "select", "set", "shift", "shopt", "source", "suspend", "then", "times", "trap",
+    "type", "typeset", "ulimit", "umask", "unalias", "unset", "until", "wait", "while", "{", "}", "[[", "]]",
+))
+# fmt: on
+"""Builtins and keywords without a program of their own, as `test`, `[`, `echo`, `kill` and `time` have one."""
 _ANSI = re.compile(r"\x1b\[[0-9;?]*+[ -/]*+[@-~]")
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -84,6 +98,7 @@ class CommandRun(Value):
     stdout: Text = Text()
     stderr: Text = Text()
     truncated: bool = False
+    reason: str = Field(default="", description="how it ended, where more is known of that than `ended` says")
     tail: str = Field(default="", description="the end of the output, where a `Text` keeps only its beginning")
 
     @property
@@ -183,8 +198,6 @@ def _split(command: str) -> Step:
     argv = shlex.split(words)
     if not argv[0]:
         raise ValueError("names no program")
-    if _ASSIGNMENT.match(words):
-        raise ValueError("begins with a variable, which only a shell sets; use env NAME=value …")
     return Step(stage=stage(words), command=words, argv=tuple(argv))
 
 
@@ -208,28 +221,38 @@ def _check(words: str) -> None:
     if len(words) > LONGEST_COMMAND:
         raise ValueError(f"should have at most {LONGEST_COMMAND} characters")
     if _CONTROL.search(words):
-        raise ValueError("should be one line without control characters; a list of strings is taken literally")
+        raise ValueError("should be one line without control characters; a script file may hold more")
 
 
 def _check_needs_no_shell(words: str) -> None:
     """Quoted and escaped characters are meant literally, but for the expansions that a shell does in double quotes."""
-    at = 0
-    while at < len(words):
-        token = _QUOTING.match(words, at)
-        if token is None:
-            if words[at] in "'\"\\":
-                raise ValueError("has an unbalanced quote or a backslash at its end")
-            at += 1
-            continue
-        if token["shell"] or token["home"] or token["comment"]:
-            raise ValueError(_needs_shell(token.group()))
-        if token["double"] is not None and (expansion := _EXPANSION.search(token["double"])):
-            raise ValueError(_needs_shell(expansion.group()[-1]))
-        at = token.end()
+    bare = _QUOTED.sub(_unquoted, words)
+    if any(quote in bare for quote in "'\"\\"):
+        raise ValueError("has an unbalanced quote or a backslash at its end")
+    if _ASSIGNMENT.match(bare):
+        raise ValueError("begins with a variable, which only a shell sets; use env NAME=value …")
+    if found := _of_a_shell(bare):
+        quote = "" if found in _SHELL_WORDS else "quote it, "
+        raise ValueError(
+            f"needs a shell because of {found}, and none is used; {quote}run a script file, or name one: sh -c '…'"
+        )
 
 
-def _needs_shell(character: str) -> str:
-    return f"needs a shell because of {character}, and none is used; quote it or give a list of strings"
+def _unquoted(token: re.Match[str]) -> str:
+    """What a shell would still see of something quoted."""
+    expansion = _EXPANSION.search(token["double"] or "")
+    return expansion.group() if expansion else _LITERAL
+
+
+def _of_a_shell(bare: str) -> str | None:
+    """What only a shell understands: a first word, a character, braces that stand for several words."""
+    first = bare.split(maxsplit=1)[0]
+    if first in _SHELL_WORDS or first.startswith("!"):
+        return first if first in _SHELL_WORDS else "!"
+    if character := _SHELL.search(bare):
+        return character.group()
+    several = any("," in braces or ".." in braces for braces in _BRACES.findall(bare))
+    return "{…}" if several else None
 
 
 def _failure(run: CommandRun, failure: FailureClass) -> str:
@@ -240,6 +263,8 @@ def _failure(run: CommandRun, failure: FailureClass) -> str:
 
 
 def _end(run: CommandRun) -> str:
+    if run.reason:
+        return run.reason
     match run.ended:
         case "exited":
             return f"ended with exit code {run.exit_code}"

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from domain.budget import Spent, add
+from domain.budget import Spent
 from domain.children import ChildClosed
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
 from domain.instant import iso
 from domain.orchestration import events as orchestration
 from domain.record import Recorded
-from domain.session import spend
 from domain.turns import TurnAnswered, TurnFailed
 from projections.ports import Database, Projection
 
@@ -92,9 +91,9 @@ def _snapshot(states: _States, recorded: Recorded) -> tuple[object, ...] | None:
     state, event = states[recorded.session_id], recorded.event
     match event:
         case TurnAnswered() | TurnFailed() if state:
-            state.spend(spend(state.spent, event.usage, asked=bool(event.prompt.length)))
+            state.spend(state.spent.after(event.usage, asked=bool(event.prompt.length)))
         case ChildClosed(spent=more) if state:
-            state.spend(_sum(state.spent, more))
+            state.spend(state.spent + more)
         case delivery.DeliveryEvent():
             return _of_delivery(states, recorded, event)
         case orchestration.OrchestrationEvent() | discussion.DiscussionEvent():
@@ -144,15 +143,6 @@ def _rounds(event: orchestration.OrchestrationEvent | discussion.DiscussionEvent
             return event.topic.max_rounds
         case _:
             return None
-
-
-def _sum(spent: Spent, more: Spent) -> Spent:
-    """What a discussion cost counts for the session that wanted it."""
-    return Spent(
-        tokens=add(spent.tokens, more.tokens),
-        cost_micros=add(spent.cost_micros, more.cost_micros),
-        unknown=spent.unknown + more.unknown,
-    )
 
 
 BUDGET = Projection(

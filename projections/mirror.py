@@ -1,15 +1,13 @@
 """Worklogs as files in a folder, as cli-jaw keeps them, with `latest.md` for the newest (behaviour §1.12).
 
-A copy for people and their editors: nothing reads it back. It follows in a thread of its own, so that a slow or full
-disk holds up neither the views nor anybody who waits for them; what could not be written is tried again.
+A copy for people and their editors: nothing reads it back. It follows in a thread of its own; what could not be written
+is tried again.
 """
 
-import logging
 import os
 import re
-import threading
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,15 +15,13 @@ from domain.instant import iso
 from domain.record import Recorded
 from domain.sessions import KINDS
 from projections import worklog
+from projections.keeping import Keeper
 from projections.ports import Database, Views
 
 TITLE = 30
 LATEST = "latest.md"
-RETRY = 5.0
-"""Seconds until what could not be written is tried again."""
 
 _OTHERS = re.compile(r"[^0-9A-Za-z가-힣]")
-_log = logging.getLogger(__name__)
 
 
 def file_name(created_at: str, title: str, twin: int = 0) -> str:
@@ -40,60 +36,38 @@ class Mirror:
 
     def __init__(self, folder: Path, views: Views) -> None:
         self._folder, self._views = folder, views
-        self._changed: set[str] = set()
-        self._lock = threading.Lock()
-        self._woken, self._stopped = threading.Event(), threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def seen(self, events: Sequence[Recorded]) -> None:
-        """These events happened, and the views have them."""
-        self._add(recorded.session_id for recorded in events if recorded.kind in KINDS)
-        self._woken.set()
-
-    def _add(self, sessions: Iterable[str]) -> None:
-        with self._lock:
-            self._changed.update(sessions)
+        self._keeper = Keeper(
+            "worklog mirror", what="the worklog", where=folder, keep=self._mirror, missed=self._missed
+        )
 
     # -- following -------------------------------------------------------------------------------------------------
 
+    def seen(self, events: Sequence[Recorded]) -> None:
+        """These events happened, and the views have them."""
+        self._keeper.tell(recorded.session_id for recorded in events if recorded.kind in KINDS)
+
     def start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name="worklog mirror", daemon=True)
-        self._thread.start()
+        self._keeper.start()
 
     def stop(self) -> None:
         """End after a last try at what is to be written."""
-        if self._thread is not None:
-            self._stopped.set()
-            self._woken.set()
-            self._thread.join()
-            self._thread = None
+        self._keeper.stop()
 
-    def _run(self) -> None:
-        behind, last = True, False
-        while not last:
-            last = self._stopped.is_set()
-            behind = behind and not self._caught_up()
-            again = bool(self.write()) or behind
-            if not last:
-                self._woken.wait(RETRY if again else None)
-                self._woken.clear()
+    def write(self) -> int:
+        """Write the worklogs that changed; how many could not be, and are kept for the next time."""
+        return self._keeper.work_off()
 
-    def _caught_up(self) -> bool:
-        """Note what changed while nobody followed: a file bears the time of the newest event that is in it."""
-        try:
-            with self._views.reading() as db:
-                rows = db.execute(
-                    "SELECT session_id, created, created_at, updated_at, title FROM overview ORDER BY created"
-                ).fetchall()
-                self._add(
-                    session_id
-                    for session_id, created, created_at, updated_at, title in rows
-                    if self._written_at(_name(db, created, created_at, title)) != updated_at
-                )
-        except OSError:
-            _log.exception("the worklogs in %s cannot be compared", self._folder)
-            return False
-        return True
+    def _missed(self) -> list[str]:
+        """What changed while nobody followed: a file bears the time of the newest event that is in it."""
+        with self._views.reading() as db:
+            rows = db.execute(
+                "SELECT session_id, created, created_at, updated_at, title FROM overview ORDER BY created"
+            ).fetchall()
+            return [
+                session_id
+                for session_id, created, created_at, updated_at, title in rows
+                if self._written_at(_name(db, created, created_at, title)) != updated_at
+            ]
 
     def _written_at(self, name: str) -> int | None:
         """Milliseconds; None where there is no such file."""
@@ -102,24 +76,6 @@ class Mirror:
         return None
 
     # -- writing ---------------------------------------------------------------------------------------------------
-
-    def write(self) -> int:
-        """Write the worklogs that changed; how many could not be, and are kept for the next time."""
-        with self._lock:
-            changed, self._changed = sorted(self._changed), set()
-        failed = [session_id for session_id in changed if not self._tried(session_id)]
-        self._add(failed)
-        return len(failed)
-
-    def _tried(self, session_id: str) -> bool:
-        try:
-            self._mirror(session_id)
-        except OSError:
-            _log.exception("the worklog of %s cannot be written to %s", session_id, self._folder)
-            return False
-        except Exception:  # the outermost loop: whatever is wrong with this worklog, the others go on
-            _log.exception("the worklog of %s is not mirrored", session_id)
-        return True
 
     def _mirror(self, session_id: str) -> None:
         with self._views.reading() as db:

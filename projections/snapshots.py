@@ -6,9 +6,8 @@ under the rules that folded it and for the very history that it was folded from 
 
 import hashlib
 import logging
-import threading
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Final, NamedTuple, TypeVar
 
@@ -21,6 +20,7 @@ from domain.orchestration.state import Orchestration
 from domain.record import Recorded, kind_of
 from domain.session import Session
 from domain.sessions import fold
+from projections.keeping import Keeper
 from projections.ports import Database, Histories, Views
 
 EVERY: Final = 256
@@ -29,8 +29,6 @@ SCHEMA: Final = (
     "CREATE TABLE IF NOT EXISTS snapshots (session_id TEXT NOT NULL, what TEXT NOT NULL, version BIGINT NOT NULL,"
     " rules TEXT NOT NULL, hash TEXT NOT NULL, state TEXT NOT NULL, PRIMARY KEY (session_id, what, version))"
 )
-RETRY: Final = 5.0
-"""Seconds until what could not be kept is tried again."""
 
 _STATES: Final[dict[str, type[Session]]] = {
     "delivery": Delivery,
@@ -78,16 +76,23 @@ class Snapshot(NamedTuple):
     state: str
 
 
+class Place(NamedTuple):
+    """Of which session something is kept, and what."""
+
+    session_id: str
+    what: str
+
+    def __str__(self) -> str:
+        return self.session_id
+
+
 class Snapshots:
     """The snapshots of one log. They are read by whoever folds, and written in a thread of its own."""
 
     def __init__(self, log: Histories, views: Views, hash_of: HashOf, *, every: int = EVERY) -> None:
         self._source, self._views, self._hash_of, self.every = log, views, hash_of, every
-        self._grown: set[str] = set()
-        self._offered: dict[tuple[str, str], Snapshot] = {}
-        self._lock = threading.Lock()
-        self._woken, self._stopped = threading.Event(), threading.Event()
-        self._thread: threading.Thread | None = None
+        self._offered: dict[Place, Snapshot] = {}
+        self._keeper = Keeper("snapshots", what="snapshots", where="the views", keep=self._keep, missed=self._missed)
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -120,80 +125,43 @@ class Snapshots:
 
     def seen(self, events: Sequence[Recorded]) -> None:
         """A listener of the follower: these events happened."""
-        self._add(recorded.session_id for recorded in events if recorded.version % self.every == 0)
+        self._keeper.tell(Place(each.session_id, SESSION) for each in events if each.version % self.every == 0)
 
     def offer(self, snapshot: Snapshot) -> None:
-        """Something else that was folded, to be kept soon; of its sort the newest alone is kept."""
-        with self._lock:
-            self._offered[snapshot.session_id, snapshot.what] = snapshot
-            self._woken.set()
-
-    def _add(self, sessions: Iterable[str]) -> None:
-        with self._lock:
-            self._grown.update(sessions)
-            if self._grown:
-                self._woken.set()
+        """Something else that was folded, to be kept soon; of its sort the newest alone is kept, and is tried once."""
+        place = Place(snapshot.session_id, snapshot.what)
+        self._offered[place] = snapshot
+        self._keeper.tell([place])
 
     def start(self) -> None:
         """Keep snapshots in a thread, first those that are missing."""
-        self._stopped.clear()
-        self._thread = threading.Thread(target=self._run, name="snapshots", daemon=True)
-        self._thread.start()
+        self._keeper.start()
 
     def stop(self) -> None:
-        """End after the snapshot at hand."""
-        if self._thread is not None:
-            self._stopped.set()
-            self._woken.set()
-            self._thread.join()
-            self._thread = None
-
-    def _run(self) -> None:
-        behind = True
-        while not self._stopped.is_set():
-            behind = not (self._looked() if behind else True)
-            again = bool(self.write()) or behind
-            self._woken.wait(RETRY if again else None)
-            self._woken.clear()
-
-    def _looked(self) -> bool:
-        """Note the sessions that grew long while nobody followed."""
-        try:
-            with self._views.reading() as db:
-                rows = db.execute("SELECT session_id FROM overview WHERE version >= ?", (self.every,)).fetchall()
-        except OSError:
-            _log.exception("long sessions cannot be looked for")
-            return False
-        self._add(row[0] for row in rows)
-        return True
+        """End after the snapshot at hand; what is missing of long sessions is found again at the next start."""
+        self._keeper.stop()
 
     def write(self) -> int:
         """Keep what was offered, and what is missing of sessions that grew; how many failed, and are tried again."""
-        with self._lock:
-            grown, self._grown = sorted(self._grown), set()
-            offered, self._offered = list(self._offered.values()), {}
-        for snapshot in offered:
-            self._tried(snapshot.session_id, partial(self._keep_alone, snapshot))
-        failed = [name for name in grown if not self._tried(name, partial(self._follow, name))]
-        with self._lock:
-            self._grown.update(failed)
-        return len(failed)
+        return self._keeper.work_off()
 
-    @staticmethod
-    def _tried(session_id: str, work: Callable[[], None]) -> bool:
-        try:
-            work()
-        except OSError:
-            _log.exception("snapshots of %s cannot be written", session_id)
-            return False
-        except Exception:  # the outermost loop: whatever is wrong with this history, the others go on
-            _log.exception("there are no snapshots of %s", session_id)
-        return True
+    def _missed(self) -> list[Place]:
+        """The sessions that grew long while nobody followed."""
+        with self._views.reading() as db:
+            rows = db.execute("SELECT session_id FROM overview WHERE version >= ?", (self.every,)).fetchall()
+        return [Place(row[0], SESSION) for row in rows]
+
+    def _keep(self, place: Place) -> None:
+        offered = self._offered.pop(place, None)
+        if offered is not None:
+            self._keep_alone(offered)
+        elif place.what == SESSION and not self._keeper.ending:
+            self._follow(place.session_id)
 
     def _follow(self, session_id: str) -> None:
         """From the newest snapshot on, a stretch at a time."""
         session = self.nearest(session_id)
-        while not self._stopped.is_set():
+        while not self._keeper.ending:
             after = session.version if session else 0
             history = self._source.history(session_id, after=after, upto=after + self.every)
             if len(history) < self.every:
@@ -202,15 +170,15 @@ class Snapshots:
             assert session is not None, "a session that had an event exists"
             state = Snapshot(session_id, SESSION, session.version, rules(), session.model_dump_json())
             with self._views.transaction() as db:
-                self._keep(db, state)
+                self._insert(db, state)
 
     def _keep_alone(self, snapshot: Snapshot) -> None:
         with self._views.transaction() as db:
             place = (snapshot.session_id, snapshot.what)
             db.execute("DELETE FROM snapshots WHERE session_id = ? AND what = ?", place)
-            self._keep(db, snapshot)
+            self._insert(db, snapshot)
 
-    def _keep(self, db: Database, snapshot: Snapshot) -> None:
+    def _insert(self, db: Database, snapshot: Snapshot) -> None:
         seal = self._seal(snapshot.session_id, snapshot.version)
         if seal is not None:
             db.execute(

@@ -11,8 +11,8 @@ from domain.channel.events import (
     SessionNoted,
 )
 from domain.channel.state import DUPLICATE_MS, PAUSED, Channel, resumable
+from domain.draft import Draft
 from domain.orchestration.decide import NOTHING_TO_CONTINUE, NOTHING_TO_RESET
-from domain.session import Draft
 from domain.triage import intent
 from domain.triage.spelling import composed
 

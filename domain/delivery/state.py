@@ -1,6 +1,7 @@
 """A delivery as its events made it: assigns only, decides nothing."""
 
 from domain.base import DomainEvent, Text, Value
+from domain.becoming import evolve_turn
 from domain.budget import Budget, Reason, Snapshot
 from domain.children import ChildClosed
 from domain.delivery.chart import PHASES, Phase, PhaseStatus, Status, status
@@ -24,7 +25,7 @@ from domain.delivery.events import (
 )
 from domain.discussion.topic import Wish
 from domain.forks import SessionForked
-from domain.session import Moment, Session, evolve_turn
+from domain.session import Moment, Session
 from domain.validation import Step
 
 

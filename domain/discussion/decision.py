@@ -11,7 +11,7 @@ from domain.discussion.parts import DiscussionDraft, available, next_state, say
 from domain.discussion.strategies import CHOICES, PASSING
 from domain.instant import iso, milliseconds
 from domain.refusals import NO_DECISION, refusal
-from domain.session import cancel_turns, cancelled, clear_agents
+from domain.settling import cancel_turns, cancelled, clear_agents
 from domain.turns import TurnRequested
 
 

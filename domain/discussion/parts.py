@@ -7,8 +7,8 @@ from domain.discussion.chart import TABLES
 from domain.discussion.events import VOICES, DiscussionEvent
 from domain.discussion.state import Discussion
 from domain.discussion.strategies import Part
+from domain.draft import Draft
 from domain.refusals import refusal
-from domain.session import Draft
 from domain.turns import TurnRequested
 
 DiscussionDraft = Draft[Discussion]

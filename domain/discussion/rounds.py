@@ -21,7 +21,7 @@ from domain.discussion.parts import DiscussionDraft, next_state, request, say
 from domain.discussion.state import Discussion
 from domain.discussion.strategies import STRATEGIES, Part
 from domain.replies.shapes import wire
-from domain.session import content, settle
+from domain.settling import content, settle
 from domain.turns import RecordReply
 
 _ENDS: dict[str, tuple[type[DiscussionEvent], str]] = {

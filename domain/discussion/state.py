@@ -3,6 +3,7 @@
 from typing import Any
 
 from domain.base import DomainEvent, Text, Value
+from domain.becoming import evolve_turn
 from domain.convergence import Metrics, Profile
 from domain.discussion.events import (
     AgentFailed,
@@ -24,7 +25,7 @@ from domain.discussion.events import (
 from domain.discussion.topic import Link
 from domain.forks import SessionForked
 from domain.record import kind_of
-from domain.session import Moment, Session, evolve_turn
+from domain.session import Moment, Session
 
 
 class Contribution(Value):

@@ -8,8 +8,8 @@ from domain.orchestration import judging, planning, rounds
 from domain.orchestration.events import PlanReturned, ReviewStarted, VerdictOverturned
 from domain.orchestration.parts import OrchestrationDraft, next_state
 from domain.orchestration.state import AGENT, Orchestration
+from domain.parents import close_child, headline, request_child
 from domain.phases import phase_name
-from domain.session import close_child, headline, request_child
 
 REVIEWS = 4
 """How often an agent's work on one phase is reviewed at the most: once, and after each of three fixes (S2, K-25)."""

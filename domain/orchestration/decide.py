@@ -16,7 +16,7 @@ from domain.orchestration.events import Continued, OrchestrateDone, RoundsAdded,
 from domain.orchestration.parts import OrchestrationDraft, doors
 from domain.orchestration.state import Orchestration
 from domain.refusals import refusal, refuse_decision, unfit
-from domain.session import cancel_turns, clear_agents
+from domain.settling import cancel_turns, clear_agents
 from domain.triage import triage
 from domain.turns import RecordReply
 

@@ -5,7 +5,7 @@ from domain.base import Text
 from domain.orchestration.events import CheckpointReached, Completed, OrchestrateDone, PartialReached
 from domain.orchestration.parts import OrchestrationDraft, next_state, worklog
 from domain.phases import phase_name
-from domain.session import clear_agents
+from domain.settling import clear_agents
 
 CHECKPOINT_DONE = "요청된 scope 완료"
 ALL_DONE = "모든 작업 완료"

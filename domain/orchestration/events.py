@@ -32,7 +32,7 @@ class Opening(Value):
     workspace: str | None = Field(default=None, description="the folder that was named; null for a fresh one")
     repository: bool = Field(default=False, description="whether that folder belongs to a git repository")
     scenario: Text | None = Field(default=None, description="what scripted agents say in this session")
-    crew: dict[str, str] = Field(default={}, description="the agent's name for each role")
+    crew: dict[str, str] = Field(default={}, description="the agent's name for each role and each employee")
     plan_review: Wish | None = Field(default=None, description="how the plan is debated, if it is")
     work_review: Wish | None = Field(default=None, description="how passed work is reviewed, if it is")
 

@@ -8,7 +8,7 @@ from domain.orchestration.parts import OrchestrationDraft, next_state, request, 
 from domain.orchestration.state import Orchestration
 from domain.phases import advance, phase_name, widen
 from domain.replies.judge import Verdict, Verdicts
-from domain.session import content, settle
+from domain.settling import content, settle
 from domain.triage.spelling import composed
 from domain.turns import RecordReply
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 from domain.base import Refused, Text
+from domain.draft import Draft
 from domain.orchestration.chart import TABLE
 from domain.orchestration.events import AgentPhase
 from domain.orchestration.state import Orchestration
 from domain.phases import AgentPhases
-from domain.session import Draft
 from domain.turns import Access, TurnRequested
 
 OrchestrationDraft = Draft[Orchestration]

@@ -10,7 +10,7 @@ from domain.orchestration.events import OrchestrateDone, PartialReached, PlanMad
 from domain.orchestration.parts import OrchestrationDraft, next_state, request, worklog
 from domain.orchestration.state import Orchestration
 from domain.phases import Subtask, plan_agents
-from domain.session import content, settle
+from domain.settling import content, settle
 from domain.turns import RecordReply
 
 

@@ -8,7 +8,7 @@ from domain.orchestration.events import RoundStart, WorkReported
 from domain.orchestration.parts import OrchestrationDraft, request, standing
 from domain.orchestration.state import Orchestration
 from domain.phases import AgentPhases
-from domain.session import content, settle
+from domain.settling import content, settle
 from domain.turns import RecordReply
 
 PREVIOUS = 150

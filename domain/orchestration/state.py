@@ -1,6 +1,7 @@
 """An orchestration as its events made it: assigns only, decides nothing."""
 
 from domain.base import DomainEvent, Text, Value
+from domain.becoming import evolve_turn
 from domain.children import ChildClosed, ChildRequested
 from domain.discussion.topic import Wish
 from domain.orchestration.chart import Status, status
@@ -28,7 +29,7 @@ from domain.orchestration.events import (
     WorkReported,
 )
 from domain.phases import AgentPhases, Judged, after_checkpoint
-from domain.session import Moment, Session, evolve_turn
+from domain.session import Moment, Session
 
 AGENT = "agent:"
 """What a review of an agent's work is about: this and the agent's place in the plan."""

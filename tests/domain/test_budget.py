@@ -5,7 +5,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from domain.base import Usage
 from domain.budget import Budget, Iterations, Limits, Minutes, Reason, Snapshot, Spent, add, effective_iterations
-from domain.session import spend
 from tests.given import MINUTE, START
 
 
@@ -136,15 +135,15 @@ def test_what_is_unknown_adds_nothing_and_alone_stays_unknown(
     ],
 )
 def test_a_turn_of_which_nothing_is_reported_is_counted_as_unknown(usage: Usage, spent: Spent) -> None:
-    assert spend(Spent(tokens=10), usage, asked=True) == spent
+    assert Spent(tokens=10).after(usage, asked=True) == spent
 
 
 def test_commands_that_are_run_cost_nothing_and_are_not_unknown() -> None:
-    assert spend(Spent(tokens=10), Usage(), asked=False) == Spent(tokens=10)
+    assert Spent(tokens=10).after(Usage(), asked=False) == Spent(tokens=10)
 
 
 def test_what_is_reported_counts_whoever_was_asked() -> None:
-    assert spend(Spent(tokens=10), Usage(input_tokens=5), asked=False) == Spent(tokens=15)
+    assert Spent(tokens=10).after(Usage(input_tokens=5), asked=False) == Spent(tokens=15)
 
 
 @pytest.mark.parametrize(

@@ -90,13 +90,56 @@ def test_what_is_no_command_is_refused_where_it_stands(
         ("echo 'a'; b", ";"),
         ("echo \\\\; b", ";"),
         ('echo "a\\"" | b', "|"),
+        ("!x", "!"),
+        ("! pytest", "!"),
+        ("echo {a,b}", "{…}"),
+        ("echo a{b,'c d'}", "{…}"),
+        ("echo {{a,b},c}", "{…}"),
+        ("echo x{1..3}", "{…}"),
     ],
 )
 def test_a_command_that_needs_a_shell_is_refused(command: str, character: str) -> None:
     with pytest.raises(Invalid) as refused:
         commands(command)
-    sentence = f"needs a shell because of {character}, and none is used; quote it or give a list of strings"
+    advice = "quote it, run a script file, or name one: sh -c '…'"
+    sentence = f"needs a shell because of {character}, and none is used; {advice}"
     assert refused.value.errors == {"/testCommand": sentence}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            "cd x",
+            "export A=1",
+            "source x",
+            ". x",
+            ": x",
+            "alias a=b",
+            "set -e",
+            "unset A",
+            "eval x",
+            "exec x",
+            "exit 1",
+        ),
+        *("if true", "for a in b", "while true", "until true", "case a in", "function f", "{ a", "[[ -f a ]]", "cd\tx"),
+        *("read", "trap x EXIT", "ulimit -n 9", "wait"),
+    ],
+)
+def test_what_only_a_shell_can_do_is_refused(command: str) -> None:
+    """Else the whole budget would go into a program that there is not."""
+    with pytest.raises(Invalid) as refused:
+        commands(None, [command])
+    word = command.split()[0]
+    sentence = f"needs a shell because of {word}, and none is used; run a script file, or name one: sh -c '…'"
+    assert refused.value.errors == {"/validationCommands/0": sentence}
+
+
+@pytest.mark.parametrize(
+    "command", ["test -f a", "[ -f a ]", "true", "false", "echo a", "printf a", "time a", "kill 1"]
+)
+def test_what_a_shell_has_too_is_a_program(command: str) -> None:
+    assert commands(None, [command])[0].argv == tuple(command.split())
 
 
 @pytest.mark.parametrize(
@@ -106,9 +149,11 @@ def test_a_command_that_needs_a_shell_is_refused(command: str, character: str) -
         ('echo "a', "has an unbalanced quote or a backslash at its end"),
         ("echo a\\", "has an unbalanced quote or a backslash at its end"),
         ("CI=1 pnpm test", "begins with a variable, which only a shell sets; use env NAME=value …"),
-        ("a\nb", "should be one line without control characters; a list of strings is taken literally"),
-        ("a 'b\nc'", "should be one line without control characters; a list of strings is taken literally"),
-        ("a\x00", "should be one line without control characters; a list of strings is taken literally"),
+        ("CI=", "begins with a variable, which only a shell sets; use env NAME=value …"),
+        ("a[0]+=1 b", "begins with a variable, which only a shell sets; use env NAME=value …"),
+        ("a\nb", "should be one line without control characters; a script file may hold more"),
+        ("a 'b\nc'", "should be one line without control characters; a script file may hold more"),
+        ("a\x00", "should be one line without control characters; a script file may hold more"),
     ],
 )
 def test_a_command_that_cannot_be_split_is_refused(command: str, sentence: str) -> None:
@@ -126,7 +171,16 @@ def test_a_command_that_cannot_be_split_is_refused(command: str, sentence: str) 
         ("pytest tests/a.py::test[b~c#d]", ("pytest", "tests/a.py::test[b~c#d]")),
         ("a\tb\\ c \\$d ''", ("a", "b c", "$d", "")),
         ("env CI=1 pnpm test", ("env", "CI=1", "pnpm", "test")),
+        ("sh -c 'cd a; b {c,d} $E'", ("sh", "-c", "cd a; b {c,d} $E")),
+        (
+            "echo '{a,b}' \"{1..3}\" \\{c,d} {} {0} @{u} a! cd !",
+            ("echo", "{a,b}", "{1..3}", "{c,d}", "{}", "{0}", "@{u}", "a!", "cd", "!"),
+        ),
+        ("'cd' a", ("cd", "a")),
+        ("./cd a", ("./cd", "a")),
+        ("cd.py a=~b x~", ("cd.py", "a=~b", "x~")),
         (["sh", "-c", "a | b > $C"], ("sh", "-c", "a | b > $C")),
+        (["cd", "~"], ("cd", "~")),
         (["a", " b\nc ", ""], ("a", " b\nc ", "")),
     ],
 )
@@ -229,6 +283,11 @@ def test_the_first_failure_tells_why() -> None:
 def test_a_timeout_says_after_how_long() -> None:
     verdict = outcome([_run("sleep 9", -1, ended="timeout")])
     assert verdict.summary == "Validation failed (runtime): `sleep 9` was stopped after 2 s."
+
+
+def test_what_is_known_of_the_end_is_told_instead() -> None:
+    run = _run("x", -1, ended="limit", err="done: 5").model_copy(update={"reason": "was stopped by its limit"})
+    assert outcome([run]).summary == "Validation failed (runtime): `x` was stopped by its limit.\ndone: 5"
 
 
 def test_the_summary_keeps_the_end_of_a_long_output() -> None:

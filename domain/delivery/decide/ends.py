@@ -4,7 +4,7 @@ from domain.budget import Reason
 from domain.delivery.chart import PHASES, Phase, PhaseStatus
 from domain.delivery.decide.parts import DeliveryDraft, about, next_state
 from domain.delivery.events import BudgetExhausted, PhaseCompleted, PhaseFailed, PhaseSkipped, SessionFinished
-from domain.session import clear_agents
+from domain.settling import clear_agents
 from domain.turns import Failure
 
 BUDGET_EXHAUSTED = "failed_budget_exhausted"

@@ -10,7 +10,8 @@ from domain.delivery.decide.phases import again, complete
 from domain.delivery.decide.reviews import record_review
 from domain.delivery.events import BranchPublished, PhaseFailed, TestsPassed, ValidationFailed
 from domain.replies.artifacts import PlanParts, plan_parts
-from domain.session import Outstanding, cancelled, content, settle
+from domain.session import Outstanding
+from domain.settling import cancelled, content, settle
 from domain.turns import RecordReply, TurnAnswered, TurnFailed, Work
 
 

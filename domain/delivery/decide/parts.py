@@ -7,7 +7,8 @@ from domain.base import Text
 from domain.delivery.chart import PHASES, TABLE, Phase
 from domain.delivery.events import ArtifactCreated
 from domain.delivery.state import Delivery
-from domain.session import Draft, Outstanding
+from domain.draft import Draft
+from domain.session import Outstanding
 
 DeliveryDraft = Draft[Delivery]
 

@@ -10,7 +10,7 @@ from domain.delivery.decide.phases import attempt, enter
 from domain.delivery.events import BudgetExtended, SessionStarted
 from domain.delivery.state import Delivery
 from domain.refusals import refusal
-from domain.session import cancel_turns
+from domain.settling import cancel_turns
 
 _OPENING = tuple(name for name in StartDelivery.model_fields if name != "blobs")
 """What a delivery is started with stands in its first event, name by name."""

@@ -11,8 +11,8 @@ from domain.delivery.decide.phases import again, enter
 from domain.delivery.events import FixRequested, PhaseCompleted, ReviewApproved, ReviewBlockingDetected, ReviewHeld
 from domain.delivery.state import Delivery
 from domain.instant import iso
+from domain.parents import close_child, headline, request_child
 from domain.replies.reviewer import ReviewArtifact, review_artifact
-from domain.session import close_child, headline, request_child
 from domain.turns import Failure
 
 # -- the delivery's own reviewer -----------------------------------------------------------------------------------

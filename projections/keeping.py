@@ -1,0 +1,109 @@
+"""Keeping copies of what changed: a thread is told of changes and works them off, one at a time.
+
+For what is beside the views (files, snapshots), so that a slow or full disk holds up neither the views nor anybody who
+waits for them. Of what changed often before its turn came the newest alone is kept.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Hashable, Iterable
+from typing import Final, Generic, TypeVar
+
+RETRY: Final = 5.0
+"""Seconds until what could not be kept is tried again."""
+
+_log = logging.getLogger(__name__)
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Keeper(Generic[K]):
+    """`keep` is called for each thing that changed, in the order in which they were told.
+
+    What raises an OSError is kept for the next time; what raises anything else is given up, until it changes again.
+    `missed` says at the start what changed while nobody followed; an OSError of its own has it asked again.
+    `name` is the thread's; `what` is kept of each thing and `where` are words for the log.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        what: str,
+        where: object,
+        keep: Callable[[K], None],
+        missed: Callable[[], Iterable[K]],
+        retry_seconds: float = RETRY,
+    ) -> None:
+        self._name, self._what, self._where = name, what, where
+        self._keep, self._missed = keep, missed
+        self._retry = retry_seconds
+        self._changed: dict[K, None] = {}
+        self._lock = threading.Lock()
+        self._woken, self._stopped = threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def ending(self) -> bool:
+        """Whether the thread was told to end: what takes long may be left for the next start."""
+        return self._stopped.is_set()
+
+    def tell(self, changed: Iterable[K]) -> None:
+        """These changed. Cheap, from any thread."""
+        found = dict.fromkeys(changed)
+        if found:
+            with self._lock:
+                self._changed |= found
+            self._woken.set()
+
+    def start(self) -> None:
+        """Work in a thread, first at what was missed."""
+        if self._thread is None:
+            self._stopped.clear()
+            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End after a last try at what is to be kept."""
+        if self._thread is not None:
+            self._stopped.set()
+            self._woken.set()
+            self._thread.join()
+            self._thread = None
+
+    def _run(self) -> None:
+        behind, last = True, False
+        while not last:
+            last = self._stopped.is_set()
+            behind = behind and not self._looked()
+            again = bool(self.work_off()) or behind
+            if not last:
+                self._woken.wait(self._retry if again else None)
+                self._woken.clear()
+
+    def _looked(self) -> bool:
+        try:
+            self.tell(self._missed())
+        except OSError:
+            _log.exception("what is missing in %s cannot be looked for", self._where)
+            return False
+        return True
+
+    def work_off(self) -> int:
+        """Try all that changed once; how many could not be kept, and are kept for the next time."""
+        with self._lock:
+            changed, self._changed = self._changed, {}
+        failed = [each for each in changed if not self._tried(each)]
+        with self._lock:
+            self._changed |= dict.fromkeys(failed)
+        return len(failed)
+
+    def _tried(self, each: K) -> bool:
+        try:
+            self._keep(each)
+        except OSError:
+            _log.exception("%s of %s cannot be written to %s", self._what, each, self._where)
+            return False
+        except Exception:  # the outermost loop: whatever is wrong with this one, the others go on
+            _log.exception("%s of %s cannot be made", self._what, each)
+        return True

@@ -1,0 +1,261 @@
+"""A keeper works off what changed, in a thread of its own: one at a time, and nothing is lost."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from queue import Empty, SimpleQueue
+
+import pytest
+
+from projections.keeping import Keeper
+from tests.api.server import until
+
+LONG = 30.0
+"""Seconds after which a test gives up waiting; nothing waits that long unless it hangs."""
+
+
+class Shelf:
+    """What is kept, in order; `full` fails as a disk does, `damaged` as a program does."""
+
+    def __init__(self) -> None:
+        self.tried: SimpleQueue[str] = SimpleQueue()
+        self.kept: list[str] = []
+        self.full: set[str] = set()
+        self.damaged: set[str] = set()
+        self.at_hand: Callable[[str], None] = lambda name: None
+
+    def keep(self, name: str) -> None:
+        self.tried.put(name)
+        self.at_hand(name)
+        if name in self.full:
+            raise OSError("no space left on device")
+        if name in self.damaged:
+            raise ValueError("not what it should be")
+        self.kept.append(name)
+
+    def tries(self, number: int) -> list[str]:
+        """The next tries, waited for."""
+        return [self.tried.get(timeout=LONG) for _ in range(number)]
+
+
+class Missed:
+    """What was missed while nobody followed, and how often it was asked for; the first `failures` times in vain."""
+
+    def __init__(self, *names: str, failures: int = 0) -> None:
+        self.names, self.failures, self.asked = names, failures, 0
+
+    def __call__(self) -> Iterator[str]:
+        self.asked += 1
+        if self.asked <= self.failures:
+            raise OSError("disk I/O error")
+        return iter(self.names)
+
+
+def keeper(shelf: Shelf, missed: Missed | None = None, *, retry_seconds: float = LONG) -> Keeper[str]:
+    return Keeper(
+        "shelf",
+        what="the label",
+        where="the cellar",
+        keep=shelf.keep,
+        missed=missed or Missed(),
+        retry_seconds=retry_seconds,
+    )
+
+
+def threads() -> int:
+    return sum(thread.name == "shelf" for thread in threading.enumerate())
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf()
+
+
+# -- working off -------------------------------------------------------------------------------------------------------
+
+
+def test_what_changed_is_kept_in_the_order_in_which_it_was_told_and_once(shelf: Shelf) -> None:
+    found = keeper(shelf)
+    found.tell(["b", "a", "b"])
+    found.tell(["c", "a"])
+    assert found.work_off() == 0
+    assert shelf.kept == ["b", "a", "c"]
+    assert found.work_off() == 0
+    assert shelf.kept == ["b", "a", "c"]
+
+
+def test_what_fails_holds_up_nothing_else_and_is_kept_for_the_next_time(
+    shelf: Shelf, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = keeper(shelf)
+    shelf.full = {"a"}
+    found.tell(["a", "b"])
+    with caplog.at_level(logging.ERROR):
+        assert found.work_off() == 1
+    assert [record.message for record in caplog.records] == ["the label of a cannot be written to the cellar"]
+    assert shelf.kept == ["b"]
+    shelf.full = set()
+    assert found.work_off() == 0
+    assert shelf.kept == ["b", "a"]
+
+
+def test_what_is_damaged_is_given_up_until_it_changes_again(shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
+    found = keeper(shelf)
+    shelf.damaged = {"a"}
+    found.tell(["a", "b"])
+    with caplog.at_level(logging.ERROR):
+        assert found.work_off() == 0
+    assert [record.message for record in caplog.records] == ["the label of a cannot be made"]
+    shelf.damaged = set()
+    assert found.work_off() == 0
+    assert shelf.kept == ["b"]
+    found.tell(["a"])
+    assert found.work_off() == 0
+    assert shelf.kept == ["b", "a"]
+
+
+def test_what_changes_while_it_is_worked_on_is_worked_on_again(shelf: Shelf) -> None:
+    found = keeper(shelf)
+    changes = iter([["a", "b"]])
+    shelf.at_hand = lambda name: found.tell(next(changes, []))
+    found.tell(["a"])
+    found.work_off()
+    assert shelf.kept == ["a"]
+    found.work_off()
+    assert shelf.kept == ["a", "a", "b"]
+
+
+# -- the thread --------------------------------------------------------------------------------------------------------
+
+
+def test_the_thread_begins_with_what_was_missed(shelf: Shelf) -> None:
+    missed = Missed("a", "b")
+    found = keeper(shelf, missed)
+    found.start()
+    assert shelf.tries(2) == ["a", "b"]
+    found.tell(["c"])
+    assert shelf.tries(1) == ["c"]
+    found.stop()
+    assert missed.asked == 1
+
+
+def test_what_was_missed_is_asked_for_until_it_is_known(shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
+    found = keeper(shelf, Missed("a", failures=2), retry_seconds=0.0)
+    with caplog.at_level(logging.ERROR):
+        found.start()
+        assert shelf.tries(1) == ["a"]
+        found.stop()
+    assert [record.message for record in caplog.records] == ["what is missing in the cellar cannot be looked for"] * 2
+
+
+def test_what_failed_is_tried_again_after_a_pause(shelf: Shelf) -> None:
+    found = keeper(shelf, retry_seconds=0.0)
+    shelf.full = {"a"}
+    found.start()
+    found.tell(["a"])
+    assert shelf.tries(3) == ["a", "a", "a"]
+    shelf.full = set()
+    found.stop()
+    assert shelf.kept == ["a"]
+
+
+def test_between_two_tries_is_the_pause_however_much_failed(shelf: Shelf) -> None:
+    """Only what is told wakes the thread: here once, before it began."""
+    found = keeper(shelf)
+    shelf.full = {"a"}
+    found.tell(["a"])
+    found.start()
+    assert shelf.tries(2) == ["a", "a"]
+    with pytest.raises(Empty):
+        shelf.tried.get(timeout=0.2)
+    found.stop()
+    assert shelf.tries(1) == ["a"]
+
+
+def test_stopping_ends_with_a_last_try_and_no_more_than_that(shelf: Shelf) -> None:
+    """What is told while one is worked on is worked off before the end; what still fails is left."""
+    found = keeper(shelf)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def wait(name: str) -> None:
+        begun.set()
+        assert go_on.wait(LONG)
+
+    shelf.at_hand = wait
+    shelf.full = {"b"}
+    found.start()
+    found.tell(["a"])
+    assert begun.wait(LONG)
+    found.tell(["b", "c"])
+    ending = threading.Thread(target=found.stop)
+    ending.start()
+    until(lambda: found.ending, what="the end")
+    go_on.set()
+    ending.join(LONG)
+    assert not ending.is_alive()
+    assert shelf.kept == ["a", "c"]
+    assert shelf.tries(3) == ["a", "b", "c"]
+    assert threads() == 0
+
+
+def test_whoever_keeps_can_see_that_the_end_is_near(shelf: Shelf) -> None:
+    found = keeper(shelf)
+    seen = list[bool]()
+    shelf.at_hand = lambda name: seen.append(found.ending)
+    found.tell(["a"])
+    found.work_off()
+    found.start()
+    found.stop()
+    assert (seen, found.ending) == ([False], True)
+    found.start()
+    assert found.ending is False
+    found.stop()
+
+
+def test_starting_and_stopping_twice_is_as_once_and_it_starts_again(shelf: Shelf) -> None:
+    missed = Missed()
+    found = keeper(shelf, missed)
+    found.stop()
+    for life in ("first", "second"):
+        found.start()
+        found.start()
+        assert threads() == 1
+        found.tell([life])
+        assert shelf.tries(1) == [life]
+        found.stop()
+        found.stop()
+        assert threads() == 0
+    assert shelf.kept == ["first", "second"]
+    assert missed.asked == 2
+
+
+def test_what_is_told_between_two_lives_is_kept_in_the_second(shelf: Shelf) -> None:
+    found = keeper(shelf)
+    found.start()
+    found.stop()
+    found.tell(["a"])
+    assert shelf.kept == []
+    found.start()
+    assert shelf.tries(1) == ["a"]
+    found.stop()
+
+
+def test_nothing_is_lost_between_waking_and_working(shelf: Shelf) -> None:
+    """Many tell at once, each of them just while the thread takes what there is, falls asleep or wakes up."""
+    found = keeper(shelf)
+    found.start()
+
+    def tell(of: int) -> None:
+        for number in range(500):
+            found.tell([f"{of}-{number}"])
+
+    tellers = [threading.Thread(target=tell, args=(of,)) for of in range(4)]
+    for teller in tellers:
+        teller.start()
+    assert len(set(shelf.tries(2_000))) == 2_000
+    for teller in tellers:
+        teller.join(LONG)
+    found.tell(["last"])
+    assert shelf.tries(1) == ["last"]
+    found.stop()
+    assert len(shelf.kept) == 2_001
