@@ -4,23 +4,33 @@ Nothing here claims to be a sandbox: a program may do whatever our user may. Wha
 output is bounded, and that whatever it has started ends with it (promise P19); when we are killed ourselves, that
 `end_orphans` of our next life finds it.
 
-Of the limits that the system could set (promise S13) there is one, CORE=0. The others break honest builds or protect
-nothing: AS and DATA kill what merely reserves addresses (Node, Go, Java, sanitizers); NPROC counts every process of our
-user, not those of the run; NOFILE and FSIZE fail large builds while many small files still fill the disk; CPU says
-what the wall clock says better. Against a run that eats the memory there is a hint instead: the kernel takes it
-before it takes us.
+Of the limits that the system could set (promise S13) every run has one, CORE=0. The others are for whoever runs the
+commands of others to choose (`SystemLimits`): AS kills what merely reserves addresses (Node, Go, Java, sanitizers),
+NPROC counts every process of our user, not those of the run, and CPU says mostly what the wall clock says better.
+Against a run that eats the memory there is a hint instead: the kernel takes it before it takes us.
 """
 
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from adapters.processes.child import Child, Ended, Finished, start, why_not
+from adapters.processes.child import Child, Ended, Finished
 from adapters.processes.environment import clean_environment, own, resolve_secrets
+from adapters.processes.limits import NO_LIMITS, SystemLimits
 from adapters.processes.orphans import end_orphans
+from adapters.processes.starting import start, why_not
 from adapters.processes.sweep import settle
 
-__all__ = ["Ended", "Finished", "clean_environment", "end_orphans", "own", "resolve_secrets", "run"]
+__all__ = [
+    "NO_LIMITS",
+    "Ended",
+    "Finished",
+    "SystemLimits",
+    "clean_environment",
+    "end_orphans",
+    "own",
+    "resolve_secrets",
+    "run",
+]
 
 
 async def run(
@@ -32,27 +42,36 @@ async def run(
     wall_seconds: float,
     idle_seconds: float | None = None,
     output_bytes: int = 1_048_576,
+    keep_ends: bool = False,
+    limits: SystemLimits = NO_LIMITS,
     grace_seconds: float = 2.0,
     on_output: Callable[[str], None] | None = None,
 ) -> Finished:
-    """Run `argv` in `cwd` with exactly `env`, and our mark; faults are values. `output_bytes` counts both streams.
+    """Run `argv` in `cwd` with exactly `env`, and our mark; faults are values. `output_bytes` counts both streams;
+    more ends it, or with `keep_ends` is left out between the beginning and the end of each, while it goes on.
 
     Whatever ends it early is TERM to its group, `grace_seconds`, KILL. On return, and before a cancellation gets any
     further, nothing that it started is alive. An exception of `on_output` stops the run and is raised.
     """
     settle()
     try:
-        popen = start(argv, cwd=cwd, env=env, stdin=stdin, tag=(tag := secrets.token_hex(16)))
+        started = start(argv, cwd=cwd, env=env, stdin=stdin, limits=limits)
     except (OSError, ValueError) as error:
-        detail = why_not(argv, cwd, error)
-        return Finished(None, "", "", truncated=False, seconds=0.0, ended="not_started", detail=detail)
-    child = Child(popen, tag, output_bytes, on_output)
+        return _not_started(argv, cwd, error)
+    child = Child(started, output_bytes, on_output, keep_ends=keep_ends)
     try:
         try:
             ended = await child.watch(wall_seconds, idle_seconds)
         finally:
             await child.end(grace_seconds)
         await child.output.drain()
+        if (refused := child.refusal()) is not None:
+            return _not_started(argv, cwd, refused)
         return child.finished(ended, wall_seconds, idle_seconds, output_bytes)
     finally:
         child.close()
+
+
+def _not_started(argv: Sequence[str], cwd: Path, error: OSError | ValueError) -> Finished:
+    detail = why_not(argv, cwd, error)
+    return Finished(None, "", "", truncated=False, seconds=0.0, ended="not_started", detail=detail)

@@ -5,26 +5,22 @@ import contextlib
 import os
 import signal
 import subprocess
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, Final
 
-from adapters.processes.environment import marked
+from adapters.processes.limits import refusal
 from adapters.processes.output import Ended, Output
-from adapters.processes.sweep import PAUSE, SECONDS, leaders, spawning, sweep
+from adapters.processes.starting import Started
+from adapters.processes.sweep import PAUSE, SECONDS, leaders, sweep
 
-__all__ = ["Child", "Ended", "Finished", "start", "why_not"]
-
-_SOONER: Final = 500
-"""On the kernel's scale from -1000 (never) to 1000 (first)."""
+__all__ = ["Child", "Ended", "Finished"]
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
     """How a run went. `exit_code` is only set when it ended by itself (negative: by that signal): a program that was
-    stopped and still says 0 has proved nothing. `detail` is a sentence when it did not end by itself."""
+    stopped and still says 0 has proved nothing. `detail` is a sentence when it did not end by itself. `left_out` counts
+    the bytes that are missing from the middle of output of which only the ends were to be kept."""
 
     exit_code: int | None
     stdout: str
@@ -33,68 +29,22 @@ class Finished:
     seconds: float
     ended: Ended
     detail: str = ""
-
-
-def start(
-    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdin: bytes | None, tag: str
-) -> subprocess.Popen[bytes]:
-    """Raises OSError or ValueError where it cannot be."""
-    if not argv:
-        raise ValueError("no command")
-    with contextlib.ExitStack() as stack:
-        source: IO[bytes] | int = subprocess.DEVNULL
-        if stdin is not None:
-            # A file, not a pipe: nobody has to keep writing, and a child that never reads blocks nothing.
-            source = stack.enter_context(tempfile.TemporaryFile())
-            source.write(stdin)
-            source.seek(0)
-        stack.enter_context(spawning)
-        popen = subprocess.Popen(
-            list(argv),
-            cwd=cwd,
-            env=marked(env, tag=tag),
-            stdin=source,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,
-            umask=0o022,
-        )
-        leaders.add(popen.pid)
-    _offer_first(popen.pid)
-    return popen
-
-
-def _offer_first(pid: int) -> None:
-    """When memory runs out, the kernel is to take the program, and what it starts from now on, before it takes us."""
-    with contextlib.suppress(OSError):  # not Linux, over already, or not granted
-        ours = int(Path("/proc/self/oom_score_adj").read_text())
-        Path(f"/proc/{pid}/oom_score_adj").write_text(str(min(ours + _SOONER, 1000)))
-
-
-def why_not(argv: Sequence[str], cwd: Path, error: OSError | ValueError) -> str:
-    """What went wrong at the start, in a sentence."""
-    if not argv:
-        return "There is no command to run."
-    if not cwd.is_dir():
-        return f"{argv[0]!r} was not started: the folder {str(cwd)!r} does not exist."
-    reason = error.strerror or type(error).__name__ if isinstance(error, OSError) else str(error)
-    return f"{argv[0]!r} was not started: {reason}."
+    left_out: int = 0
 
 
 class Child:
     """A program that was started, and whatever it starts."""
 
     def __init__(
-        self, popen: subprocess.Popen[bytes], tag: str, cap: int, on_output: Callable[[str], None] | None
+        self, started: Started, cap: int, on_output: Callable[[str], None] | None, *, keep_ends: bool = False
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._popen, self._tag = popen, tag
+        self._popen, self._tag, self._report = started
         self._began = self._loop.time()
         self._gone: asyncio.Future[Ended] = self._loop.create_future()
         self._timer: asyncio.TimerHandle | None = None
         self._pidfd: int | None = None
-        self.output = Output(popen, cap, on_output)
+        self.output = Output(started.popen, cap, on_output, keep_ends=keep_ends)
         self._notice_exit()
 
     async def watch(self, wall_seconds: float, idle_seconds: float | None) -> Ended:
@@ -120,6 +70,10 @@ class Child:
             self._signal(signal.SIGKILL)
             await _regardless(self._loop.run_in_executor(None, self._bury))
 
+    def refusal(self) -> OSError | ValueError | None:
+        """Why it never began, once it has ended."""
+        return None if self._report is None else refusal(self._report)
+
     def finished(self, ended: Ended, wall_seconds: float, idle_seconds: float | None, cap: int) -> Finished:
         if self.output.over.done():
             ended = self.output.over.result()
@@ -132,14 +86,17 @@ class Child:
             exit_code=self._popen.returncode if ended == "exit" else None,
             stdout=self.output.text(0),
             stderr=self.output.text(1),
-            truncated=ended == "output",
+            truncated=ended == "output" or self.output.left_out > 0,
             seconds=self._loop.time() - self._began,
             ended=ended,
             detail=details.get(ended, ""),
+            left_out=self.output.left_out,
         )
 
     def close(self) -> None:
         self.output.close()
+        if self._report is not None:
+            os.close(self._report)
         if self._timer is not None:
             self._timer.cancel()
         self._forget_pidfd()

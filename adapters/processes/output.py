@@ -8,30 +8,49 @@ import subprocess
 from collections.abc import Callable
 from typing import IO, Final, Literal
 
+from adapters.processes.ends import Ends
+
 Ended = Literal["exit", "timeout", "idle", "output", "not_started"]
 """Why it ended: by itself; after `wall_seconds`; silent for `idle_seconds`; too much output; it never began."""
 
 _CHUNK_BYTES: Final = 65_536
 _DRAIN_SECONDS: Final = 0.5
+_BREATH_SECONDS: Final = 0.001
+"""Between two reads of what goes beyond the cap: a program that writes without end is not to take all our time."""
 
 
 class Output:
-    """Both streams, decoded as they come, up to a common cap; past it they are still emptied, but not kept."""
+    """Both streams, decoded as they come, up to a common cap; past it they are still emptied, but not kept.
 
-    def __init__(self, popen: subprocess.Popen[bytes], cap: int, on_output: Callable[[str], None] | None) -> None:
+    With `keep_ends` the cap ends nothing: the beginning and the end of each are kept, within the cap."""
+
+    def __init__(
+        self,
+        popen: subprocess.Popen[bytes],
+        cap: int,
+        on_output: Callable[[str], None] | None,
+        *,
+        keep_ends: bool = False,
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self._left, self._on_output = cap, on_output
         self.over: asyncio.Future[Ended] = self._loop.create_future()
         """Done when the output itself ends the run: too much of it, or `on_output` failed."""
         self.latest = self._loop.time()
         pipes = [pipe for pipe in (popen.stdout, popen.stderr) if pipe is not None]
-        self._streams = tuple(_Stream(pipe, self._loop.create_future()) for pipe in pipes)
+        self._streams = tuple(_Stream(place, pipe, self._loop.create_future()) for place, pipe in enumerate(pipes))
+        self._ends = Ends(cap, len(pipes)) if keep_ends else None
         for stream in self._streams:
             os.set_blocking(stream.pipe.fileno(), False)
             self._loop.add_reader(stream.pipe.fileno(), self._read, stream)
 
     def text(self, number: int) -> str:
-        return self._streams[number].text.getvalue()
+        return self._streams[number].text.getvalue() if self._ends is None else self._ends.text(number)
+
+    @property
+    def left_out(self) -> int:
+        """Bytes between the ends."""
+        return 0 if self._ends is None else self._ends.left_out
 
     async def drain(self) -> None:
         """What is still in the pipes. The wait is bounded: a survivor that holds one open must not hold us."""
@@ -51,7 +70,7 @@ class Output:
         self.latest = self._loop.time()
         if not chunk:
             self._stop(stream)
-        kept = chunk[: self._left]
+        kept = chunk[: self._left] if self._ends is None else chunk
         self._left -= len(kept)
         try:
             self._keep(stream, kept, final=not chunk)
@@ -60,23 +79,39 @@ class Output:
                 self.over.set_exception(error)
         if len(kept) < len(chunk) and not self.over.done():
             self.over.set_result("output")
+        elif self.left_out:
+            self._rest(stream)
 
     def _keep(self, stream: "_Stream", data: bytes, *, final: bool) -> None:
         text = stream.decoder.decode(data, final and not self.over.done())
-        stream.text.write(text)
+        if self._ends is None:
+            stream.text.write(text)
+        else:
+            self._ends.add(stream.number, data)
         if text and self._on_output is not None:
             self._on_output(text)
+
+    def _rest(self, stream: "_Stream") -> None:
+        if not stream.ended.done():
+            self._loop.remove_reader(stream.pipe.fileno())
+            stream.pause = self._loop.call_later(_BREATH_SECONDS, self._go_on, stream)
+
+    def _go_on(self, stream: "_Stream") -> None:
+        self._loop.add_reader(stream.pipe.fileno(), self._read, stream)
 
     def _stop(self, stream: "_Stream") -> None:
         if stream.ended.done():
             return
         stream.ended.set_result(None)
+        if stream.pause is not None:
+            stream.pause.cancel()
         self._loop.remove_reader(stream.pipe.fileno())
         stream.pipe.close()
 
 
 class _Stream:
-    def __init__(self, pipe: IO[bytes], ended: asyncio.Future[None]) -> None:
-        self.pipe, self.ended = pipe, ended
+    def __init__(self, number: int, pipe: IO[bytes], ended: asyncio.Future[None]) -> None:
+        self.number, self.pipe, self.ended = number, pipe, ended
         self.decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self.text = io.StringIO()
+        self.pause: asyncio.TimerHandle | None = None

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from adapters.agents.port import Reply
 from adapters.store import SqliteStore
@@ -14,7 +14,7 @@ from adapters.work.changes import merge
 from adapters.work.job import Job, checkout, left
 from adapters.work.packaging import publish
 from adapters.work.recalling import recall
-from adapters.work.validating import validate
+from adapters.work.validating import ValidationSettings, validate
 from adapters.workspace import Workspaces
 from domain.base import Command, HansardError, Text
 from domain.delivery.commands import RecordPackage, RecordValidation
@@ -32,20 +32,11 @@ class Prepared(NamedTuple):
     folder: Path | None
 
 
-class BenchSettings(Protocol):
-    """What the bench needs to know of the worker's settings."""
-
-    @property
-    def validation_timeout(self) -> float: ...
-    @property
-    def output_bytes(self) -> int: ...
-
-
 class Bench:
     """Where turns are done."""
 
     def __init__(
-        self, *, store: SqliteStore, team: Team, workspaces: Workspaces, data_dir: Path, settings: BenchSettings
+        self, *, store: SqliteStore, team: Team, workspaces: Workspaces, data_dir: Path, settings: ValidationSettings
     ) -> None:
         self._store, self._workspaces, self._data_dir, self._settings = store, workspaces, data_dir, settings
         self._asking = Asking(team=team, workspaces=workspaces, folder=data_dir / "agents", whole=self._whole)
@@ -72,8 +63,7 @@ class Bench:
                     job,
                     workspaces=self._workspaces,
                     home=self._data_dir / "homes" / job.session.id,
-                    seconds=self._settings.validation_timeout,
-                    output_bytes=self._settings.output_bytes,
+                    settings=self._settings,
                 )
             case "package":
                 return await asyncio.to_thread(publish, job, self._workspaces)

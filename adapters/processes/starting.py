@@ -1,0 +1,95 @@
+"""How a program is started."""
+
+import contextlib
+import os
+import secrets
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Final, NamedTuple
+
+from adapters.processes.environment import marked
+from adapters.processes.limits import NO_LIMITS, SystemLimits, launched
+from adapters.processes.sweep import leaders, spawning
+
+_SOONER: Final = 500
+"""On the kernel's scale from -1000 (never) to 1000 (first)."""
+
+
+class Started(NamedTuple):
+    """A program, the tag that it and its own carry, and with limits the pipe that says why it could not begin."""
+
+    popen: subprocess.Popen[bytes]
+    tag: str
+    report: int | None
+
+
+def start(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    stdin: bytes | None,
+    limits: SystemLimits,
+) -> Started:
+    """Raises OSError or ValueError where it cannot be; with limits, some of that is only known once it has ended."""
+    if not argv:
+        raise ValueError("no command")
+    tag = secrets.token_hex(16)
+    with contextlib.ExitStack() as stack:
+        source: IO[bytes] | int = subprocess.DEVNULL
+        if stdin is not None:
+            # A file, not a pipe: nobody has to keep writing, and a child that never reads blocks nothing.
+            source = stack.enter_context(tempfile.TemporaryFile())
+            source.write(stdin)
+            source.seek(0)
+        command, report = list(argv), None
+        theirs: tuple[int, ...] = ()
+        if limits != NO_LIMITS:
+            report, end = _pipe(stack)
+            command, theirs = launched(argv, env, limits, end), (end,)
+        stack.enter_context(spawning)
+        popen = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=marked(env, tag=tag),
+            stdin=source,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+            umask=0o022,
+            pass_fds=theirs,
+        )
+        leaders.add(popen.pid)
+        if report is not None:
+            report = os.dup(report)  # outlives the stack
+    _offer_first(popen.pid)
+    return Started(popen, tag, report)
+
+
+def _pipe(stack: contextlib.ExitStack) -> tuple[int, int]:
+    """Both ends, closed with the stack."""
+    report, end = os.pipe()
+    stack.callback(os.close, report)
+    stack.callback(os.close, end)
+    os.set_blocking(report, False)
+    return report, end
+
+
+def _offer_first(pid: int) -> None:
+    """When memory runs out, the kernel is to take the program, and what it starts from now on, before it takes us."""
+    with contextlib.suppress(OSError):  # not Linux, over already, or not granted
+        ours = int(Path("/proc/self/oom_score_adj").read_text())
+        Path(f"/proc/{pid}/oom_score_adj").write_text(str(min(ours + _SOONER, 1000)))
+
+
+def why_not(argv: Sequence[str], cwd: Path, error: OSError | ValueError) -> str:
+    """What went wrong at the start, in a sentence."""
+    if not argv:
+        return "There is no command to run."
+    if not cwd.is_dir():
+        return f"{argv[0]!r} was not started: the folder {str(cwd)!r} does not exist."
+    reason = error.strerror or type(error).__name__ if isinstance(error, OSError) else str(error)
+    return f"{argv[0]!r} was not started: {reason}."
