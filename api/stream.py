@@ -1,7 +1,8 @@
 """Server-sent events: history and live on one path. The id is the position in the log; nothing is missed or repeated.
 
 Every client is a cursor. What is new comes from the hub, encoded once for all; whoever is further behind reads the log
-itself. A stream ends politely: for a finished session with `event: end`, at shutdown with `retry:`.
+itself. A stream ends politely: for a finished session with `event: end`, at shutdown with `retry:`, and where the log
+cannot be read with `event: problem`.
 """
 
 import asyncio
@@ -13,18 +14,23 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from adapters.store.entries import Unreadable
 from api.frames import Frame, Interest, Piece, pieces
 from api.hub import Hub, Reader
 from api.intake import NUMBER, number, system
-from api.problems import Problem
+from api.problems import Problem, document, of
 from api.system import System
-from domain.record import Recorded
-from domain.session import Session
+from domain.base import HansardError, Unknown
+from domain.record import Recorded, kind_of
+from domain.sessions import KINDS
 
 PAGE: Final = 100
 RETRY: Final = b"retry: 1000\n\n"
 ALIVE: Final = b": alive\n\n"
 END: Final = b"event: end\ndata: {}\n\n"
+PROBLEM: Final = b"event: problem\ndata: %b\n\n"
+LATER: Final = b"retry: 30000\n\n"
+"""Whoever comes back finds it again, so: not at once."""
 WIRE: Final = "hansard.wire"
 """The extension of the scope by which our server lends its connection to a stream."""
 HEADERS: Final = [
@@ -41,27 +47,33 @@ def wants_stream(request: Request) -> bool:
     return "text/event-stream" in request.headers.get("accept", "")
 
 
-def stream_session(request: Request, session: Session) -> Response:
-    """A session's events from the first, from behind `?after=` (a version), or from behind `Last-Event-ID`."""
+def stream_session(request: Request, session_id: str) -> Response:
+    """A session's events from the first, from behind `?after=` (a version), or from behind `Last-Event-ID`.
+
+    It is not folded before: what of it can be read is told, whatever comes behind. Raises Unknown.
+    """
     inside = system(request)
+    newest = inside.store.version(session_id) if kind_of(session_id) in KINDS else 0
+    if not newest:
+        raise Unknown(f"There is no session {session_id!r}.")
     after = number(request, "after", default=0) or 0
     begin, version, above = _last_event_id(request), None, 0
     if begin is None:
-        begin = _position_of(inside, session.id, after)
-        version, above = (after, 0) if after <= session.version else (None, after)
+        begin = _position_of(inside, session_id, after)
+        version, above = (after, 0) if after <= newest else (None, after)
 
     def read(position: int, version: int | None) -> list[Recorded]:
         if version is None:
-            return inside.store.log(after=position, limit=PAGE, session_id=session.id)
-        return inside.store.history(session.id, after=version, upto=version + PAGE)
+            return inside.store.log(after=position, limit=PAGE, session_id=session_id)
+        return inside.store.history(session_id, after=version, upto=version + PAGE)
 
     def end() -> int | None:
-        now = inside.sessions.get(session.id)
+        now = inside.sessions.get(session_id)
         if now is None or not now.ended or now.outstanding:
             return None
-        return _position_of(inside, session.id, now.version)
+        return _position_of(inside, session_id, now.version)
 
-    return EventStream(inside.hub, Interest(session.id, above=above), (begin, version), read, end)
+    return EventStream(inside.hub, Interest(session_id, above=above), (begin, version), read, end)
 
 
 def stream_log(request: Request, *, kind: str | None, topic: str | None) -> Response:
@@ -133,8 +145,16 @@ class EventStream(Response):
             await send({"type": "http.response.body", "body": b""})
 
     async def _chunks(self, reader: Reader) -> AsyncIterator[bytes]:
-        hub = self._hub
         yield RETRY
+        try:
+            async for chunk in self._told(reader):
+                yield chunk
+        except HansardError as error:
+            found = of(error)
+            yield (LATER if found.status == 500 else b"") + PROBLEM % document(found)
+
+    async def _told(self, reader: Reader) -> AsyncIterator[bytes]:
+        hub = self._hub
         while not (hub.closed or reader.gone):
             reader.rung.clear()
             found = hub.take(reader.interest, reader.position)
@@ -158,8 +178,13 @@ class EventStream(Response):
 
     def _search(self, position: int, version: int | None, upto: int) -> list[Piece]:
         """A page of the log, as far as the hub has got: what comes behind that is told by the hub."""
-        page = self._read(position, version)
-        end = page[-1].position if len(page) >= PAGE else upto
+        try:
+            page = self._read(position, version)
+            end = page[-1].position if len(page) >= PAGE else upto
+        except Unreadable as error:
+            page, end = error.readable, min(error.position - 1, upto)
+            if end <= position:
+                raise
         frames = [Frame.of(recorded) for recorded in page if recorded.position <= upto]
         return list(pieces(frames, self._interest, min(end, upto)))
 

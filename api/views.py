@@ -100,7 +100,7 @@ def _allowed(request: Request, session: Session) -> tuple[str, ...]:
 async def list_events(request: Request) -> Response:
     """GET /api/sessions/{id}/events: a page, or with Accept: text/event-stream history, then live"""
     if wants_stream(request):
-        return stream_session(request, _session(request))
+        return stream_session(request, request.path_params["id"])
     after = number(request, "after", default=number(request, "cursor", default=0))
     most = limit(request, default=MOST, most=500)
     session = _session(request)
@@ -124,10 +124,8 @@ async def list_log(request: Request) -> Response:
     """GET /api/events: the whole log by position"""
     query = request.query_params
     kind, topic = query.get("kind"), query.get("type")
-    for name, value, known in (("kind", kind, KINDS), ("type", topic, TOPICS)):
-        if value is not None and value not in known:
-            detail = f"unknown {name}"
-            raise Problem(422, f"{name}: {detail}", errors=[{"pointer": f"/{name}", "detail": detail}])
+    _one_of(request, "kind", KINDS)
+    _one_of(request, "type", TOPICS)
     if wants_stream(request):
         return stream_log(request, kind=kind, topic=topic)
     after = number(request, "after", default=number(request, "cursor", default=0))

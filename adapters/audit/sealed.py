@@ -3,16 +3,16 @@
 The ordinary store makes its tables where they are missing and turns the file to WAL; this one does neither.
 """
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NoReturn, Protocol
 
-from eventsourcing.persistence import StoredEvent
-
 from adapters.store import StoreError
-from adapters.store.entries import decode
+from adapters.store.durable import told
+from adapters.store.entries import decode_all
 from adapters.store.rows import Rows
 from domain.record import Recorded
 
@@ -48,7 +48,7 @@ class Sealed:
         try:
             yield self._connection
         except UNREADABLE as error:
-            raise StoreError(f"The log {self.path} cannot be read: {error}.") from error
+            raise told(error, f"The log {self.path} cannot be read: {error}.") from error
 
     def _refusing(self) -> NoReturn:
         raise StoreError(f"The log {self.path} was opened to be read only.")
@@ -82,7 +82,7 @@ class Sealed:
             rows = connection.execute(
                 f"SELECT position, stream, version, topic, state FROM events WHERE {where}", values
             ).fetchall()
-        return [decode(StoredEvent(*row), position) for position, *row in rows]
+        return decode_all(rows)
 
 
 @contextmanager
@@ -95,16 +95,25 @@ def sealed(path: Path) -> Iterator[Sealed]:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
-    """A file that was put away, beside which nothing can be written, is read as it is: nobody can be writing it."""
     try:
-        try:
-            return _opened(path, "mode=ro")
-        except sqlite3.OperationalError:
-            if path.with_name(f"{path.name}-wal").exists():
-                raise
-            return _opened(path, "immutable=1")
+        return read_only(path)
     except UNREADABLE as error:
-        raise StoreError(f"The log {path} cannot be opened: {error}.") from error
+        used = path.with_name(f"{path.name}-wal").exists() and not os.access(path.parent, os.W_OK)
+        advice = f" It was in use: copy it, with {path.name}-wal, to a folder that can be written." if used else ""
+        raise told(error, f"The log {path} cannot be opened: {error}.{advice}") from error
+
+
+def read_only(path: Path) -> sqlite3.Connection:
+    """A database that is only read. Raises what is in `UNREADABLE`.
+
+    A file that was put away, beside which nothing can be written, is read as it is: nobody can be writing it.
+    """
+    try:
+        return _opened(path, "mode=ro")
+    except sqlite3.OperationalError:
+        if path.with_name(f"{path.name}-wal").exists():
+            raise
+        return _opened(path, "immutable=1")
 
 
 def _opened(path: Path, how: str) -> sqlite3.Connection:

@@ -18,7 +18,7 @@ from adapters.audit.merkle import Tree
 from adapters.audit.sealed import Log
 from adapters.audit.texts import mentioned
 from adapters.store import Conflict, SqliteStore, StoreError
-from adapters.store.entries import decode
+from adapters.store.entries import Unreadable, decode
 from adapters.store.rows import Row
 from domain.base import HansardError
 from domain.record import kind_of
@@ -184,7 +184,8 @@ class _Import:
             before = self._sessions.get(row.stream)
             self._sessions[row.stream] = fold(kind_of(row.stream), [(recorded.event, recorded.moment)], before)
         except Exception as error:  # whatever a file makes of the rules, it is a fault of the file and not of ours
-            raise NotImported(f"Line {number}: {row.topic[:80]!r} cannot be read: {error}") from None
+            why = error.why if isinstance(error, Unreadable) else error
+            raise NotImported(f"Line {number}: {row.topic[:80]!r} cannot be read: {why}") from None
         turn = recorded.event.turn_id if isinstance(recorded.event, TurnRequested | Settled) else None
         if turn is not None and not turn.startswith(f"{row.stream}."):
             raise NotImported(f"Line {number}: {turn[:80]!r} is no turn of {row.stream}.")

@@ -10,7 +10,7 @@ from adapters.audit.order import Order
 from adapters.audit.sealed import UNREADABLE, Log
 from adapters.audit.texts import mentioned
 from adapters.store import StoreError
-from adapters.store.entries import decode
+from adapters.store.entries import Unreadable, decode
 from adapters.store.rows import PAGE, Row, Rows
 from domain.base import HansardError
 from domain.record import Recorded, kind_of
@@ -24,6 +24,10 @@ Turn = tuple[str, int, str, str, str]
 """Session, version of the request, work, agent, role."""
 
 
+class Unchecked(HansardError):
+    """Something beside the log could not be looked at; of the log that says nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """What is wrong, and where: a position of the log, or None for the file as a whole."""
@@ -34,12 +38,13 @@ class Fault:
 
 @dataclass(slots=True)
 class Verdict:
-    """What a verification found; `root` is the tree head over all events (hex)."""
+    """What a verification found; `root` is the tree head over all events (hex), `unchecked` why the views were not."""
 
     events: int = 0
     sessions: int = 0
     head: int = 0
     root: str = ""
+    unchecked: str | None = None
     faults: list[Fault] = field(default_factory=list)
 
     @property
@@ -68,7 +73,8 @@ class _Seen:
 
 
 def verify(store: Log, views: Callable[[], str | None] | None = None) -> Verdict:
-    """Everything that can be checked with the log alone. `views` says what is wrong with the views, if asked to."""
+    """Everything that can be checked with the log alone. `views` says what is wrong with the views, if asked to; it
+    raises Unchecked where it cannot look at them."""
     verdict = Verdict()
     _guarded(verdict, lambda: _log(store, verdict))
     if views is not None and verdict.sound:
@@ -94,7 +100,11 @@ def _guarded(verdict: Verdict, step: Callable[[], None]) -> None:
 
 
 def _views(verdict: Verdict, views: Callable[[], str | None]) -> None:
-    trouble = views()
+    try:
+        trouble = views()
+    except Unchecked as error:
+        verdict.unchecked = str(error)
+        return
     if trouble is not None:
         verdict.blame(None, trouble)
 
@@ -153,7 +163,8 @@ def _folded(verdict: Verdict, row: Row, seen: _Seen) -> None:
         before = seen.sessions.get(row.stream)
         seen.sessions[row.stream] = fold(kind_of(row.stream), [(recorded.event, recorded.moment)], before)
     except Exception as error:  # whatever an event makes of the rules, it is a fault of the log and not of ours
-        verdict.blame(row.position, f"{row.topic} of {row.stream} cannot be read: {type(error).__name__}: {error}")
+        why = error.why if isinstance(error, Unreadable) else f"{type(error).__name__}: {error}"
+        verdict.blame(row.position, f"{row.topic} of {row.stream} cannot be read: {why}")
         return
     for position, problem in seen.order.follow(recorded):
         verdict.blame(position, problem)

@@ -1,10 +1,21 @@
 """The log on disk: events, long texts, receipts of commands, and the turns that are leased to workers."""
 
-from adapters.store.entries import Conflict, Entry, Fenced, Receipt, StoreError, Write
+from adapters.store.entries import Conflict, Entry, Fenced, Receipt, StoreError, Unreadable, Write
 from adapters.store.sqlite import SqliteStore
 from adapters.store.turns import Lease
 
-__all__ = ["Conflict", "Entry", "Fenced", "Lease", "Receipt", "SqliteStore", "StoreError", "Write", "open_store"]
+__all__ = [
+    "Conflict",
+    "Entry",
+    "Fenced",
+    "Lease",
+    "Receipt",
+    "SqliteStore",
+    "StoreError",
+    "Unreadable",
+    "Write",
+    "open_store",
+]
 
 
 def open_store(url: str) -> SqliteStore:

@@ -13,13 +13,32 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from adapters.store.upcasting import upcast, version_of
-from domain.base import Blob, DomainEvent, HansardError
+from domain.base import Blob, DomainEvent, HansardError, Unknown
 from domain.record import Cause, Recorded
 from domain.sessions import event_class
 
 
 class StoreError(HansardError):
     """The store cannot be opened or does not answer."""
+
+
+class Broken(StoreError):
+    """Nor will it, however often it is asked, until somebody mends the file or the place where it lies."""
+
+
+class Unreadable(Broken, ValueError):
+    """An event of the log that cannot be read: another Hansard's, or not as it was written. A ValueError, too, as of
+    any log that is followed."""
+
+    def __init__(self, row: StoredEvent, position: int, why: str) -> None:
+        session_id, version = str(row.originator_id), row.originator_version
+        super().__init__(
+            f"The event at position {position} (version {version} of {session_id}) cannot be read: {why}."
+            " `hansard verify` says whether it was changed; if not, use a newer Hansard."
+        )
+        self.position, self.why = position, why
+        self.readable: list[Recorded] = []
+        """What was asked for together with it and stands before it."""
 
 
 class Conflict(HansardError):
@@ -82,15 +101,50 @@ def encode(entry: Entry) -> StoredEvent:
 
 
 def decode(row: StoredEvent, position: int) -> Recorded:
-    """The event of a row. Raises Unknown for a topic of another version, ValidationError for data that does not fit."""
+    """The event of a row. Raises Unreadable for a topic or version of another Hansard, and data that does not fit."""
+    try:
+        found = _envelope(row)
+    except _UNFIT as error:
+        raise Unreadable(row, position, _why(error)) from error
+    cause = Cause(found["actor"], found["command"], found["correlation"], found["causation"])
+    return Recorded(position, str(row.originator_id), row.originator_version, found["at"], cause, found["data"])
+
+
+def decode_all(rows: Sequence[tuple[int, str, int, str, bytes]]) -> list[Recorded]:
+    """The events of rows (position, stream, version, topic, state). Raises Unreadable, with those before it."""
+    found: list[Recorded] = []
+    try:
+        for position, stream, version, topic, state in rows:
+            found.append(decode(StoredEvent(stream, version, topic, state), position))
+    except Unreadable as error:
+        error.readable = found
+        raise
+    return found
+
+
+_UNFIT = (Unknown, ValueError, LookupError, TypeError, AttributeError)
+"""How a row fails to become an event."""
+
+
+def _why(error: Exception) -> str:
+    """In a few words, without what stands in the event."""
+    match error:
+        case ValidationError():
+            found = error.errors(include_url=False, include_input=False, include_context=False)[0]
+            return f"{'.'.join(map(str, found['loc'])) or 'the event'}: {found['msg']}"
+        case LookupError():
+            return f"it lacks {error}"
+        case _:
+            return str(error).rstrip(".")
+
+
+def _envelope(row: StoredEvent) -> dict[str, Any]:
+    """What stands in a row, with today's event in it."""
     try:
         found = _reader(row.topic)(row.state)
     except ValidationError:
-        found = None  # perhaps of another version: then that is what has to be said
-    if found is None or found.get("v", 1) != version_of(row.topic):
-        found = _older(row)
-    cause = Cause(found["actor"], found["command"], found["correlation"], found["causation"])
-    return Recorded(position, str(row.originator_id), row.originator_version, found["at"], cause, found["data"])
+        return _older(row)  # perhaps of another version: then that is what has to be said
+    return found if found.get("v", 1) == version_of(row.topic) else _older(row)
 
 
 @cache
@@ -102,9 +156,11 @@ def _reader(topic: str) -> Callable[[bytes], dict[str, Any]]:
 
 
 def _older(row: StoredEvent) -> dict[str, Any]:
-    state: dict[str, Any] = orjson.loads(row.state)
+    state = orjson.loads(row.state)
+    if not isinstance(state, dict):
+        raise TypeError("it is no object")
     data = upcast(row.topic, state.get("v", 1), state["data"])
-    return state | {"data": event_class(row.topic).model_validate(data)}
+    return _reader(row.topic)(orjson.dumps(state | {"data": data}))
 
 
 def decode_notification(row: Notification) -> Recorded:

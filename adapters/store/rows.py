@@ -4,13 +4,36 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 from eventsourcing.persistence import StoredEvent
 
 from adapters.store.entries import Conflict, StoreError, chained, decode
 from domain.turns import Settled, TurnCancelled, TurnRequested
+
+SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS events (
+  position INTEGER PRIMARY KEY AUTOINCREMENT,
+  stream TEXT NOT NULL,
+  version INTEGER NOT NULL CHECK (version > 0),
+  topic TEXT NOT NULL,
+  state BLOB NOT NULL,
+  hash BLOB NOT NULL,
+  UNIQUE (stream, version)
+) STRICT;
+CREATE TABLE IF NOT EXISTS texts (digest TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS receipts (
+  key TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, status INTEGER NOT NULL, body BLOB NOT NULL, at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS turns (
+  turn_id TEXT PRIMARY KEY, stream TEXT NOT NULL, version INTEGER NOT NULL, work TEXT NOT NULL, agent TEXT NOT NULL,
+  role TEXT NOT NULL, state TEXT NOT NULL, attempt INTEGER NOT NULL, worker TEXT, lease_until INTEGER,
+  deadline INTEGER, requested_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS turns_open ON turns (state, requested_at) WHERE state IN ('queued', 'running');
+CREATE INDEX IF NOT EXISTS turns_due ON turns (deadline) WHERE state IN ('queued', 'running');
+"""
 
 Access = Callable[[], AbstractContextManager[sqlite3.Connection]]
 PAGE = 1_000

@@ -10,39 +10,17 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from eventsourcing.persistence import ApplicationRecorder, IntegrityError, Notification, StoredEvent, Subscription
 
-from adapters.store.durable import durable, of_the_file
-from adapters.store.entries import Conflict, Fenced, Receipt, StoreError, Write, decode, encode
-from adapters.store.rows import Rows
+from adapters.store.durable import Writing, durable, lasting, of_the_file, told, unopened
+from adapters.store.entries import Conflict, Fenced, Receipt, StoreError, Write, decode_all, encode
+from adapters.store.rows import SCHEMA, Rows
 from adapters.store.sheet import Sheet, Tails
 from adapters.store.turns import Turns
 from domain.record import Recorded
 
-SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS events (
-  position INTEGER PRIMARY KEY AUTOINCREMENT,
-  stream TEXT NOT NULL,
-  version INTEGER NOT NULL CHECK (version > 0),
-  topic TEXT NOT NULL,
-  state BLOB NOT NULL,
-  hash BLOB NOT NULL,
-  UNIQUE (stream, version)
-) STRICT;
-CREATE TABLE IF NOT EXISTS texts (digest TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS receipts (
-  key TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, status INTEGER NOT NULL, body BLOB NOT NULL, at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS turns (
-  turn_id TEXT PRIMARY KEY, stream TEXT NOT NULL, version INTEGER NOT NULL, work TEXT NOT NULL, agent TEXT NOT NULL,
-  role TEXT NOT NULL, state TEXT NOT NULL, attempt INTEGER NOT NULL, worker TEXT, lease_until INTEGER,
-  deadline INTEGER, requested_at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS turns_open ON turns (state, requested_at) WHERE state IN ('queued', 'running');
-CREATE INDEX IF NOT EXISTS turns_due ON turns (deadline) WHERE state IN ('queued', 'running');
-"""
 READERS = 4
 PAGE = 500
 
@@ -55,7 +33,7 @@ class SqliteStore(ApplicationRecorder):
         self._busy = busy_seconds
         self._lock = threading.Lock()
         self._closed = False
-        self._tails = Tails()
+        self._tails, self._writing = Tails(), Writing()
         self._readers: queue.LifoQueue[sqlite3.Connection | None] = queue.LifoQueue()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +42,7 @@ class SqliteStore(ApplicationRecorder):
             for _ in range(READERS):
                 self._readers.put(self._connect("query_only=1"))
         except (OSError, sqlite3.Error) as error:
-            raise StoreError(f"The log {self.path} cannot be opened: {error}.") from error
+            raise told(error, unopened("The log", self.path, error)) from error
         self.turns = Turns(self._transaction, self._reading)
         self.rows = Rows(self.path, self._transaction, self._reading)
 
@@ -99,8 +77,9 @@ class SqliteStore(ApplicationRecorder):
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 if of_the_file(error):
-                    raise StoreError(f"The log {self.path} does not take writes now: {error}.") from error
+                    raise self._writing.failed(error, self._sentence("does not take writes", error)) from error
                 raise
+            self._writing.succeeded()
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -112,12 +91,32 @@ class SqliteStore(ApplicationRecorder):
             yield connection
         except sqlite3.Error as error:
             if of_the_file(error):
-                raise StoreError(f"The log {self.path} cannot be read now: {error}.") from error
+                raise told(error, self._sentence("cannot be read", error)) from error
             raise
         finally:
             self._readers.put(connection)
             if self._closed:
                 self._close_readers()
+
+    def _sentence(self, what: str, error: BaseException) -> str:
+        if lasting(error):
+            return f"The log {self.path} {what}: {error}. `hansard verify` and `hansard doctor` say more."
+        return f"The log {self.path} {what} now: {error}."
+
+    @property
+    def failing(self) -> bool:
+        """Whether the last write failed, and nothing has shown since that it is over."""
+        return self._writing.failure is not None
+
+    def failure(self) -> str | None:
+        """Why the last write failed, None once one has succeeded. What may have passed by itself (a full disk) is
+        tried anew, with a write that changes nothing; what is damaged is over when events are written again."""
+        if self.failing:
+            with suppress(StoreError), self._transaction() as connection:
+                [version] = connection.execute("PRAGMA user_version").fetchone()
+                connection.execute(f"PRAGMA user_version={version}")
+        found = self._writing.failure
+        return None if found is None else str(found)
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
@@ -139,6 +138,7 @@ class SqliteStore(ApplicationRecorder):
         except sqlite3.IntegrityError as error:
             raise Conflict(str(error)) from error
         self._tails.keep(sheet.tails)
+        self._writing.appended()
         return written
 
     @staticmethod
@@ -157,7 +157,7 @@ class SqliteStore(ApplicationRecorder):
                 " WHERE stream = ? AND version > ? AND version <= ? ORDER BY version LIMIT ?",
                 (session_id, after, 2**62 if upto is None else upto, limit),
             ).fetchall()
-        return [_recorded(row) for row in rows]
+        return decode_all(rows)
 
     def log(
         self,
@@ -184,7 +184,7 @@ class SqliteStore(ApplicationRecorder):
                 f" ORDER BY {'position' if session_id is None else 'version'} LIMIT ?",
                 (*values, limit),
             ).fetchall()
-        return [_recorded(row) for row in rows]
+        return decode_all(rows)
 
     def head(self) -> int:
         """The newest position, 0 of an empty log."""
@@ -285,11 +285,6 @@ def _enter(connection: sqlite3.Connection, sheet: Sheet, write: Write) -> list[R
     if write.receipt is not None:
         sheet.receipts.append(write.receipt(sheet.position))
     return recorded
-
-
-def _recorded(row: tuple[int, str, int, str, bytes]) -> Recorded:
-    position, stream, version, topic, state = row
-    return decode(StoredEvent(stream, version, topic, state), position)
 
 
 __all__ = ["Fenced", "SqliteStore"]

@@ -11,7 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from adapters.store.entries import StoreError
+from adapters.store.durable import damaged, lasting, unopened
+from adapters.store.entries import Broken, StoreError
 from adapters.store.inserting import insert
 
 READERS = 4
@@ -37,6 +38,18 @@ class ViewsUnavailable(StoreError, OSError):
     """The views do not answer. An OSError, so that a fold can tell the world's failures from its own."""
 
 
+class ViewsBroken(ViewsUnavailable, Broken):
+    """Nor will they, until somebody mends the file or its place."""
+
+
+_ADVICE: Final = "The file may be deleted: views are folded again from the log."
+
+
+def _told(error: Exception, sentence: str) -> ViewsUnavailable:
+    words = f"{sentence} {_ADVICE}" if damaged(error) else sentence
+    return ViewsBroken(words) if lasting(error) else ViewsUnavailable(words)
+
+
 class Statements:
     """What a projection sees of a connection."""
 
@@ -48,18 +61,23 @@ class Statements:
         try:
             return self._connection.execute(sql, params)
         except sqlite3.Error as error:
-            if _unavailable(error):
-                raise ViewsUnavailable(f"The views {self._path} do not answer now: {error}.") from error
-            raise
+            if (found := self._failed(error)) is None:
+                raise
+            raise found from error
 
     def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Carry out `INSERT INTO … VALUES (?, …) …` for all rows; raises what `execute` raises."""
         try:
             insert(self._connection, sql, rows)
         except sqlite3.Error as error:
-            if _unavailable(error):
-                raise ViewsUnavailable(f"The views {self._path} do not answer now: {error}.") from error
-            raise
+            if (found := self._failed(error)) is None:
+                raise
+            raise found from error
+
+    def _failed(self, error: sqlite3.Error) -> ViewsUnavailable | None:
+        if not unavailable(error):
+            return None
+        return _told(error, f"The views {self._path} do not answer{'' if lasting(error) else ' now'}: {error}.")
 
 
 class SqliteViews:
@@ -77,8 +95,7 @@ class SqliteViews:
             for _ in range(READERS):
                 self._readers.put(self._connect("query_only=1"))
         except (OSError, sqlite3.Error) as error:
-            advice = "The file may be deleted: views are folded again from the log."
-            raise ViewsUnavailable(f"The views {self.path} cannot be opened: {error}. {advice}") from error
+            raise _told(error, unopened("The views", self.path, error)) from error
 
     def _connect(self, *pragmas: str) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=self._busy, isolation_level=None, check_same_thread=False)
@@ -134,6 +151,9 @@ class SqliteViews:
         self._close_readers()
 
 
-def _unavailable(error: sqlite3.Error) -> bool:
-    """Extended codes carry the primary one in their low byte; errors of Python's own module carry none."""
+def unavailable(error: BaseException) -> bool:
+    """Whether it is the file, the disk or another process, and no mistake in a statement.
+
+    Extended codes carry the primary one in their low byte; errors of Python's own module carry none.
+    """
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_OURS

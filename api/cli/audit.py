@@ -34,6 +34,8 @@ def verify(
 ) -> int:
     """Check that the log is whole and unchanged: file, hash chains, versions, rules, views. Exit code 8 if it is not.
 
+    Views that cannot be looked at are told on stderr, and change nothing about the log: it is proved without them.
+
     Parameters
     ----------
     checkpoint
@@ -46,6 +48,8 @@ def verify(
     from adapters.audit.verify import Fault, Verdict
     from adapters.audit.verify import verify as verify_log
     from adapters.store import StoreError
+    from adapters.store.durable import damaged
+    from adapters.store.views import unavailable
 
     if proof is not None:
         return _check_proof(proof, public_key)
@@ -59,6 +63,8 @@ def verify(
             if problem is not None:
                 verdict.blame(None, problem)
     except StoreError as error:
+        if error.__cause__ is not None and unavailable(error.__cause__) and not damaged(error.__cause__):
+            raise  # it was not looked at
         verdict = Verdict(faults=[Fault(None, str(error))])
     return _tell(verdict, settings.database_path, json=json)
 
@@ -96,20 +102,23 @@ class _Frozen:
 
 
 def _views(store: "Sealed", path: Path) -> str | None:
-    """Whether the views, caught up with the log, are what the log makes anew. Works on a copy."""
+    """Whether the views, caught up with the log, are what the log makes anew. Works on a copy. Raises Unchecked."""
     import sqlite3
     from tempfile import TemporaryDirectory
 
-    from adapters.store.views import SqliteViews
+    from adapters.audit.sealed import UNREADABLE, read_only
+    from adapters.audit.verify import Unchecked
+    from adapters.store.durable import damaged
+    from adapters.store.views import SqliteViews, unavailable
     from projections.dump import dump
     from projections.follow import Follower
 
     log = _Frozen(store)
-    with TemporaryDirectory() as folder:
-        copy = Path(folder) / "views.db"
-        try:
+    try:
+        with TemporaryDirectory() as folder:
+            copy = Path(folder) / "views.db"
             if path.exists():
-                with closing(sqlite3.connect(path)) as found, closing(sqlite3.connect(copy)) as target:
+                with closing(read_only(path)) as found, closing(sqlite3.connect(copy)) as target:
                     found.backup(target)
             with closing(SqliteViews(copy)) as views:
                 follower = Follower(log, views)
@@ -119,8 +128,11 @@ def _views(store: "Sealed", path: Path) -> str | None:
                 follower.rebuild()
                 if before != dump(views):
                     problems.append("the views are not what the log makes anew: `hansard rebuild` mends them")
-        except sqlite3.Error as error:
-            return f"the views {path} cannot be read ({error}): delete the file, or `hansard rebuild`"
+    except (OSError, *UNREADABLE) as error:
+        cause = error.__cause__ or error  # of what `SqliteViews` says
+        if damaged(cause) or not (isinstance(cause, OSError) or unavailable(cause)):
+            return f"the views {path} cannot be read ({cause}): delete the file, and they are made anew"
+        raise Unchecked(f"{path}: {cause}.") from error
     return "; ".join(problems) or None
 
 
@@ -146,10 +158,13 @@ def _tell(verdict: "Verdict", path: Path, *, json: bool) -> int:
     faults = [{"position": fault.position, "problem": fault.problem} for fault in verdict.faults]
     if json:
         figures = {"events": verdict.events, "sessions": verdict.sessions, "head": verdict.head, "root": verdict.root}
-        put_json({"sound": verdict.sound, **figures, "firstBad": verdict.first_bad, "faults": faults})
+        told = {"firstBad": verdict.first_bad, "faults": faults, "viewsUnchecked": verdict.unchecked}
+        put_json({"sound": verdict.sound, **figures, **told})
     else:
         for fault in verdict.faults:
             put(f"position {fault.position}: {fault.problem}" if fault.position else fault.problem)
+        if verdict.unchecked is not None:
+            say(f"The views beside it could not be checked: {verdict.unchecked}")
         word = "is whole and unchanged" if verdict.sound else "is NOT as it should be"
         at = f"; the first bad position is {verdict.first_bad}" if verdict.first_bad else ""
         say(f"{path} {word}: {verdict.events} events of {verdict.sessions} streams, root {verdict.root[:16]}…{at}")

@@ -101,6 +101,8 @@ def _examine(settings: "Settings") -> Iterator[Finding]:
     )
     for check in checks:
         yield check()
+    if path.is_file() and path.stat().st_size:
+        yield record(path, settings.views_path)
     yield from the_team(settings)
 
 
@@ -172,6 +174,18 @@ def _probe(path: Path) -> tuple[str, int]:
 def _mode_of(path: Path) -> str:
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         return str(connection.execute("PRAGMA journal_mode").fetchone()[0])
+
+
+def record(path: Path, views: Path) -> Finding:
+    """Whether the newest events can be read, and what is known of the others; `--all` reads every one."""
+    from adapters.audit.glance import NEWEST, glance
+
+    found = glance(path, views)
+    if found:
+        more = f" (and {len(found) - 1} more)" if found[1:] else ""
+        advice = "`hansard verify` checks the whole log; views that have stopped are mended by `hansard rebuild`."
+        return Finding("fail", "record", f"{found[0]}{more}", advice)
+    return Finding("ok", "record", f"the newest {NEWEST} events can be read, and every view follows")
 
 
 def git() -> Finding:

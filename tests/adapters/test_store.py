@@ -1,6 +1,7 @@
 """The log, as every store has to keep it (P1, P4, P6, P14, P23, P27), and what the file of SQLite promises besides."""
 
 import itertools
+import os
 import signal
 import sqlite3
 import subprocess
@@ -16,8 +17,8 @@ from eventsourcing.application import LocalNotificationLog
 from eventsourcing.persistence import ApplicationRecorder, IntegrityError, StoredEvent
 
 from adapters.store import Conflict, Entry, Fenced, SqliteStore, StoreError, Write, open_store
-from adapters.store.entries import chain, encode
-from domain.base import INLINE_BYTES, Blob, Text, Unknown
+from adapters.store.entries import Broken, Unreadable, chain, encode
+from domain.base import INLINE_BYTES, Blob, Text
 from domain.delivery.commands import CancelDelivery
 from domain.sessions import fold
 from domain.turns import TurnAnswered
@@ -126,9 +127,45 @@ def test_an_event_of_another_version_is_refused_and_never_resolved_by_its_name(s
     """S10: a topic is looked up, nothing is imported."""
     envelope = b'{"at":1,"actor":"a","command":"c","correlation":"c","causation":"c","data":{}}'
     store.insert_events([StoredEvent("delivery-1", 1, "os:system", envelope)])
-    with pytest.raises(Unknown):
+    with pytest.raises(Unreadable):
         store.history("delivery-1")
     assert "os:system" in [row.topic for row in store.select_notifications(1, 10)]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("topic = 'foo.bar'", "There is no event type 'foo.bar'"),
+        ("state = substr(state, 1, 40)", "unexpected end of data: line 1 column 41 (char 40)"),
+        ("state = cast('[]' AS BLOB)", "it is no object"),
+        ("state = cast('{}' AS BLOB)", "it lacks 'data'"),
+        ("state = cast(json_set(cast(state AS TEXT), '$.data', 3) AS BLOB)", "data: Input should be an object"),
+        ("state = cast(json_set(cast(state AS TEXT), '$.at', 'noon') AS BLOB)", "at: Input should be a valid integer"),
+        ("state = cast(json_set(cast(state AS TEXT), '$.v', 2) AS BLOB)", "is there in version 2, this Hansard reads"),
+        ("state = cast(json_remove(cast(state AS TEXT), '$.actor') AS BLOB)", "actor: Field required"),
+    ],
+)
+def test_an_event_that_cannot_be_read_is_named_and_what_stands_before_it_is_kept(
+    three: SqliteStore, change: str, why: str
+) -> None:
+    """It is there, so it is no answer to say that there is none; and it stays so, so nobody needs to ask again."""
+    with three._transaction() as connection:
+        connection.execute(f"UPDATE events SET {change} WHERE position = 3")
+    [stream, version] = next(row[1:3] for row in three.rows.events() if row.position == 3)
+    reads: tuple[Callable[[], object], ...] = (three.log, lambda: three.history(stream))
+    for read in reads:
+        with pytest.raises(Unreadable) as found:
+            read()
+        assert str(found.value).startswith(
+            f"The event at position 3 (version {version} of {stream}) cannot be read: {found.value.why}. "
+        )
+        assert why in found.value.why
+        assert found.value.position == 3
+        assert isinstance(found.value, Broken) and isinstance(found.value, ValueError)
+    with pytest.raises(Unreadable) as found:
+        three.log()
+    assert [recorded.position for recorded in found.value.readable] == [1, 2]
+    assert [recorded.position for recorded in three.log(after=3)] == [4, 5, 6, 7, 8]
 
 
 # -- all or nothing ------------------------------------------------------------------------------------------------
@@ -449,6 +486,30 @@ def test_a_log_that_cannot_be_opened_says_which_and_why(tmp_path: Path) -> None:
             open_store(f"sqlite:///{path}")
 
 
+def test_a_log_in_a_folder_that_is_read_only_says_so_and_what_can_be_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "log.db"
+    SqliteStore(str(path)).close()
+
+    def refused(*_: Any, **__: Any) -> None:
+        raise sqlite3.OperationalError("unable to open database file")
+
+    monkeypatch.setattr(sqlite3, "connect", refused)
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everything, so modes prove nothing
+    with pytest.raises(StoreError) as found:
+        SqliteStore(str(path))
+    sentence, advice = str(found.value).split("\n")
+    assert sentence == (
+        f"The log {path} cannot be opened: {tmp_path} is read-only, or not this user's to write"
+        " (unable to open database file)."
+    )
+    assert "`hansard backup COPY`" in advice
+    with pytest.raises(StoreError, match=f"{tmp_path} is read-only") as found:
+        SqliteStore(str(tmp_path / "new.db"))
+    assert "Name a log in a folder that can be written" in str(found.value)
+
+
 def test_a_log_that_is_locked_says_so_stores_nothing_and_is_read_all_the_same(tmp_path: Path) -> None:
     store = SqliteStore(str(tmp_path / "log.db"), busy_seconds=0.01)
     store.append([write(told().begun)])
@@ -457,6 +518,7 @@ def test_a_log_that_is_locked_says_so_stores_nothing_and_is_read_all_the_same(tm
     with pytest.raises(StoreError, match="does not take writes now: database is locked"):
         store.append([write(told("delivery-2").begun, session_id="delivery-2")])
     assert store.head() == 3
+    assert store.failure() is None, "somebody else writes, and will have written"
     other.execute("ROLLBACK")
     store.append([write(told("delivery-2").begun, session_id="delivery-2")])
     assert store.head() == 6
@@ -484,10 +546,31 @@ def test_a_damaged_log_is_an_error_and_never_an_answer(tmp_path: Path) -> None:
         file.seek(8_192)
         file.write(b"\xff" * (path.stat().st_size - 8_192))
     store = SqliteStore(str(path))
-    with pytest.raises(StoreError):
+    with pytest.raises(Broken, match="cannot be read: "):
         store.log()
-    with pytest.raises(StoreError):
+    with pytest.raises(Broken, match="does not take writes: "):
         store.append([write(told().begun)])
+    store.close()
+
+
+def test_a_write_that_fails_is_remembered_until_it_is_known_to_be_over(tmp_path: Path) -> None:
+    """A full disk may have room again: that is tried. Damage is somewhere: other writes prove nothing about it."""
+    store = SqliteStore(str(tmp_path / "log.db"))
+    assert (store.failing, store.failure()) == (False, None)
+    full = sqlite3.OperationalError("database or disk is full")
+    full.sqlite_errorcode = sqlite3.SQLITE_FULL
+    with pytest.raises(StoreError, match="does not take writes now: database or disk is full"), store._transaction():
+        raise full
+    assert store.failing
+    assert (store.failure(), store.failing) == (None, False)
+    damaged = sqlite3.DatabaseError("database disk image is malformed")
+    damaged.sqlite_errorcode = sqlite3.SQLITE_CORRUPT_INDEX
+    with pytest.raises(Broken), store._transaction():
+        raise damaged
+    for _ in range(2):
+        assert "does not take writes: database disk image is malformed" in str(store.failure())
+    store.append([write(told().begun)])
+    assert (store.failure(), store.failing) == (None, False)
     store.close()
 
 

@@ -9,7 +9,6 @@ from eventsourcing.persistence import StoredEvent
 
 from adapters.store import entries, upcasting
 from adapters.store.upcasting import upcast, version_of
-from domain.base import Unknown
 from domain.sessions import TOPICS
 from domain.turns import TurnCancelled
 from tests.adapters.stores_under_test import CAUSE
@@ -70,7 +69,8 @@ def test_a_new_event_says_its_version_and_is_not_changed_when_read() -> None:
 @pytest.mark.usefixtures("steps")
 @pytest.mark.parametrize("version", [4, 0, -1, "2", 1.5])
 def test_a_version_that_is_not_known_is_refused(version: Any) -> None:
-    with pytest.raises(Unknown, match=r"is there in version .+, this Hansard reads up to 3"):
+    """Not `Unknown`: the event is there, and whoever asks for its session knows it."""
+    with pytest.raises(entries.Unreadable, match=r"is there in version .+, this Hansard reads up to 3"):
         entries.decode(row(OLD, version), 1)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters.store import StoreError
+from adapters.store.entries import Broken
 from adapters.store.views import SqliteViews, ViewsUnavailable
 
 
@@ -99,6 +100,24 @@ def test_a_file_that_is_no_database_is_refused_with_advice(tmp_path: Path) -> No
     path.write_bytes(b"no database at all" * 100)
     with pytest.raises(ViewsUnavailable, match="may be deleted"):
         SqliteViews(path)
+
+
+def test_damaged_views_are_no_matter_of_patience(tmp_path: Path) -> None:
+    """A busy file is asked again after a while; this one is in vain."""
+    path = tmp_path / "views.db"
+    views = SqliteViews(path)
+    with views.transaction() as db:
+        db.execute("CREATE TABLE numbers (n INTEGER)")
+        db.insert("INSERT INTO numbers VALUES (?)", [(n,) for n in range(10_000)])
+    views.close()
+    with path.open("r+b") as file:
+        file.seek(8_192)
+        file.write(b"\xff" * (path.stat().st_size - 8_192))
+    views = SqliteViews(path)
+    with views.reading() as db, pytest.raises(Broken, match=r"do not answer: .+ may be deleted") as found:
+        db.execute("SELECT sum(n) FROM numbers").fetchone()
+    assert isinstance(found.value, ViewsUnavailable)
+    views.close()
 
 
 def test_a_folder_is_made_at_need(tmp_path: Path) -> None:

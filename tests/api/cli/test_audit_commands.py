@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -108,7 +109,82 @@ def test_views_that_are_no_database_are_a_sentence(hansard: Hansard, log: Path) 
     log.with_name(f"{log.name}.views").write_bytes(b"no database at all, and long enough" * 100)
     said = hansard("verify")
     assert said.code == 8
-    assert "cannot be read (file is not a database)" in said.out
+    assert "cannot be read (file is not a database): delete the file, and they are made anew" in said.out
+
+
+def test_views_that_cannot_be_looked_at_are_told_and_prove_nothing_about_the_log(hansard: Hansard, log: Path) -> None:
+    """A folder in their place, as somebody's disk that is gone: the log is proved all the same."""
+    views = log.with_name(f"{log.name}.views")
+    views.mkdir()
+    said = hansard("verify")
+    assert (said.code, said.out) == (0, "")
+    unchecked, proved = said.err.splitlines()
+    assert unchecked == f"The views beside it could not be checked: {views}: unable to open database file."
+    assert proved.startswith(f"{log} is whole and unchanged: ")
+    found = hansard("verify", "--json").json
+    assert (found["sound"], found["faults"]) == (True, [])
+    assert found["viewsUnchecked"] == f"{views}: unable to open database file."
+    views.rmdir()
+    assert hansard("verify", "--json").json["viewsUnchecked"] is None
+
+
+def test_a_log_that_cannot_be_opened_is_not_said_to_be_changed(hansard: Hansard, own_log: Path) -> None:
+    own_log.mkdir(parents=True)
+    said = hansard("verify")
+    assert (said.code, said.out) == (1, "")
+    assert said.err == f"hansard: The log {own_log} cannot be opened: unable to open database file.\n"
+
+
+def test_views_beside_which_nothing_can_be_written_are_checked_all_the_same(
+    hansard: Hansard, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hansard("list")
+    views = log.with_name(f"{log.name}.views")
+    connect = sqlite3.connect
+
+    def refuse(database: str, **options: Any) -> sqlite3.Connection:
+        if str(database).endswith(f"{views.name}?mode=ro") or database == views:
+            raise sqlite3.OperationalError("unable to open database file")
+        connection: sqlite3.Connection = connect(database, **options)
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", refuse)
+    said = hansard("verify", "--json")
+    assert (said.code, said.json["viewsUnchecked"]) == (0, None)
+
+
+def test_an_event_that_cannot_be_read_is_damage_and_never_not_found(hansard: Hansard, log: Path) -> None:
+    change(log, "UPDATE events SET topic = 'foo.bar' WHERE stream = 'review-1' AND version = 2")
+    for words in (["show"], ["events"], ["worklog"], ["explain"], ["cancel"]):
+        said = hansard(*words, "review-1")
+        assert (said.code, said.out) == (1, "")
+        assert "(version 2 of review-1) cannot be read: There is no event type 'foo.bar'." in said.err
+        assert "`hansard verify` says whether it was changed" in said.err
+        assert "Try again" not in said.err
+    assert hansard("show", "delivery-1").code == 0
+    assert hansard("show", "review-none").code == 3
+
+
+def test_the_doctor_tells_without_reading_all_what_is_known_to_be_wrong(hansard: Hansard, log: Path) -> None:
+    """The newest events are looked at, and what whoever folded the views has found."""
+
+    def told() -> dict[str, Any]:
+        said = hansard("doctor", "--json")
+        [found] = [item for item in said.json["items"] if item["name"] == "record"]
+        return {"code": said.code, **found}
+
+    assert told()["mark"] == "ok"
+    position = audited.rows(log, "SELECT position FROM events WHERE stream = 'review-1' AND version = 2")[0][0]
+    change(log, "UPDATE events SET topic = 'foo.bar' WHERE stream = 'review-1' AND version = 2")
+    found = told()
+    assert (found["code"], found["mark"]) == (1, "fail")
+    assert f"position {position} (version 2 of review-1) cannot be read" in found["found"]
+    hansard("list")
+    change(log, "UPDATE events SET topic = 'turn.requested' WHERE stream = 'review-1' AND version = 2")
+    found = told()
+    assert (found["code"], found["mark"]) == (1, "fail")
+    assert found["found"].startswith(f"event at position {position}: Unreadable: ")
+    assert "hansard rebuild" in found["advice"]
 
 
 # -- checkpoints and proofs ------------------------------------------------------------------------------------------
@@ -260,8 +336,10 @@ def test_the_doctor_names_what_would_not_load_and_what_would_differ(hansard: Han
     said = hansard("doctor", "--all", "--json")
     failed = {item["name"]: item["found"] for item in said.json["items"] if item["mark"] == "fail"}
     assert said.code == 1
+    loading = "version 2, turn.vanished, does not load: Unreadable: The event at position "
+    assert failed.pop("review-1").startswith(loading)
+    assert "cannot be read: There is no event type 'turn.vanished'." in failed.pop("record")
     assert failed == {
-        "review-1": "version 2, turn.vanished, does not load: Unknown: There is no event type 'turn.vanished'.",
         "delivery-1": "version 1 would differ today: StartDelivery writes another delivery.session_started",
     }
 

@@ -1,0 +1,165 @@
+"""What a server says of a log that is damaged or takes no writes: never that there is nothing, never to wait."""
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import httpx2 as httpx
+import pytest
+from starlette.testclient import TestClient
+
+from tests.api.server import Json, delivery, ended, events, inside, start, system
+
+STREAM = {"Accept": "text/event-stream"}
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    with inside(tmp_path, work=True) as found:
+        yield found
+
+
+@pytest.fixture
+def finished(client: TestClient) -> str:
+    """A delivery that is done, and another one after it."""
+    session_id = start(client, delivery())
+    ended(client, session_id)
+    ended(client, start(client, delivery()))
+    return session_id
+
+
+def harmed(client: TestClient, statement: str) -> None:
+    """Done behind the server's back, by somebody else."""
+    with closing(sqlite3.connect(system(client).store.path, isolation_level=None)) as connection:
+        connection.execute(statement)
+
+
+def problem(answer: httpx.Response) -> Json:
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert "Retry-After" not in answer.headers, "nothing is gained by waiting"
+    found: Json = answer.json()
+    assert (answer.status_code, found["status"], found["title"]) == (500, 500, "Internal error")
+    return found
+
+
+def streamed(answer: httpx.Response) -> tuple[list[int], list[str], Json]:
+    """The ids that came, the lines that ended it, and what its problem says."""
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    *messages, last = answer.text.strip().split("\n\n")
+    assert "event: end" not in answer.text
+    name, data = last.split("\n")
+    assert name == "event: problem"
+    return list(map(int, re.findall(r"^id: (\d+)$", answer.text, re.MULTILINE))), messages[-1:], json.loads(data[6:])
+
+
+@pytest.mark.parametrize("change", ["topic = 'foo.bar'", "state = substr(state, 1, 60)"])
+def test_a_session_with_an_event_that_cannot_be_read_is_damaged_and_not_unknown(tmp_path: Path, change: str) -> None:
+    with inside(tmp_path) as client:
+        session_id = start(client, delivery())
+        ended(client, session_id)
+        found = events(client, session_id)[-3]
+        harmed(client, f"UPDATE events SET {change} WHERE position = {found['position']}")
+    sentence = (
+        f"The event at position {found['position']} (version {found['version']} of {session_id}) cannot be read: "
+    )
+    with inside(tmp_path) as client:  # nothing of it is remembered
+        for door in ("", "/events", "/worklog", "/budget", "/explain", "/replay"):
+            said = problem(client.get(f"/api/sessions/{session_id}{door}"))
+            assert said["detail"].startswith(sentence)
+            assert "`hansard verify`" in said["detail"]
+        ids, _, said = streamed(client.get(f"/api/sessions/{session_id}/events", headers=STREAM))
+        assert ids == list(range(1, found["position"]))
+        assert said["detail"].startswith(sentence)
+        keyed = {"Idempotency-Key": "once"}
+        for _ in range(2):
+            said = problem(client.post(f"/api/sessions/{session_id}/cancel", json={}, headers=keyed))
+            assert said["detail"].startswith(sentence), "and no receipt says otherwise for ever"
+        assert client.get("/api/sessions/delivery-none").status_code == 404
+        [item] = client.get("/api/sessions").json()["items"]
+        assert item["id"] == session_id
+
+
+def test_a_stream_tells_what_can_be_read_and_ends_with_the_problem(client: TestClient, finished: str) -> None:
+    """Of a session that the server remembers, and of the whole log; behind the damage both go on."""
+    mine = [event["position"] for event in events(client, finished)]
+    damaged = mine[-3]
+    harmed(client, f"UPDATE events SET topic = 'foo.bar' WHERE position = {damaged}")
+    for door, expected in ((f"/api/sessions/{finished}/events", mine[:-3]), ("/api/events", list(range(1, damaged)))):
+        ids, before, said = streamed(client.get(door, headers=STREAM))
+        assert ids == expected
+        assert before == ["retry: 30000"], "it is found again as often as somebody asks"
+        assert said["detail"].startswith(f"The event at position {damaged} (version {mine.index(damaged) + 1} of")
+        assert said["status"] == 500
+    behind = client.get(f"/api/sessions/{finished}/events", headers=STREAM | {"Last-Event-ID": str(damaged)})
+    assert re.findall(r"^id: (\d+)$", behind.text, re.MULTILINE) == list(map(str, mine[-2:]))
+    assert behind.text.endswith("event: end\ndata: {}\n\n")
+
+
+def test_it_is_not_ready_while_an_event_cannot_be_read(tmp_path: Path) -> None:
+    with inside(tmp_path) as client:
+        ended(client, start(client, delivery()))
+        harmed(client, "UPDATE events SET topic = 'foo.bar' WHERE position = 5")
+        system(client).follower.rebuild()
+        answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()["status"]) == (503, "not ready")
+    [said] = answer.json()["problems"]
+    assert said.startswith("log at position 5: Unreadable: The event at position 5 (version 5 of delivery-")
+
+
+def test_it_is_not_ready_while_the_log_takes_no_writes(tmp_path: Path) -> None:
+    """Reading goes well all the while. Damage is told without `Retry-After`, and is over when a command is stored."""
+    with inside(tmp_path, work=False) as client:
+        session_id = start(client, delivery())
+        store = system(client).store
+        [page] = store._writer.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'texts'").fetchone()
+    whole = store.path.read_bytes()
+    size = int.from_bytes(whole[16:18], "big")
+    store.path.write_bytes(whole[: (page - 1) * size] + b"\xff" * size + whole[page * size :])
+    long = delivery() | {"task": "x" * 20_000}
+    with inside(tmp_path, work=False) as client:
+        assert client.get("/readyz").status_code == 200
+        said = problem(client.post("/api/sessions", json=long))
+        assert "does not take writes: database disk image is malformed. `hansard verify`" in said["detail"]
+        for _ in range(2):
+            ready = client.get("/readyz")
+            assert (ready.status_code, ready.json()["status"]) == (503, "not ready")
+            assert ready.json()["problems"] == [f"the last write failed: {said['detail']}"]
+        assert client.get(f"/api/sessions/{session_id}").status_code == 200
+        start(client, delivery())
+        assert client.get("/readyz").status_code == 200
+
+
+def test_a_full_disk_may_be_over_and_is_asked_about(tmp_path: Path) -> None:
+    with inside(tmp_path, work=False) as client:
+        start(client, delivery())
+        store = system(client).store
+        store._writer.execute("PRAGMA max_page_count = 1")
+        refused = client.post("/api/sessions", json=delivery() | {"task": "x" * 60_000})
+        assert (refused.status_code, refused.headers.get("Retry-After")) == (503, "1"), refused.text
+        assert "does not take writes now: database or disk is full." in refused.json()["detail"]
+        assert store.failing
+        store._writer.execute("PRAGMA max_page_count = 1000000")
+        assert client.get("/readyz").json()["problems"] == []
+
+
+def test_what_only_grows_is_a_counter(client: TestClient, finished: str) -> None:
+    figures = client.get("/metrics").text
+    kinds = dict(re.findall(r"^# TYPE (\S+) (\S+)$", figures, re.MULTILINE))
+    assert kinds == {
+        "hansard_log_head_position": "gauge",
+        "hansard_views_position": "gauge",
+        "hansard_views_lag_events": "gauge",
+        "hansard_commands_waiting": "gauge",
+        "hansard_claims_waiting": "gauge",
+        "hansard_stream_clients": "gauge",
+        "hansard_turns": "gauge",
+        "hansard_commands_total": "counter",
+        "hansard_batches_total": "counter",
+        "hansard_conflicts_total": "counter",
+    }
+    [commands] = re.findall(r"^hansard_commands_total (\S+)$", figures, re.MULTILINE)
+    assert float(commands) >= 2
+    assert "_created" not in figures
