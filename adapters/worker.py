@@ -14,7 +14,7 @@ from pathlib import Path
 
 from adapters import processes
 from adapters.alive import Presence
-from adapters.store import Fenced, Lease, SqliteStore, StoreError
+from adapters.store import Fenced, Lease, SqliteStore, StoreError, Unreadable
 from adapters.store.walk import Walk
 from adapters.team import Team
 from adapters.whose import Whose, place_of
@@ -193,7 +193,7 @@ class Worker:
 
     async def _expired(self, session_id: str, turn_id: str) -> bool:
         """Whether the turn is over because of its deadline; False when that was extended meanwhile."""
-        with contextlib.suppress(Refused, Unknown, Busy):
+        with contextlib.suppress(Refused, Unknown, Busy, Unreadable):  # one damaged session holds up no other
             await self._writer.do(deadline_of(session_id, turn_id))
             return True
         return False
@@ -283,3 +283,4 @@ class Worker:
             except (StoreError, Busy) as error:
                 log.warning("the answer of %s is not recorded yet: %s", lease.turn_id, error)
                 await asyncio.sleep(RETRY_SECONDS)
+        log.error("the answer of %s is lost: it could not be recorded while the turn was ours", lease.turn_id)

@@ -123,6 +123,7 @@ def create_app(settings: Settings, *, work: bool = True) -> Starlette:
         middleware=[Middleware(Guard, settings=settings)],
         exception_handlers={HTTPException: on_http_exception, HansardError: on_error, Exception: on_error},
     )
+    app.router.redirect_slashes = False  # a door has one address, and what is none is a problem like any other
     app.state.system = inside
     app.state.kept = {}
     app.state.document = Document(COMMANDS, VIEWS)

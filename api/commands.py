@@ -1,7 +1,6 @@
 """POST: every command comes in here, is parsed, carried out by the writer, and answered after its commit."""
 
 import asyncio
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -10,7 +9,6 @@ from pydantic.alias_generators import to_camel
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adapters.writer import Answer, Order
 from api import forks, starting
 from api.allowed import allowed, waiting_child
 from api.bodies import (
@@ -26,10 +24,11 @@ from api.bodies import (
     Origin,
     ReviewStart,
 )
-from api.intake import answer_headers, idempotency_key, if_match, raw_body, read, read_object, system
-from api.keys import handed_over, keyed, mark, own
+from api.carrying import carry_out, respond
+from api.intake import idempotency_key, if_match, raw_body, read, read_object, system
+from api.keys import keyed, own
 from api.problems import Problem
-from domain.base import Command, Invalid, Unknown
+from domain.base import Command, Invalid, Stale, Unknown
 from domain.channel import ContinueLatest, ReceiveMessage, ResetLatest, channel_id
 from domain.delivery.commands import ExtendBudget
 from domain.discussion.commands import Decide, StartDiscussion
@@ -55,13 +54,15 @@ def _start_delivery(found: Mapping[str, JSON], request: Request) -> Command:
 
 
 def _start_orchestration(found: Mapping[str, JSON], request: Request) -> Command:
-    opening, blobs = starting.orchestration(read(OrchestrationStart, found), system(request).team)
+    inside = system(request)
+    opening, blobs = starting.orchestration(read(OrchestrationStart, found), inside.team, inside.settings)
     return StartOrchestration(opening=opening, blobs=blobs)
 
 
 def _start_discussion(body: type[ReviewStart] | type[DebateStart]) -> Starter:
     def start(found: Mapping[str, JSON], request: Request) -> Command:
-        topic, blobs = starting.discussion(read(body, found), system(request).team)
+        inside = system(request)
+        topic, blobs = starting.discussion(read(body, found), inside.team, inside.settings)
         return StartDiscussion(topic=topic, blobs=blobs)
 
     return start
@@ -84,7 +85,8 @@ async def start_session(request: Request) -> Response:
     starter = STARTERS.get(kind) if isinstance(kind, str) else None
     if starter is None:
         raise Invalid({"/kind": f"should be one of {', '.join(STARTERS)}"})
-    command = starter(found, request)
+    looking = "workspace" in found  # at folders, perhaps of a slow disk
+    command = await asyncio.to_thread(starter, found, request) if looking else starter(found, request)
     answer = await carry_out(request, raw, starting.new_id(str(kind)), command, starts=True, status=202)
     return respond(answer)
 
@@ -122,10 +124,12 @@ def _extending(kind: str, body: Extend) -> Command:
     if kind not in _AMOUNTS:
         return ExtendBudget(reason=body.reason)
     extend, names = _AMOUNTS[kind]
-    if not amounts or not amounts.keys() <= set(names):
-        fit = ", ".join(to_camel(name) for name in names)
-        some = f"at least one of {fit}" if len(names) > 1 else fit
-        raise Invalid({"": f"give {some}, and nothing else, for a session of the kind {kind}"})
+    fit = ", ".join(to_camel(name) for name in names)
+    strange = [f"/{to_camel(name)}" for name in amounts if name not in names]
+    if strange:
+        raise Invalid(dict.fromkeys(strange, f"does not belong to the kind {kind}, which takes {fit}"))
+    if not amounts:
+        raise Invalid({"": f"give {'at least one of ' if len(names) > 1 else ''}{fit}"})
     return extend(reason=body.reason, **amounts)
 
 
@@ -197,12 +201,18 @@ def _waiting(request: Request, session_id: str) -> str:
 
     A key that was answered before, and a parent that has moved on from `If-Match`, are the writer's to tell.
     """
-    session, key = system(request).sessions.get(session_id), idempotency_key(request)
+    session = system(request).sessions.get(session_id)
     if session is None or isinstance(session, Discussion) or if_match(request) not in (None, session.version):
         return session_id
-    if key is not None and system(request).store.receipt(own(request, key)) is not None:
+    if _answered(request):
         return session_id
     return waiting_child(session, system(request).sessions.get) or session_id
+
+
+def _answered(request: Request) -> bool:
+    """Whether the request's key was answered before."""
+    key = idempotency_key(request)
+    return key is not None and system(request).store.receipt(own(request, key)) is not None
 
 
 @keyed
@@ -218,9 +228,12 @@ async def fork_session(request: Request) -> Response:
 
 def _forking(request: Request, source_id: str, body: Fork, fork_id: str) -> Command:
     """A decision is taken over whole: a version in the midst of one means the version at its end."""
-    inside = system(request)
-    if inside.sessions.get(source_id) is None or kind_of(source_id) not in KINDS:
+    inside, seen = system(request), if_match(request)
+    now = inside.sessions.get(source_id) if kind_of(source_id) in KINDS else None
+    if now is None:
         raise Unknown(f"There is no session {source_id!r}.")
+    if seen not in (None, now.version) and not _answered(request):
+        raise Stale(expected=seen, actual=now.version)
     at = forks.whole(inside.store.history(source_id), body.at_version)
     if at is None:
         raise Unknown(f"There is no version {body.at_version} of {source_id}.")
@@ -236,7 +249,8 @@ async def receive_message(request: Request) -> Response:
     body = read(Message, read_object(raw))
     if not body.prompt.strip():
         raise Problem(400, "The message is empty.", action="rejected", reason="empty")
-    opening, blobs = starting.orchestration(body, system(request).team)
+    inside = system(request)
+    opening, blobs = await asyncio.to_thread(starting.orchestration, body, inside.team, inside.settings)
     session_id, sender = starting.new_id("orchestration"), request.state.actor
     command = ReceiveMessage(session_id=session_id, opening=opening, sender=sender, blobs=blobs)
     return respond(await carry_out(request, raw, channel_id(body.origin), command, starts=True), tagged=False)
@@ -259,34 +273,3 @@ async def _on_latest(request: Request, command: Callable[[str], Command]) -> Res
     body = read(Origin, read_object(raw))
     answer = await carry_out(request, raw, channel_id(body.origin), command(body.reason), starts=True)
     return respond(replace(answer, body=orjson.dumps({"ok": True, **orjson.loads(answer.body)})))
-
-
-async def carry_out(
-    request: Request, raw: bytes, session_id: str, command: Command, *, starts: bool = False, status: int = 200
-) -> Answer:
-    """Hand a command to the writer, under the request's key and bound to the version it names."""
-    key = idempotency_key(request)
-    actor: str = request.state.actor
-    order = Order(
-        session_id=session_id,
-        command=command,
-        actor=actor,
-        command_id=key or str(uuid.uuid4()),
-        starts=starts,
-        status=status,
-        expected=if_match(request) if session_id == request.path_params.get("id", session_id) else None,
-        key=None if key is None else own(request, key),
-        fingerprint="" if key is None else mark(request, raw),
-    )
-    handed_over(request)
-    return await system(request).writer.do(order)
-
-
-def respond(answer: Answer, *, tagged: bool = True) -> Response:
-    """202 with Location for a new session, 200 for other commands; the body is the receipt, byte for byte."""
-    headers = answer_headers(ETag=f'"{answer.version}"') if tagged else answer_headers()
-    if answer.status == 202:
-        headers["Location"] = f"/api/sessions/{answer.session_id}"
-    if answer.replayed:
-        headers["Idempotency-Replayed"] = "true"
-    return Response(answer.body, status_code=answer.status, headers=headers, media_type="application/json")

@@ -16,6 +16,7 @@ KEY = re.compile(r"[\x21-\x7e]{1,255}")
 ETAG = re.compile(r'"(0|[1-9][0-9]{0,15})"')
 CHARSET = re.compile(r"""charset\s*=\s*["']?([^"';\s]+)""", re.IGNORECASE)
 NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
+LENGTH = re.compile(r"[0-9]{1,20}")
 MOST = 200
 
 
@@ -32,18 +33,44 @@ async def raw_body(request: Request) -> bytes:
     known: bytes | None = getattr(request.state, "raw", None)
     if known is not None:
         return known
-    limit = system(request).settings.max_body_bytes
-    chunks, size = [], 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > limit:
-            raise Problem(413, f"A body has at most {limit} bytes.")
-        chunks.append(chunk)
-    if size:
+    found = await received(request, system(request).settings.max_body_bytes, "body")
+    if found:
         _check_type(request)
-    found = b"".join(chunks)
     request.state.raw = found
     return found
+
+
+async def received(request: Request, limit: int, what: str) -> bytes:
+    """What is sent, read once. Raises Problem: 413 past `limit` bytes, as soon as that shows; 408 where it breaks off.
+
+    Every command comes through here: Starlette's own stream of a body would cost it a generator.
+    """
+    if _announced(request) > limit:
+        raise _too_large(request, limit, what)
+    chunks, size, more = [], 0, True
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise Problem(408, "The request did not arrive whole.")
+        chunk = message.get("body", b"")
+        more = message.get("more_body", False)
+        size += len(chunk)
+        if size > limit:
+            raise _too_large(request, limit, what)
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _too_large(request: Request, limit: int, what: str) -> Problem:
+    """Whoever waits to be told to go on will not send the rest: what comes then would be taken for it."""
+    close = {"Connection": "close"} if "expect" in request.headers else {}
+    return Problem(413, f"A {what} has at most {limit} bytes.", headers=close)
+
+
+def _announced(request: Request) -> int:
+    """Bytes of the body as its `Content-Length` says; 0 where none does."""
+    length = request.headers.get("content-length", "")
+    return int(length) if LENGTH.fullmatch(length) else 0
 
 
 def _check_type(request: Request) -> None:
@@ -60,6 +87,8 @@ def _check_type(request: Request) -> None:
 
 def read_object(raw: bytes) -> dict[str, JSON]:
     """A JSON object; an empty body is an empty object."""
+    if raw.isspace():
+        raise Problem(400, "The body is blank; send a JSON object, or no body at all.")
     found = decode(raw) if raw else {}
     if not isinstance(found, dict):
         raise Problem(
@@ -119,11 +148,19 @@ def limit(request: Request, *, default: int = 50, most: int = MOST) -> int:
 
 
 def only(request: Request, *names: str) -> None:
-    """Refuse query parameters that this door does not know: a filter that is misspelt must not be ignored."""
-    for name in request.query_params:
+    """Refuse query parameters that this door does not know, or that are given twice: no filter may be ignored."""
+    given: set[str] = set()
+    for name, value in request.query_params.multi_items():
         if name not in names:
             detail = f"unknown parameter; known: {', '.join(names) or 'none'}"
-            raise Problem(422, f"{name}: {detail}", errors=[{"pointer": f"/{name}", "detail": detail}])
+        elif name in given:
+            detail = "should be given once"
+        elif "\0" in value:
+            detail = "holds U+0000"
+        else:
+            given.add(name)
+            continue
+        raise Problem(422, f"{name}: {detail}", errors=[{"pointer": f"/{name}", "detail": detail}])
 
 
 async def read_after(request: Request) -> None:

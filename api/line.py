@@ -5,11 +5,11 @@ from typing import Any, cast
 
 import h11
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 
+from api.guards import HEADERS
+from api.problems import Problem, problem
 from api.stream import WIRE
-
-_LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
 class _Joined(h11.Connection):
@@ -61,9 +61,31 @@ class Line(H11Protocol):
             self._waiting = None
 
     def _too_slow(self) -> None:
-        if self.conn.our_state is h11.IDLE:
-            self.transport.write(_LATE)
+        self._part(Problem(408, f"A request has to be here {self._patience:g} s after its beginning."))
+
+    def send_400_response(self, _: str) -> None:
+        """Where uvicorn would answer in plain text, or try to answer twice."""
+        self._part(Problem(400, "This is no HTTP/1.1 as it is spoken here."))
+
+    def _part(self, error: Problem) -> None:
+        """The last word on this connection; where another answer has begun, only the end."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.write(self._last(error))
+        if self.cycle is not None:  # nobody hears any more what it says
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
         self.transport.close()
+
+    def _last(self, error: Problem) -> bytes:
+        """An answer as it goes over the wire."""
+        answer = problem(error)
+        answer.headers.update({**HEADERS, "Connection": "close"})
+        head = [*self.server_state.default_headers, *answer.raw_headers]
+        lines = [
+            b"HTTP/1.1 %d %b" % (error.status, STATUS_PHRASES[error.status]),
+            *(b"%b: %b" % found for found in head),
+        ]
+        return b"\r\n".join([*lines, b"", bytes(answer.body)])
 
     def _lent(self, app: ASGIApp) -> ASGIApp:
         async def lent(scope: Scope, receive: Receive, send: Send) -> None:

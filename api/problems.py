@@ -6,12 +6,14 @@ from typing import Any
 
 import orjson
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from adapters.answers import Repeated
 from adapters.store import Conflict, Fenced, StoreError
+from adapters.store.entries import Broken
 from adapters.writer import Busy, KeyReused
 from domain.base import HansardError, Invalid, Refused, Stale, Unknown
 from domain.strict import Malformed
@@ -25,6 +27,7 @@ TITLES = {
     404: "Not found",
     405: "Method not allowed",
     406: "Not acceptable",
+    408: "Too slow",
     409: "Refused now",
     412: "The session has moved on",
     413: "Too large",
@@ -36,6 +39,20 @@ TITLES = {
     503: "Not available now",
 }
 RETRY_AFTER = {"Retry-After": "1"}
+SENTENCES = {
+    "extra_forbidden": "unknown field",
+    "dict_type": "should be an object",
+    "model_type": "should be an object",
+    "model_attributes_type": "should be an object",
+    "list_type": "should be a list",
+    "string_type": "should be a string",
+}
+"""What pydantic says in words of Python."""
+PATTERNS = {
+    r"\S": "should not be blank",
+    r"^\S([^\x00-\x1f\x7f]*\S)?$": "should have no blanks at its ends and no control characters",
+}
+"""What the patterns of our bodies mean."""
 
 
 class Problem(HansardError):
@@ -48,8 +65,8 @@ class Problem(HansardError):
         """The very bytes that were sent for it before."""
 
 
-def problem(error: Problem) -> Response:
-    """The answer for a problem."""
+def document(error: Problem) -> bytes:
+    """The problem in JSON."""
     body = {
         "type": f"/docs#problem-{error.status}",
         "title": TITLES.get(error.status, "Error"),
@@ -57,10 +74,16 @@ def problem(error: Problem) -> Response:
         "detail": str(error),
         **error.more,
     }
+    return orjson.dumps(body) if error.body is None else error.body
+
+
+def problem(error: Problem) -> Response:
+    """The answer for a problem."""
     if getattr(error, "replayed", False):
         error.headers["Idempotency-Replayed"] = "true"
-    content = orjson.dumps(body) if error.body is None else error.body
-    return Response(content, status_code=error.status, headers=error.headers, media_type="application/problem+json")
+    return Response(
+        document(error), status_code=error.status, headers=error.headers, media_type="application/problem+json"
+    )
 
 
 def of(error: Exception) -> Problem:
@@ -91,6 +114,8 @@ def _of(error: Exception) -> Problem:
             return Problem(422, str(error), errors=[{"pointer": "", "detail": str(error)}])
         case Conflict() | Fenced():
             return Problem(409, str(error), allowed=[])
+        case Broken():
+            return Problem(500, str(error))  # no 503: those are sent again after a while
         case StoreError() | Busy():
             return Problem(503, str(error), headers=RETRY_AFTER)
         case _:
@@ -116,12 +141,24 @@ def _with_allowed(error: Refused) -> str:
 
 def invalid(error: ValidationError, sent: object) -> Problem:
     """What a model found wrong, each place once with its JSON pointer; what was sent is not echoed."""
-    places: dict[str, list[str]] = {}
-    for found in error.errors(include_url=False, include_input=False, include_context=False):
+    places: dict[str, list[ErrorDetails]] = {}
+    for found in error.errors(include_url=False, include_input=False):
         pointer = _pointer(found["loc"], sent, missing=found["type"] == "missing")
-        places.setdefault(pointer, []).append(_sentence(found["msg"]))
-    errors = [{"pointer": pointer, "detail": "; or ".join(details)} for pointer, details in places.items()]
+        places.setdefault(pointer, []).append(found)
+    above = {pointer[:end] for pointer in places for end, part in enumerate(pointer) if part == "/"}
+    errors = [
+        {"pointer": pointer, "detail": _either(meant)}
+        for pointer, tried in places.items()
+        if (meant := _meant(tried, inside=pointer in above))
+    ]
     return Problem(422, _listed(errors[:5]), errors=errors)
+
+
+def _meant(tried: list[ErrorDetails], *, inside: bool) -> list[ErrorDetails]:
+    """Of the alternatives that were tried on a value those of its own type, wherever one is: what is wrong `inside` it
+    or with it says that it is one."""
+    fit = [found for found in tried if not found["type"].endswith("_type")]
+    return fit if fit or inside else tried
 
 
 def _pointer(loc: Sequence[str | int], sent: object, *, missing: bool) -> str:
@@ -139,14 +176,23 @@ def _pointer(loc: Sequence[str | int], sent: object, *, missing: bool) -> str:
     return pointer
 
 
-def _sentence(message: str) -> str:
-    return message.removeprefix("Value error, ").replace("Extra inputs are not permitted", "unknown field")
+def _either(tried: list[ErrorDetails]) -> str:
+    return "; or ".join(dict.fromkeys(map(_sentence, tried))).replace("; or should be ", " or ")
+
+
+def _sentence(found: ErrorDetails) -> str:
+    context = found.get("ctx", {})
+    if context.get("pattern") in PATTERNS:
+        return PATTERNS[context["pattern"]]
+    if found["type"] in ("string_too_short", "too_short") and context.get("min_length") == 1:
+        return "should not be empty"
+    return SENTENCES.get(found["type"], found["msg"].removeprefix("Value error, "))
 
 
 async def on_error(request: Request, error: Exception) -> Response:
     """Starlette's exception handler for everything but its own HTTPException."""
     found = of(error)
-    if found.status == 500:
+    if found.status == 500 and not isinstance(error, HansardError):  # those say themselves what it is
         log.exception("%s %s broke", request.method, request.url.path, exc_info=error)
     return problem(found)
 

@@ -1,6 +1,7 @@
 """The API as the commands use it: the same requests to a server, or to the application inside this process."""
 
 import os
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -28,6 +29,31 @@ _SECONDS: Final = 30.0
 _LARGEST_PAGE: Final = 200
 _SEARCHED: Final = 10_000
 """Sessions among which a beginning of an id is looked for, the newest ones."""
+
+_OPTIONS: Final = {
+    "filePaths": "--files",
+    "testCommand": "--test",
+    "validationCommands": "--validate",
+    "labels": "--label",
+    "employees": "--employee",
+    "profiles": "--profile",
+    "sessionIds": "SESSIONS",
+    "addIterations": "--iterations",
+    "addMinutes": "--minutes",
+    "addTokens": "--tokens",
+    "addCostMicros": "--cost-micros",
+    "addRounds": "--rounds",
+    "atVersion": "--at",
+    "version": "--at",
+    "prompt": "the prompt",
+    "subject": "the subject",
+    "plan": "the plan",
+    "decision": "the decision",
+}
+"""What people type for a field of a request, where it is not the field's own name with hyphens."""
+_GATHERED: Final = ("substitute", "budget", "query")
+"""Fields into which options are gathered."""
+_FIELD: Final = re.compile(rf"\b(?:{'|'.join(name for name in _OPTIONS if not name.islower())})\b")
 
 Use = Literal["read", "start", "work"]
 """What a log is opened for: reading and telling sessions; starting one, which takes a team; working on turns too."""
@@ -239,7 +265,23 @@ def _problem(answer: "Response") -> Failed:
         return Failed(f"The server answered {answer.status_code} {answer.reason_phrase}.", code=code)
     errors = [e for e in found.get("errors") or () if isinstance(e, dict) and e.get("pointer")]
     if errors:
-        sentences = (f"{e['pointer']}: {e.get('detail')}" for e in errors)
+        sentences = (f"{option_of(str(e['pointer']))}: {_in_options(str(e.get('detail')))}" for e in errors)
         return Failed(f"{found.get('title')}:", *sentences, code=code)
     wait = answer.headers.get("Retry-After")
-    return Failed(found["detail"], *([f"Try again in {wait} s."] if wait else []), code=code)
+    return Failed(_in_options(found["detail"]), *([f"Try again in {wait} s."] if wait else []), code=code)
+
+
+def option_of(pointer: str) -> str:
+    """What was typed for a field of the request: `/filePaths/1` → `--files (no. 2)`, `/maxRounds` → `--max-rounds`."""
+    parts = pointer.removeprefix("/").split("/")
+    while len(parts) > 1 and parts[0] in _GATHERED:
+        parts = parts[1:]
+    name, *within = parts
+    said = _OPTIONS.get(name) or "--" + re.sub("(?=[A-Z])", "-", name).lower()
+    if within and within[0].isdecimal():
+        said, within = f"{said} (no. {int(within[0]) + 1})", within[1:]
+    return " /".join([said, "/".join(within)] if within else [said])
+
+
+def _in_options(detail: str) -> str:
+    return _FIELD.sub(lambda found: _OPTIONS[found.group()], detail)

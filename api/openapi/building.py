@@ -28,7 +28,9 @@ The official record of what a team of coding agents does.
 
 Commands (POST) answer with `version` and `position` after their events are stored. `Idempotency-Key` makes a POST safe
 to repeat, `If-Match` binds a command to a version, `Read-After` makes a GET wait until the views have reached a
-position. Errors are problems (RFC 9457). Wire names are camelCase; unknown fields are refused."""
+position. Errors are problems (RFC 9457). Wire names are camelCase; unknown fields are refused.
+
+Every GET takes HEAD, too: the same status and headers without a body. A path has no slash at its end."""
 
 
 class Door(NamedTuple):
@@ -168,6 +170,8 @@ def _waits(door: Door) -> bool:
 def _responses(door: Door, references: dict[Wanted, dict[str, Any]]) -> dict[str, Any]:
     about = door.about
     content: dict[str, Any] = {about.media: {"schema": _answer(about, references)}}
+    if about.other:
+        content[about.other] = {"schema": {"type": "string"}}
     if about.stream:
         content["text/event-stream"] = {"schema": STREAM}
     good: dict[str, Any] = {"description": _goodness(about), "content": content}
@@ -208,7 +212,7 @@ def _refusals(door: Door) -> list[int]:
     """The problems with which a door can answer."""
     found = {*door.about.refuses, 421, 500} | (set() if door.about.open else {401})
     if door.method == "post":
-        found |= {400, 403, 413, 415, 422}
+        found |= {400, 403, 408, 413, 415, 422}
         found |= {404, 409, 412, 503} if door.of_session else set()
     if _waits(door):
         found |= {400, 422, 503} | ({404} if "{" in door.path else set())

@@ -14,6 +14,7 @@ JSON = "application/json"
 MARKDOWN = "text/markdown"
 HTML = "text/html"
 PLAIN = "text/plain"
+CSV = "text/csv"
 ANY_OBJECT = "object"
 """Instead of a model: any JSON object."""
 
@@ -23,7 +24,7 @@ class Operation:
     """`body` and `answer` are models or names of components, `refuses` statuses beyond the usual.
 
     `stream`: events too. `tagged`: with an `ETag` that is asked about. `open`: needs no key.
-    `nothing`: what 204 means, where the door answers so.
+    `nothing`: what 204 means, where the door answers so. `other`: a text that it gives on request.
     """
 
     tag: str
@@ -37,6 +38,7 @@ class Operation:
     tagged: bool = False
     open: bool = False
     nothing: str = ""
+    other: str = ""
     refuses: tuple[int, ...] = ()
 
 
@@ -47,10 +49,11 @@ _events = partial(Operation, answer="EventPage", stream=True)
 OPERATIONS: dict[str, Operation] = {
     "start_session": _command(
         summary="Start a session",
-        description="`kind` says which; `Location` says where it can be looked at.",
+        description="`kind` says which; `Location` says where it can be looked at. No version of it is there before: "
+        "`If-Match` with one is 412.",
         body="Start",
         status=202,
-        refuses=(409, 503),
+        refuses=(409, 412, 503),
     ),
     "cancel_session": _command("End a session", body=bodies.Cancel),
     "extend_budget": _command(
@@ -85,7 +88,7 @@ OPERATIONS: dict[str, Operation] = {
         description="A request starts an orchestration or waits for its turn; a word to continue or reset does that.",
         body=bodies.Message,
         answer=shapes.MessageAnswer,
-        refuses=(503,),
+        refuses=(412, 503),
     ),
     "show_channel": Operation("Messages", "What an origin is busy with, and what waits", answer=shapes.ChannelView),
     "continue_latest": _to_the_latest("Let the latest orchestration of an origin go on"),
@@ -176,6 +179,7 @@ OPERATIONS: dict[str, Operation] = {
         "except in `summary` and `budgets`, where the fork is a session of its own. With `asOf` only facts up to that "
         "position count. `format=csv` gives the rows as `text/csv`.",
         answer=report_shapes.ReportAnswer,
+        other=CSV,
     ),
     "policy_lab": Operation(
         tag="Policies",

@@ -12,6 +12,8 @@ PROBLEMS = MappingProxyType(
         404: "There is no such session, version, artifact or door. Check the id.",
         405: "The door exists and takes another method; `Allow` says which.",
         406: "The answer has no form that the request accepts.",
+        408: "The request did not arrive whole within `HANSARD_RECEIVE_SECONDS` (30). Nothing was done and the "
+        "connection is closed. Send it again.",
         409: "The request is fine and the session does not allow it in its state. `detail` says which state that is, "
         "`allowed` what may be done now.",
         412: "`If-Match` names a version at which the session no longer is; nothing was done. Read the session, look "
@@ -23,8 +25,8 @@ PROBLEMS = MappingProxyType(
         422: "The request can be read and does not hold. `errors` names each field by its JSON Pointer and says what "
         "is wrong with it. Also: an `Idempotency-Key` that came before with another body.",
         429: "Too many requests. Wait as long as `Retry-After` says.",
-        500: "Something broke that should not have; the server's log knows more. A command with an `Idempotency-Key` "
-        "can safely be sent again.",
+        500: "Something broke that should not have, or the log is damaged or may not be written: `detail` says which. "
+        "A command with an `Idempotency-Key` can safely be sent again.",
         503: "Not now: the store does not answer, too many commands wait, or the views have not reached the position "
         "in `Read-After`. Wait as long as `Retry-After` says and send the same request again.",
     }

@@ -120,7 +120,8 @@ def test_the_headers_of_the_contract_stand_at_their_doors(document: dict[str, An
         found = [resolved(document, entry["$ref"]) for entry in given if "$ref" in entry]
         return {parameter["name"] for parameter in found}
 
-    assert headers("post", "/api/sessions") == {"Idempotency-Key"}
+    assert headers("post", "/api/sessions") == {"Idempotency-Key", "If-Match"}
+    assert headers("post", "/api/message") == {"Idempotency-Key", "If-Match"}
     assert headers("post", "/api/sessions/{id}/cancel") == {"Idempotency-Key", "If-Match"}
     assert headers("get", "/api/sessions/{id}") == {"Read-After", "If-None-Match"}
     assert headers("get", "/api/events") == {"Read-After", "Last-Event-ID"}
@@ -128,6 +129,15 @@ def test_the_headers_of_the_contract_stand_at_their_doors(document: dict[str, An
 
 
 # -- sound ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_forms_and_statuses_of_an_answer_stand_at_their_doors(document: dict[str, Any]) -> None:
+    report = document["paths"]["/api/reports/{name}"]["get"]["responses"]["200"]["content"]
+    assert set(report) == {"application/json", "text/csv"}
+    assert report["text/csv"] == {"schema": {"type": "string"}}
+    start = document["paths"]["/api/sessions"]["post"]["responses"]
+    assert {"202", "408", "412"} <= set(start)
+    assert "HEAD" in document["info"]["description"]
 
 
 def test_it_is_openapi_3_1_with_the_required_parts(document: dict[str, Any]) -> None:
@@ -317,6 +327,8 @@ def test_views_look_as_described(client: TestClient, finished: str, path: str, s
         ("GET", "/api/sessions?mood=good", {}, None, 422),
         ("POST", "/api/sessions/{id}/cancel", {}, {}, 409),
         ("POST", "/api/sessions/{id}/cancel", {"If-Match": '"1"'}, {}, 412),
+        ("POST", "/api/sessions", {"If-Match": '"1"'}, EXAMPLES["start_session"], 412),
+        ("GET", "/api/sessions/", {}, None, 404),
         ("DELETE", "/api/sessions", {}, None, 405),
         ("GET", "/assets/..%2Fguards.py", {}, None, 404),
     ],

@@ -333,8 +333,8 @@ def test_more_rounds_let_a_run_that_ran_out_go_on(server: Server) -> None:
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [
-        ({"addIterations": 1, "reason": "r"}, ""),
-        ({"addRounds": 1, "addMinutes": 1, "reason": "r"}, ""),
+        ({"addIterations": 1, "reason": "r"}, "/addIterations"),
+        ({"addRounds": 1, "addMinutes": 1, "reason": "r"}, "/addMinutes"),
         ({"reason": "r"}, ""),
         ({"addRounds": 0, "reason": "r"}, "/addRounds"),
         ({"addRounds": 1}, "/reason"),

@@ -91,14 +91,14 @@ def test_the_writer_keeps_up_with_the_disk(tmp_path: Path, tell: Tell) -> None:
 def test_http_keeps_up_with_a_bare_handler(tmp_path: Path, tell: Tell) -> None:
     """Strict decoding, deciding, committing, answering and the views behind it: at least a fifth of bare HTTP."""
     body = json.dumps({"addMinutes": 1, "reason": "more"}).encode()
-    with bare_handler() as port:
-        paths = [f"/api/sessions/delivery-{number}/budget" for number in range(CALLERS)]
-        asyncio.run(posts_a_second(port, paths, body, total=1_280))
-        bare = asyncio.run(posts_a_second(port, paths, body, total=6_400))
-    with serving(tmp_path, worker_slots=CALLERS) as server:
-        paths = [f"/api/sessions/{start(server.client, delivery(scenario=SCENARIO))}/budget" for _ in range(CALLERS)]
-        asyncio.run(posts_a_second(server.port, paths, body, total=1_280))
-        rate = asyncio.run(posts_a_second(server.port, paths, body, total=6_400))
+    with bare_handler() as port, serving(tmp_path, worker_slots=CALLERS) as server:
+        ids = [start(server.client, delivery(scenario=SCENARIO)) for _ in range(CALLERS)]
+        paths = [f"/api/sessions/{session_id}/budget" for session_id in ids]
+        rates: dict[int, list[float]] = {port: [], server.port: []}
+        for total in (1_280, *[4_480] * 5):  # in turns, so that the machine treats both alike; the first is to warm up
+            for place, found in rates.items():
+                found.append(asyncio.run(posts_a_second(place, paths, body, total=total)))
+        bare, rate = (statistics.median(found[1:]) for found in rates.values())
     tell(f"HTTP: {rate:,.0f} commands/s on {CALLERS} lines; bare handler {bare:,.0f}/s ({rate / bare:.0%})")
     assert rate > bare / 5
 

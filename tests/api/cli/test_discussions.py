@@ -127,7 +127,7 @@ def test_a_subject_comes_through_a_pipe_and_only_one_is_taken(
         (("--file", "x", "--base", "main"), "Give a text, --file or --diff, not several of them."),
         (("x" * 500_001,), "The subject has 500,001 characters; 500,000 can be discussed."),
         (("x", "--strategy", "debate"), 'Choose from: "review", "red-team"'),
-        (("x", "--profile", "odd"), "/profile"),
+        (("x", "--profile", "odd"), "--profile: "),
     ):
         said = hansard("review", *words)
         assert (said.code, said.out) == (2, "")

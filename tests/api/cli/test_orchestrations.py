@@ -89,7 +89,7 @@ def test_rounds_are_extended(hansard: Hansard, run: Run) -> None:
     assert (said.code, said.json["status"], said.json["round"]) == (0, "done", 2)
     refused = hansard("extend", session_id, "--iterations", "2", "--reason", "x")
     assert refused.code == 2
-    assert "addRounds" in refused.err
+    assert "--iterations: does not belong to the kind orchestration, which takes --rounds" in refused.err
 
 
 def test_a_direct_answer_is_the_result(hansard: Hansard, scenario: Scenario) -> None:
@@ -120,8 +120,8 @@ def test_the_prompt_comes_from_a_file_or_through_a_pipe(hansard: Hansard, monkey
         (("--file", "latin"), "latin is not UTF-8 text."),
         (("--file", "nul"), "nul is not text: it has a NUL character in it."),
         (("x", "-e", ":backend"), "--employee :backend: name:role was expected, as in Backend:backend."),
-        (("x", "-e", "A:backend,a:docs"), "/employees/1/name: another employee has this name"),
-        (("x", "--max-rounds", "51"), "/maxRounds: Input should be less than or equal to 50"),
+        (("x", "-e", "A:backend,a:docs"), "--employee (no. 2) /name: another employee has this name"),
+        (("x", "--max-rounds", "51"), "--max-rounds: Input should be less than or equal to 50"),
         (("x", "--triage", "maybe"), 'Choose from: "auto", "direct", "orchestrate"'),
         (("x", "--plan-review=red-team"), 'Invalid value "red-team" for --plan-review.'),
     ],

@@ -25,7 +25,7 @@ def test_a_report_that_cannot_be_is_a_sentence(hansard: Hansard) -> None:
     assert hansard("report", "profits").code == 2
     said = hansard("report", "costs", "--from", "soon")
     assert (said.code, said.out) == (2, "")
-    assert "/from: should be an instant in ISO 8601, or a date" in said.err
+    assert "--from: should be an instant in ISO 8601, or a date" in said.err
     assert hansard("report", "--csv", "--json").code == 2
 
 
