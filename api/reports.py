@@ -1,6 +1,5 @@
 """GET /api/reports/{name}: figures over all sessions, as JSON or CSV, by time, kind and label, as of any position."""
 
-import asyncio
 import csv
 import io
 import re
@@ -9,7 +8,7 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.intake import answer_headers, number, reached, system
+from api.intake import answer_headers, number, system
 from api.policies.instants import instant
 from api.problems import Problem
 from api.system import System
@@ -26,28 +25,26 @@ _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
-@door("format", "from", "to", "kind", "label", "asOf")
-async def show_report(request: Request) -> Response:
+def _asked(request: Request) -> int:
+    """The position that is asked for. Raises Invalid for one that the log has not come to."""
+    head, as_of = system(request).store.head(), filters_of(request).as_of
+    if as_of is not None and as_of > head:
+        raise Invalid({"/asOf": f"should be at most {head}, where the log is"})
+    return head if as_of is None else as_of
+
+
+@door("format", "from", "to", "kind", "label", "asOf", behind=_asked)
+def show_report(request: Request) -> Response:
     """GET /api/reports/{name}: rows and totals; `format=csv`: the rows"""
     found = reports.find(request.path_params["name"])
     wanted = request.query_params.get("format", "json")
     if wanted not in FORMATS:
         raise Invalid({"/format": f"should be one of {', '.join(FORMATS)}"})
-    filters = filters_of(request)
-    await _folded(request, filters)
-    made = await asyncio.to_thread(make, system(request), found, filters)
+    made = make(system(request), found, filters_of(request))
     if wanted == "json":
         return answer(made)
     headers = answer_headers(**{"Content-Disposition": f'attachment; filename="hansard-{found.name}.csv"'})
     return Response(as_csv(found, made["rows"]), headers=headers, media_type="text/csv; charset=utf-8")
-
-
-async def _folded(request: Request, filters: Filters) -> None:
-    """What is asked for has happened, and the views have got there. Raises Invalid or a 503."""
-    head = system(request).store.head()
-    if filters.as_of is not None and filters.as_of > head:
-        raise Invalid({"/asOf": f"should be at most {head}, where the log is"})
-    await reached(request, head if filters.as_of is None else filters.as_of)
 
 
 def make(inside: System, found: Report, filters: Filters) -> dict[str, Any]:

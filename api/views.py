@@ -3,19 +3,20 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import asdict
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
+from adapters.store.texts import whole
 from api.allowed import allowed
 from api.intake import MOST, answer_headers, has_it_already, limit, number, only, reached, read_after, system
 from api.problems import Problem
 from api.stream import stream_log, stream_session, wants_stream
 from api.turns.telling import told
-from domain.base import Text, Unknown
+from domain.base import Unknown
 from domain.channel import Channel, channel_id
 from domain.record import Recorded, kind_of
 from domain.replay import first_difference
@@ -25,6 +26,7 @@ from projections import artifacts, budget, channel, diff, explain, inbox, overvi
 from projections.session import view
 
 Handler = Callable[[Request], Awaitable[Response]]
+Reader = Callable[[Request], Response]
 
 
 def answer(found: object, **headers: str) -> Response:
@@ -32,15 +34,18 @@ def answer(found: object, **headers: str) -> Response:
     return Response(orjson.dumps(found), headers=answer_headers(**headers), media_type="application/json")
 
 
-def door(*names: str) -> Callable[[Handler], Handler]:
-    """A GET door that knows these query parameters."""
+def door(*names: str, behind: Callable[[Request], int] | None = None) -> Callable[[Reader], Handler]:
+    """A GET door that knows these query parameters. It reads in a thread, so that nobody else waits for the disk; the
+    views are to have come to the position `behind` before, where one is given."""
 
-    def decorate(handler: Handler) -> Handler:
-        @wraps(handler)
+    def decorate(reader: Reader) -> Handler:
+        @wraps(reader)
         async def opened(request: Request) -> Response:
             only(request, *names)
             await read_after(request)
-            return await handler(request)
+            if behind is not None:
+                await reached(request, await asyncio.to_thread(behind, request))
+            return await asyncio.to_thread(reader, request)
 
         opened.parameters = names  # type: ignore[attr-defined]  # the OpenAPI document reads it
         return opened
@@ -48,8 +53,18 @@ def door(*names: str) -> Callable[[Handler], Handler]:
     return decorate
 
 
+def _head(request: Request) -> int:
+    return system(request).store.head()
+
+
+def _newest(request: Request) -> int:
+    """The position of the session's newest event: the views must not be older than what was just seen."""
+    session = _session(request)
+    return system(request).store.history(session.id, after=session.version - 1, upto=session.version)[-1].position
+
+
 @door("kind", "status", "q", "label", "limit", "cursor")
-async def list_sessions(request: Request) -> Response:
+def list_sessions(request: Request) -> Response:
     """GET /api/sessions"""
     query = request.query_params
     _one_of(request, "kind", KINDS)
@@ -75,7 +90,7 @@ def _one_of(request: Request, name: str, known: Collection[str]) -> None:
 
 
 @door("version", "include")
-async def show_session(request: Request) -> Response:
+def show_session(request: Request) -> Response:
     """GET /api/sessions/{id}"""
     session = _session(request)
     tag = f'"{session.version}"'
@@ -97,7 +112,7 @@ def _allowed(request: Request, session: Session) -> tuple[str, ...]:
 
 
 @door("after", "cursor", "limit")
-async def list_events(request: Request) -> Response:
+def list_events(request: Request) -> Response:
     """GET /api/sessions/{id}/events: a page, or with Accept: text/event-stream history, then live"""
     if wants_stream(request):
         return stream_session(request, request.path_params["id"])
@@ -111,16 +126,15 @@ async def list_events(request: Request) -> Response:
     )
 
 
-@door("limit", "cursor")
-async def list_decisions(request: Request) -> Response:
+@door("limit", "cursor", behind=_head)
+def list_decisions(request: Request) -> Response:
     """GET /api/decisions: everything that waits for a person, oldest first"""
-    await reached(request, system(request).store.head())
     with system(request).views.reading() as db:
         return answer(inbox.page(db, limit=limit(request), cursor=request.query_params.get("cursor")))
 
 
 @door("after", "cursor", "limit", "kind", "type")
-async def list_log(request: Request) -> Response:
+def list_log(request: Request) -> Response:
     """GET /api/events: the whole log by position"""
     query = request.query_params
     kind, topic = query.get("kind"), query.get("type")
@@ -139,49 +153,49 @@ async def list_log(request: Request) -> Response:
     )
 
 
-@door("version")
-async def show_worklog(request: Request) -> Response:
+@door("version", behind=_newest)
+def show_worklog(request: Request) -> Response:
     """GET /api/sessions/{id}/worklog: Markdown"""
-    session = await _folded(request)
+    session = _session(request)
     with system(request).views.reading() as db:
         text = worklog.render(db, session.id, session.version)
     headers = answer_headers(ETag=f'"{session.version}"')
     return Response(text or "", headers=headers, media_type="text/markdown; charset=utf-8")
 
 
-@door("version")
-async def show_budget(request: Request) -> Response:
+@door("version", behind=_newest)
+def show_budget(request: Request) -> Response:
     """GET /api/sessions/{id}/budget: snapshots over time"""
-    session = await _folded(request)
+    session = _session(request)
     with system(request).views.reading() as db:
         return answer({"items": budget.snapshots(db, session.id, session.version), "nextCursor": None})
 
 
-@door()
-async def list_artifacts(request: Request) -> Response:
+@door(behind=_newest)
+def list_artifacts(request: Request) -> Response:
     """GET /api/sessions/{id}/artifacts"""
-    session = await _folded(request)
+    session = _session(request)
     with system(request).views.reading() as db:
         return answer({"items": artifacts.artifacts(db, session.id), "nextCursor": None})
 
 
-@door()
-async def show_artifact(request: Request) -> Response:
+@door(behind=_newest)
+def show_artifact(request: Request) -> Response:
     """GET /api/sessions/{id}/artifacts/{artifactId}: the whole text, and the patch where there is one"""
-    session = await _folded(request)
+    session = _session(request)
     artifact_id = request.path_params["artifact"]
     with system(request).views.reading() as db:
         found = artifacts.artifact(db, session.id, artifact_id)
     if found is None:
         raise Unknown(f"Session {session.id} has no artifact {artifact_id!r}.")
     body = dict(found.entry)
-    body["content"] = _whole(request, found.content)
-    body["patch"] = _whole(request, found.patch) if found.patch else None
+    body["content"] = whole(system(request).store, found.content)
+    body["patch"] = whole(system(request).store, found.patch) if found.patch else None
     return answer(body)
 
 
 @door("version", "wish")
-async def show_explanation(request: Request) -> Response:
+def show_explanation(request: Request) -> Response:
     """GET /api/sessions/{id}/explain: why it is in this state; with `wish`, what another state lacks"""
     session = _session(request)
     history = system(request).store.history(session.id, upto=session.version)
@@ -197,20 +211,18 @@ async def show_explanation(request: Request) -> Response:
 
 
 @door()
-async def show_replay(request: Request) -> Response:
+def show_replay(request: Request) -> Response:
     """GET /api/sessions/{id}/replay: the history decided again with today's rules; the first difference, or null"""
     session = _session(request)
     store = system(request).store
     history = store.history(session.id, upto=session.version)
-    difference = await asyncio.to_thread(
-        first_difference, history, lambda text: _whole(request, text), lambda event_id: _event(request, event_id)
-    )
+    difference = first_difference(history, partial(whole, store), lambda event_id: _event(request, event_id))
     found = None if difference is None else asdict(difference)
     return answer({"sessionId": session.id, "version": session.version, "difference": found})
 
 
 @door("atA", "atB")
-async def show_diff(request: Request) -> Response:
+def show_diff(request: Request) -> Response:
     """GET /api/sessions/{a}/diff/{b}: where two sessions part; with `atA` and `atB`, as they stood then"""
     sides = []
     for name in ("a", "b"):
@@ -229,26 +241,12 @@ def _event(request: Request, event_id: str) -> Recorded | None:
     return found[0] if found else None
 
 
-def _whole(request: Request, text: Text) -> str:
-    if text.digest is None:
-        return text.head
-    return system(request).store.text(text.digest) or text.head
-
-
 @door("origin")
-async def show_channel(request: Request) -> Response:
+def show_channel(request: Request) -> Response:
     """GET /api/message: what an origin is busy with, and the messages that wait"""
     origin = request.query_params.get("origin", "")
     found = system(request).sessions.get(channel_id(origin))
     return answer(channel.view(origin, found if isinstance(found, Channel) else None))
-
-
-async def _folded(request: Request) -> Session:
-    """The session of the path, once the views have all of it: they must not be older than what was just seen."""
-    session = _session(request)
-    for newest in system(request).store.history(session.id, after=session.version - 1, upto=session.version):
-        await reached(request, newest.position)
-    return session
 
 
 def _session(request: Request) -> Session:

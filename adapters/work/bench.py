@@ -3,11 +3,13 @@
 import asyncio
 import logging
 import time
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from adapters.agents.port import Reply
 from adapters.store import SqliteStore
+from adapters.store.texts import whole
 from adapters.team import Team
 from adapters.work.asking import Asking
 from adapters.work.changes import merge
@@ -16,7 +18,7 @@ from adapters.work.packaging import publish
 from adapters.work.recalling import recall
 from adapters.work.validating import ValidationSettings, validate
 from adapters.workspace import Workspaces
-from domain.base import Command, HansardError, Text
+from domain.base import Command, HansardError
 from domain.delivery.commands import RecordPackage, RecordValidation
 from domain.session import Session
 from domain.turns import AgentSessionsCleared, Failure, RecordReply
@@ -39,14 +41,14 @@ class Bench:
         self, *, store: SqliteStore, team: Team, workspaces: Workspaces, data_dir: Path, settings: ValidationSettings
     ) -> None:
         self._store, self._workspaces, self._data_dir, self._settings = store, workspaces, data_dir, settings
-        self._asking = Asking(team=team, workspaces=workspaces, folder=data_dir / "agents", whole=self._whole)
+        self._asking = Asking(team=team, workspaces=workspaces, folder=data_dir / "agents", whole=partial(whole, store))
 
     async def do(self, job: Job) -> Command:
         """The command that records what came of the turn; only a cancellation is raised."""
         started = time.monotonic()
         reuse = job.session.reuse
         if reuse is not None and job.lease.work != "package":
-            return await asyncio.to_thread(recall, job, reuse, self._store, self._whole)
+            return await asyncio.to_thread(recall, job, reuse, self._store, partial(whole, self._store))
         try:
             return await self._done(job)
         except HansardError as error:
@@ -72,7 +74,7 @@ class Bench:
 
     def prepared(self, job: Job) -> Prepared:
         """All that an agent needs which is asked elsewhere. Raises HansardError: it cannot be asked."""
-        context = {place: self._whole(text) for place, text in job.request.context.items()}
+        context = {place: whole(self._store, text) for place, text in job.request.context.items()}
         folder = None if job.request.access == "none" else checkout(job, self._workspaces)
         return Prepared(self._asking.prompt(job), context, folder)
 
@@ -88,11 +90,6 @@ class Bench:
     async def forget(self, event: AgentSessionsCleared) -> None:
         """Drop what agents keep to resume conversations that are over."""
         await self._asking.forget(event)
-
-    def _whole(self, text: Text) -> str:
-        if text.digest is None:
-            return text.head
-        return self._store.text(text.digest) or text.head
 
 
 def failed(job: Job, failure: Failure, *, seconds: float) -> Command:

@@ -1,10 +1,11 @@
 """What `hansard doctor --all` looks at: whether every history still loads, and would be decided the same way today."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from api.cli.doctor import Finding
-from domain.base import HansardError, Text
+from domain.base import HansardError
 
 if TYPE_CHECKING:
     from adapters.audit.sealed import Sealed
@@ -59,16 +60,14 @@ def _trouble(store: "Sealed", name: str) -> Finding | None:
 
 
 def _difference(store: "Sealed", name: str, history: "list[Recorded]") -> Finding | None:
+    from adapters.store.texts import whole
     from domain.record import kind_of
     from domain.replay import first_difference
     from domain.sessions import KINDS
 
-    def whole(text: Text) -> str:
-        return (store.text(text.digest) if text.digest else None) or text.head
-
     advice = _DIFFER.format(name) if kind_of(name) in KINDS else _STAYS
     try:
-        found = first_difference(history, whole, lambda event_id: _event(store, event_id))
+        found = first_difference(history, partial(whole, store), lambda event_id: _event(store, event_id))
     except Exception as error:  # as above
         return Finding("fail", name, f"cannot be decided again: {_told(error)}", advice)
     if found is None:

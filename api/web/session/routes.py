@@ -13,6 +13,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
+from adapters.store.texts import whole
 from api.intake import answer_headers, number, only
 from api.system import System
 from api.web.forms.sent import NOTHING, Sent
@@ -251,7 +252,7 @@ def _words(inside: System, now: Session, at: int, field: str | None) -> str:
     text = texts.get(field) if field else next(iter(texts.values()), None)
     if text is None:
         raise Unknown(f"Event {at} of session {now.id} holds no such text.")
-    return text.head if text.digest is None else inside.store.text(text.digest) or text.head
+    return whole(inside.store, text)
 
 
 def _safe(html: str) -> Markup:
