@@ -18,7 +18,7 @@ from adapters.store import Fenced, Lease, SqliteStore, StoreError, Unreadable
 from adapters.store.walk import Walk
 from adapters.team import Team
 from adapters.whose import Whose, place_of
-from adapters.work import Bench, Job, deadline_of, outcome_of
+from adapters.work import Bench, Job, ancestors, deadline_of, outcome_of
 from adapters.workspace import Workspaces
 from adapters.writer import Busy, Writer
 from domain.allowing import Prefixes
@@ -248,7 +248,7 @@ class Worker:
         session = self._writer.load(lease.session_id)
         [request] = self._store.history(lease.session_id, after=lease.version - 1, upto=lease.version)
         assert session is not None and isinstance(request.event, TurnRequested), "a lease stands for a request"
-        return Job(lease=lease, request=request.event, session=session)
+        return Job(lease, request.event, session, ancestors(self._store, session))
 
     async def _hold(self, lease: Lease, task: "asyncio.Task[None] | None") -> None:
         """Renew the lease while the work goes on; drop the work when the lease is lost."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 from adapters.store import Lease, SqliteStore
 from adapters.store.turns import Standing
-from adapters.work import Job, deadline_of
+from adapters.work import Job, ancestors, deadline_of
 from adapters.writer import Writer
 from domain.base import Refused, Unknown
 from domain.record import Recorded
@@ -113,7 +113,8 @@ class Holding:
         request = self._request(lease)
         assert session is not None and before is not None, "a lease stands for a request"
         assert isinstance(request.event, TurnRequested), "a lease says where its request stands"
-        return Job(lease=lease, request=request.event, session=session.changed(tree=before.tree, slot=before.slot))
+        asked = session.changed(tree=before.tree, slot=before.slot)
+        return Job(lease, request.event, asked, ancestors(self._store, session))
 
 
 def _lost(turn_id: str, standing: Standing) -> Lost:

@@ -4,7 +4,7 @@ Each returns the command that records the outcome. Faults of agents, commands an
 """
 
 from adapters.work.bench import Bench, Prepared, failed
-from adapters.work.job import Job
+from adapters.work.job import Job, ancestors
 from adapters.work.recording import deadline_of, outcome_of
 
-__all__ = ["Bench", "Job", "Prepared", "deadline_of", "failed", "outcome_of"]
+__all__ = ["Bench", "Job", "Prepared", "ancestors", "deadline_of", "failed", "outcome_of"]

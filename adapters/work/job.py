@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from adapters.store import Lease
+from adapters.store import Lease, SqliteStore
 from adapters.workspace import Workspace, Workspaces
 from domain.base import Blob, Text
 from domain.delivery.state import Delivery
+from domain.forks import SessionForked
 from domain.instant import milliseconds
 from domain.session import Session
 from domain.turns import TurnRequested
@@ -22,6 +23,8 @@ class Job:
     lease: Lease
     request: TurnRequested
     session: Session
+    ancestors: tuple[str, ...] = ()
+    """Of a fork: the session it comes from, the one that comes from, and so on."""
 
     @property
     def deadline(self) -> int | None:
@@ -43,11 +46,22 @@ class Job:
         return self.request.lane * LANE + self.slot
 
 
+def ancestors(store: SqliteStore, session: Session) -> tuple[str, ...]:
+    """Whom a session was forked from, the nearest first."""
+    found: list[str] = []
+    name = session.forked_from
+    while name is not None and name not in found:
+        found.append(name)
+        forked = store.log(session_id=name, topic=SessionForked.TOPIC)
+        name = forked[-1].event.source if forked and isinstance(forked[-1].event, SessionForked) else None
+    return tuple(found)
+
+
 def workspace_of(job: Job, workspaces: Workspaces) -> Workspace:
     """Blocks: the first time it copies the person's repository."""
     session = job.session
-    if session.forked_from is not None:
-        workspaces.copy(session.forked_from, session.id)
+    if job.ancestors:
+        workspaces.copy(job.ancestors, session.id)
     source = Path(session.workspace) if session.workspace else None
     return workspaces.open(session.home or session.id, source)
 

@@ -210,6 +210,18 @@ def test_two_sessions_are_the_same_until_they_part(client: TestClient) -> None:
     assert client.get(f"/api/sessions/{source}/diff/delivery-unknown").status_code == 404
 
 
+@pytest.mark.parametrize("generations", [2, 3])
+def test_a_fork_of_forks_that_never_worked_goes_on_from_the_work_of_the_first(
+    client: TestClient, generations: int
+) -> None:
+    source, found = blocked_once(client)
+    for _ in range(generations - 1):
+        source = fork(client, source, found[-1]["version"])
+    forked = fork(client, source, asked(found, "reviewer"), substitute={"answer": {"text": BLOCKED}})
+    end = ended(client, forked)
+    assert (end["status"], end["iteration"], end["lastError"]) == ("success", 2, None)
+
+
 def test_a_fork_may_be_bound_to_the_version_that_was_seen(client: TestClient) -> None:
     """Contract §3: `If-Match` on every command. A key that was answered before is answered again all the same."""
     source, found = blocked_once(client)
