@@ -38,7 +38,6 @@ class Start(Body):
     )
 
 
-FilePath = Annotated[str, Field(min_length=1, max_length=1_024)]
 CommandWords = Words | Annotated[list[str], Field(min_length=1, max_length=1_000)]
 
 

@@ -54,6 +54,7 @@ def _figures(inside: System, failure: str | None) -> dict[str, Any]:
         "position": position,
         "lag": max(0, head - position),
         "lagLimit": inside.settings.lag_events,
+        "views": inside.follower.lags(),
         "waitingCommands": inside.writer.waiting(),
         "exampleTeam": inside.team.example,
         "problems": problems,

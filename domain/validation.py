@@ -139,11 +139,6 @@ def commands(
     return tuple(step for step in chosen if step is not None)
 
 
-def outline(steps: Sequence[Step]) -> list[dict[str, str]]:
-    """The steps as the policy `validation` answers them (contract §5)."""
-    return [{"stage": step.stage, "command": step.command} for step in steps]
-
-
 def stage(command: str) -> Stage:
     """What a command is for, by its text (behaviour §3.2)."""
     text = command.lower()

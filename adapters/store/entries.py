@@ -8,7 +8,7 @@ from struct import Struct
 from typing import Any, NamedTuple, NotRequired
 
 import orjson
-from eventsourcing.persistence import Notification, StoredEvent
+from eventsourcing.persistence import StoredEvent
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
@@ -161,10 +161,6 @@ def _older(row: StoredEvent) -> dict[str, Any]:
         raise TypeError("it is no object")
     data = upcast(row.topic, state.get("v", 1), state["data"])
     return _reader(row.topic)(orjson.dumps(state | {"data": data}))
-
-
-def decode_notification(row: Notification) -> Recorded:
-    return decode(row, row.id)
 
 
 def chain(previous: bytes, row: StoredEvent) -> bytes:

@@ -39,7 +39,8 @@ def take_in(
 ) -> int:
     """Import sessions from a file that `export` wrote; - reads stdin. All of it, or nothing.
 
-    Nobody goes on working on what was imported; it can be read, replayed, forked and cancelled.
+    Nobody goes on working on what was imported; it can be read, replayed, forked and cancelled. What you let go on
+    yourself (by a fork, more budget, a continuation) runs the commands that the file brought: look at them first.
     """
     try:
         with _lines(file) as lines:

@@ -208,5 +208,8 @@ class Readiness(Value):
     position: int | None = Field(default=None, exclude_if=_absent)
     lag: int | None = Field(default=None, exclude_if=_absent)
     lag_limit: int | None = Field(default=None, exclude_if=_absent)
+    views: dict[str, int] | None = Field(
+        default=None, exclude_if=_absent, description="how many positions each view is behind the log"
+    )
     waiting_commands: int | None = Field(default=None, exclude_if=_absent)
     example_team: bool | None = Field(default=None, exclude_if=_absent)

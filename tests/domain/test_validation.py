@@ -1,5 +1,7 @@
 """Validation commands and what their ends mean (S4 §6.2, behaviour §3.2, K-42)."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from domain.base import Invalid, Text
@@ -12,14 +14,17 @@ from domain.validation import (
     classify,
     commands,
     outcome,
-    outline,
     stage,
 )
 
 
+def _outline(steps: Sequence[Step]) -> list[dict[str, str]]:
+    return [{"stage": step.stage, "command": step.command} for step in steps]
+
+
 def test_a_test_command_alone_follows_lint_and_typecheck() -> None:
     """S4: explicit commands, else pnpm lint, pnpm typecheck, testCommand."""
-    assert outline(commands("pnpm test")) == [
+    assert _outline(commands("pnpm test")) == [
         {"stage": "lint", "command": "pnpm lint"},
         {"stage": "type", "command": "pnpm typecheck"},
         {"stage": "test", "command": "pnpm test"},
@@ -35,7 +40,7 @@ def test_explicit_commands_win_over_the_test_command() -> None:
 
 
 def test_an_empty_list_of_commands_is_none_at_all() -> None:
-    assert outline(commands("make test", []))[-1] == {"stage": "test", "command": "make test"}
+    assert _outline(commands("make test", []))[-1] == {"stage": "test", "command": "make test"}
 
 
 @pytest.mark.parametrize(

@@ -37,9 +37,6 @@ class Diagram:
         drawn = {(source, way.event, way.target) for way in self.ways for source in way.sources}
         return drawn | {(state, event, state) for state, event in self.loops}
 
-    def ways_between(self, source: str, target: str) -> list[Way]:
-        return [way for way in self.ways if way.target == target and source in way.sources]
-
 
 WIDTH: Final = 472
 BOX: Final = (104, 30)
