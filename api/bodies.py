@@ -183,12 +183,7 @@ class Cancel(Body):
     reason: Reason = ""
 
 
-class Extend(Body):
+class Extend(MoreBudget):
     """More budget; at least one amount, and why."""
 
-    add_iterations: Annotated[StrictInt, Field(ge=1, le=20)] | None = None
-    add_minutes: Annotated[StrictInt, Field(ge=1, le=180)] | None = None
-    add_tokens: Annotated[StrictInt, Field(ge=1, le=2**53)] | None = None
-    add_cost_micros: Annotated[StrictInt, Field(ge=1, le=2**53)] | None = None
-    add_rounds: Annotated[StrictInt, Field(ge=1, le=50)] | None = None
     reason: Annotated[Reason, Field(min_length=1, pattern=r"\S")]

@@ -233,9 +233,11 @@ def _heard(decision: Decision) -> Command | None:
         case channel.MessageRejected() as event:
             return _message(event.text)
         case channel.ContinueWanted() as event:
-            return channel.ContinueLatest() if event.message == _CONTINUED else _message(event.message)
+            said = event.message != channel.TO_GO_ON
+            return _message(event.message) if said else channel.ContinueLatest()
         case channel.ResetWanted() as event:
-            return channel.ResetLatest(reason=event.reason) if event.message == _RESET else _message(event.message)
+            said = event.message != channel.TO_END
+            return _message(event.message) if said else channel.ResetLatest(reason=event.reason)
         case channel.SessionNoted() as event:
             return channel.NoteSession(
                 session_id=event.session_id,
@@ -246,11 +248,6 @@ def _heard(decision: Decision) -> Command | None:
             )
         case _:
             return None
-
-
-_CONTINUED = "The latest run is to go on."
-_RESET = "The latest run is to end."
-"""What stands in the place of a message where none was said: these came through a door of their own."""
 
 
 def _message(words: str) -> Command:

@@ -226,14 +226,19 @@ def the_team(settings: "Settings") -> Iterator[Finding]:
 
 def programs(team: "Team") -> Iterator[Finding]:
     from adapters.agents.command import Settings as Program
-    from adapters.processes import clean_environment
+    from adapters.processes import clean_environment, resolve_secrets
 
     path = clean_environment()["PATH"]
     for member in team.agents:
         if not isinstance(member.settings, Program):
             continue
         program = member.settings.argv[0]
-        found = shutil.which(program, path=member.settings.env.get("PATH", path))
+        try:
+            own = resolve_secrets(member.settings.env).get("PATH", path)
+        except ValueError as error:
+            yield Finding("fail", f"agent {member.name}", str(error), "Set it where Hansard runs.")
+            continue
+        found = shutil.which(program, path=own)
         name = f"agent {member.name}"
         if found is None:
             advice = "Install it, or give its absolute path in the team file."

@@ -217,8 +217,11 @@ def _announce(system: "System", settings: "Settings", sockets: list[socket.socke
 
 async def _begin_example(system: "System") -> None:
     from api.example import run_example
+    from domain.base import HansardError
 
     try:
         say(f"  example delivery: {await run_example(system)}")
+    except HansardError as error:
+        log.warning("the example delivery did not start: %s", error)
     except Exception:  # the server goes on without it
         log.exception("the example delivery did not start")

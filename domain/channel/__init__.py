@@ -16,11 +16,13 @@ from domain.channel.events import (
     ResetWanted,
     SessionNoted,
 )
-from domain.channel.rules import available, decide
+from domain.channel.rules import TO_END, TO_GO_ON, available, decide
 from domain.channel.state import Channel, Waiting, evolve
 
 __all__ = [
     "EVENTS",
+    "TO_END",
+    "TO_GO_ON",
     "Channel",
     "ContinueLatest",
     "ContinueWanted",

@@ -18,6 +18,8 @@ from domain.triage.spelling import composed
 
 QUEUE = 100
 """So many messages wait at the most."""
+TO_GO_ON, TO_END = "The latest run is to go on.", "The latest run is to end."
+"""What stands in the place of a message where none was said: these came through a door of their own."""
 
 
 def decide(draft: Draft[Channel], command: Command) -> None:
@@ -70,14 +72,14 @@ def _continue(draft: Draft[Channel]) -> None:
     latest = draft.before.latest if draft.before else None
     if latest is None:
         raise Refused(NOTHING_TO_CONTINUE)
-    draft.record(ContinueWanted(message="The latest run is to go on.", session_id=latest))
+    draft.record(ContinueWanted(message=TO_GO_ON, session_id=latest))
 
 
 def _reset(draft: Draft[Channel], command: ResetLatest) -> None:
     latest = draft.before.latest if draft.before else None
     if latest is None:
         raise Refused(NOTHING_TO_RESET)
-    draft.record(ResetWanted(message="The latest run is to end.", session_id=latest, reason=command.reason))
+    draft.record(ResetWanted(message=TO_END, session_id=latest, reason=command.reason))
 
 
 def _queue(draft: Draft[Channel], channel: Channel, command: ReceiveMessage) -> None:

@@ -166,12 +166,7 @@ def _changes(delivery: Delivery, event: DeliveryEvent, at: int) -> dict[str, obj
                 "validation_summary": event.summary,
                 "history": (*delivery.history, f"{event.iteration}. {event.message}"),
             }
-        case FixRequested():
-            return {
-                "feedback": event.feedback,
-                "history": (*delivery.history, f"{event.iteration}. {event.message}"),
-            }
-        case ReviewBlockingDetected():
+        case FixRequested() | ReviewBlockingDetected():
             return {
                 "feedback": event.feedback,
                 "history": (*delivery.history, f"{event.iteration}. {event.message}"),

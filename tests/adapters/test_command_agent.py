@@ -121,6 +121,14 @@ def test_a_secret_reaches_the_program_and_nothing_else(
     assert failure.detail == "The program ended with exit code 1: bad key *** ***"
 
 
+@pytest.mark.parametrize("secret", ['se"sa\\me', "열려라-참깨"])
+def test_a_secret_is_known_in_json_too(command: CommandSubject, monkeypatch: pytest.MonkeyPatch, secret: str) -> None:
+    monkeypatch.setenv("OUR_KEY", secret)
+    env = {"API_KEY": "env:OUR_KEY"}
+    asked = command.ordered(orders={"env": True}, env=env)
+    assert told(ask(asked))["API_KEY"] == "***"
+
+
 def test_a_secret_that_is_not_there_fails_the_turn(command: CommandSubject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NOT_SET_ANYWHERE", raising=False)
     reply = ask(command.ordered(orders={}, env={"API_KEY": "env:NOT_SET_ANYWHERE"}))

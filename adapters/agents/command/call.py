@@ -1,5 +1,6 @@
 """One run of a program, made ready: argument list, folder, environment, input."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +65,7 @@ def prepare(
         cwd=cwd,
         environment=clean_environment({"TMPDIR": str(_folder(scratch / "tmp")), **own}, home=home),
         stdin=prompt if settings.prompt_on_stdin(template) else None,
-        secrets=_longest_first(given[name] for name in secret),
+        secrets=_longest_first(form for name in secret for form in _written(given[name])),
     )
 
 
@@ -95,6 +96,11 @@ def _furnish(home: Path, files: Mapping[str, str]) -> None:
 def _folder(path: Path) -> Path:
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
+
+
+def _written(secret: str) -> tuple[str, ...]:
+    """The secret as it is, and as it stands inside JSON."""
+    return secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]
 
 
 def _longest_first(secrets: Iterable[str]) -> tuple[str, ...]:

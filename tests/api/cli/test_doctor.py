@@ -113,6 +113,26 @@ adapter = "scripted"
     ]
 
 
+@pytest.mark.parametrize("bin_is_set", [True, False])
+def test_a_program_is_looked_for_where_the_agent_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bin_is_set: bool
+) -> None:
+    program = tmp_path / "agent"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    team = tmp_path / "team.toml"
+    settings = '{ argv = ["agent"], env = { PATH = "env:AGENT_PATH" } }'
+    team.write_text(f'[[agents]]\nname = "dev"\nroles = ["dev"]\nadapter = "command"\nsettings = {settings}\n')
+    monkeypatch.delenv("AGENT_PATH", raising=False)
+    if bin_is_set:
+        monkeypatch.setenv("AGENT_PATH", str(tmp_path))
+        expected = doctor.Finding("ok", "agent dev", str(program))
+    else:
+        unset = "PATH: environment variable 'AGENT_PATH' is unset or empty."
+        expected = doctor.Finding("fail", "agent dev", unset, "Set it where Hansard runs.")
+    assert list(doctor.programs(load(team))) == [expected]
+
+
 def test_nothing_is_missing_here(hansard: Hansard, own_log: Path) -> None:
     said = hansard("doctor", "--json")
     marks = {item["name"]: item["mark"] for item in said.json["items"]}
