@@ -19,7 +19,7 @@ from adapters.store.walk import Walk
 from adapters.team import Team
 from adapters.whose import Whose, place_of
 from adapters.work import Bench, Job, ancestors, deadline_of, outcome_of
-from adapters.workspace import Workspaces
+from adapters.workspace import Room, Workspaces
 from adapters.writer import Busy, Writer
 from domain.allowing import Prefixes
 from domain.base import Command, Refused, Unknown
@@ -47,6 +47,7 @@ class WorkerSettings:
     output_bytes: int = 1_048_576
     command_limits: processes.SystemLimits = processes.NO_LIMITS
     commands_allowed: Prefixes = ()
+    room: Room | None = None
 
 
 class Worker:
@@ -68,7 +69,7 @@ class Worker:
         self.bench = Bench(
             store=store,
             team=team,
-            workspaces=Workspaces(data_dir / "workspaces"),
+            workspaces=Workspaces(data_dir / "workspaces", settings.room),
             data_dir=data_dir,
             settings=settings,
         )

@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from domain.allowing import prefixes
+
 if TYPE_CHECKING:
     from adapters.worker import WorkerSettings
 
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
+Limit = Annotated[int, Field(ge=0, le=2**62)]
+"""0: none."""
+_LEAST_MEMORY = 67_108_864
 
 
 def data_home() -> Path:
@@ -40,12 +45,20 @@ class Settings(BaseSettings):
     claim_wait_seconds: Seconds = Field(default=30.0, description="how long an external worker is kept waiting at most")
     validation_seconds: Seconds = 600.0
     output_bytes: Annotated[int, Field(ge=1_024)] = 1_048_576
+    command_memory_bytes: Limit = 0
+    command_cpu_seconds: Limit = 0
+    command_processes: Limit = 0
+    command_file_bytes: Limit = Field(default=17_179_869_184, description="16 GiB: no tool-chain writes such a file")
+    commands_allowed: str = Field(default="", description="what a validation command may begin with, with commas")
+    workspace_files: Annotated[int, Field(ge=1)] = Field(
+        default=50_000, description="files in a folder without git that may be worked in"
+    )
+    workspace_bytes: Annotated[int, Field(ge=1)] = Field(default=1_073_741_824, description="bytes in one")
     poll_seconds: Annotated[float, Field(gt=0, le=1)] = 0.5
     read_after_seconds: Seconds = 5.0
     receive_seconds: Seconds = Field(default=30.0, description="how long a request may take to arrive, head and body")
     sse_heartbeat_seconds: Annotated[float, Field(gt=0, le=15)] = 15.0
     lag_events: Annotated[int, Field(ge=1)] = Field(default=1_000, description="events behind at which /readyz says no")
-    start_limit_seconds: Seconds = 10.0
 
     @field_validator("database")
     @classmethod
@@ -55,6 +68,19 @@ class Settings(BaseSettings):
         if not url.startswith("sqlite:///") or url == "sqlite:///":
             raise ValueError("should be sqlite:///path")
         return url
+
+    @field_validator("command_memory_bytes")
+    @classmethod
+    def _enough_to_start(cls, size: int) -> int:
+        if 0 < size < _LEAST_MEMORY:
+            raise ValueError(f"should be 0 (no limit) or at least {_LEAST_MEMORY}, in which a program can start")
+        return size
+
+    @field_validator("commands_allowed")
+    @classmethod
+    def _readable(cls, listed: str) -> str:
+        prefixes(listed)
+        return listed
 
     @property
     def database_path(self) -> Path:
@@ -74,12 +100,22 @@ class Settings(BaseSettings):
         return self.host in ("127.0.0.1", "localhost", "::1")
 
     def worker(self) -> "WorkerSettings":
+        from adapters.processes import SystemLimits
         from adapters.worker import WorkerSettings
+        from adapters.workspace import Room
 
         return WorkerSettings(
+            room=Room(self.workspace_files, self.workspace_bytes),
             slots=self.worker_slots,
             lease=self.lease_seconds,
             heartbeat=min(self.heartbeat_seconds, self.lease_seconds / 3),
             validation_timeout=self.validation_seconds,
             output_bytes=self.output_bytes,
+            command_limits=SystemLimits(
+                memory_bytes=self.command_memory_bytes,
+                cpu_seconds=self.command_cpu_seconds,
+                processes=self.command_processes,
+                file_bytes=self.command_file_bytes,
+            ),
+            commands_allowed=prefixes(self.commands_allowed),
         )

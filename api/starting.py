@@ -1,7 +1,7 @@
 """From a start request to the command that starts a session: paths, commands and scenario are checked at the door."""
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal, TypedDict
 
@@ -9,9 +9,10 @@ import orjson
 
 from adapters.agents.scripted import Scenario
 from adapters.team import Team
-from adapters.workspace import WorkspaceError, confine
+from adapters.workspace import Room, WorkspaceError, check, confine
 from api.bodies import Conversation, DebateStart, DeliveryStart, Discussed, ReviewStart, Start, WishBody
 from api.settings import Settings
+from domain.allowing import Prefixes, is_allowed, only, prefixes
 from domain.base import Blob, Invalid, Text
 from domain.budget import DEFAULT_MINUTES, Limits, effective_iterations
 from domain.convergence import named
@@ -46,7 +47,7 @@ class Shared(TypedDict):
 
 def delivery(body: DeliveryStart, team: Team, settings: Settings) -> StartDelivery:
     """Raises Invalid with a pointer for each field that does not hold."""
-    shared, blobs = _shared(body, team, *ROLES.values())
+    shared, blobs = _shared(body, team, settings, *ROLES.values())
     limits = Limits(
         max_iterations=effective_iterations(body.max_iterations, body.max_attempts),
         max_minutes=body.max_minutes if body.max_minutes is not None else DEFAULT_MINUTES,
@@ -57,7 +58,7 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings) -> StartDelive
     return StartDelivery(
         task=body.task,
         file_paths=_file_paths(body.file_paths),
-        steps=_steps(body, shared["workspace"]),
+        steps=_steps(body, shared["workspace"], prefixes(settings.commands_allowed)),
         limits=limits,
         max_attempts=body.max_attempts,
         review=_wish(body.review, "review", team, "/review"),
@@ -66,14 +67,15 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings) -> StartDelive
     )
 
 
-def orchestration(body: Conversation, team: Team) -> tuple[Opening, tuple[Blob, ...]]:
+def orchestration(body: Conversation, team: Team, settings: Settings) -> tuple[Opening, tuple[Blob, ...]]:
     """What the orchestration is opened with. Raises Invalid with a pointer for each field that does not hold."""
     if not body.prompt.strip():
         raise Invalid({"/prompt": "should not be empty"})
-    shared, blobs = _shared(body, team, "planner", "judge", "assistant")
+    employees = _employees(body, team)
+    shared, blobs = _shared(body, team, settings, "planner", "judge", "assistant", employees=employees)
     opening = Opening(
         prompt=body.prompt.strip(),
-        employees=_employees(body, team),
+        employees=employees,
         max_rounds=body.max_rounds,
         triage=body.triage,
         plan_review=_wish(body.plan_review, "debate", team, "/planReview"),
@@ -83,10 +85,10 @@ def orchestration(body: Conversation, team: Team) -> tuple[Opening, tuple[Blob, 
     return opening, blobs
 
 
-def discussion(body: ReviewStart | DebateStart, team: Team) -> tuple[Topic, tuple[Blob, ...]]:
+def discussion(body: ReviewStart | DebateStart, team: Team, settings: Settings) -> tuple[Topic, tuple[Blob, ...]]:
     """What is discussed. Raises Invalid with a pointer for each field that does not hold."""
     wish = _wished(body, body.kind, team)
-    shared, blobs = _shared(body, team)
+    shared, blobs = _shared(body, team, settings)
     subject, more = Text.of(body.subject if isinstance(body, ReviewStart) else body.plan)
     topic = Topic(
         subject=subject,
@@ -100,9 +102,11 @@ def discussion(body: ReviewStart | DebateStart, team: Team) -> tuple[Topic, tupl
     return topic, (*blobs, *more)
 
 
-def _shared(body: Start, team: Team, *roles: str) -> tuple[Shared, tuple[Blob, ...]]:
+def _shared(
+    body: Start, team: Team, settings: Settings, *roles: str, employees: Sequence[Employee] = ()
+) -> tuple[Shared, tuple[Blob, ...]]:
     """Where and by whom it is done; `roles` are those that the kind needs. A scenario stands in for the team."""
-    workspace = _workspace(body)
+    workspace = _workspace(body, settings)
     scenario, blobs = _scenario(body)
     shared = Shared(
         title=body.title,
@@ -111,7 +115,7 @@ def _shared(body: Start, team: Team, *roles: str) -> tuple[Shared, tuple[Blob, .
         workspace=str(workspace) if workspace else None,
         repository=workspace is not None and _in_repository(workspace),
         scenario=scenario,
-        crew={} if scenario else _everybody(team, *roles),
+        crew={} if scenario or team.example else _stand_ins(team, employees) | _everybody(team, *roles),
     )
     return shared, blobs
 
@@ -164,18 +168,32 @@ def _crew(team: Team, roles: Iterable[str]) -> dict[str, str]:
     return {role: member.name for role, member in members.items() if member is not None}
 
 
+def _stand_ins(team: Team, employees: Iterable[Employee]) -> dict[str, str]:
+    """Who is asked for each employee: a request may call them as it likes."""
+    members = {employee.name: team.asked(employee.name, employee.role, {}) for employee in employees}
+    return {name: member.name for name, member in members.items() if member is not None}
+
+
 def _everybody(team: Team, *roles: str) -> dict[str, str]:
     """Who has these roles, and who reviews and debates: the first agent where nobody does (S2: the main model)."""
     talkers = [role for role in TALKERS if role not in roles]
     return dict.fromkeys(talkers, team.agents[0].name) | _crew(team, (*talkers, *roles))
 
 
-def _steps(body: DeliveryStart, workspace: str | None) -> tuple[Step, ...]:
+def _steps(body: DeliveryStart, workspace: str | None, allowed: Prefixes) -> tuple[Step, ...]:
     """The validation commands. pnpm's own two belong to projects of pnpm: without a package.json they are left out."""
     steps = commands(body.test_command, body.validation_commands)
-    if body.validation_commands or (workspace and Path(workspace, "package.json").is_file()):
-        return steps
-    return tuple(step for step in steps if step.command not in DEFAULT_COMMANDS)
+    if not body.validation_commands and not (workspace and Path(workspace, "package.json").is_file()):
+        steps = tuple(step for step in steps if step.command not in DEFAULT_COMMANDS)
+    refused = {
+        f"/validationCommands/{index}" if body.validation_commands else "/testCommand": f"`{step.command[:200]}` may "
+        f"not run: {only(allowed)} (HANSARD_COMMANDS_ALLOWED)"
+        for index, step in enumerate(steps)
+        if not is_allowed(step.argv, allowed)
+    }
+    if refused:
+        raise Invalid(refused)
+    return steps
 
 
 def _file_paths(paths: list[str]) -> tuple[str, ...]:
@@ -190,14 +208,17 @@ def _file_paths(paths: list[str]) -> tuple[str, ...]:
     return tuple(confined)
 
 
-def _workspace(body: Start) -> Path | None:
+def _workspace(body: Start, settings: Settings) -> Path | None:
+    """Raises Invalid for a folder that nobody could work in, before anybody is paid."""
     if body.workspace is None:
         return None
     path = Path(body.workspace)
     if "\0" in body.workspace or not path.is_absolute():
         raise Invalid({"/workspace": "should be an absolute path"})
-    if not path.is_dir():
-        raise Invalid({"/workspace": "should be an existing folder"})
+    try:
+        check(path, ours=settings.data_dir, room=Room(settings.workspace_files, settings.workspace_bytes))
+    except WorkspaceError as error:
+        raise Invalid({"/workspace": str(error)}) from None
     return path
 
 

@@ -88,7 +88,7 @@ class System:
             bench = Bench(
                 store=self.store,
                 team=self.team,
-                workspaces=Workspaces(data / "workspaces"),
+                workspaces=Workspaces(data / "workspaces", settings.room),
                 data_dir=data,
                 settings=settings,
             )

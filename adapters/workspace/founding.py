@@ -17,9 +17,13 @@ SOURCE: Final = "source"
 
 _ATTRIBUTES: Final = "* -text !eol !crlf !ident !filter !diff !merge !working-tree-encoding !whitespace\n"
 """Beats every `.gitattributes`: contents are recorded and restored byte for byte, and no diff is hidden."""
-_NEVER_RECORDED: Final = (
-    "__pycache__/\n*.pyc\n.pytest_cache/\n.mypy_cache/\n.ruff_cache/\n.hypothesis/\nnode_modules/\n.venv/\n"
+NEVER_RECORDED: Final = (
+    *("__pycache__/", "*.pyc", ".pytest_cache/", ".mypy_cache/", ".ruff_cache/", ".hypothesis/"),
+    *("node_modules/", ".venv/"),
 )
+"""Patterns as git ignores by them."""
+_EXCLUDED: Final = "".join(f"{pattern}\n" for pattern in NEVER_RECORDED)
+_BARE: Final = "must be run in a work tree"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,7 @@ class _Place:
 def found(home: Path, asked: str | None) -> None:
     """Make `repo.git`, complete or not at all."""
     home.mkdir(parents=True, exist_ok=True)
-    place = None if asked is None else _place_of(Path(asked))
+    place = None if asked is None else place_of(Path(asked))
     with tempfile.TemporaryDirectory(prefix="new-", dir=home) as made:
         repository = Repository(Path(made) / "repo.git")
         facts = {"asked": asked, "repository": None, "prefix": "", "dirty": False}
@@ -59,7 +63,7 @@ def given_git(repository: Repository) -> Path:
         new = ["init", "--quiet", "--template=", "--initial-branch=hansard", f"--object-format={form}", made]
         git(new, cwd=repository.path)
         inside = Repository(Path(made) / ".git")
-        inside.write("info/exclude", _NEVER_RECORDED)
+        inside.write("info/exclude", _EXCLUDED)
         inside.run("config", "user.name", AUTHOR["GIT_AUTHOR_NAME"])
         inside.run("config", "user.email", AUTHOR["GIT_AUTHOR_EMAIL"])
         _settle(inside.path, kept)
@@ -78,7 +82,7 @@ def _begin(repository: Repository, folder: Path | None) -> str:
     """A new repository that starts with what the folder holds; empty without one."""
     git(["init", "--quiet", "--bare", "--template=", str(repository.path)], cwd=repository.path.parent)
     repository.write("info/attributes", _ATTRIBUTES)
-    repository.write("info/exclude", _NEVER_RECORDED)
+    repository.write("info/exclude", _EXCLUDED)
     with repository.index(SOURCE) as index:
         if folder is not None:
             index.record(folder)
@@ -92,7 +96,7 @@ def _copy(repository: Repository, place: _Place) -> str:
     except WorkspaceError:  # perhaps their git has just tidied up, and the files that are copied vanish
         _clone(repository, place, "--no-local")
     repository.run("config", "--remove-section", "remote.origin")
-    repository.write("info/exclude", _NEVER_RECORDED)
+    repository.write("info/exclude", _EXCLUDED)
     start = _head(repository)
     if start is None:
         start = repository.record(line(repository.run("mktree")), message="Start", parents=())
@@ -115,15 +119,18 @@ def _head(repository: Repository) -> str | None:
         return None
 
 
-def _place_of(folder: Path) -> _Place | None:
-    """None when the folder is in no git repository."""
+def place_of(folder: Path) -> _Place | None:
+    """None when the folder is in no git repository. Raises WorkspaceError, worded as by `check`."""
     question = ["--show-toplevel", "--show-prefix", "--git-path", "index", "--git-path", "info/exclude"]
     try:
         said = in_theirs(["rev-parse", "--path-format=absolute", *question], folder)
     except WorkspaceError as error:
         if "not a git repository (or any" in str(error):
             return None
-        raise
+        if _BARE in str(error):
+            raise WorkspaceError("is a git repository without a checkout; give a checkout of it (git clone)") from error
+        hint = "see that git status works there"
+        raise WorkspaceError(f"is not opened by git; {hint} ({error})") from error
     top, prefix, index, exclude = os.fsdecode(said).split("\n")[:4]
     return _Place(Path(top), prefix, Path(index), Path(exclude))
 

@@ -5,13 +5,14 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from adapters.workspace.errors import WorkspaceError, in_a_sentence
+from adapters.workspace.fitness import Room, check
 from adapters.workspace.folders import delete, existing_folder, is_real_folder, tame
 from adapters.workspace.founding import SOURCE, found, given_git
 from adapters.workspace.git import git, in_theirs
@@ -28,37 +29,61 @@ _SLOT: Final = re.compile(r"tree-[0-9]+")
 
 
 class Workspaces:
-    """The workspaces of all sessions, each in a folder of its own below `root`."""
+    """The workspaces of all sessions, each in a folder of its own below `root`. `room` is how much of a folder without
+    git is taken over; None is any amount."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root.resolve()
+    def __init__(self, root: Path, room: Room | None = None) -> None:
+        self.root, self._room = root.resolve(), room
 
     @in_a_sentence()
-    def copy(self, source_id: str, session_id: str) -> None:
-        """What a fork inherits: every recorded state of the source; nothing where it has none or was copied before."""
-        given, ours = self.root / source_id / "repo.git", self.root / session_id / "repo.git"
-        if not given.is_dir() or ours.exists():
+    def copy(self, ancestors: Iterable[str], session_id: str) -> None:
+        """What a fork inherits: every recorded state of the nearest of those it comes from that has any (a fork that
+        did nothing itself has none); nothing where nobody has, or where it was copied before."""
+        ours = self._home(session_id) / "repo.git"
+        if ours.exists():
+            return
+        given = next((place for name in ancestors if (place := self._home(name) / "repo.git").is_dir()), None)
+        if given is None:
             return
         ours.parent.mkdir(parents=True, exist_ok=True)
         draft = ours.with_name(f"repo.{secrets.token_hex(4)}")
-        shutil.copytree(given, draft)
-        with suppress(OSError):  # another copy was faster
-            draft.rename(ours)
-        shutil.rmtree(draft, ignore_errors=True)
+        try:
+            shutil.copytree(given, draft)
+            with suppress(OSError):  # another copy was faster
+                draft.rename(ours)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+    def _home(self, session_id: str) -> Path:
+        """The session's folder. Raises WorkspaceError for a name that would lead elsewhere."""
+        if not _SESSION.fullmatch(session_id):
+            raise WorkspaceError(f"{session_id!r} cannot name a workspace.")
+        return self.root / session_id
 
     @in_a_sentence()
     def open(self, session_id: str, source: Path | None) -> "Workspace":
         """The session's workspace, founded on first use; its start state is the source as it was then."""
-        if not _SESSION.fullmatch(session_id):
-            raise WorkspaceError(f"{session_id!r} cannot name a workspace.")
-        home = self.root / session_id
+        home = self._home(session_id)
         asked = None if source is None else str(existing_folder(source))
         if not (home / "repo.git").exists():
-            found(home, asked)
+            self._found(home, asked)
         workspace = Workspace(home, **json.loads((home / "repo.git" / "hansard.json").read_text(encoding="utf-8")))
         if workspace.asked != asked:
             raise WorkspaceError(f"Session {session_id} works on {workspace.asked}, not on {asked}.")
         return workspace
+
+    def _found(self, home: Path, asked: str | None) -> None:
+        """Raises WorkspaceError with what cannot be worked in or taken over: git's own words are never all of it."""
+        if asked is not None:
+            try:
+                check(Path(asked), ours=self.root, room=self._room)
+            except WorkspaceError as error:
+                raise WorkspaceError(f"The folder {asked} {error}.") from error
+        try:
+            found(home, asked)
+        except WorkspaceError as error:
+            source = "made" if asked is None else f"made from {asked}"
+            raise WorkspaceError(f"The workspace cannot be {source}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)

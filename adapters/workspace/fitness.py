@@ -1,0 +1,100 @@
+"""Which folders of a person can be worked in: said before anybody is paid, and once more when one is taken over."""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from adapters.workspace.errors import WorkspaceError
+from adapters.workspace.founding import NEVER_RECORDED, place_of
+
+EXAMPLES: Final = "examples"
+"""The folder among our own data that holds repositories for people to work in."""
+WANTED: Final = "give the folder of one project"
+_SKIPPED: Final = {name.rstrip("/") for name in NEVER_RECORDED if name.endswith("/")} | {".git"}
+
+
+class Room(NamedTuple):
+    """How much a folder without git may hold: all of it is copied, and looked through after every turn."""
+
+    files: int
+    bytes: int
+
+
+def check(folder: Path, *, ours: Path, room: Room | None = None) -> None:
+    """Raises WorkspaceError for a folder that cannot be worked in; what it says is said of the folder, and ends without
+    a full stop. `ours` is where Hansard keeps its own data, whatever links lead there."""
+    folder = _existing(folder)
+    if folder == Path(folder.anchor):
+        raise WorkspaceError(f"is the whole file system; {WANTED}")
+    _check_not_ours(folder, ours.resolve())
+    if ".git" in (part.casefold() for part in folder.parts):
+        raise WorkspaceError("belongs to git itself; give the checkout, which is the folder that holds .git")
+    if place_of(folder) is None and room is not None:
+        _check_size(folder, room)
+
+
+def _existing(folder: Path) -> Path:
+    try:
+        if folder.is_dir():
+            return folder.resolve()
+    except OSError:  # a name that is too long, a folder above that is closed to us
+        pass
+    raise WorkspaceError("should be an existing folder")
+
+
+def _check_not_ours(folder: Path, ours: Path) -> None:
+    """By what the folders are, not by what they are called: a file system may know several names of one."""
+    way_to_ours, way_to_folder = _identities(ours), _identities(folder)
+    if way_to_ours[0] in way_to_folder:
+        if ours / EXAMPLES not in folder.parents:
+            raise WorkspaceError("lies in Hansard's own data, which is kept from agents; give a folder elsewhere")
+    elif way_to_folder[0] in way_to_ours and place_of(folder) is None:  # of a repository only commits are taken
+        raise WorkspaceError(f"holds Hansard's own data, which is kept from agents; {WANTED}")
+
+
+def _identities(folder: Path) -> list[tuple[int, int] | Path]:
+    """Of the folder, and of all above it."""
+    return [_identity(place) for place in (folder, *folder.parents)]
+
+
+def _identity(place: Path) -> tuple[int, int] | Path:
+    """A folder that is not there yet, or cannot be looked at, is known by its name."""
+    try:
+        found = place.stat()
+    except OSError:
+        return place
+    return found.st_dev, found.st_ino
+
+
+def _check_size(folder: Path, room: Room) -> None:
+    files = size = 0
+    for entry_size in _sizes(folder):
+        files, size = files + 1, size + entry_size
+        if files > room.files:
+            raise WorkspaceError(f"holds more than {room.files} files, the most that is copied; {_LESS}")
+        if size > room.bytes:
+            raise WorkspaceError(f"holds more than {room.bytes} bytes, the most that is copied; {_LESS}")
+
+
+_LESS: Final = f"{WANTED}, or make it a git repository, of which only what is committed is taken"
+
+
+def _sizes(folder: Path) -> Iterator[int]:
+    """Bytes of whatever is below, folders too; no link is followed, what cannot be looked at is nothing."""
+    todo = [os.fspath(folder)]
+    while todo:
+        try:
+            with os.scandir(todo.pop()) as entries:
+                found = [entry for entry in entries if entry.name not in _SKIPPED]
+        except OSError:
+            continue
+        for entry in found:
+            try:
+                looked = entry.stat(follow_symlinks=False)
+            except OSError:
+                continue
+            if stat.S_ISDIR(looked.st_mode):
+                todo.append(entry.path)
+            yield looked.st_size if stat.S_ISREG(looked.st_mode) else 0

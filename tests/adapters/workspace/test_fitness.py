@@ -1,0 +1,180 @@
+"""Which folders are refused before anybody works in them, whatever links lead there."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from adapters.workspace import Room, WorkspaceError, Workspaces, check
+from tests.adapters.workspace.given import git, write
+
+ROOM = Room(files=3, bytes=10)
+OURS = "Hansard's own data, which is kept from agents"
+BARE = "is a git repository without a checkout; give a checkout of it (git clone)"
+GITS = "belongs to git itself; give the checkout, which is the folder that holds .git"
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> Path:
+    """Where Hansard keeps its data, beside the person's projects."""
+    found = tmp_path / "home" / "data"
+    write(found, {"workspaces/s1/repo.git/HEAD": "", "examples/s1/shop/a.py": ""})
+    return found
+
+
+def refused(folder: Path, ours: Path, room: Room | None = None) -> str:
+    with pytest.raises(WorkspaceError) as error:
+        check(folder, ours=ours, room=room)
+    return str(error.value)
+
+
+def bare(source: Path) -> Path:
+    git(source, "clone", "-q", "--bare", ".", str(source.parent / "bare"))
+    return source.parent / "bare"
+
+
+def container(source: Path) -> Path:
+    """A bare repository that a `.git` file points to, for worktrees beside it."""
+    folder = bare(source).rename(source.parent / "bared").parent / "container"
+    write(folder, {".git": f"gitdir: {source.parent / 'bared'}\n"})
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda source: source / ".git", GITS),
+        (lambda source: source / ".git" / "hooks", GITS),
+        (bare, BARE),
+        (lambda source: bare(source) / "refs", BARE),
+        (container, BARE),
+    ],
+    ids=["git folder", "inside a git folder", "bare", "inside a bare one", "container of worktrees"],
+)
+def test_a_repository_without_files_is_refused(
+    make: Callable[[Path], Path], expected: str, source: Path, ours: Path, tmp_path: Path
+) -> None:
+    folder = make(source)
+    folder.mkdir(exist_ok=True)
+    (tmp_path / "link").symlink_to(folder)
+    assert [refused(folder, ours), refused(tmp_path / "link", ours)] == [expected, expected]
+    check(source, ours=ours)
+
+
+def test_a_git_folder_that_is_broken_is_refused_too(plain: Path, ours: Path) -> None:
+    write(plain, {".git/hooks/x": ""})
+    assert refused(plain / ".git" / "hooks", ours) == GITS
+
+
+def test_a_repository_that_git_does_not_open_is_refused_in_words_of_ours(plain: Path, ours: Path) -> None:
+    write(plain, {".git": "gitdir: /nowhere\n"})
+    ending = r" \(git rev-parse failed: fatal: not a git repository.*\)"
+    assert re.fullmatch(f"is not opened by git; see that git status works there{ending}", refused(plain, ours))
+
+
+def test_a_repository_may_hold_our_data(source: Path) -> None:
+    """A log that is kept beside the project: only what is committed is taken, and that is not."""
+    write(source, {"hansard.db.d/workspaces/s1/repo.git/HEAD": ""})
+    check(source, ours=source / "hansard.db.d")
+    assert refused(source / "hansard.db.d", source / "hansard.db.d") == f"lies in {OURS}; give a folder elsewhere"
+
+
+def test_the_whole_file_system_is_refused(ours: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/")
+    for folder in (Path("/"), tmp_path / "link", Path("/..")):
+        assert refused(folder, ours) == "is the whole file system; give the folder of one project"
+
+
+@pytest.mark.parametrize(
+    ("folder", "expected"),
+    [
+        (".", f"lies in {OURS}; give a folder elsewhere"),
+        ("workspaces", f"lies in {OURS}; give a folder elsewhere"),
+        ("workspaces/s1/repo.git", f"lies in {OURS}; give a folder elsewhere"),
+        ("examples", f"lies in {OURS}; give a folder elsewhere"),
+        ("..", f"holds {OURS}; give the folder of one project"),
+        ("../..", f"holds {OURS}; give the folder of one project"),
+    ],
+)
+def test_our_own_data_is_refused_from_inside_and_from_above(
+    folder: str, expected: str, ours: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "link").symlink_to(ours / folder)
+    (tmp_path / "ours").symlink_to(ours)
+    assert refused(ours / folder, ours) == refused(tmp_path / "link", ours) == expected
+    assert refused(ours / folder, tmp_path / "ours") == expected
+
+
+def test_the_repository_of_an_example_is_a_persons_to_work_in(ours: Path) -> None:
+    check(ours / "examples" / "s1" / "shop", ours=ours)
+
+
+def test_what_only_begins_like_our_data_is_fine(ours: Path) -> None:
+    (ours.parent / "data of mine").mkdir()
+    check(ours.parent / "data of mine", ours=ours)
+    check(ours.parent / "data of mine", ours=ours.parent / "not there yet")
+
+
+@pytest.mark.parametrize("name", ["nowhere", "file", "x" * 300, "loop"])
+def test_what_is_no_folder_is_refused(name: str, ours: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    assert refused(tmp_path / name, ours) == "should be an existing folder"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"a": "", "b": "", "c": ""}, None),
+        ({"a": "", "b/c": "", "d": ""}, "holds more than 3 files, the most that is copied; "),
+        ({"a": "x" * 10}, None),
+        ({"a": "x" * 11}, "holds more than 10 bytes, the most that is copied; "),
+        ({"node_modules/a/b": "x" * 11, "c": "", ".git x": "", ".venv/d": "x" * 11}, None),
+    ],
+)
+def test_a_folder_without_git_has_so_much_room(
+    files: dict[str, str], expected: str | None, tmp_path: Path, ours: Path
+) -> None:
+    folder = tmp_path / "project"
+    write(folder, files)
+    check(folder, ours=ours)
+    if expected is None:
+        return check(folder, ours=ours, room=ROOM)
+    said = refused(folder, ours, ROOM)
+    assert said.startswith(expected) and "make it a git repository" in said
+    git(folder, "init", "-q")
+    return check(folder, ours=ours, room=ROOM)
+
+
+def test_links_are_counted_and_not_followed(tmp_path: Path, ours: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "round").symlink_to(folder)
+    (folder / "everything").symlink_to("/")
+    check(folder, ours=ours, room=ROOM)
+
+
+def test_a_folder_that_has_grown_is_not_taken_over(tmp_path: Path, plain: Path) -> None:
+    """It was smaller when the session was started."""
+    write(plain, {"large": "x" * 11})
+    with pytest.raises(WorkspaceError, match=r"^The folder .*/plain holds more than 10 bytes, .* is taken\.$"):
+        Workspaces(tmp_path / "data", ROOM).open("s1", plain)
+    assert not (tmp_path / "data" / "s1" / "repo.git").exists()
+
+
+def test_a_folder_that_leads_elsewhere_since_is_not_taken_over(tmp_path: Path, workspaces: Workspaces) -> None:
+    (tmp_path / "link").symlink_to("/")
+    with pytest.raises(WorkspaceError, match=r"^The folder / is the whole file system"):
+        workspaces.open("s1", tmp_path / "link")
+
+
+def test_what_git_says_of_a_copy_is_never_all_that_is_said(
+    tmp_path: Path, workspaces: Workspaces, source: Path
+) -> None:
+    for place in (source / ".git" / "objects").glob("??"):
+        for found in place.iterdir():
+            found.chmod(0o600)
+            found.write_bytes(b"broken")
+    with pytest.raises(WorkspaceError, match=r"^The workspace cannot be made from .*/the source: git "):
+        workspaces.open("s1", source)

@@ -1,0 +1,107 @@
+"""A folder that nobody could work in is refused at the door, before anybody is asked or paid, by every door."""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+from starlette.testclient import TestClient
+
+from tests.api.server import Json, delivery, ended, inside, start
+
+BODIES: dict[str, Json] = {
+    "delivery": delivery(),
+    "orchestration": {"kind": "orchestration", "prompt": "Build it"},
+    "review": {"kind": "review", "subject": "It is done"},
+    "debate": {"kind": "debate", "plan": "1. Do it."},
+}
+ONE = "give the folder of one project"
+GITS = "belongs to git itself; give the checkout, which is the folder that holds .git"
+BARE = "is a git repository without a checkout; give a checkout of it (git clone)"
+DATA = "lies in Hansard's own data, which is kept from agents; give a folder elsewhere"
+ABOVE = f"holds Hansard's own data, which is kept from agents; {ONE}"
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    (tmp_path / "data").mkdir()
+    with inside(tmp_path / "data", workspace_files=3, workspace_bytes=100) as found:
+        yield found
+
+
+def refused(client: httpx.Client, folder: Path, path: str = "/api/sessions", **body: Any) -> str:
+    """Why; nothing was started."""
+    answer = client.post(path, json={**body, "workspace": str(folder)})
+    assert answer.status_code == 422, answer.text
+    [error] = answer.json()["errors"]
+    assert error["pointer"] == "/workspace"
+    assert client.get("/api/sessions", headers={"Read-After": "0"}).json()["items"] == []
+    return str(error["detail"])
+
+
+def git(*args: str | Path) -> None:
+    subprocess.run(("git", *args), check=True, capture_output=True)
+
+
+def a_git_folder(tmp_path: Path) -> Path:
+    git("init", "-q", tmp_path / "project")
+    return tmp_path / "project" / ".git"
+
+
+def a_bare_one(tmp_path: Path) -> Path:
+    git("init", "-q", "--bare", tmp_path / "bare.git")
+    return tmp_path / "bare.git"
+
+
+def a_large_one(tmp_path: Path) -> Path:
+    (tmp_path / "large").mkdir()
+    for name in "abcd":
+        (tmp_path / "large" / name).touch()
+    return tmp_path / "large"
+
+
+CASES: tuple[tuple[Callable[[Path], Path], str], ...] = (
+    (a_git_folder, GITS),
+    (a_bare_one, BARE),
+    (lambda _: Path("/"), f"is the whole file system; {ONE}"),
+    (lambda tmp_path: tmp_path / "data" / "hansard.db.d", DATA),
+    (lambda tmp_path: tmp_path / "data", ABOVE),
+    (lambda tmp_path: tmp_path, ABOVE),
+    (lambda tmp_path: tmp_path / "nowhere", "should be an existing folder"),
+    (lambda tmp_path: tmp_path / ("x" * 300), "should be an existing folder"),
+    (
+        a_large_one,
+        f"holds more than 3 files, the most that is copied; {ONE}, or make it a git repository, of which only what is "
+        "committed is taken",
+    ),
+)
+
+
+@pytest.mark.parametrize(("make", "expected"), CASES)
+def test_a_folder_that_nobody_could_work_in_is_refused_with_what_is_wanted(
+    client: TestClient, tmp_path: Path, make: Callable[[Path], Path], expected: str
+) -> None:
+    folder = make(tmp_path)
+    (tmp_path / "linked").symlink_to(folder)
+    for workspace in (folder, tmp_path / "linked"):
+        assert refused(client, workspace, **BODIES["delivery"]) == expected
+
+
+@pytest.mark.parametrize("kind", BODIES)
+def test_every_kind_of_session_is_refused_so(client: TestClient, tmp_path: Path, kind: str) -> None:
+    assert refused(client, a_bare_one(tmp_path), **BODIES[kind]) == BARE
+
+
+def test_a_message_is_refused_so_too(client: TestClient, tmp_path: Path) -> None:
+    assert refused(client, a_bare_one(tmp_path), "/api/message", prompt="Build it") == BARE
+
+
+def test_a_small_folder_and_the_checkout_of_a_large_one_are_worked_in(client: TestClient, tmp_path: Path) -> None:
+    (tmp_path / "small").mkdir()
+    large = a_large_one(tmp_path)
+    git("init", "-q", large)
+    for folder in (tmp_path / "small", large):
+        found = ended(client, start(client, delivery(workspace=str(folder))))
+        assert (found["status"], found["workspace"]) == ("success", str(folder))
