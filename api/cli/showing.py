@@ -19,14 +19,15 @@ _LINES: Final = 20
 
 def shown(session: Json, commands: list[str]) -> Pairs:
     """Everything that a person may want to know of a session."""
-    turns = [f"{t['agent']} ({_doing(t)})" for t in session.get("outstandingTurns") or ()]
+    turns = session.get("outstandingTurns") or ()
     return [
         ("session", session["id"]),
         ("kind", session["kind"]),
         ("status", session["status"]),
         ("title", session.get("title") or ""),
         *_of_its_kind(session),
-        ("at work", ", ".join(turns)),
+        ("at work", ", ".join(_doing(turn) for turn in turns if not turn.get("elsewhere"))),
+        ("waits for", ", ".join(_doing(turn) for turn in turns if turn.get("elsewhere"))),
         ("parent", session.get("parent") or ""),
         ("discussed in", ", ".join(session.get("children") or ())),
         ("last error", session.get("lastError") or ""),
@@ -43,9 +44,8 @@ def shown(session: Json, commands: list[str]) -> Pairs:
 def _doing(turn: Json) -> str:
     """What is waited for; of an external agent its worker, who may not have come for the turn yet."""
     what = str(turn["phase"] or turn["work"])
-    if turn.get("elsewhere"):
-        return f"{what}, by nobody of this team"
-    return f"{what}, by an external worker" if turn.get("external") else what
+    how = ", by an external worker" if turn.get("external") else ", not in this team" if turn.get("elsewhere") else ""
+    return f"{turn['agent']} ({what}{how})"
 
 
 def ended(session: Json, *, branch: str | None) -> Pairs:

@@ -1,6 +1,7 @@
 // Keeps a page current and sends its forms. Everything is made by the server; without this file the page shows the
 // same, stands still, and its forms are sent by the browser. What a session's page does besides is in session.js.
 
+import { renewKey, sent } from "./sending.js";
 import { session } from "./session.js";
 import { starting } from "./start.js";
 
@@ -181,43 +182,25 @@ async function fetchPage() {
 
 // -- commands --------------------------------------------------------------------------------------------------------
 
-const TRIES = 3;
-
-/** The same form sent twice is one command: the key stays until the server has taken it. */
-function keyOf(form) {
-  form.dataset.key ??= [...crypto.getRandomValues(new Uint8Array(16))].map((n) => n.toString(16).padStart(2, "0")).join("");
-  return form.dataset.key;
+/** Which command it is, and what its sender sees: a command is bound to that version. */
+function envelope(form, button) {
+  const [, , , session, door] = form.dataset.command.split("/");
+  const { version, state } = document.body.dataset;
+  const found = { door, session: decodeURIComponent(session), really: "yes", version: form.dataset.bound ?? version };
+  if ("again" in form.dataset) found.state = state;
+  if (button?.name) found[button.name] = button.value;
+  return found;
 }
 
-function bodyOf(form, button) {
-  const typed = (field) => field.name && !field.disabled && !["hidden", "submit"].includes(field.type);
-  const filled = [...form.elements].filter((field) => typed(field) && field.value.trim() !== "");
-  if (button?.name) filled.push(button);
-  return Object.fromEntries(filled.map((field) => [field.name, field.type === "number" ? field.valueAsNumber : field.value]));
-}
-
-/** A command is bound to the version that its sender sees. One that only ends or extends is sent again while the state
-    is the one that was seen: on a busy session the number alone says little. */
 async function send(form, button) {
   const buttons = [...form.querySelectorAll("button")];
-  const [body, state] = [bodyOf(form, button), document.body.dataset.state];
   for (const each of buttons) each.disabled = true;
   say(form, words.sending, { sending: true });
   try {
-    for (let left = TRIES; left > 0; left -= 1) {
-      const answer = await post(form, body);
-      if (answer.status < 500) delete form.dataset.key;
-      if (answer.status === 412) {
-        await refresh();
-        if (left > 1 && "again" in form.dataset && document.body.dataset.state === state) continue;
-        say(form, words.stale);
-      } else if (answer.ok) {
-        form.reset();
-        say(form, "");
-        await refresh();
-      } else say(form, await problemOf(answer));
-      break;
-    }
+    const told = await sent(form, envelope(form, button));
+    if (told.to) form.reset();
+    if (told.to || told.status === 412) await refresh();
+    say(form, told.to ? "" : whatIsWrong(form, told));
   } catch {
     say(form, words.unreachable);
   } finally {
@@ -225,11 +208,10 @@ async function send(form, button) {
   }
 }
 
-function post(form, body) {
-  const headers = { "Content-Type": "application/json", "Idempotency-Key": keyOf(form) };
-  const version = form.dataset.bound ?? document.body.dataset.version;
-  if (version) headers["If-Match"] = `"${version}"`;
-  return fetch(form.dataset.command, { method: "POST", headers, body: JSON.stringify(body) });
+/** What is wrong with fields, by what they are called here; else with the whole. */
+function whatIsWrong(form, { words: whole, errors }) {
+  const label = (name) => form.elements.namedItem(name)?.labels?.[0]?.firstChild.textContent.trim() || name;
+  return Object.entries(errors).map(([name, sentence]) => `${label(name)}: ${sentence}`).join("; ") || whole;
 }
 
 /** At the control, or, where the page has taken it away meanwhile, where everybody sees it. */
@@ -240,12 +222,6 @@ function say(form, sentence, { sending = false } = {}) {
   place.classList.toggle("is-sending", sending);
 }
 
-async function problemOf(answer) {
-  const problem = await answer.json().catch(() => ({}));
-  const fields = (problem.errors ?? []).map((error) => `${error.pointer.replace(/^\//, "")}: ${error.detail}`);
-  return fields.join("; ") || problem.detail || `${answer.status} ${answer.statusText}`;
-}
-
 document.addEventListener("submit", (event) => {
   if (!event.target.matches("form[data-command]")) return;
   event.preventDefault();
@@ -254,7 +230,7 @@ document.addEventListener("submit", (event) => {
 
 document.addEventListener("input", (event) => {
   const form = event.target.closest("form[data-command]");
-  if (form) delete form.dataset.key;
+  if (form) renewKey(form);
 });
 
 // -- tabs, start -----------------------------------------------------------------------------------------------------
@@ -274,4 +250,4 @@ setInterval(tick, 1000);
 if ("session" in document.body.dataset) renew = session({ pieces, fill, announce, plan, tell });
 if ("stream" in document.body.dataset) follow();
 else if ("version" in document.body.dataset) tell("finished");
-if (document.querySelector("form[data-start]")) starting({ words, keyOf });
+if (document.querySelector("form[data-start]")) starting({ words });

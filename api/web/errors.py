@@ -1,41 +1,54 @@
-"""Errors for people: a page where a browser asks for a page; every other client gets the problem itself."""
+"""Errors for people: a page where a browser asks for one, the problem in the reader's language for the page's script;
+every other client, and whoever knocks at the API, gets the problem itself."""
 
-from starlette.exceptions import HTTPException
+import orjson
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from api import problems
-from api.web.rendering import language_of, render
-from api.web.words import words
+from api.web.rendering import language_of, render, scripted
+from api.web.sentences import told_in
+from api.web.words import Words, words
 
 
 async def on_error(request: Request, error: Exception) -> Response:
     """Starlette's exception handler for everything but its own HTTPException."""
-    answer = await problems.on_error(request, error)
-    return _page(request, answer, str(problems.of(error))) if _wants_page(request) else answer
+    return _said(request, await problems.on_error(request, error))
 
 
 async def on_http_exception(request: Request, error: Exception) -> Response:
-    """404 and 405 of the router."""
+    """404 and 405 of the router: the title of their page says it all."""
     answer = await problems.on_http_exception(request, error)
-    assert isinstance(error, HTTPException)
-    detail = "" if error.status_code in (404, 405) else error.detail
-    return _page(request, answer, detail) if _wants_page(request) else answer
+    return _said(request, answer, shown=answer.status_code not in (404, 405))
 
 
-def _wants_page(request: Request) -> bool:
-    """Browsers name text/html; the API answers problems to everybody."""
-    return not request.url.path.startswith("/api/") and "text/html" in request.headers.get("accept", "")
+def _said(request: Request, problem: Response, *, shown: bool = True) -> Response:
+    """The same status and headers; only the body is another. `shown`: a page tells more than its title."""
+    paged = "text/html" in request.headers.get("accept", "")
+    if request.url.path.startswith("/api/") or not (paged or scripted(request)):
+        return problem
+    say = _language(request)
+    told = told_in(say, orjson.loads(bytes(problem.body)))
+    if paged:
+        return _page(request, say, problem, told["detail"] if shown else "")
+    kept = _without(problem, "content-length")
+    return Response(orjson.dumps(told), status_code=problem.status_code, headers=kept)
 
 
-def _page(request: Request, problem: Response, detail: str) -> Response:
-    """The same status and headers; only the body is another."""
+def _language(request: Request) -> Words:
     try:
-        say = language_of(request)
-    except problems.Problem:  # a language that we lack is what the page tells, in English
-        say = words("en")
+        return language_of(request)
+    except problems.Problem:  # a language that we lack is what is told, in English
+        return words("en")
+
+
+def _page(request: Request, say: Words, problem: Response, detail: str) -> Response:
     named = f"error.{problem.status_code}"
     title = say(named) if named in say.messages else say("error.other")
     html = render(request, say, "error.html", title=title, status=problem.status_code, detail=detail[:2_000])
-    kept = {name: value for name, value in problem.headers.items() if name not in ("content-type", "content-length")}
+    kept = _without(problem, "content-type", "content-length")
     return HTMLResponse(html, status_code=problem.status_code, headers={"Cache-Control": "no-store", **kept})
+
+
+def _without(problem: Response, *names: str) -> dict[str, str]:
+    return {name: value for name, value in problem.headers.items() if name not in names}

@@ -64,6 +64,12 @@ def language_of(request: Request) -> Words:
     raise invalid("lang", f"should be one of {', '.join(LANGUAGES)}")
 
 
+def scripted(request: Request) -> bool:
+    """Whether a page's own script asks: it names JSON, as browsers that are to show a page name HTML."""
+    accepted = request.headers.get("accept", "")
+    return "application/json" in accepted and "text/html" not in accepted
+
+
 def explicit(request: Request) -> Language | None:
     """The language that the address itself names; links keep it."""
     asked = request.query_params.get("lang")

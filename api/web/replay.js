@@ -1,5 +1,7 @@
 // Through the history of a session: slider, strip, steps, keys, play-back at the recorded pace, and a fork from any event.
 
+import { sent } from "./sending.js";
+
 const LONGEST_PAUSE_MS = 2000;
 const SHORTEST_PAUSE_MS = 40;
 const FOLLOWED = "a[data-at], a[data-step], a[data-now], a[data-window], [data-fresh], [data-play], [data-fork]";
@@ -71,22 +73,15 @@ export function replaying({ find, address, load, apply, renew, list, where, star
 
   /** A new session from the event that is shown; looking never asks anybody anything, and this one waits, too. */
   async function fork() {
-    const { session, explicit, words } = document.body.dataset;
-    const [button, told] = [find("[data-fork]"), find("[data-told]")];
+    const [button, place] = [find("[data-fork]"), find("[data-told]")];
     button.disabled = true;
-    told.textContent = "";
+    place.textContent = "";
     try {
-      const answer = await fetch(`/api/sessions/${encodeURIComponent(session)}/fork`, {
-        method: "POST",
-        headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({ atVersion: where.shown, mode: "stop" }),
-      });
-      const found = await answer.json();
-      const language = explicit ? `?lang=${encodeURIComponent(explicit)}` : "";
-      if (answer.ok) location.assign(`/sessions/${encodeURIComponent(found.sessionId)}${language}`);
-      else told.textContent = found.detail;
+      const told = await sent(button.form, { door: "fork", atVersion: where.shown });
+      if (told.to) location.assign(told.to);
+      else place.textContent = Object.values(told.errors).join("; ") || told.words;
     } catch {
-      told.textContent = JSON.parse(words).unreachable;
+      place.textContent = JSON.parse(document.body.dataset.words).unreachable;
     } finally {
       button.disabled = false;
     }

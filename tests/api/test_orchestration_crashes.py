@@ -100,7 +100,7 @@ def watched(folder: Path) -> Iterator[tuple[TestClient, Watch]]:
     with pytest.MonkeyPatch.context() as patch, inside(folder, worker_slots=1) as client:
         store = system(client).store
         patch.setattr(store, "append", _then(watch.copy, store.append))
-        patch.setattr(store.turns, "claim", _then(watch.copy, store.turns.claim))
+        patch.setattr(store.turns, "take", _then(watch.copy, store.turns.take))
         yield client, watch
 
 

@@ -320,12 +320,13 @@ def test_what_a_discussion_allows_its_parent_is_no_matter_of_the_parents_version
     assert again.status_code == 304
 
 
-def test_amounts_that_a_kind_does_not_have_are_named_without_a_pointer(client: TestClient) -> None:
+def test_amounts_that_a_kind_does_not_have_are_named(client: TestClient) -> None:
+    """Contract §3: the pointer is that of the field which does not belong."""
     answer = client.post("/api/sessions/delivery-planning/budget", json={"addRounds": 1, "reason": "more"})
     assert answer.status_code == 422
-    assert answer.json()["detail"] == (
-        "give at least one of addIterations, addMinutes, addTokens, addCostMicros, and nothing else,"
-        " for a session of the kind delivery"
-    )
+    takes = "addIterations, addMinutes, addTokens, addCostMicros"
+    assert answer.json()["errors"] == [
+        {"pointer": "/addRounds", "detail": f"does not belong to the kind delivery, which takes {takes}"}
+    ]
     rounds = client.post("/api/sessions/orchestration-planning/budget", json={"addMinutes": 1, "reason": "more"})
-    assert rounds.json()["detail"].startswith("give addRounds, and nothing else")
+    assert [error["pointer"] for error in rounds.json()["errors"]] == ["/addMinutes"]

@@ -143,3 +143,20 @@ def test_from_the_list_to_a_decision_and_back_through_its_history_by_keyboard_al
     expect(page.locator(f"body[data-version='{last - 1}'][data-replay]")).to_be_attached()
     page.keyboard.press("l")
     expect(page.locator("body:not([data-replay])")).to_be_attached()
+
+
+def test_what_is_wrong_is_said_in_korean_on_the_korean_page(site: Browsing, server: Server) -> None:
+    session_id = exhausted(server.client)
+    page = site.tab(f"/sessions/{session_id}?lang=ko")
+    page.locator("#extendReason").fill("더")
+    button(page, "추가하기").click()
+    alert = page.locator("#extending [role=alert]")
+    expect(alert).to_have_text("다음 중 하나 이상이 필요합니다: 추가 반복, 추가 시간(분), 추가 토큰, 추가 비용")
+    page.locator("#addIterations").fill("2")
+    page.locator("#extendReason").evaluate(
+        "(field) => { field.removeAttribute('maxlength'); field.value = 'x'.repeat(2001); }"
+    )
+    button(page, "추가하기").click()
+    expect(alert).to_have_text("사유: 2000자 이하여야 합니다")
+    site.forgive("status of 422")
+    server.client.post(f"/api/sessions/{session_id}/cancel", json={})

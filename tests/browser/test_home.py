@@ -97,8 +97,36 @@ def test_what_is_wrong_is_said_at_the_field_and_nothing_is_started(site: Browsin
     form.locator("details.more > summary").click()
     form.locator("[name=scenario]").fill("{not json")
     button(form, "Start").click()
-    expect(form.locator("#delivery-scenario-error")).not_to_be_empty()
+    expect(form.locator("#delivery-scenario-error")).to_contain_text("This is not JSON: expecting property name")
+    site.forgive("status of 422")
     assert len(server.client.get("/api/sessions?q=Not+to+be+started").json()["items"]) == before == 0
+
+
+def test_what_is_wrong_is_said_in_korean_on_the_korean_page(site: Browsing, server: Server) -> None:
+    page = site.tab("/?lang=ko")
+    form = page.locator("form[data-start=delivery]")
+    form.locator("[name=task]").fill("Not to be started")
+    form.locator("[name=filePaths]").fill("../a.py")
+    form.locator("details.more > summary").click()
+    form.locator("[name=workspace]").fill("/")
+    button(form, "시작하기").click()
+    error = form.locator("#delivery-workspace-error")
+    expect(error).to_have_text("파일 시스템 전체입니다. 프로젝트 하나의 폴더를 지정하세요")
+    form.locator("[name=workspace]").fill("")
+    button(form, "시작하기").click()
+    expect(error).to_be_empty()
+    expect(form.locator("#delivery-filePaths-error")).to_have_text("1: '../a.py': 작업 폴더를 벗어납니다.")
+    form.locator("[name=filePaths]").fill("a.py")
+    button(form, "시작하기").click()
+    expect(form.locator("#delivery-testCommand-error")).to_have_text("테스트 명령이나 검증 명령이 필요합니다")
+    form.locator("[name=testCommand]").fill("true")
+    form.locator("[name=scenario]").fill("{not json")
+    button(form, "시작하기").click()
+    expect(form.locator("#delivery-scenario-error")).to_have_text(
+        "JSON이 아닙니다: 1행 2열, 큰따옴표로 묶은 이름이 있어야 합니다."
+    )
+    expect(form.locator("[role=alert]")).to_have_text("시작하지 못했습니다. 표시된 항목을 확인하세요.")
+    site.forgive("status of 422")
 
 
 def test_a_decision_is_made_in_the_inbox(site: Browsing, server: Server) -> None:

@@ -1,11 +1,14 @@
 """POST on the pages themselves: a command from a form. 303 where it was done; else the page again, with what was typed
-and what was wrong, under the status that a program would get."""
+and what was wrong, under the status that a program would get. The page's script, which asks for JSON, is told no more
+than that: `{"to"}`, or `{"words", "errors"}`."""
 
 import asyncio
 import re
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
+import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -17,7 +20,7 @@ from api.web.forms.passing import Handler, Outcome, hand_over, key_of
 from api.web.forms.reading import fields
 from api.web.forms.sent import Sent, placed, told_of
 from api.web.forms.starting import body_of, number
-from api.web.rendering import explicit, language_of, linker
+from api.web.rendering import explicit, language_of, linker, scripted
 from api.web.session import routes
 from api.web.session.standing import badge_of
 from api.web.start_form import FORMS, forms
@@ -87,7 +90,7 @@ async def start(request: Request) -> Response:
     names = [field.name for field in (*FORMS[kind].fields, *FORMS[kind].more)]
     _known(found, {*names, "key", "start", "lang"})
     body, errors = body_of(FORMS[kind], found, say)
-    status, words = 422, say("start_not_started")
+    status, words = 422, say.of("form", "not_started")
     if not errors:
         path = "/api/sessions"
         outcome = await hand_over(request, commands.start_session, path, body, key=key_of(key, path, body))
@@ -95,6 +98,8 @@ async def start(request: Request) -> Response:
             return _to(request, "sessions", outcome.told["sessionId"])
         errors, elsewhere = placed(outcome.told, names)
         status, words = outcome.status, told_of(say, outcome, elsewhere, words)
+    if scripted(request):
+        return _told(status, words, errors)
     typed = {name: found.get(name, "") for name in names} | {"start": kind}
     again = forms(typed, errors=errors, words=words)
     return await pages.again(request, again, status=status, key=_kept(key, status))
@@ -106,7 +111,7 @@ async def command(request: Request) -> Response:
     asked = _asked(await fields(request), request.path_params["id"])
     sent = await _carried_out(request, asked)
     if isinstance(sent, Sent):
-        return await routes.again(request, sent)
+        return _told_of(sent) if scripted(request) else await routes.again(request, sent)
     told = sent.told["sessionId"] if asked.name == "fork" else request.path_params["id"]
     return _to(request, "sessions", told)
 
@@ -116,7 +121,7 @@ async def answer(request: Request) -> Response:
     only(request, "cursor", "lang")
     sent = await _carried_out(request, _asked(await fields(request), ""))
     if isinstance(sent, Sent):
-        return await inbox_page.again(request, sent)
+        return _told_of(sent) if scripted(request) else await inbox_page.again(request, sent)
     return _to(request, "decisions", cursor=request.query_params.get("cursor"))
 
 
@@ -199,7 +204,24 @@ def _kept(key: str, status: int) -> str:
     return key if status >= 500 else ""
 
 
+# -- answering ---------------------------------------------------------------------------------------------------------
+
+
+def _told_of(sent: Sent) -> Response:
+    return _told(sent.status, sent.words, sent.errors)
+
+
+def _told(status: int, words: str, errors: Mapping[str, str]) -> Response:
+    return _json(status, {"words": words, "errors": dict(errors)})
+
+
+def _json(status: int, body: Mapping[str, Any]) -> Response:
+    return Response(orjson.dumps(body), status, answer_headers(), media_type="application/json")
+
+
 def _to(request: Request, *path: str, **query: str | None) -> Response:
     """See other: what is reloaded from here on commands nothing."""
     location = linker(explicit(request))(*path, **query)
+    if scripted(request):
+        return _json(200, {"to": location})
     return Response(status_code=303, headers=answer_headers(Location=location))

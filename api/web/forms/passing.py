@@ -10,13 +10,15 @@ from starlette.responses import Response
 from starlette.types import Message
 
 from api.problems import of, problem
+from api.web.rendering import language_of
+from api.web.sentences import told_in
 from domain.base import HansardError
 
 Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Outcome(NamedTuple):
-    """What the door answered: a receipt, or a problem."""
+    """What the door answered: a receipt, or a problem in the reader's language."""
 
     status: int
     told: dict[str, Any]
@@ -52,7 +54,8 @@ async def hand_over(
     except HansardError as error:
         answer = problem(of(error))
     replayed = answer.headers.get("idempotency-replayed") == "true"
-    return Outcome(answer.status_code, orjson.loads(bytes(answer.body)), replayed)
+    told = told_in(language_of(request), orjson.loads(bytes(answer.body)))
+    return Outcome(answer.status_code, told, replayed)
 
 
 def _inner(request: Request, path: str, session: str, raw: bytes, headers: Mapping[str, str]) -> Request:

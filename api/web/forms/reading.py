@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
-from api.intake import CHARSET, system
+from api.intake import CHARSET, received, system
 from api.problems import Problem
 
 TYPE: Final = "application/x-www-form-urlencoded"
@@ -21,18 +21,11 @@ _BROKEN = re.compile("%(?![0-9A-Fa-f]{2})")
 async def fields(request: Request) -> dict[str, str]:
     """The fields by their names, each once, with `\\n` between lines.
 
-    Raises Problem: 413 past `max_body_bytes` percent-encoded, 415 for anything but such a form, 400 for one that is
-    not what a browser would send.
+    Raises Problem: 413 past `max_body_bytes` percent-encoded, 415 for anything but such a form, 408 for one that
+    breaks off, 400 for one that is not what a browser would send.
     """
     _check_type(request)
-    limit = SPELT * system(request).settings.max_body_bytes
-    chunks, size = [], 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > limit:
-            raise Problem(413, f"A form has at most {limit} bytes.")
-        chunks.append(chunk)
-    return parsed(b"".join(chunks))
+    return parsed(await received(request, SPELT * system(request).settings.max_body_bytes, "form"))
 
 
 def _check_type(request: Request) -> None:

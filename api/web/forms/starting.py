@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from api.web.sentences import in_words
 from api.web.start_form import Field, Form
 from api.web.words import Words
 from domain.strict import Malformed, decode
@@ -19,7 +20,7 @@ def body_of(form: Form, values: Mapping[str, str], say: Words) -> tuple[dict[str
         try:
             value = read(field, values.get(field.name, ""))
         except Malformed as error:
-            errors[field.name] = f"{say('start_not_json')} {error}"
+            errors[field.name] = in_words(say, str(error))
             continue
         name, _, inner = field.name.partition(".")
         if value is None:

@@ -194,3 +194,6 @@ def test_doctor_and_show_tell_of_turns_that_wait_for_an_external_worker(hansard:
     assert [turn["external"] for turn in found["outstandingTurns"]] == [True]
     assert summary(found).plain.endswith("Remote asked of an external worker")
     assert ("at work", "Remote (planning, by an external worker)") in shown(found, [])
+    found["outstandingTurns"][0] = {**found["outstandingTurns"][0], "external": False, "elsewhere": True}
+    pairs = shown(found, [])
+    assert ("at work", "") in pairs and ("waits for", "Remote (planning, not in this team)") in pairs
