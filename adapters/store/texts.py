@@ -13,7 +13,7 @@ class Texts(Protocol):
 
 
 def whole(texts: Texts, text: Text) -> str:
-    """All of it. Raises Broken where what does not fit into the event is gone: its beginning is not passed off for it."""
+    """All of it. Raises Broken where it is gone: the beginning, which stands in the event, is not passed off for it."""
     if text.digest is None:
         return text.head
     found = texts.text(text.digest)
