@@ -1,7 +1,7 @@
 """POST: every command comes in here, is parsed, carried out by the writer, and answered after its commit."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 import orjson
@@ -124,13 +124,18 @@ def _extending(kind: str, body: Extend) -> Command:
     if kind not in _AMOUNTS:
         return ExtendBudget(reason=body.reason)
     extend, names = _AMOUNTS[kind]
+    if not amounts or not amounts.keys() <= set(names):
+        raise _unfit(kind, amounts, names)
+    return extend(reason=body.reason, **amounts)
+
+
+def _unfit(kind: str, amounts: Collection[str], names: Sequence[str]) -> Invalid:
+    """What the kind takes, at each field that it does not."""
     fit = ", ".join(to_camel(name) for name in names)
     strange = [f"/{to_camel(name)}" for name in amounts if name not in names]
-    if strange:
-        raise Invalid(dict.fromkeys(strange, f"does not belong to the kind {kind}, which takes {fit}"))
-    if not amounts:
-        raise Invalid({"": f"give {'at least one of ' if len(names) > 1 else ''}{fit}"})
-    return extend(reason=body.reason, **amounts)
+    if not strange:
+        return Invalid({"": f"give {'at least one of ' if len(names) > 1 else ''}{fit}"})
+    return Invalid(dict.fromkeys(strange, f"does not belong to the kind {kind}, which takes {fit}"))
 
 
 _AMOUNTS: dict[str, tuple[type[ExtendBudget | AddRounds], tuple[str, ...]]] = {

@@ -2,16 +2,18 @@
 
 import hashlib
 import hmac
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.problems import Problem, problem
 from api.settings import Settings
 
+Given = Mapping[bytes, str]
+"""The headers of a request by their names in small letters; of several with one name the first."""
 OPEN: Final = frozenset({"/healthz"})
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 HEADERS: Final = {
@@ -76,18 +78,18 @@ class Guard:
         await self._app(scope, receive, _with_headers(send))
 
     def _admit(self, scope: Scope) -> None:
-        headers = Headers(scope=scope)
-        host = headers.get("host", "")
+        headers = {name: value.decode("latin-1") for name, value in reversed(scope["headers"])}
+        host = headers.get(b"host", "")
         if _name(host) not in self._hosts:
             raise Problem(421, "This host name is not served here.")
         scope.setdefault("state", {})["actor"] = self._actor(scope, headers)
         if scope["method"] not in SAFE:
             _check_origin(headers, scope["scheme"], host)
 
-    def _actor(self, scope: Scope, headers: Headers) -> str:
+    def _actor(self, scope: Scope, headers: Given) -> str:
         if self._keys is None or scope["path"] in OPEN:
             return "local"
-        scheme, _, key = headers.get("authorization", "").partition(" ")
+        scheme, _, key = headers.get(b"authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not key:
             raise Problem(401, "An API key is needed: Authorization: Bearer …", headers={"WWW-Authenticate": "Bearer"})
         name = self._keys.name_of(key.strip())
@@ -103,14 +105,14 @@ def _name(host: str) -> str:
     return host.partition(":")[0].lower()
 
 
-def _check_origin(headers: Headers, scheme: str, host: str) -> None:
+def _check_origin(headers: Given, scheme: str, host: str) -> None:
     """No page of another origin may command us, whatever it can make a browser send."""
-    site = headers.get("sec-fetch-site")
+    site = headers.get(b"sec-fetch-site")
     if site is not None:
         if site not in ("same-origin", "none"):
             raise Problem(403, "Commands from pages of other origins are not taken.")
         return
-    origin = headers.get("origin")
+    origin = headers.get(b"origin")
     if origin is not None and _place(origin) != (scheme, host):
         raise Problem(403, "Commands from pages of other origins are not taken.")
 
