@@ -22,9 +22,10 @@ class Room(NamedTuple):
     bytes: int
 
 
-def check(folder: Path, *, ours: Path, room: Room | None = None) -> None:
+def check(folder: Path, *, ours: Path, room: Room | None = None, data: Path | None = None) -> None:
     """Raises WorkspaceError for a folder that cannot be worked in; what it says is said of the folder, and ends without
-    a full stop. `ours` is where Hansard keeps its own data, whatever links lead there."""
+    a full stop. `ours` is where Hansard keeps its own data, whatever links lead there; with `data`, only a part of it:
+    what is beside the log takes no room."""
     folder = _existing(folder)
     if folder == Path(folder.anchor):
         raise WorkspaceError(f"is the whole file system; {WANTED}")
@@ -32,7 +33,7 @@ def check(folder: Path, *, ours: Path, room: Room | None = None) -> None:
     if ".git" in (part.casefold() for part in folder.parts):
         raise WorkspaceError("belongs to git itself; give the checkout, which is the folder that holds .git")
     if place_of(folder) is None and room is not None:
-        _check_size(folder, room)
+        _check_size(folder, room, (data or ours).resolve())
 
 
 def _existing(folder: Path) -> Path:
@@ -46,12 +47,8 @@ def _existing(folder: Path) -> Path:
 
 def _check_not_ours(folder: Path, ours: Path) -> None:
     """By what the folders are, not by what they are called: a file system may know several names of one."""
-    way_to_ours, way_to_folder = _identities(ours), _identities(folder)
-    if way_to_ours[0] in way_to_folder:
-        if ours / EXAMPLES not in folder.parents:
-            raise WorkspaceError("lies in Hansard's own data, which is kept from agents; give a folder elsewhere")
-    elif way_to_folder[0] in way_to_ours and place_of(folder) is None:  # of a repository only commits are taken
-        raise WorkspaceError(f"holds Hansard's own data, which is kept from agents; {WANTED}")
+    if _identity(ours) in _identities(folder) and ours / EXAMPLES not in folder.parents:
+        raise WorkspaceError("lies in Hansard's own data, which is kept from agents; give a folder elsewhere")
 
 
 def _identities(folder: Path) -> list[tuple[int, int] | Path]:
@@ -68,9 +65,9 @@ def _identity(place: Path) -> tuple[int, int] | Path:
     return found.st_dev, found.st_ino
 
 
-def _check_size(folder: Path, room: Room) -> None:
+def _check_size(folder: Path, room: Room, data: Path) -> None:
     files = size = 0
-    for entry_size in _sizes(folder):
+    for entry_size in _sizes(folder, data):
         files, size = files + 1, size + entry_size
         if files > room.files:
             raise WorkspaceError(f"holds more than {room.files} files, the most that is copied; {_LESS}")
@@ -81,13 +78,19 @@ def _check_size(folder: Path, room: Room) -> None:
 _LESS: Final = f"{WANTED}, or make it a git repository, of which only what is committed is taken"
 
 
-def _sizes(folder: Path) -> Iterator[int]:
-    """Bytes of whatever is below, folders too; no link is followed, what cannot be looked at is nothing."""
+def _sizes(folder: Path, data: Path) -> Iterator[int]:
+    """Bytes of whatever is below, folders too, but for our log and what is beside it; no link is followed, what cannot
+    be looked at is nothing."""
+    log = os.fspath(data).removesuffix(".d") if folder in data.parents else None
     todo = [os.fspath(folder)]
     while todo:
         try:
             with os.scandir(todo.pop()) as entries:
-                found = [entry for entry in entries if entry.name not in _SKIPPED]
+                found = [
+                    entry
+                    for entry in entries
+                    if entry.name not in _SKIPPED and not (log and entry.path.startswith(log))
+                ]
         except OSError:
             continue
         for entry in found:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ NEVER_RECORDED: Final = (
 )
 """Patterns as git ignores by them."""
 _EXCLUDED: Final = "".join(f"{pattern}\n" for pattern in NEVER_RECORDED)
+_PATTERN: Final = re.compile(r"[\\*?\[\] ]")
+"""What would not stand for itself in such a line."""
 _BARE: Final = "must be run in a work tree"
 
 
@@ -44,7 +47,7 @@ def found(home: Path, asked: str | None) -> None:
         repository = Repository(Path(made) / "repo.git")
         facts = {"asked": asked, "repository": None, "prefix": "", "dirty": False}
         if place is None:
-            facts["start"] = _begin(repository, None if asked is None else Path(asked))
+            facts["start"] = _begin(repository, None if asked is None else Path(asked), home)
         else:
             facts |= {"repository": str(place.top), "prefix": place.prefix, "start": _copy(repository, place)}
             facts["dirty"] = _is_dirty(repository, place, str(facts["start"]))
@@ -78,15 +81,24 @@ def _settle(made: Path, place: Path) -> None:
             raise
 
 
-def _begin(repository: Repository, folder: Path | None) -> str:
-    """A new repository that starts with what the folder holds; empty without one."""
+def _begin(repository: Repository, folder: Path | None, home: Path) -> str:
+    """A new repository that starts with what the folder holds, but for our own log and data; empty without one."""
     git(["init", "--quiet", "--bare", "--template=", str(repository.path)], cwd=repository.path.parent)
     repository.write("info/attributes", _ATTRIBUTES)
-    repository.write("info/exclude", _EXCLUDED)
+    repository.write("info/exclude", _EXCLUDED + (_ours(folder.resolve(), home) if folder else ""))
     with repository.index(SOURCE) as index:
         if folder is not None:
             index.record(folder)
         return repository.record(index.written(), message="Start", parents=())
+
+
+def _ours(folder: Path, home: Path) -> str:
+    """Where the log is kept in the folder itself: the line by which git passes over it, and over what is beside it."""
+    data = home.parent.parent.resolve()
+    if folder not in data.parents:
+        return ""
+    log = data.relative_to(folder).as_posix().removesuffix(".d")
+    return "/" + _PATTERN.sub(r"\\\g<0>", log) + "*\n"
 
 
 def _copy(repository: Repository, place: _Place) -> str:

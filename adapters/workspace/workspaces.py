@@ -76,7 +76,7 @@ class Workspaces:
         """Raises WorkspaceError with what cannot be worked in or taken over: git's own words are never all of it."""
         if asked is not None:
             try:
-                check(Path(asked), ours=self.root, room=self._room)
+                check(Path(asked), ours=self.root, room=self._room, data=self.root.parent)
             except WorkspaceError as error:
                 raise WorkspaceError(f"The folder {asked} {error}.") from error
         try:

@@ -9,7 +9,7 @@ import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
-from tests.api.server import Json, delivery, ended, inside, start
+from tests.api.server import Json, delivery, ended, events, inside, start
 
 BODIES: dict[str, Json] = {
     "delivery": delivery(),
@@ -21,7 +21,6 @@ ONE = "give the folder of one project"
 GITS = "belongs to git itself; give the checkout, which is the folder that holds .git"
 BARE = "is a git repository without a checkout; give a checkout of it (git clone)"
 DATA = "lies in Hansard's own data, which is kept from agents; give a folder elsewhere"
-ABOVE = f"holds Hansard's own data, which is kept from agents; {ONE}"
 
 
 @pytest.fixture
@@ -67,8 +66,6 @@ CASES: tuple[tuple[Callable[[Path], Path], str], ...] = (
     (a_bare_one, BARE),
     (lambda _: Path("/"), f"is the whole file system; {ONE}"),
     (lambda tmp_path: tmp_path / "data" / "hansard.db.d", DATA),
-    (lambda tmp_path: tmp_path / "data", ABOVE),
-    (lambda tmp_path: tmp_path, ABOVE),
     (lambda tmp_path: tmp_path / "nowhere", "should be an existing folder"),
     (lambda tmp_path: tmp_path / ("x" * 300), "should be an existing folder"),
     (
@@ -87,6 +84,18 @@ def test_a_folder_that_nobody_could_work_in_is_refused_with_what_is_wanted(
     (tmp_path / "linked").symlink_to(folder)
     for workspace in (folder, tmp_path / "linked"):
         assert refused(client, workspace, **BODIES["delivery"]) == expected
+
+
+def test_a_log_that_is_kept_in_the_folder_itself_is_no_part_of_the_work(client: TestClient, tmp_path: Path) -> None:
+    """Neither is it counted, nor copied, nor taken for what an agent has written."""
+    body = delivery({"dev": [{"text": "done", "files": {"src/login.py": "x = 1\n"}}]}, workspace=str(tmp_path / "data"))
+    session_id = start(client, body)
+    assert ended(client, session_id)["status"] == "success"
+    [answered] = [e for e in events(client, session_id) if e["type"] == "turn.answered" and e["data"]["files"]]
+    assert answered["data"]["files"] == ["src/login.py"]
+    recorded = tmp_path / "data" / "hansard.db.d" / "workspaces" / session_id / "repo.git"
+    command = ("git", "-C", recorded, "ls-tree", "-r", "--name-only", answered["data"]["tree"])
+    assert subprocess.run(command, capture_output=True, check=True).stdout == b"src/login.py\n"
 
 
 @pytest.mark.parametrize("kind", BODIES)
