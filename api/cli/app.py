@@ -166,11 +166,29 @@ def _call(words: list[str]) -> int:
     return answer if isinstance(answer, int) else codes.OK
 
 
+def _end(*_: object) -> None:
+    """As Ctrl-C does, also where that is for others only: in the background of a script it is ignored."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        return signal.raise_signal(signal.SIGINT)
+    import asyncio
+
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        raise KeyboardInterrupt from None
+    loop.call_soon_threadsafe(_interrupt)  # between its tasks, not in the midst of one
+    return None
+
+
+def _interrupt() -> None:
+    raise KeyboardInterrupt
+
+
 def _prepare() -> None:
     """Ends like Ctrl-C when told to end; UTF-8 whatever the locale; the log's own warnings on one line each."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:  # under nohup it is not
-            signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+            signal.signal(number, _end)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")

@@ -193,6 +193,26 @@ def test_interrupted_it_cancels_nothing_and_says_how_to_go_on(
     assert json.loads(hansard("show", session_id, "--json").stdout)["session"]["status"] == "running"
 
 
+def test_in_the_background_of_a_script_it_ends_when_it_is_told_to(environment: dict[str, str], tmp_path: Path) -> None:
+    """Ctrl-C is ignored there; SIGTERM is not."""
+    scenario = tmp_path / "slow.json"
+    scenario.write_text('{"replies": {}, "delayMs": 60000}')
+    words = ["run", "-t", "x", "-f", "a", "--test", "true", "--scenario", str(scenario)]
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        started = _started(words, environment, tmp_path)
+        with started as process:
+            signal.signal(signal.SIGINT, before)
+            _read_until(process, "planner is asked")
+            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGTERM)
+            out, err = process.communicate(timeout=LONGEST)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (process.returncode, out) == (130, "")
+    assert "Interrupted. Nothing is cancelled" in err
+
+
 # --- serving --------------------------------------------------------------------------------------------------------
 
 
