@@ -1,5 +1,6 @@
 """A turn in hand, and the folder that it is done in."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,8 +24,8 @@ class Job:
     lease: Lease
     request: TurnRequested
     session: Session
-    ancestors: tuple[str, ...] = ()
-    """Of a fork: the session it comes from, the one that comes from, and so on."""
+    ancestors: Iterable[str] = ()
+    """Of a fork: the session it comes from, the one that comes from, and so on; looked up as far as they are wanted."""
 
     @property
     def deadline(self) -> int | None:
@@ -46,21 +47,21 @@ class Job:
         return self.request.lane * LANE + self.slot
 
 
-def ancestors(store: SqliteStore, session: Session) -> tuple[str, ...]:
+def ancestors(store: SqliteStore, session: Session) -> Iterator[str]:
     """Whom a session was forked from, the nearest first."""
-    found: list[str] = []
+    seen: set[str] = set()
     name = session.forked_from
-    while name is not None and name not in found:
-        found.append(name)
+    while name is not None and name not in seen:
+        seen.add(name)
+        yield name
         forked = store.log(session_id=name, topic=SessionForked.TOPIC)
         name = forked[-1].event.source if forked and isinstance(forked[-1].event, SessionForked) else None
-    return tuple(found)
 
 
 def workspace_of(job: Job, workspaces: Workspaces) -> Workspace:
     """Blocks: the first time it copies the person's repository."""
     session = job.session
-    if job.ancestors:
+    if session.forked_from is not None:
         workspaces.copy(job.ancestors, session.id)
     source = Path(session.workspace) if session.workspace else None
     return workspaces.open(session.home or session.id, source)

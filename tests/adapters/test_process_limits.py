@@ -125,25 +125,6 @@ def test_who_goes_past_a_limit_ends(tmp_path: Path, limits: SystemLimits, script
     assert (finished.ended, {finished.exit_code}) == ("exit", codes)
 
 
-@pytest.mark.parametrize(
-    ("argv", "folder", "detail"),
-    [
-        (["no-such-program"], "", "'no-such-program' was not started: No such file or directory."),
-        (["./plain.txt"], "", "'./plain.txt' was not started: Permission denied."),
-        (["./broken"], "", "'./broken' was not started: Exec format error."),
-        (["true"], "missing", "'true' was not started: the folder '{}/missing' does not exist."),
-        (["true", "a\0b"], "", "'true' was not started: embedded null byte."),
-        ([], "", "There is no command to run."),
-    ],
-)
-def test_what_cannot_start_under_limits_says_why(tmp_path: Path, argv: list[str], folder: str, detail: str) -> None:
-    (tmp_path / "plain.txt").write_text("text")
-    (tmp_path / "broken").write_bytes(b"\x7fELF broken")
-    (tmp_path / "broken").chmod(0o755)
-    started = run(argv, cwd=tmp_path / folder, env=clean_environment(), wall_seconds=60, limits=SOME)
-    assert asyncio.run(started) == Finished(None, "", "", False, 0.0, "not_started", detail.format(tmp_path))
-
-
 @pytest.mark.parametrize("environment", [{}, {"LC_CTYPE": "C"}, {"LC_ALL": "C", "PYTHONPATH": "/nowhere"}])
 def test_limits_leave_all_else_as_it_is(tmp_path: Path, environment: dict[str, str]) -> None:
     """Environment, arguments, signals that are ignored, open files: none tells that a launcher was there."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from adapters.processes import Finished, clean_environment, own, resolve_secrets, run
+from adapters.processes import NO_LIMITS, Finished, SystemLimits, clean_environment, own, resolve_secrets, run
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="what leaves its session is only found on Linux")
 
@@ -72,6 +72,7 @@ def test_a_program_that_does_not_read_its_input_still_ends(tmp_path: Path) -> No
     assert ran("exit 4", tmp_path, stdin=b"x" * 5_000_000).exit_code == 4
 
 
+@pytest.mark.parametrize("limits", [NO_LIMITS, SystemLimits(file_bytes=1_000_000)], ids=["free", "under limits"])
 @pytest.mark.parametrize(
     ("argv", "folder", "detail"),
     [
@@ -83,12 +84,14 @@ def test_a_program_that_does_not_read_its_input_still_ends(tmp_path: Path) -> No
         ([], "", "There is no command to run."),
     ],
 )
-def test_what_cannot_start_says_why(tmp_path: Path, argv: list[str], folder: str, detail: str) -> None:
+def test_what_cannot_start_says_why(
+    tmp_path: Path, argv: list[str], folder: str, detail: str, limits: SystemLimits
+) -> None:
     (tmp_path / "plain.txt").write_text("text")
     (tmp_path / "broken").write_bytes(b"\x7fELF broken")
     (tmp_path / "broken").chmod(0o755)
-    finished = asyncio.run(run(argv, cwd=tmp_path / folder, env=clean_environment(), wall_seconds=60))
-    assert finished == Finished(None, "", "", False, 0.0, "not_started", detail.format(tmp_path))
+    started = run(argv, cwd=tmp_path / folder, env=clean_environment(), wall_seconds=60, limits=limits)
+    assert asyncio.run(started) == Finished(None, "", "", False, 0.0, "not_started", detail.format(tmp_path))
 
 
 def test_it_is_stopped_when_its_time_is_over(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters.team import load
-from api.cli import doctor
+from api.cli import at_hand, doctor
 from tests.api.cli.conftest import Hansard
 
 
@@ -102,7 +102,7 @@ roles = ["planner"]
 adapter = "scripted"
 """
     )
-    assert list(doctor.programs(load(team))) == [
+    assert list(at_hand.programs(load(team))) == [
         doctor.Finding("ok", "agent dev", str(program)),
         doctor.Finding(
             "fail",
@@ -130,7 +130,7 @@ def test_a_program_is_looked_for_where_the_agent_looks(
     else:
         unset = "PATH: environment variable 'AGENT_PATH' is unset or empty."
         expected = doctor.Finding("fail", "agent dev", unset, "Set it where Hansard runs.")
-    assert list(doctor.programs(load(team))) == [expected]
+    assert list(at_hand.programs(load(team))) == [expected]
 
 
 def test_nothing_is_missing_here(hansard: Hansard, own_log: Path) -> None:
