@@ -186,7 +186,7 @@ def test_a_channel_that_nobody_spoke_in_is_empty(server: Server) -> None:
 
 
 def test_of_many_messages_at_once_one_starts_and_all_get_their_turn(server: Server, origin: str) -> None:
-    bodies = [message(f"message {number}", {"assistant": [slow("ok", 20)]}, origin=origin) for number in range(16)]
+    bodies = [message(f"message {number}", {"assistant": [slow("ok", 400)]}, origin=origin) for number in range(16)]
     with ThreadPoolExecutor(16) as pool:
         said = list(pool.map(lambda body: says(server.client, body), bodies))
     assert sorted(answer["action"] for answer in said) == ["queued"] * 15 + ["started"]

@@ -208,7 +208,7 @@ def test_messages_start_continue_and_reset_what_belongs_to_their_origin(hansard:
 
 
 def test_a_message_waits_for_its_turn_and_the_same_one_counts_once(hansard: Hansard, scenario: Scenario) -> None:
-    first = hansard("message", "하나", "--detach", "--scenario", scenario())
+    first = hansard("message", "하나", "--detach", "--scenario", scenario(delay_ms=800))
     assert (first.code, first.err.splitlines()[0]) == (0, f"Started: session {first.out.strip()}")
     second = hansard("message", "둘", "--scenario", scenario())
     assert second.code == 0
