@@ -7,6 +7,7 @@ import logging
 from pydantic import ValidationError
 
 from adapters.clock import Clock
+from adapters.private import private_folder
 from adapters.store import open_store
 from adapters.team import load
 from adapters.worker import Worker
@@ -27,6 +28,7 @@ class Crew:
         clock = Clock()
         self.team = load(settings.team)
         self._store = open_store(settings.database)
+        private_folder(settings.data_dir)
         self._writer = Writer(self._store, clock, waiting=settings.max_waiting)
         self.worker = Worker(
             store=self._store,

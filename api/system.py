@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from adapters.clock import Clock
+from adapters.private import private_folder
 from adapters.store import open_store
 from adapters.store.views import SqliteViews
 from adapters.team import load
@@ -33,6 +34,7 @@ class System:
         self.clock = Clock()
         self.team = load(settings.team)
         self.store = open_store(settings.database)
+        private_folder(settings.data_dir)
         self.views = SqliteViews(settings.views_path)
         self.writer = Writer(self.store, self.clock, waiting=settings.max_waiting)
         self.follower = Follower(self.store, self.views, PROJECTIONS, poll_seconds=settings.poll_seconds)

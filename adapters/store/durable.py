@@ -70,7 +70,8 @@ def _code(error: BaseException) -> int:
 
 def unopened(what: str, path: Path, error: Exception) -> str:
     """Why a file is not open. Where that is because nothing can be written there, also what can be done."""
-    sentence = f"{what} {path} cannot be opened: {error}."
+    why = getattr(error, "strerror", None) or error
+    sentence = f"{what} {path} cannot be opened: {why}."
     if path.exists():
         place = next((found for found in (path.parent, path) if not os.access(found, os.W_OK)), None)
         advice = (
@@ -83,7 +84,7 @@ def unopened(what: str, path: Path, error: Exception) -> str:
         advice = "Name a log in a folder that can be written with --database or HANSARD_DATABASE."
     if place is None:
         return sentence
-    return f"{what} {path} cannot be opened: {place} is read-only, or not this user's to write ({error}).\n{advice}"
+    return f"{what} {path} cannot be opened: {place} is read-only, or not this user's to write ({why}).\n{advice}"
 
 
 class Writing:

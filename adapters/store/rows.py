@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 from eventsourcing.persistence import StoredEvent
 
+from adapters.private import private_file
 from adapters.store.entries import Conflict, StoreError, chained, decode
 from domain.turns import Settled, TurnCancelled, TurnRequested
 
@@ -159,6 +160,7 @@ class Rows:
         """A complete copy of the log while it is in use, with the same positions. Raises StoreError, and then nothing
         is left at the target."""
         try:
+            private_file(target)
             with self._reading() as connection, closing(sqlite3.connect(target)) as copy:
                 connection.backup(copy)
         except (StoreError, OSError, sqlite3.Error) as error:

@@ -14,6 +14,7 @@ from typing import Any
 
 from eventsourcing.persistence import ApplicationRecorder, IntegrityError, Notification, StoredEvent, Subscription
 
+from adapters.private import private_file, private_folder
 from adapters.store.durable import Writing, durable, lasting, of_the_file, told, unopened
 from adapters.store.entries import Conflict, Fenced, Receipt, StoreError, Write, decode_all, encode
 from adapters.store.rows import SCHEMA, Rows
@@ -36,7 +37,8 @@ class SqliteStore(ApplicationRecorder):
         self._tails, self._writing = Tails(), Writing()
         self._readers: queue.LifoQueue[sqlite3.Connection | None] = queue.LifoQueue()
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(self.path.parent)
+            private_file(self.path)
             self._writer = self._connect()
             self._writer.executescript(SCHEMA)
             for _ in range(READERS):

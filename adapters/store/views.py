@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
+from adapters.private import private_file, private_folder
 from adapters.store.durable import damaged, lasting, unopened
 from adapters.store.entries import Broken, StoreError
 from adapters.store.inserting import insert
@@ -90,7 +91,8 @@ class SqliteViews:
         self._closed = False
         self._readers: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(self.path.parent)
+            private_file(self.path)
             self._writer = self._connect()
             for _ in range(READERS):
                 self._readers.put(self._connect("query_only=1"))

@@ -129,12 +129,17 @@ def sqlite(version: tuple[int, int, int] | None = None) -> Finding:
 
 def place(path: Path) -> Finding:
     """Whether the log is, or could be made, there and be written."""
+    from adapters.private import open_to_others
+
     name = "log"
     if path.exists():
         if not path.is_file():
             return Finding("fail", name, f"{path} is not a file", "Name a file with HANSARD_DATABASE.")
         if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK | os.X_OK):
             return Finding("fail", name, f"{path} cannot be written", "Give this user the file and its folder.")
+        if open_to_others(path):
+            advice = "It holds prompts, replies and source code: `chmod 600` it, unless they may read them."
+            return Finding("warn", name, f"{path} is open to other users of this machine", advice)
         return Finding("ok", name, str(path))
     folder = _existing(path.parent)
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):

@@ -505,7 +505,12 @@ def test_a_log_in_a_folder_that_is_read_only_says_so_and_what_can_be_done(
         " (unable to open database file)."
     )
     assert "`hansard backup COPY`" in advice
-    with pytest.raises(StoreError, match=f"{tmp_path} is read-only") as found:
+
+    def denied(*_: Any, **__: Any) -> None:
+        raise PermissionError(13, "Permission denied", "new.db")
+
+    monkeypatch.setattr(os, "open", denied)
+    with pytest.raises(StoreError, match=rf"{tmp_path} is read-only.* \(Permission denied\)") as found:
         SqliteStore(str(tmp_path / "new.db"))
     assert "Name a log in a folder that can be written" in str(found.value)
 
