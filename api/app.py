@@ -73,12 +73,15 @@ PAGES = placed(
     ("/sessions/{id}/at", "api.web.session.routes:show_at"),
     ("/sessions/{id}/rows", "api.web.session.routes:show_rows"),
     ("/sessions/{id}/raw", "api.web.session.routes:show_raw"),
+    ("/login", "api.web.login_page:show"),
 )
 
 FORMS = placed(
     ("/", "api.web.forms.doors:start"),
     ("/decisions", "api.web.forms.doors:answer"),
     ("/sessions/{id}", "api.web.forms.doors:command"),
+    ("/login", "api.web.login_page:sign_in"),
+    ("/logout", "api.web.login_page:sign_out"),
 )
 
 
@@ -120,7 +123,7 @@ def create_app(settings: Settings, *, work: bool = True) -> Starlette:
     app = Starlette(
         routes=routes(),
         lifespan=lifespan,
-        middleware=[Middleware(Guard, settings=settings)],
+        middleware=[Middleware(Guard, settings=settings, logins=inside.logins, on_error=on_error)],
         exception_handlers={HTTPException: on_http_exception, HansardError: on_error, Exception: on_error},
     )
     app.router.redirect_slashes = False  # a door has one address, and what is none is a problem like any other

@@ -1,20 +1,22 @@
 """Who may come in: pure ASGI, so that streams cost nothing. Host, key, origin, and what every answer carries."""
 
-import hashlib
-import hmac
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from starlette.requests import Request, cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.doors import Door
+from api.logins import Logins
 from api.problems import Problem, problem
 from api.settings import Settings
 
 Given = Mapping[bytes, str]
 """The headers of a request by their names in small letters; of several with one name the first."""
-OPEN: Final = frozenset({"/healthz"})
+OPEN: Final = frozenset({"/healthz", "/login"})
+ASSETS: Final = "/assets/"
+"""Sheets and scripts are the same for everybody, and the page that asks for a key needs some."""
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 HEADERS: Final = {
     "Content-Security-Policy": (
@@ -27,75 +29,61 @@ HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+CHALLENGE: Final = {"WWW-Authenticate": "Bearer"}
 _RAW: Final = tuple((name.lower().encode(), value.encode()) for name, value in HEADERS.items())
-
-
-class Keys:
-    """The API keys of a file: a line each, `name:sha256-of-the-key`; read anew whenever the file changes."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._read_at = path, -1
-        self._keys: dict[str, str] = {}
-
-    def name_of(self, key: str) -> str | None:
-        """Whose key it is, compared in constant time; None if nobody's. A file that cannot be read admits nobody."""
-        self._refresh()
-        digest = hashlib.sha256(key.encode()).hexdigest().encode()
-        found = None
-        for name, known in self._keys.items():
-            if hmac.compare_digest(known.encode(), digest):
-                found = name
-        return found
-
-    def _refresh(self) -> None:
-        try:
-            changed = self._path.stat().st_mtime_ns
-            if changed != self._read_at:
-                lines = (line.strip() for line in self._path.read_text(encoding="utf-8").splitlines())
-                pairs = (line.split(":", 1) for line in lines if ":" in line and not line.startswith("#"))
-                self._keys = {name.strip(): digest.strip().lower() for name, digest in pairs}
-                self._read_at = changed
-        except (OSError, UnicodeDecodeError):
-            self._keys, self._read_at = {}, -1
 
 
 class Guard:
     """The door: 421 for a Host that is not ours, 401 without a key where keys are kept, 403 across origins."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, settings: Settings, logins: Logins | None, on_error: Door) -> None:
+        self._app, self._logins, self._on_error = app, logins, on_error
         more = {name.strip().lower() for name in settings.allowed_hosts.split(",") if name.strip()}
         self._hosts = {"127.0.0.1", "localhost", "[::1]", settings.host.lower()} | more
-        self._keys = Keys(settings.api_keys_file) if settings.api_keys_file else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        try:
-            self._admit(scope)
-        except Problem as error:
-            return await problem(error)(scope, receive, _with_headers(send))
-        await self._app(scope, receive, _with_headers(send))
-
-    def _admit(self, scope: Scope) -> None:
         headers = {name: value.decode("latin-1") for name, value in reversed(scope["headers"])}
         host = headers.get(b"host", "")
-        if _name(host) not in self._hosts:
-            raise Problem(421, "This host name is not served here.")
-        scope.setdefault("state", {})["actor"] = self._actor(scope, headers)
-        if scope["method"] not in SAFE:
-            _check_origin(headers, scope["scheme"], host)
+        if _name(host) not in self._hosts:  # no page of ours is shown under another's name
+            refused = problem(Problem(421, "This host name is not served here."))
+            return await refused(scope, receive, _with_headers(send))
+        try:
+            scope.setdefault("state", {})["actor"] = self._actor(scope["path"], headers)
+            if scope["method"] not in SAFE:
+                _check_origin(headers, scope["scheme"], host)
+        except Problem as error:
+            said = await self._on_error(Request(scope, receive), error)
+            return await said(scope, receive, _with_headers(send))
+        await self._app(scope, receive, _with_headers(send))
 
-    def _actor(self, scope: Scope, headers: Given) -> str:
-        if self._keys is None or scope["path"] in OPEN:
+    def _actor(self, path: str, headers: Given) -> str:
+        """In whose name the request comes; nobody's ("") where it may come without one."""
+        if self._logins is None:
             return "local"
-        scheme, _, key = headers.get(b"authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not key:
-            raise Problem(401, "An API key is needed: Authorization: Bearer …", headers={"WWW-Authenticate": "Bearer"})
-        name = self._keys.name_of(key.strip())
+        try:
+            return f"key:{_owner(self._logins, headers)}"
+        except Problem:
+            if path in OPEN or path.startswith(ASSETS):
+                return ""
+            raise
+
+
+def _owner(logins: Logins, headers: Given) -> str:
+    scheme, _, key = headers.get(b"authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and key:
+        name = logins.keys.name_of(key.strip())
         if name is None:
-            raise Problem(401, "This API key is not known.", headers={"WWW-Authenticate": "Bearer"})
-        return f"key:{name}"
+            raise Problem(401, "This API key is not known.", headers=CHALLENGE)
+        return name
+    cookie = cookie_parser(headers.get(b"cookie", "")).get(logins.cookie)
+    name = logins.name_of(cookie) if cookie else None
+    if name is None:
+        raise Problem(
+            401, "An API key is needed: send Authorization: Bearer …, or sign in at /login.", headers=CHALLENGE
+        )
+    return name
 
 
 def _name(host: str) -> str:

@@ -34,6 +34,9 @@ class Settings(BaseSettings):
     port: Annotated[int, Field(ge=0, le=65_535)] = 8000
     team: Path | None = None
     api_keys_file: Path | None = None
+    login_seconds: Annotated[float, Field(gt=0, le=31_536_000)] = Field(
+        default=604_800.0, description="how long a browser that has shown a key stays signed in"
+    )
     worklog_folder: Path | None = Field(default=None, description="where worklogs are kept as files, too")
     allowed_hosts: str = Field(default="", description="further Host names to answer to, with commas")
     budget_minute: Seconds = Field(default=60.0, description="seconds in a budget minute")

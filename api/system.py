@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from adapters.external import Desk
     from adapters.worker import Worker
+    from api.logins import Logins
     from projections.mirror import Mirror
 
 
@@ -36,6 +38,7 @@ class System:
         self.store = open_store(settings.database)
         private_folder(settings.data_dir)
         self.views = SqliteViews(settings.views_path)
+        self.logins = self._logins()
         self.writer = Writer(self.store, self.clock, waiting=settings.max_waiting)
         self.follower = Follower(self.store, self.views, PROJECTIONS, poll_seconds=settings.poll_seconds)
         self.snapshots = Snapshots(self.store, self.views, self.store.rows.hash_of)
@@ -104,6 +107,16 @@ class System:
             )
             self.follower.listeners.append(self._desk.seen)
         return self._desk
+
+    def _logins(self) -> "Logins | None":
+        """Where no keys are kept, nobody has to say who they are."""
+        settings = self.settings
+        if settings.api_keys_file is None:
+            return None
+        from api.logins import Keys, Logins
+
+        secret = settings.data_dir / "login.secret"
+        return Logins(Keys(settings.api_keys_file), secret, seconds=settings.login_seconds, now=time.time)
 
     def _kept_in_files(self, folder: "Path | None") -> "Mirror | None":
         if folder is None:

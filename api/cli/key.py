@@ -33,7 +33,7 @@ def make_key(
         raise Failed(f"{path}: {error.strerror}.") from None
     put(key)
     say(f"This is the only time the key of {name} is shown; {path} knows its digest.")
-    say("Send it as `Authorization: Bearer …`; for this command line: HANSARD_API_KEY.")
+    say("Sign in to the page with it, or send `Authorization: Bearer …`; for this command line: HANSARD_API_KEY.")
     return exits.OK
 
 

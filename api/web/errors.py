@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from api import problems
+from api.web import login_page
 from api.web.rendering import language_of, render, scripted
 from api.web.sentences import told_in
 from api.web.words import Words, words
@@ -43,9 +44,12 @@ def _language(request: Request) -> Words:
 
 
 def _page(request: Request, say: Words, problem: Response, detail: str) -> Response:
-    named = f"error.{problem.status_code}"
-    title = say(named) if named in say.messages else say("error.other")
-    html = render(request, say, "error.html", title=title, status=problem.status_code, detail=detail[:2_000])
+    if problem.status_code == 401:
+        html = login_page.asked(request, say)
+    else:
+        named = f"error.{problem.status_code}"
+        title = say(named) if named in say.messages else say("error.other")
+        html = render(request, say, "error.html", title=title, status=problem.status_code, detail=detail[:2_000])
     kept = _without(problem, "content-type", "content-length")
     return HTMLResponse(html, status_code=problem.status_code, headers={"Cache-Control": "no-store", **kept})
 

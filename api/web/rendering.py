@@ -11,7 +11,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from api.intake import answer_headers
+from api.intake import answer_headers, system
 from api.problems import Problem
 from api.web import model, svg
 from api.web.shown import shown
@@ -88,6 +88,7 @@ def render(request: Request, say: Words, template: str, **more: Any) -> str:
         here=f"{path}?{request.url.query}" if request.url.query else path,
         switch=f"{path}?{urlencode([*switched, ('lang', say.other)])}",
         key=KEY,
+        keyed=system(request).logins is not None,
         **more,
     )
 

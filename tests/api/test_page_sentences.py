@@ -31,7 +31,15 @@ FORM = BROWSER | {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetc
 SCRIPT = FORM | {"Accept": "application/json"}
 KEY = "0123456789abcdef" * 2
 REACHED = (
-    *("api/commands.py", "api/starting.py", "api/forks.py", "api/intake.py", "api/problems.py", "api/reports.py"),
+    *(
+        "api/guards.py",
+        "api/commands.py",
+        "api/starting.py",
+        "api/forks.py",
+        "api/intake.py",
+        "api/problems.py",
+        "api/reports.py",
+    ),
     *("api/policies/instants.py", "api/web/**/*.py", "projections/inbox.py", "projections/overview/*.py"),
     *("projections/reports/__init__.py", "adapters/answers.py", "adapters/writer.py", "adapters/scene.py"),
     *("adapters/agents/scripted.py", "adapters/workspace/fitness.py", "adapters/workspace/founding.py"),

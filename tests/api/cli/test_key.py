@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from api.guards import Keys
+from api.logins import Keys
 from tests.api.cli.conftest import Hansard
 
 

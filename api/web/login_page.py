@@ -1,0 +1,80 @@
+"""`/login`: a key for a cookie, where the server keeps keys; who one is, and the way out."""
+
+import re
+from typing import Final
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from api.intake import answer_headers, only, system
+from api.logins import Logins
+from api.web.forms.reading import fields
+from api.web.rendering import explicit, language_of, linker, page, render
+from api.web.words import Words
+
+HOME: Final = "/"
+LONGEST: Final = 4_000
+"""Characters of an address that is gone back to."""
+_OURS: Final = re.compile(r"/(?![/\\])[!-~]*")
+"""A place on this server: what begins with two slashes would be another's."""
+
+
+async def show(request: Request) -> Response:
+    """GET /login: who one is, or the form"""
+    only(request, "lang")
+    logins = system(request).logins
+    return _away(linker(explicit(request))()) if logins is None else page(_shown(request, language_of(request)))
+
+
+async def sign_in(request: Request) -> Response:
+    """POST /login: a cookie for the owner of the key"""
+    only(request, "lang")
+    logins = system(request).logins
+    if logins is None:
+        return _away(linker(explicit(request))())
+    found = await fields(request)
+    back = _ours(found.get("back", ""))
+    name = logins.keys.name_of(found.get("apiKey", "").strip())
+    if name is None:
+        return page(_shown(request, language_of(request), back=back, wrong=True), status=401)
+    answer = _away(back)
+    _give(request, answer, logins, logins.issue(name), logins.seconds)
+    return answer
+
+
+async def sign_out(request: Request) -> Response:
+    """POST /logout: the cookie is taken back"""
+    only(request, "lang")
+    await fields(request)
+    logins = system(request).logins
+    answer = _away(linker(explicit(request))("login"))
+    if logins is not None:
+        _give(request, answer, logins, "", 0)
+    return answer
+
+
+def asked(request: Request, say: Words) -> str:
+    """The form in place of a page that wants a key; what was sent there has to be sent again."""
+    path, query = quote(request.scope["path"]), request.url.query
+    seen = request.method in ("GET", "HEAD")
+    return _shown(request, say, back=_ours(f"{path}?{query}" if query else path) if seen else HOME)
+
+
+def _shown(request: Request, say: Words, *, back: str = HOME, wrong: bool = False) -> str:
+    person = getattr(request.state, "actor", "").removeprefix("key:")
+    return render(request, say, "login.html", person=person, back=back, wrong=wrong)
+
+
+def _ours(back: str) -> str:
+    return back if len(back) <= LONGEST and _OURS.fullmatch(back) else HOME
+
+
+def _away(to: str) -> Response:
+    return Response(status_code=303, headers=answer_headers(Location=to))
+
+
+def _give(request: Request, answer: Response, logins: Logins, value: str, seconds: int) -> None:
+    """No script reads the cookie; other sites' pages can send it with no command."""
+    secure = request.url.scheme == "https"
+    answer.set_cookie(logins.cookie, value, max_age=seconds, secure=secure, httponly=True, samesite="lax")

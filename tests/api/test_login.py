@@ -1,0 +1,192 @@
+"""Where the server keeps keys, a browser shows one and is given a cookie for it."""
+
+import hashlib
+import re
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+from starlette.testclient import TestClient
+
+from api.logins import Keys, Logins
+from tests.api.seen import BROWSER, Seen
+from tests.api.server import delivery, events, inside, start
+
+KEY = "hansard_alice-s-own"
+FORM = BROWSER | {"Sec-Fetch-Site": "same-origin"}
+
+
+def kept(path: Path, **keys: str) -> Path:
+    path.write_text("".join(f"{name}:{hashlib.sha256(key.encode()).hexdigest()}\n" for name, key in keys.items()))
+    return path
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    return kept(tmp_path / "keys", alice=KEY)
+
+
+@pytest.fixture
+def client(tmp_path: Path, keys: Path) -> Iterator[TestClient]:
+    with inside(tmp_path, work=False, api_keys_file=keys) as found:
+        yield found
+
+
+def sign_in(client: TestClient, key: str = KEY, back: str = "/", **headers: str) -> httpx.Response:
+    sent = {"apiKey": key, "back": back}
+    return client.post("/login", data=sent, headers=FORM | headers, follow_redirects=False)
+
+
+def test_a_page_asks_for_a_key_and_goes_back_to_where_it_was_wanted(client: TestClient) -> None:
+    asked = client.get("/?q=a%20b&lang=ko", headers=BROWSER)
+    assert asked.status_code == 401
+    assert 'value="/?q=a%20b&amp;lang=ko"' in asked.text
+    assert "API 키" in asked.text
+    assert ("form", {"method": "post", "action": "/login?lang=ko"}) in Seen(asked.text).elements
+    answer = sign_in(client, back="/?q=a%20b&lang=ko")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/?q=a%20b&lang=ko")
+    assert client.get("/", headers=BROWSER).status_code == 200
+    assert "alice" in client.get("/login", headers=BROWSER).text
+
+
+def test_what_is_done_in_the_browser_stands_under_the_owners_name(client: TestClient) -> None:
+    sign_in(client)
+    session_id = start(client, delivery())
+    assert {event["actor"] for event in events(client, session_id)} == {"key:alice"}
+
+
+def test_the_cookie_is_for_the_browser_alone_and_for_its_own_site(client: TestClient) -> None:
+    cookie = sign_in(client).headers["set-cookie"]
+    assert re.fullmatch(r"hansard_[0-9a-f]{8}=[\w.-]+; HttpOnly; Max-Age=604800; Path=/; SameSite=lax", cookie), cookie
+    assert KEY not in cookie
+    with_tls = client.post("https://localhost/login", data={"apiKey": KEY}, headers=FORM, follow_redirects=False)
+    assert with_tls.headers["set-cookie"].endswith("; Secure")
+
+
+def test_a_key_that_is_not_known_is_refused_on_the_page(client: TestClient) -> None:
+    for key in ("", "wrong", "alice", hashlib.sha256(KEY.encode()).hexdigest()):
+        refused = sign_in(client, key)
+        assert refused.status_code == 401
+        assert "This key is not known here." in refused.text
+        assert "set-cookie" not in refused.headers
+    assert client.get("/", headers=BROWSER).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        "",
+        "https://evil.example/",
+        "//evil.example",
+        "/\\evil.example",
+        "javascript:alert(1)",
+        "/a b",
+        "/\n/x",
+        "/" * 5_000,
+    ],
+)
+def test_nobody_is_sent_elsewhere(client: TestClient, back: str) -> None:
+    assert sign_in(client, back=back).headers["location"] == "/"
+
+
+def test_another_origin_signs_nobody_in_and_commands_nothing_with_the_cookie(client: TestClient) -> None:
+    assert sign_in(client, **{"Sec-Fetch-Site": "cross-site"}).status_code == 403
+    sign_in(client)
+    refused = client.post("/api/sessions", json=delivery(), headers={"Sec-Fetch-Site": "cross-site"})
+    assert refused.status_code == 403
+    assert client.post("/api/sessions", json=delivery()).status_code == 202
+
+
+def test_signing_out_takes_the_cookie_back(client: TestClient) -> None:
+    sign_in(client)
+    out = client.post(
+        "/logout", headers=FORM | {"Content-Type": "application/x-www-form-urlencoded"}, follow_redirects=False
+    )
+    assert (out.status_code, out.headers["location"]) == (303, "/login")
+    assert "Max-Age=0" in out.headers["set-cookie"]
+    assert client.get("/", headers=BROWSER).status_code == 401
+
+
+def test_a_cookie_ends_with_its_key(client: TestClient, keys: Path) -> None:
+    sign_in(client)
+    assert client.get("/api/sessions").status_code == 200
+    kept(keys, bob="another")
+    assert client.get("/api/sessions").status_code == 401
+    kept(keys, alice="a new one of the same name")
+    assert client.get("/api/sessions").status_code == 401
+
+
+def test_a_cookie_holds_over_a_restart(tmp_path: Path, keys: Path, client: TestClient) -> None:
+    sign_in(client)
+    secret = tmp_path / "hansard.db.d" / "login.secret"
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+    with inside(tmp_path, work=False, api_keys_file=keys) as later:
+        later.cookies = client.cookies
+        assert later.get("/", headers=BROWSER).status_code == 200
+
+
+def test_programs_get_a_problem_and_no_page(client: TestClient) -> None:
+    for path, headers in (("/", {}), ("/api/sessions", BROWSER), ("/", {"Accept": "application/json"})):
+        refused = client.get(path, headers=headers)
+        assert refused.status_code == 401
+        assert refused.headers["content-type"] == "application/problem+json"
+        assert refused.headers["www-authenticate"] == "Bearer"
+
+
+def test_a_refusal_at_the_door_is_told_in_the_readers_language(client: TestClient) -> None:
+    korean = {"Accept-Language": "ko"}
+    script = client.post("/", headers=korean | {"Accept": "application/json", "Sec-Fetch-Site": "same-origin"})
+    assert script.json()["detail"] == "API 키가 필요합니다. Authorization: Bearer …를 보내거나 /login에서 로그인하세요."
+    page = client.post("/login", headers=korean | FORM | {"Sec-Fetch-Site": "cross-site"})
+    assert "다른 출처의 페이지에서 온 명령은 받지 않습니다." in page.text
+    assert client.get("/?lang=de", headers=BROWSER).status_code == 401
+
+
+def test_only_what_the_form_needs_is_open(client: TestClient) -> None:
+    assert client.get("/assets/app.css").status_code == 200
+    for path in ("/docs", "/openapi.json", "/metrics", "/assets", "/logins", "/login/", "/sessions/delivery-1"):
+        assert client.get(path).status_code == 401, path
+    assert (
+        client.post("/logout", headers=FORM | {"Content-Type": "application/x-www-form-urlencoded"}).status_code == 401
+    )
+
+
+def test_without_keys_nobody_is_asked(tmp_path: Path) -> None:
+    with inside(tmp_path, work=False) as client:
+        assert "/login" not in client.get("/", headers=BROWSER).text
+        for answer in (client.get("/login?lang=ko", follow_redirects=False), sign_in(client)):
+            assert answer.status_code == 303
+            assert "set-cookie" not in answer.headers
+
+
+# -- cookies -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def logins(tmp_path: Path, keys: Path) -> Callable[[float], Logins]:
+    return lambda now: Logins(Keys(kept(keys, alice=KEY, 김철수="k")), tmp_path / "s", seconds=60, now=lambda: now)
+
+
+def test_a_cookie_is_good_until_its_time_is_over(logins: Callable[[float], Logins]) -> None:
+    for name in ("alice", "김철수"):
+        cookie = logins(1_000).issue(name)
+        assert [logins(now).name_of(cookie) for now in (1_000, 1_059.9, 1_060, 2_000)] == [name, name, None, None]
+
+
+def test_a_cookie_that_was_changed_is_nobodys(logins: Callable[[float], Logins]) -> None:
+    found = logins(1_000)
+    name, until, signature = found.issue("alice").split(".")
+    other = found.issue("김철수").partition(".")[0]
+    changed: list[Any] = ["", ".", "..", name, f"{name}.{until}", f"{name}.{until}.", f"{other}.{until}.{signature}"]
+    changed += [f"{name}.{int(until) + 1}.{signature}", f"{name}.{until}.{signature[:-1]}0x", f"{name}.x.{signature}"]
+    changed += [f"é.{until}.{signature}", f"{name}.{until}.é", f"{name}.{'9' * 2_000}.{signature}", f"/w.{until}.a"]
+    assert [found.name_of(value) for value in changed] == [None] * len(changed)
+
+
+def test_another_servers_cookie_is_nobodys(tmp_path: Path, keys: Path) -> None:
+    ours, theirs = (Logins(Keys(keys), tmp_path / name, seconds=60, now=lambda: 0) for name in ("a", "b"))
+    assert ours.cookie != theirs.cookie
+    assert theirs.name_of(ours.issue("alice")) is None
