@@ -230,7 +230,7 @@ def show_diff(request: Request) -> Response:
         session = _found(request, request.path_params[name], version)
         sides.append((system(request).store.history(session.id, upto=session.version), session))
     (a, first), (b, second) = sides
-    return answer(diff.diff(a, b, first, second))
+    return answer(diff.diff(a, b, first, second, partial(whole, system(request).store)))
 
 
 def _event(request: Request, event_id: str) -> Recorded | None:

@@ -1,10 +1,12 @@
 """Forking: another's history under one's own name, and what is decided about it (K-46's freedom, without the risk)."""
 
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from domain.base import Command, DomainEvent, Refused
 from domain.draft import Draft
 from domain.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
+from domain.record import Recorded
 from domain.session import Session
 from domain.settling import cancel_turns
 from domain.turns import TurnRequested
@@ -22,12 +24,31 @@ def _renamed(value: Any, source: str, fork: str) -> Any:
     match value:
         case str() if value == source or value.startswith(f"{source}."):
             return fork + value[len(source) :]
+        case str() if value.startswith(address := f"/api/sessions/{source}/"):
+            return f"/api/sessions/{fork}/" + value[len(address) :]
         case dict():
             return {key: _renamed(part, source, fork) for key, part in value.items()}
         case list() | tuple():
             return [_renamed(part, source, fork) for part in value]
         case _:
             return value
+
+
+def names(history: Iterable[Recorded]) -> tuple[str, ...]:
+    """Whose history it is, and whose it was before, fork of fork: the words in it may know it by any of these."""
+    found: dict[str, None] = {}
+    for recorded in history:
+        found[recorded.session_id] = None
+        if isinstance(recorded.event, SessionForked):
+            found[recorded.event.source] = None
+    return tuple(sorted(found, key=len, reverse=True))
+
+
+def unnamed(words: str, known: Iterable[str]) -> str:
+    """The words without those names: two histories that differ in them alone say the same."""
+    for name in known:
+        words = words.replace(name, "…")
+    return words
 
 
 def decide(draft: Draft[Session], command: Command) -> bool:

@@ -4,13 +4,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from domain.base import Command, DomainEvent, HansardError
+from domain.base import Command, DomainEvent, HansardError, Text
 from domain.discussion.commands import StartDiscussion
+from domain.forking import names, unnamed
 from domain.forks import SessionForked
 from domain.policy import react
 from domain.reconstruction import Decision, Whole, command_of, decisions
 from domain.record import Recorded, kind_of
 from domain.session import Moment, Session
+from domain.sessions import Decision as Decided
 from domain.sessions import carry_out, fold
 
 Find = Callable[[str], Recorded | None]
@@ -34,15 +36,16 @@ def first_difference(history: Sequence[Recorded], whole: Whole, find: Find | Non
     """
     session: Session | None = None
     adopted = _adopted(history)
+    known = names(history) if adopted else ()
     for decision in decisions(history):
         first = decision.recorded[0]
         kind = kind_of(first.session_id)
         try:
             command = command_of(decision, session, whole)
-            decided = carry_out(kind, session, command, Moment(first.session_id, first.at)).events
+            today = carry_out(kind, session, command, Moment(first.session_id, first.at))
         except HansardError as error:
             return Difference(first.version, "", _told(decision.events[:1]), f"refused: {error}")
-        found = _compare(first.version, type(command).__name__, decision.events, decided)
+        found = _compare(first.version, type(command).__name__, decision.events, today, known, whole)
         if found is None and find is not None and first.version > adopted:
             found = _unfounded(decision, command, find)
         if found is not None:
@@ -52,13 +55,40 @@ def first_difference(history: Sequence[Recorded], whole: Whole, find: Find | Non
 
 
 def _compare(
-    version: int, command: str, expected: Sequence[DomainEvent], actual: Sequence[DomainEvent]
+    version: int, command: str, expected: Sequence[DomainEvent], today: Decided, known: Sequence[str], whole: Whole
 ) -> Difference | None:
-    for place in range(max(len(expected), len(actual))):
-        recorded, decided = expected[place : place + 1], actual[place : place + 1]
-        if not recorded or not decided or _written(recorded[0]) != _written(decided[0]):
+    for place in range(max(len(expected), len(today.events))):
+        recorded, decided = expected[place : place + 1], today.events[place : place + 1]
+        if not recorded or not decided or not _same(recorded[0], decided[0], today, known, whole):
             return Difference(version + place, command, _told(recorded), _told(decided))
     return None
+
+
+def _same(recorded: DomainEvent, decided: DomainEvent, today: Decided, known: Sequence[str], whole: Whole) -> bool:
+    """The same event; what a fork took over may speak of the session that it comes from (`known`) by its name."""
+    one, other = _written(recorded), _written(decided)
+    if one == other:
+        return True
+    blobs = {blob.digest: blob.content for blob in today.blobs}
+
+    def made(text: Text) -> str:
+        return blobs[text.digest] if text.digest in blobs else whole(text)
+
+    return bool(known) and _unnamed(one, known, whole) == _unnamed(other, known, made)
+
+
+def _unnamed(value: Any, known: Sequence[str], whole: Whole) -> Any:
+    match value:
+        case str():
+            return unnamed(value, known)
+        case {"head": str(), "length": int(), **more} if more.keys() <= {"digest"}:
+            return unnamed(whole(Text.model_validate(value)), known)
+        case dict():
+            return {key: _unnamed(part, known, whole) for key, part in value.items()}
+        case list() | tuple():
+            return [_unnamed(part, known, whole) for part in value]
+        case _:
+            return value
 
 
 def _adopted(history: Sequence[Recorded]) -> int:

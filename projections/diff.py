@@ -4,7 +4,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from domain.base import Text
+from domain.forking import names, unnamed
 from domain.instant import iso
+from domain.reconstruction import Whole
 from domain.record import Recorded
 from domain.session import Session
 from projections.explain import INPUTS
@@ -30,16 +33,17 @@ TELLING = ("agent", "round", "iteration", "phase", "pass", "choice")
 FORK = frozenset({"session.forked", "session.diverged", "session.released"})
 
 
-def diff(a: Sequence[Recorded], b: Sequence[Recorded], first: Session, second: Session) -> dict[str, Any]:
+def diff(a: Sequence[Recorded], b: Sequence[Recorded], first: Session, second: Session, whole: Whole) -> dict[str, Any]:
     """First divergence, decisions, verdicts, cost, time and state of both (contract §2)."""
+    known = names((*a, *b))
     return {
         "a": _side(a, first),
         "b": _side(b, second),
-        "firstDivergence": _divergence(a, b),
+        "firstDivergence": _divergence(a, b, known, whole),
         "decisions": {"a": _told(a, DECISIONS), "b": _told(b, DECISIONS)},
         "verdicts": {"a": _told(a, VERDICTS), "b": _told(b, VERDICTS)},
         "cost": _cost(first, second),
-        "state": _state(first, second),
+        "state": _state(first, second, known),
     }
 
 
@@ -57,29 +61,38 @@ def _side(history: Sequence[Recorded], session: Session) -> dict[str, Any]:
     }
 
 
-def _divergence(a: Sequence[Recorded], b: Sequence[Recorded]) -> dict[str, Any] | None:
+def _divergence(
+    a: Sequence[Recorded], b: Sequence[Recorded], known: Sequence[str], whole: Whole
+) -> dict[str, Any] | None:
     """The first place where they say different things; a fork's own marks are no difference."""
     ours = [recorded for recorded in a if recorded.event.TOPIC not in FORK]
     theirs = [recorded for recorded in b if recorded.event.TOPIC not in FORK]
     for place in range(max(len(ours), len(theirs))):
         one, other = ours[place : place + 1], theirs[place : place + 1]
-        if not one or not other or _plain(one[0]) != _plain(other[0]):
+        if not one or not other or not _alike(one[0], other[0], known, whole):
             return {"a": _event(one), "b": _event(other)}
     return None
 
 
-def _plain(recorded: Recorded) -> tuple[str, Any]:
-    return recorded.event.TOPIC, _without(recorded.event.model_dump(mode="json", by_alias=True), recorded.session_id)
+def _alike(one: Recorded, other: Recorded, known: Sequence[str], whole: Whole) -> bool:
+    """Long texts are only read where their digests are all that differs, perhaps by a name within."""
+    return _plain(one, known) == _plain(other, known) or _plain(one, known, whole) == _plain(other, known, whole)
 
 
-def _without(value: Any, session_id: str) -> Any:
+def _plain(recorded: Recorded, known: Sequence[str], whole: Whole | None = None) -> tuple[str, Any]:
+    return recorded.event.TOPIC, _without(recorded.event.model_dump(mode="json", by_alias=True), known, whole)
+
+
+def _without(value: Any, known: Sequence[str], whole: Whole | None = None) -> Any:
     match value:
+        case {"head": str(), "length": int(), "digest": str(), **more} if whole and not more:
+            return _without(whole(Text.model_validate(value)), known)
         case dict():
-            return {key: _without(part, session_id) for key, part in value.items() if key not in VOLATILE}
+            return {key: _without(part, known, whole) for key, part in value.items() if key not in VOLATILE}
         case list():
-            return [_without(part, session_id) for part in value]
+            return [_without(part, known, whole) for part in value]
         case str():
-            return _INSTANT.sub("…", value.replace(session_id, "…"))
+            return _INSTANT.sub("…", unnamed(value, known))
         case _:
             return value
 
@@ -131,8 +144,8 @@ _IDENTITY = frozenset(
 )
 
 
-def _state(first: Session, second: Session) -> dict[str, Any]:
+def _state(first: Session, second: Session, known: Sequence[str]) -> dict[str, Any]:
     """The fields of both views that differ."""
-    one, other = _without(view(first), first.id), _without(view(second), second.id)
+    one, other = _without(view(first), known), _without(view(second), known)
     keys = [key for key in dict.fromkeys((*one, *other)) if key not in _IDENTITY]
     return {key: {"a": one.get(key), "b": other.get(key)} for key in keys if one.get(key) != other.get(key)}

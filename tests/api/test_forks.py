@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from api.forks import whole
 from domain.record import Recorded
 from domain.replay import first_difference
 from tests.api import talks
+from tests.api.orchestrating import TEAM, orchestration, plan, subtask, verdicts
 from tests.api.server import Json, delivery, ended, events, inside, only, session, start, system, until
 
 BLOCKED = json.dumps({"blockingIssues": [{"id": "1", "title": "no test", "detail": "A test is missing."}]})
@@ -158,6 +160,48 @@ def test_every_history_is_decided_the_same_way_again(client: TestClient) -> None
     assert len(ids) == 5
     for session_id in ids:
         assert first_difference(store.history(session_id), lambda text: text.head) is None, session_id
+
+
+LONG = json.dumps({"blockingIssues": [{"id": "1", "title": "no test", "detail": "긴 " * 9_000}]})
+SENT_BACK = {"reviewer": [LONG, FINE]}
+PLANNED = {
+    "planner": [plan(subtask("Backend", 3, 4))],
+    "judge": [verdicts(Backend=False), verdicts(Backend=True)],
+}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [delivery(SENT_BACK, maxIterations=2), orchestration(PLANNED, employees=TEAM[:2], triage="orchestrate")],
+    ids=["delivery", "orchestration"],
+)
+def test_forks_from_anywhere_are_the_same_and_decided_the_same_way_again(client: TestClient, body: Json) -> None:
+    """What was taken over speaks of the source by its name, in long texts, too; that is no difference."""
+    source = start(client, body)
+    until(lambda: rests(client, source), what="the source's end")
+    last = session(client, source)["version"]
+    for version in (*range(1, last, 3), last):
+        forked = fork(client, source, version)
+        until(partial(rests, client, forked), what="the fork's end")
+        forked = fork(client, forked, session(client, forked)["version"])
+        assert only(events(client, forked), "session.diverged") == [], version
+        assert client.get(f"/api/sessions/{forked}/replay").json()["difference"] is None, version
+        assert client.get(f"/api/sessions/{source}/diff/{forked}").json()["firstDivergence"] is None, version
+
+
+def rests(client: TestClient, session_id: str) -> bool:
+    return session(client, session_id)["status"] in ("success", "done")
+
+
+def test_a_fork_parts_where_another_answer_was_given(client: TestClient) -> None:
+    source = start(client, orchestration(PLANNED, employees=TEAM[:2], triage="orchestrate"))
+    until(lambda: rests(client, source), what="the source's end")
+    judged = asked(events(client, source), "judge")
+    forked = fork(client, source, judged, substitute={"answer": {"text": verdicts(Backend=True)}})
+    until(lambda: rests(client, forked), what="the fork's end")
+    parted = client.get(f"/api/sessions/{source}/diff/{forked}").json()["firstDivergence"]
+    assert (parted["a"]["type"], parted["a"]["version"]) == ("turn.answered", judged + 1)
+    assert client.get(f"/api/sessions/{forked}/replay").json()["difference"] is None
 
 
 def test_a_rule_that_has_changed_is_found_at_the_first_place_it_matters(client: TestClient) -> None:
