@@ -185,7 +185,10 @@ class Writer:
         return self.store.history(session_id, upto=upto)
 
     def load(self, session_id: str, *, upto: int | None = None, known: Session | None = None) -> Session | None:
-        """A session as the log has it (or as it stood after its event `upto`), read from behind what is known."""
+        """A session as the log has it (or as it stood after its event `upto`), read from behind what is known: every
+        turn of a long session comes here. From any thread."""
+        if known is None and upto is None:
+            known = self._cache.get(session_id)
         history = self.store.history(session_id, after=known.version if known else 0, upto=upto)
         if not history:
             return known

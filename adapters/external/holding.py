@@ -108,8 +108,9 @@ class Holding:
     def job(self, lease: Lease) -> Job:
         """The turn, on the state of the workspace at its request: so the folder that is worked in, and what it is
         compared with, are the same at the claim and at the result, whatever others record meanwhile."""
-        session = self._writer.load(lease.session_id)
-        before = self._writer.load(lease.session_id, upto=lease.version)
+        session = before = self._writer.load(lease.session_id)
+        if session is not None and session.version != lease.version:  # others have recorded something meanwhile
+            before = self._writer.load(lease.session_id, upto=lease.version)
         request = self._request(lease)
         assert session is not None and before is not None, "a lease stands for a request"
         assert isinstance(request.event, TurnRequested), "a lease says where its request stands"

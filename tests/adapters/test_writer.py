@@ -724,6 +724,21 @@ def test_a_session_that_fell_out_of_the_cache_is_read_again(
     assert reads.cost(lambda: small.do_now(more("delivery-0"))) == (1, 3)
 
 
+def test_a_session_is_read_from_behind_what_is_known(
+    two: tuple[Writer, Writer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every turn reads its session, however long that is (P27)."""
+    mine, theirs = two
+    mine.do_now(begin())
+    for _ in range(50):
+        mine.do_now(more())
+    reads = Reads(mine.store, monkeypatch)
+    assert reads.cost(lambda: mine.load("delivery-1")) == (1, 0)
+    theirs.do_now(more())
+    assert reads.cost(lambda: mine.load("delivery-1")) == (1, 1)
+    assert mine.load("delivery-1") == theirs.load("delivery-1") == Writer(mine.store, lambda: START).load("delivery-1")
+
+
 def test_a_session_is_read_as_it_stood(writer: Writer) -> None:
     writer.do_now(begin())
     writer.do_now(more())
