@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from adapters.agents.port import Reply
 from adapters.work.job import Job, checkout, workspace_of
-from adapters.workspace import Workspaces
+from adapters.workspace import Workspace, WorkspaceError, Workspaces
 from domain.base import HansardError
-from domain.replies.artifacts import changes
+from domain.replies.artifacts import Change, changes
 from domain.session import Session
 from domain.turns import Failure, RecordReply
 
@@ -25,24 +25,31 @@ NOTHING = Changes()
 
 def keep(job: Job, workspaces: Workspaces, reply: Reply, folder: Path | None) -> Changes:
     """Write the files that an agent handed over, and record the state of its folder, if it has one."""
-    contents = {**_contents(job, reply.text), **reply.files}
-    if folder is None and not contents:
+    told = changes(reply.text) if job.request.role == "dev" else ()
+    if folder is None and not told and not reply.files:
         return NOTHING
     if folder is None:
         folder = checkout(job, workspaces)
     workspace = workspace_of(job, workspaces)
-    workspace.write_files(folder, contents)
+    contents = {change.path: _content(change, workspace, folder) for change in told}
+    workspace.write_files(folder, {**contents, **reply.files})
     before = job.session.tree or workspace.base()
     tree = workspace.snapshot(folder, message=f"{job.request.agent}: {job.request.turn_id}", parent=before)
     return Changes(files=workspace.changed_files(before, tree), patch=workspace.patch(before, tree), tree=tree)
 
 
-def _contents(job: Job, words: str) -> dict[str, str]:
-    """The files that stand in a developer's answer (S4: a change brings its content, or one to fall back on)."""
-    if job.request.role != "dev":
-        return {}
-    found = {change.path: change.content or change.fallback_content for change in changes(words)}
-    return {path: content for path, content in found.items() if content is not None}
+def _content(change: Change, workspace: Workspace, folder: Path) -> str | bytes | None:
+    """What becomes of a file, None where it goes (behaviour §3.2: patch, fallbackContent or content). Raises
+    WorkspaceError for a patch that does not apply, where there is nothing to fall back on."""
+    whole = change.content if change.content is not None else change.fallback_content
+    if change.patch is None:
+        return whole
+    try:
+        return workspace.patched(folder, change.path, change.patch)
+    except WorkspaceError:
+        if whole is None:
+            raise
+        return whole
 
 
 def merge(job: Job, workspaces: Workspaces, command: RecordReply, session: Session) -> RecordReply:

@@ -17,10 +17,11 @@ from adapters.workspace.folders import delete, existing_folder, is_real_folder, 
 from adapters.workspace.founding import SOURCE, found, given_git
 from adapters.workspace.git import git, in_theirs
 from adapters.workspace.merging import merge
+from adapters.workspace.patching import LARGEST, patched
 from adapters.workspace.paths import confine
 from adapters.workspace.repository import Repository
 from adapters.workspace.trail import trail
-from adapters.workspace.writing import check_place, encoded, opened_folder, write
+from adapters.workspace.writing import check_place, encoded, opened_folder, read, remove, write
 
 _SESSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _TRIES: Final = 5
@@ -155,10 +156,13 @@ class Workspace:
         return self._git.changed_files(before, after)
 
     @in_a_sentence()
-    def write_files(self, folder: Path, files: Mapping[str, str]) -> tuple[str, ...]:
-        """Write these contents, all or, when one path is not allowed, none; the normalised paths."""
+    def write_files(self, folder: Path, files: Mapping[str, str | bytes | None]) -> tuple[str, ...]:
+        """Write these contents (None: remove the file), all or, when one path is not allowed, none; the normalised
+        paths."""
         tree = self._tree_of(folder)
-        contents = {confine(path): encoded(path, text) for path, text in files.items()}
+        contents = {
+            confine(path): encoded(path, text) if isinstance(text, str) else text for path, text in files.items()
+        }
         if len(contents) < len(files):
             raise WorkspaceError("The same file is given twice.")
         with opened_folder(tree, self.prefix) as root:
@@ -167,8 +171,21 @@ class Workspace:
                 if any(other.startswith(f"{path}/") for other in contents):
                     raise WorkspaceError(f"{path!r} cannot be a file and a folder.")
             for path, data in contents.items():
-                write(root, path, data)
+                if data is None:
+                    remove(root, path)
+                else:
+                    write(root, path, data)
         return tuple(contents)
+
+    @in_a_sentence()
+    def patched(self, folder: Path, path: str, patch: str) -> bytes | None:
+        """What a file would be after a unified diff of it, None where it would be gone. Raises WorkspaceError where
+        the diff does not apply."""
+        with opened_folder(self._tree_of(folder), self.prefix) as root:
+            place = confine(path)
+            check_place(root, place)
+            before = read(root, place, LARGEST)
+        return patched(place, before, patch)
 
     def publish(self, commit: str, branch: str) -> bool:
         """Create the branch in the person's repository, or move it forward; False when the source has none. Their

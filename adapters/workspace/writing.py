@@ -59,6 +59,32 @@ def check_place(root: int, path: str) -> None:
             raise WorkspaceError(f"{path!r} is not a plain file.")
 
 
+def read(root: int, path: str, most: int) -> bytes | None:
+    """What stands in the file, None where there is none. Raises WorkspaceError for more than `most` bytes."""
+    *folders, name = path.split("/")
+    with ExitStack() as opened:
+        try:
+            for folder in folders:
+                root = _entered(root, folder, opened)
+            found = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=root)
+        except FileNotFoundError:
+            return None
+        with os.fdopen(found, "rb") as file:
+            data = file.read(most + 1)
+    if len(data) > most:
+        raise WorkspaceError(f"{path!r} has more than {most} bytes.")
+    return data
+
+
+def remove(root: int, path: str) -> None:
+    """The file is gone, whether it was there or not."""
+    *folders, name = path.split("/")
+    with ExitStack() as opened, suppress(FileNotFoundError):
+        for folder in folders:
+            root = _entered(root, folder, opened)
+        os.unlink(name, dir_fd=root)
+
+
 def write(root: int, path: str, data: bytes) -> None:
     """Atomically; an existing file keeps its mode."""
     *folders, name = path.split("/")

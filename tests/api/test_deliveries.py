@@ -146,10 +146,10 @@ def test_a_validation_that_fails_once_recovers(server: Server) -> None:
     ids=["legacy", "both", "neither"],
 )
 def test_max_attempts_still_counts_as_iterations(server: Server, fields: Json, iterations: int) -> None:
-    """Preset "legacy input" (S4 §4.2): `maxIterations ?? maxAttempts ?? 6`, and 45 minutes (K-39)."""
+    """Preset "legacy input" (S4 §4.2): `maxIterations ?? maxAttempts ?? 6`, mirrored, and 45 minutes (K-39)."""
     found = ended(server.client, start(server.client, delivery(**fields)))
     assert (found["budget"]["maxIterations"], found["budget"]["maxMinutes"]) == (iterations, 45)
-    assert (found["maxAttempts"], found["attempt"], found["iteration"]) == (fields.get("maxAttempts"), 1, 1)
+    assert (found["maxAttempts"], found["attempt"], found["iteration"]) == (iterations, 1, 1)
 
 
 # -- beyond the presets --------------------------------------------------------------------------------------------
@@ -241,15 +241,37 @@ def test_files_of_the_answer_are_written_into_the_workspace(server: Server, tmp_
 
 
 def test_changes_in_the_developers_words_are_written_too(server: Server, tmp_path: Path) -> None:
-    """S4: `content`, or `fallbackContent` where there is none."""
+    """S4: patch, `fallbackContent` or `content`; empty is a content, too."""
+    (tmp_path / "e.txt").write_text("one\ntwo\n")
+    (tmp_path / "g.txt").write_text("gone\n")
+    patch = "--- a/e.txt\n+++ b/e.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+zwei\n"
     changes = [
         {"path": "a.txt", "content": "A\n"},
         {"path": "b.txt", "fallbackContent": "B\n"},
+        {"path": "c.txt", "content": ""},
+        {"path": "d.txt", "patch": patch, "fallbackContent": "D\n"},
+        {"path": "e.txt", "patch": patch},
+        {"path": "g.txt", "patch": "--- a/g.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n"},
     ]
     dev = f"Here it is.\n```json\n{json.dumps({'changes': changes})}\n```"
     found = ended(server.client, start(server.client, delivery({"dev": [dev]}, workspace=str(tmp_path))))
     assert found["status"] == "success"
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a.txt": "A\n", "b.txt": "B\n"}
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        "a.txt": "A\n",
+        "b.txt": "B\n",
+        "c.txt": "",
+        "d.txt": "D\n",
+        "e.txt": "one\nzwei\n",
+    }
+
+
+def test_a_patch_that_does_not_apply_fails_the_phase_and_changes_nothing(server: Server, tmp_path: Path) -> None:
+    changes = [{"path": "a.txt", "content": "A\n"}, {"path": "b.txt", "patch": "@@ -1 +1 @@\n-x\n+y\n"}]
+    dev = json.dumps({"changes": changes})
+    found = ended(server.client, start(server.client, delivery({"dev": [dev]}, workspace=str(tmp_path))))
+    assert (found["status"], found["phaseStatuses"]["implementation"]) == ("failed", "failed")
+    assert "The patch of 'b.txt' does not apply" in found["lastError"]
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("path", ["../outside.txt", "/etc/outside.txt", ".git/hooks/pre-commit", "a/../../outside.txt"])
