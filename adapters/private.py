@@ -19,6 +19,8 @@ def private_folder(path: Path) -> None:
 def private_file(path: Path) -> None:
     """Make the file, empty and for its owner alone, where it is missing. What SQLite keeps beside a database gets the
     same mode. Raises OSError."""
+    if str(path).startswith(":"):
+        return  # `:memory:` is no file to SQLite
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
