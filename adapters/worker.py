@@ -20,7 +20,7 @@ from adapters.team import Team
 from adapters.whose import Whose, place_of
 from adapters.work import Bench, Job, ancestors, deadline_of, outcome_of
 from adapters.workspace import Room, Workspaces
-from adapters.writer import Busy, Writer
+from adapters.writer import Answer, Busy, Writer
 from domain.allowing import Prefixes
 from domain.base import Command, Refused, Unknown
 from domain.forks import Diverge
@@ -271,7 +271,9 @@ class Worker:
         started = time.monotonic()
         while time.monotonic() - started < self._settings.lease:
             try:
-                await asyncio.shield(self._writer.do(outcome_of(job, command, self.name)))
+                recording = asyncio.ensure_future(self._writer.do(outcome_of(job, command, self.name)))
+                recording.add_done_callback(_taken_note)
+                await asyncio.shield(recording)
                 return
             except Moved:
                 assert isinstance(command, RecordReply), "only answers bring changes"
@@ -285,3 +287,9 @@ class Worker:
                 log.warning("the answer of %s is not recorded yet: %s", lease.turn_id, error)
                 await asyncio.sleep(RETRY_SECONDS)
         log.error("the answer of %s is lost: it could not be recorded while the turn was ours", lease.turn_id)
+
+
+def _taken_note(recording: "asyncio.Task[Answer]") -> None:
+    """Whoever waited for it may have been told to let go: then nobody else asks what it came to."""
+    if not recording.cancelled():
+        recording.exception()

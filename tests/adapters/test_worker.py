@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -25,7 +26,7 @@ from adapters.writer import Order, Writer
 from domain.base import Text
 from domain.budget import Limits
 from domain.delivery.commands import CancelDelivery, StartDelivery
-from domain.turns import TurnAnswered
+from domain.turns import RecordReply, TurnAnswered
 from domain.validation import Step
 from tests.api.server import (
     PATIENCE,
@@ -42,6 +43,7 @@ from tests.api.server import (
     start,
     until,
 )
+from tests.claiming import claim
 
 PROGRAM = """
 import os, pathlib, signal, subprocess, sys, time
@@ -502,6 +504,33 @@ def test_the_attempt_that_lost_its_lease_cannot_answer(
         [answer] = _replies(second, "dev")
         late = desks.asked("delivery-fenced", 2)[1]
         assert (answer.attempt, answer.reply.head) == (2, f"done by {late.pid}")
+
+
+def test_a_refusal_that_nobody_waits_for_any_more_is_no_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A cancellation that comes while the answer is being recorded, which is then refused."""
+    with shop(tmp_path) as found:
+        found.begin("delivery-1", scenario=Text.of('{"replies": {}}')[0])
+        lease = claim(found.writer.store, "w", now=0, lease_ms=60_000)
+        assert lease is not None
+        job = found.worker._job(lease)
+        found.writer.do_now(Order("delivery-1", CancelDelivery(), actor="test", command_id="cancel"))
+        found.writer.start()
+        command = RecordReply(turn_id=lease.turn_id, attempt=1, reply=Text(), prompt=Text())
+
+        async def let_go() -> None:
+            recording = asyncio.create_task(found.worker._record(job, command))
+            await asyncio.sleep(0)
+            recording.cancel()
+            await asyncio.gather(recording, return_exceptions=True)
+            assert recording.cancelled()
+            while others := [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]:
+                await asyncio.wait(others)
+
+        asyncio.run(let_go())
+        found.writer.stop()
+        found.worker._presence.leave()
+        gc.collect()
+        assert "never retrieved" not in caplog.text
 
 
 def _replies(found: Shop, role: str) -> list[TurnAnswered]:
