@@ -1,9 +1,20 @@
 """The bodies that the doors take: closed models, wire names in camelCase (contract §2)."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictInt
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    StrictBool,
+    StrictInt,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 Words = Annotated[str, Field(min_length=1, max_length=65_536, pattern=r"\S")]
 Short = Annotated[str, Field(max_length=200)]
@@ -12,6 +23,9 @@ DecisionSeconds = Annotated[
     Annotated[StrictInt, Field(ge=1, le=31_536_000)] | None,
     Field(description="how long the decision may wait; then it expires as `decisionDefault`, or without an effect"),
 ]
+_NULL = {"type": "null"}
+_SAID = ("default", "description", "deprecated")
+"""What a schema says of a field, whatever it takes."""
 
 
 def _once(labels: list[str]) -> list[str]:
@@ -19,7 +33,39 @@ def _once(labels: list[str]) -> list[str]:
 
 
 class Body(BaseModel):
+    """Null is a field that is left out, wherever one may be; but not a `kind`, which says what body this is."""
+
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel, validate_by_alias=True, frozen=True)
+    optional: ClassVar[frozenset[str]]
+    """The fields that may be left out, as they are called on the wire."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        fields = {name: field for name, field in cls.model_fields.items() if name != "kind"}
+        cls.optional = frozenset(field.alias or name for name, field in fields.items() if not field.is_required())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, found: Any) -> Any:
+        if not isinstance(found, dict) or None not in found.values():
+            return found
+        return {name: value for name, value in found.items() if value is not None or name not in cls.optional}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        found = handler(core)
+        fields = handler.resolve_ref_schema(found)["properties"]
+        fields.update({name: _or_null(field) for name, field in fields.items() if name in cls.optional})
+        return found
+
+
+def _or_null(field: JsonSchemaValue) -> JsonSchemaValue:
+    """The schema of a field that takes null, too."""
+    said = {name: value for name, value in field.items() if name in _SAID}
+    own = {name: value for name, value in field.items() if name not in _SAID}
+    choices = own.get("anyOf", [own])
+    return field if not own or _NULL in choices else {"anyOf": [*choices, _NULL]} | said
 
 
 class Start(Body):
@@ -28,7 +74,9 @@ class Start(Body):
     origin: Short = ""
     title: Short = ""
     labels: Annotated[
-        list[Annotated[str, Field(min_length=1, max_length=64)]], Field(max_length=32), AfterValidator(_once)
+        list[Annotated[str, Field(min_length=1, max_length=64, pattern=r"\S")]],
+        Field(max_length=32),
+        AfterValidator(_once),
     ] = []
     scenario: dict[str, Any] | None = Field(
         default=None, description="scripted agents for this session: {replies: {name or role: […]}, delayMs}"
@@ -47,7 +95,7 @@ class DeliveryStart(Start):
     kind: Literal["delivery"] = "delivery"
     task: Words
     file_paths: Annotated[
-        list[Annotated[str, Field(min_length=1, max_length=1_024)]], Field(min_length=1, max_length=500)
+        list[Annotated[str, Field(min_length=1, max_length=1_024, pattern=r"\S")]], Field(min_length=1, max_length=500)
     ]
     test_command: CommandWords | None = None
     validation_commands: Annotated[list[CommandWords], Field(max_length=100)] | None = None

@@ -1,6 +1,8 @@
 """Settings: from flags, else from `HANSARD_…` in the environment, else defaults that fit one person on one machine."""
 
+import ipaddress
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +18,7 @@ Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Limit = Annotated[int, Field(ge=0, le=2**62)]
 """0: none."""
 _LEAST_MEMORY = 67_108_864
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def data_home() -> Path:
@@ -24,10 +27,21 @@ def data_home() -> Path:
     return Path(base) / "hansard"
 
 
-class Settings(BaseSettings):
-    """Every limit, time-out and lease is one, so that a test takes seconds. Unknown `HANSARD_` names are not ours."""
+def _absolute(file: str) -> Path:
+    """The file, whatever becomes the working directory. Raises ValueError: nobody's home is known."""
+    try:
+        return Path(file).expanduser().absolute()
+    except RuntimeError as error:
+        raise ValueError(str(error)) from None
 
-    model_config = SettingsConfigDict(env_prefix="HANSARD_", frozen=True, extra="forbid")
+
+class Settings(BaseSettings):
+    """Every limit, time-out and lease is one, so that a test takes seconds. Unknown `HANSARD_` names are not ours.
+
+    A variable without a value is one that is not set: compose files have no other way of leaving one out.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="HANSARD_", env_ignore_empty=True, frozen=True, extra="forbid")
 
     database: str = Field(default_factory=lambda: f"sqlite:///{data_home() / 'hansard.db'}")
     host: str = "127.0.0.1"
@@ -66,6 +80,8 @@ class Settings(BaseSettings):
     @field_validator("database")
     @classmethod
     def _known_store(cls, url: str) -> str:
+        if url.strip() and not _SCHEME.match(url):
+            return f"sqlite:///{_absolute(url)}"
         if url.startswith(("postgres://", "postgresql://")):
             raise ValueError("PostgreSQL is not available in this version; use sqlite:///path")
         if not url.startswith("sqlite:///") or url == "sqlite:///":
@@ -100,7 +116,12 @@ class Settings(BaseSettings):
 
     @property
     def loopback(self) -> bool:
-        return self.host in ("127.0.0.1", "localhost", "::1")
+        if self.host.lower() == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
 
     def worker(self) -> "WorkerSettings":
         from adapters.processes import SystemLimits

@@ -6,6 +6,7 @@ cannot be read with `event: problem`.
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Final
@@ -39,12 +40,30 @@ HEADERS: Final = [
     (b"x-accel-buffering", b"no"),
 ]
 
+PAGES: Final = ("application/json", "application/*", "*/*")
+"""What an `Accept` may say of a page, the closest first."""
+WEIGHT: Final = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
+
 Read = Callable[[int, int | None], list[Recorded]]
 """A page of what is wanted behind a position, which was the version given if that is known."""
 
 
 def wants_stream(request: Request) -> bool:
-    return "text/event-stream" in request.headers.get("accept", "")
+    """Whether `Accept` names events, and JSON does not weigh more (RFC 9110 §12.5.1)."""
+    weights = _weights(",".join(request.headers.getlist("accept")))
+    events = weights.get("text/event-stream", 0.0)
+    page = next((weights[media] for media in PAGES if media in weights), 0.0)
+    return events > 0 and events >= page
+
+
+def _weights(accept: str) -> dict[str, float]:
+    """What may be answered, and how welcome each is, from 0 (not at all) to 1."""
+    found = {}
+    for item in accept.split(",")[:50]:
+        media, *parameters = item.lower().split(";")
+        weight = next((q for name, _, q in (p.partition("=") for p in parameters) if name.strip() == "q"), "1")
+        found[media.strip()] = float(weight) if WEIGHT.fullmatch(weight.strip()) else 1.0
+    return found
 
 
 def stream_session(request: Request, session_id: str) -> Response:

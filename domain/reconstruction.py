@@ -52,7 +52,9 @@ def mark(recorded: Recorded) -> tuple[str, str, int]:
 def command_of(decision: Decision, session: Session | None, whole: Whole) -> Command:
     """The command that led from `session` to these events. Raises Unknown where none is known that would."""
     events = decision.events
-    command = _start(events[0]) or _forked(events, session) or _of_a_session(events, session) or _heard(decision)
+    command = (
+        _start(events[0]) or _forked(events, session) or _of_a_session(events, session) or _heard(decision, session)
+    )
     if command is None:
         raise Unknown(f"No command is known that begins with {events[0].TOPIC}.")
     return command.model_copy(update={"blobs": tuple(_blobs(events, whole))})
@@ -71,7 +73,7 @@ def _start(event: DomainEvent) -> Command | None:
             known = delivery.StartDelivery.model_fields.keys() - {"blobs"}
             return delivery.StartDelivery(**{name: getattr(event, name) for name in known})
         case orchestrated.SessionStarted():
-            return orchestration.StartOrchestration(opening=event.opening)
+            return orchestration.StartOrchestration(opening=event.opening, policy=event.policy)
         case discussed.SessionStarted():
             return discussion.StartDiscussion(topic=event.topic, policy=event.policy)
         case _:
@@ -225,11 +227,15 @@ def _cancelled(events: Sequence[DomainEvent]) -> Command | None:
 # -- channels --------------------------------------------------------------------------------------------------------
 
 
-def _heard(decision: Decision) -> Command | None:
-    """What a channel was told; a message that led to nothing is kept as its words, which is all that was looked at."""
+def _heard(decision: Decision, session: Session | None) -> Command | None:
+    """What a channel was told; a message that led to nothing is kept as its words, which is all that was looked at (of
+    one that came twice the rest is what came first)."""
     match decision.events[0]:
         case channel.MessageStarted() | channel.MessageQueued() as event:
             return channel.ReceiveMessage(session_id=event.session_id, opening=event.opening, sender=event.sender)
+        case channel.MessageRejected(reason="duplicate") as event if isinstance(session, channel.Channel):
+            first = session.last_opening or Opening(prompt=event.text)
+            return channel.ReceiveMessage(session_id="", opening=first.changed(prompt=event.text))
         case channel.MessageRejected() as event:
             return _message(event.text)
         case channel.ContinueWanted() as event:

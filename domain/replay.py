@@ -8,9 +8,11 @@ from domain.base import Command, DomainEvent, HansardError, Text
 from domain.discussion.commands import StartDiscussion
 from domain.forking import names, unnamed
 from domain.forks import SessionForked
+from domain.orchestration.commands import StartOrchestration
 from domain.policy import react
 from domain.reconstruction import Decision, Whole, command_of, decisions
 from domain.record import Recorded, kind_of
+from domain.replies.plain import plain
 from domain.session import Moment, Session
 from domain.sessions import Decision as Decided
 from domain.sessions import carry_out, fold
@@ -65,7 +67,8 @@ def _compare(
 
 
 def _same(recorded: DomainEvent, decided: DomainEvent, today: Decided, known: Sequence[str], whole: Whole) -> bool:
-    """The same event; what a fork took over may speak of the session that it comes from (`known`) by its name."""
+    """The same event; what a fork took over may speak of the session that it comes from (`known`) by its name, and why
+    an answer could not be read may be said in the words of its day."""
     one, other = _written(recorded), _written(decided)
     if one == other:
         return True
@@ -74,19 +77,19 @@ def _same(recorded: DomainEvent, decided: DomainEvent, today: Decided, known: Se
     def made(text: Text) -> str:
         return blobs[text.digest] if text.digest in blobs else whole(text)
 
-    return bool(known) and _unnamed(one, known, whole) == _unnamed(other, known, made)
+    return _neutral(one, known, whole) == _neutral(other, known, made)
 
 
-def _unnamed(value: Any, known: Sequence[str], whole: Whole) -> Any:
+def _neutral(value: Any, known: Sequence[str], whole: Whole) -> object:
     match value:
         case str():
-            return unnamed(value, known)
+            return plain(unnamed(value, known))
         case {"head": str(), "length": int(), **more} if more.keys() <= {"digest"}:
-            return unnamed(whole(Text.model_validate(value)), known)
+            return plain(unnamed(whole(Text.model_validate(value)), known))
         case dict():
-            return {key: _unnamed(part, known, whole) for key, part in value.items()}
+            return {key: _neutral(part, known, whole) for key, part in value.items()}
         case list() | tuple():
-            return [_unnamed(part, known, whole) for part in value]
+            return [_neutral(part, known, whole) for part in value]
         case _:
             return value
 
@@ -113,7 +116,7 @@ def _unfounded(decision: Decision, command: Command, find: Find) -> Difference |
 
 def _alike(today: Command, recorded: Command) -> bool:
     """A session begins under the rules of its day: that they have another version now is no difference."""
-    if isinstance(today, StartDiscussion) and isinstance(recorded, StartDiscussion):
+    if isinstance(recorded, StartDiscussion | StartOrchestration) and type(today) is type(recorded):
         today = today.changed(policy=recorded.policy)
     return today == recorded
 

@@ -3,7 +3,7 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from domain.delivery.chart import PHASES
 from domain.delivery.state import Delivery
@@ -84,7 +84,7 @@ def _delivery(delivery: Delivery) -> dict[str, Any]:
         "task": delivery.task,
         "filePaths": list(delivery.file_paths),
         "validationCommands": [{"stage": step.stage, "command": step.command} for step in delivery.steps],
-        "maxAttempts": delivery.max_attempts,
+        "maxAttempts": delivery.budget.limits.max_iterations,
         "currentPhase": delivery.phase,
         "phaseStatuses": {phase: delivery.phases[phase] for phase in PHASES},
         "iteration": delivery.iteration,
@@ -105,7 +105,7 @@ def _orchestration(session: Orchestration) -> dict[str, Any]:
         "plan": session.plan.head if session.plan else None,
         "planVersion": session.plan_version,
         "round": session.round,
-        "maxRounds": session.max_rounds,
+        "maxRounds": session.last_round,
         "lastRound": session.last_round,
         "agents": [_agent(session, index) for index in range(len(session.agents))],
         "summary": session.summary.head if session.summary else None,
@@ -158,14 +158,19 @@ def _round(said: Contribution) -> dict[str, Any]:
     }
 
 
+GATES: Final = {"completed": "✅ 완료", "paused": "⏸ checkpoint", "active": "⏳ 진행 중", "stopped": "⏹ 중단"}
+"""The seeds' words for how an agent stands; the last is ours: of an agent whose run was reset."""
+
+
 def _agent(session: Orchestration, index: int) -> dict[str, Any]:
-    """One row of the seeds' Agent Status Matrix (§1.12); completed wins over paused."""
+    """One row of the seeds' Agent Status Matrix (§1.12); completed wins over paused, and after a reset nobody works."""
     agent = session.agents[index]
-    paused = session.status == "checkpoint" and agent.checkpointed and not agent.completed
-    status = "completed" if agent.completed else "paused" if paused else "active"
+    paused = session.status == "checkpoint" and agent.checkpointed
+    rest = "stopped" if session.ended else "paused" if paused else "active"
+    status = "completed" if agent.completed else rest
     return agent.model_dump(mode="json", by_alias=True) | {
         "status": status,
-        "gate": {"completed": "✅ 완료", "paused": "⏸ checkpoint", "active": "⏳ 진행 중"}[status],
+        "gate": GATES[status],
         "phaseName": phase_name(agent.current_phase),
         "agentSession": session.agent_sessions.get(agent.agent),
     }

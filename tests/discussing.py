@@ -8,7 +8,7 @@ import pytest
 
 from domain.base import Command, DomainEvent, Refused, Text, Usage
 from domain.convergence import SEED, Profile
-from domain.discussion.commands import CancelDiscussion, Decide, StartDiscussion
+from domain.discussion.commands import POLICY, CancelDiscussion, Decide, StartDiscussion
 from domain.discussion.events import DecisionRequested, RoundAdded
 from domain.discussion.state import Discussion
 from domain.discussion.strategies import STRATEGIES, Choice
@@ -56,10 +56,10 @@ def wish(strategy: str, rounds: int | None = None, **fields: Any) -> Wish:
 class DiscussionStory(Story):
     """A review or a debate of its own, with the answers of its agents as verbs."""
 
-    def __init__(self, strategy: str = "review", **fields: Any) -> None:
+    def __init__(self, strategy: str = "review", *, policy: str = POLICY, **fields: Any) -> None:
         kind = STRATEGIES[strategy].kind
         super().__init__(kind, f"{kind}-1")
-        self.begun = self.when(StartDiscussion(topic=topic(strategy, **fields)))
+        self.begun = self.when(StartDiscussion(topic=topic(strategy, **fields), policy=policy))
 
     @property
     def talk(self) -> Discussion:

@@ -14,7 +14,7 @@ from domain.base import Command, DomainEvent, Refused, Text, Usage
 from domain.budget import Limits
 from domain.delivery.commands import ExtendBudget, RecordPackage, RecordValidation, StartDelivery
 from domain.delivery.state import Delivery
-from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration, StartOrchestration
+from domain.orchestration.commands import POLICY, ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, Opening
 from domain.orchestration.state import Orchestration
 from domain.session import Moment, Outstanding, Session
@@ -223,10 +223,17 @@ def verdicts(*, all_done: object = False, words: str = "", **passed: object) -> 
 class OrchestrationStory(Story):
     """An orchestration of the team above, with the answers of its agents as verbs."""
 
-    def __init__(self, prompt: str = "src/ API 만들어줘", session_id: str = "orchestration-1", **fields: Any) -> None:
+    def __init__(
+        self,
+        prompt: str = "src/ API 만들어줘",
+        session_id: str = "orchestration-1",
+        *,
+        policy: str = POLICY,
+        **fields: Any,
+    ) -> None:
         super().__init__("orchestration", session_id)
         given = {"employees": tuple(Employee(name=name, role=name.lower()) for name in TEAM)}
-        self.begun = self.when(StartOrchestration(opening=Opening(prompt=prompt, **(given | fields))))
+        self.begun = self.when(StartOrchestration(opening=Opening(prompt=prompt, **(given | fields)), policy=policy))
 
     @property
     def run(self) -> Orchestration:

@@ -28,7 +28,8 @@ The official record of what a team of coding agents does.
 
 Commands (POST) answer with `version` and `position` after their events are stored. `Idempotency-Key` makes a POST safe
 to repeat, `If-Match` binds a command to a version, `Read-After` makes a GET wait until the views have reached a
-position. Errors are problems (RFC 9457). Wire names are camelCase; unknown fields are refused.
+position. Errors are problems (RFC 9457). Wire names are camelCase; unknown fields are refused, and null in a field that
+is not required is the same as leaving it out.
 
 Every GET takes HEAD, too: the same status and headers without a body. A path has no slash at its end."""
 

@@ -40,7 +40,7 @@ class DirectStep(Value):
     holds: bool
 
 
-class Step(Value):
+class ChartStep(Value):
     """A step of the chart."""
 
     event: str
@@ -55,7 +55,7 @@ class WhyNot(Value):
     state: str
     reached: bool
     direct: tuple[DirectStep, ...]
-    steps: tuple[Step, ...] | None = Field(description="null where no way leads there")
+    steps: tuple[ChartStep, ...] | None = Field(description="null where no way leads there")
     text: str
 
 

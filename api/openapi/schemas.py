@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -14,6 +15,7 @@ Wanted = tuple[type[BaseModel], JsonSchemaMode]
 
 
 _REFERENCE = re.compile(rf'"{PLACE}([^"]+)"')
+_MODE = re.compile(r"-(Input|Output)$")
 
 
 class _Wire(GenerateJsonSchema):
@@ -44,12 +46,27 @@ class _Wire(GenerateJsonSchema):
 
 
 def schemas(wanted: Iterable[Wanted]) -> tuple[dict[Wanted, JsonSchemaValue], dict[str, Any]]:
-    """A reference for each model, and the components they point to, by name."""
+    """A reference for each model, and the components they point to, by the names of their classes."""
     wanted = list(dict.fromkeys(wanted))
     references, found = models_json_schema(
         wanted, by_alias=True, ref_template=PLACE + "{model}", schema_generator=_Wire
     )
-    return {key: references[key] for key in wanted}, dict(found["$defs"])
+    meant = [references[key] for key in wanted]
+    components = used(found["$defs"], by=meant)
+    names = _plain(components)
+    components = {names[name]: schema for name, schema in _renamed(components, names).items()}
+    return dict(zip(wanted, _renamed(meant, names), strict=True)), components
+
+
+def _plain(names: Iterable[str]) -> dict[str, str]:
+    """Each name without the mode that pydantic adds, where only one of its modes is left."""
+    plain = {name: _MODE.sub("", name) for name in names}
+    counted = Counter(plain.values())
+    return {name: short if counted[short] == 1 else name for name, short in plain.items()}
+
+
+def _renamed(found: Any, names: Mapping[str, str]) -> Any:
+    return json.loads(_REFERENCE.sub(lambda place: f'"{PLACE}{names[place[1]]}"', json.dumps(found)))
 
 
 def used(components: dict[str, Any], by: object) -> dict[str, Any]:

@@ -102,7 +102,9 @@ class DeliveryView(SessionView):
     task: str
     file_paths: tuple[str, ...]
     validation_commands: tuple[PlannedCommand, ...]
-    max_attempts: int | None
+    max_attempts: int = Field(
+        description="the older name of `budget.maxIterations`", json_schema_extra={"deprecated": True}
+    )
     current_phase: Phase
     phase_statuses: dict[Phase, PhaseStatus]
     iteration: int
@@ -126,7 +128,7 @@ class EmployeeView(Value):
 class AgentView(PlannedAgent):
     """One agent's part, and where it stands in the matrix."""
 
-    status: Literal["active", "paused", "completed"]
+    status: Literal["active", "paused", "completed", "stopped"]
     gate: str
     phase_name: str
     agent_session: str | None = Field(description="the handle of its conversation, null once that is cleared")

@@ -4,10 +4,9 @@ from typing import Any
 
 from pydantic import Field
 
-from api.policies.bodies import GivenVerification
 from domain.base import Value
 from domain.budget import Reason
-from domain.phases import AgentPhases
+from domain.phases import AgentPhases, Verification
 from domain.triage import Intent
 from domain.validation import Stage
 
@@ -20,8 +19,16 @@ class IntentAnswer(Value):
     intent: Intent | None
 
 
+class PlannedVerification(Verification):
+    """What was left out stays out."""
+
+    pass_criteria: str | None = Field(default=None, exclude_if=_absent)
+    fail_criteria: str | None = Field(default=None, exclude_if=_absent)
+    affected_files: tuple[str, ...] | None = Field(default=None, exclude_if=_absent)
+
+
 class PlannedAgent(AgentPhases):
-    verification: GivenVerification | None = None
+    verification: PlannedVerification | None = None
 
 
 class PhasesAnswer(Value):

@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator
 
 from api.bodies import Body
+from api.policies.answers import PlannedVerification
 from api.policies.instants import Instant, instant
 from domain.convergence import SEED, Profile, Thresholds, named
-from domain.phases import Role, Subtask, Verification
+from domain.phases import Role, Subtask
 from domain.replies import KINDS
 from domain.triage import DEFAULT_POLICY, POLICIES
 
@@ -28,10 +29,6 @@ ProfileName = Literal["seed", "shipped-v3", "mysti"]
 
 def _none_is_blank(given: object) -> object:
     return "" if given is None else given
-
-
-def _absent(given: object) -> bool:
-    return given is None
 
 
 def _as_given(given: object) -> object:
@@ -76,14 +73,12 @@ class IntentBody(PolicyBody):
     text: Passage
 
 
-class GivenVerification(Verification):
-    """What was left out stays out."""
+class GivenVerification(PlannedVerification):
+    """As somebody may send it: within the caps."""
 
-    pass_criteria: Passage | None = Field(default=None, exclude_if=_absent)
-    fail_criteria: Passage | None = Field(default=None, exclude_if=_absent)
-    affected_files: Annotated[tuple[Passage, ...], Field(max_length=MOST_ENTRIES)] | None = Field(
-        default=None, exclude_if=_absent
-    )
+    pass_criteria: Passage | None = None
+    fail_criteria: Passage | None = None
+    affected_files: Annotated[tuple[Passage, ...], Field(max_length=MOST_ENTRIES)] | None = None
 
 
 class GivenSubtask(Subtask):

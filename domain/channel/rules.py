@@ -10,11 +10,10 @@ from domain.channel.events import (
     ResetWanted,
     SessionNoted,
 )
-from domain.channel.state import DUPLICATE_MS, PAUSED, Channel, resumable
+from domain.channel.state import PAUSED, Channel, resumable
 from domain.draft import Draft
 from domain.orchestration.decide import NOTHING_TO_CONTINUE, NOTHING_TO_RESET
 from domain.triage import intent
-from domain.triage.spelling import composed
 
 QUEUE = 100
 """So many messages wait at the most."""
@@ -54,7 +53,7 @@ def _receive(draft: Draft[Channel], command: ReceiveMessage) -> None:
         return draft.record(ContinueWanted(message=text, session_id=latest))
     if meant == "continue" and channel and channel.busy:
         return draft.record(MessageRejected(message="The run is busy.", reason="busy", text=text))
-    if channel and channel.last_text == composed(text) and draft.at - channel.last_at <= DUPLICATE_MS:
+    if channel and channel.has_heard(command.opening, draft.at):
         first = channel.last_session
         return draft.record(
             MessageRejected(message="The same words came just now.", reason="duplicate", text=text, session_id=first)

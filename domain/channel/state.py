@@ -14,7 +14,7 @@ from domain.session import Moment, Session
 from domain.triage.spelling import composed
 
 DUPLICATE_MS = 5_000
-"""The same words within so long are one message that was sent twice (behaviour §4)."""
+"""The same message within so long is one that was sent twice (behaviour §4)."""
 PAUSED = ("checkpoint", "partial")
 """The statuses in which an orchestration can be continued."""
 
@@ -40,7 +40,7 @@ class Channel(Session):
     busy: str | None = None
     paused: tuple[str, ...] = ()
     queue: tuple[Waiting, ...] = ()
-    last_text: str = ""
+    last_opening: Opening | None = None
     last_at: int = -DUPLICATE_MS - 1
     last_session: str | None = None
     answer: dict[str, object] = {}
@@ -52,6 +52,14 @@ class Channel(Session):
     @property
     def ended(self) -> bool:
         return False
+
+    def has_heard(self, opening: Opening, at: int) -> bool:
+        """Whether it is the newest message once more, however its letters were typed: the same words with other agents,
+        or another scenario, are another one."""
+        last = self.last_opening
+        if last is None or at - self.last_at > DUPLICATE_MS:
+            return False
+        return last.changed(prompt=composed(last.prompt)) == opening.changed(prompt=composed(opening.prompt))
 
     def receipt(self) -> dict[str, object]:
         """What became of the message; the channel's own id and version say nothing to whoever sent it.
@@ -110,7 +118,7 @@ def _changes(channel: Channel, event: DomainEvent, at: int) -> dict[str, object]
 
 
 def _heard(event: MessageStarted | MessageQueued, at: int) -> dict[str, object]:
-    return {"last_text": composed(event.opening.prompt), "last_at": at, "last_session": event.session_id}
+    return {"last_opening": event.opening, "last_at": at, "last_session": event.session_id}
 
 
 def _noted(channel: Channel, event: SessionNoted) -> dict[str, object]:

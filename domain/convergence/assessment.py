@@ -46,9 +46,12 @@ class _Standing(NamedTuple):
     paired: bool
 
 
-def assess(rounds: Sequence[Round], profile: Profile = SEED) -> Metrics:
-    """Where the discussion stands after these rounds, in the order given. No rounds: 0, 0, 0, continue."""
-    return _metrics(_told(rounds, profile), profile)
+def assess(rounds: Sequence[Round], profile: Profile = SEED, *, terse: bool = True) -> Metrics:
+    """Where the discussion stands after these rounds, in the order given. No rounds: 0, 0, 0, continue.
+
+    `terse`: who says no more than "ok" has said something; without it, as before `discussion@3`, nothing.
+    """
+    return _metrics(_told(rounds, profile), profile, terse=terse)
 
 
 def course(rounds: Sequence[Round], profile: Profile = SEED) -> list[Metrics]:
@@ -57,10 +60,10 @@ def course(rounds: Sequence[Round], profile: Profile = SEED) -> list[Metrics]:
     return [_metrics(told[:number], profile) for number in range(1, len(told) + 1)]
 
 
-def stop_reason(rounds: Sequence[Round], profile: Profile, limit: int) -> Ending | None:
+def stop_reason(rounds: Sequence[Round], profile: Profile, limit: int, *, terse: bool = True) -> Ending | None:
     """Why the discussion ends after these rounds, or None: it goes on. `limit`: the most rounds there may be, at least
     the strategy's minimum (K-28); reaching it without converging or stalling is an ending of its own."""
-    recommendation = assess(rounds, profile).recommendation
+    recommendation = assess(rounds, profile, terse=terse).recommendation
     if recommendation != "continue":
         return recommendation
     return "limit" if len(rounds) >= limit else None
@@ -70,13 +73,13 @@ def _told(rounds: Sequence[Round], profile: Profile) -> list[_Told]:
     return [_Told(number=r.round, role=r.role, reading=read(r.content, profile)) for r in rounds]
 
 
-def _metrics(told: Sequence[_Told], profile: Profile) -> Metrics:
+def _metrics(told: Sequence[_Told], profile: Profile, *, terse: bool = True) -> Metrics:
     standing = _standing(told, profile)
     return Metrics(
         agreement_ratio=standing.ratio,
         avg_stability=standing.stability,
         overall_score=standing.score,
-        recommendation=_recommendation(told, standing, profile),
+        recommendation=_recommendation(told, standing, profile, terse=terse),
         profile=profile.name,
     )
 
@@ -111,14 +114,14 @@ def _pairs(told: Sequence[_Told], profile: Profile) -> list[float]:
     return pairs
 
 
-def _recommendation(told: Sequence[_Told], standing: _Standing, profile: Profile) -> Recommendation:
-    if _converged(told, standing, profile):
+def _recommendation(told: Sequence[_Told], standing: _Standing, profile: Profile, *, terse: bool) -> Recommendation:
+    if _everybody_speaks(told, terse=terse) and _converged(standing, profile):
         return "converged"
     return "stalled" if _stalled(told, standing, profile) else "continue"
 
 
-def _converged(told: Sequence[_Told], standing: _Standing, profile: Profile) -> bool:
-    if not standing.paired or not _everyone_has_words(told):
+def _converged(standing: _Standing, profile: Profile) -> bool:
+    if not standing.paired:
         return False
     alone = profile.stability_alone
     if alone is not None and _reaches(standing.stability, alone):
@@ -137,9 +140,10 @@ def _stalled(told: Sequence[_Told], standing: _Standing, profile: Profile) -> bo
     return _reaches(_standing(earlier, profile).score, standing.score)
 
 
-def _everyone_has_words(told: Sequence[_Told]) -> bool:
-    """Whether nobody's latest contribution is empty: silence is no consent."""
-    latest = {t.role: t.reading.words for t in told}
+def _everybody_speaks(told: Sequence[_Told], *, terse: bool) -> bool:
+    """Whether nobody's latest contribution is empty: silence is no consent (K-30). Words too short to be compared make
+    no pair, but they are words."""
+    latest = {t.role: t.reading.says if terse else bool(t.reading.words) for t in told}
     return all(latest.values())
 
 

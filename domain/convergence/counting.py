@@ -32,10 +32,12 @@ class Signals(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What is left of a text for judging it."""
+    """What is left of a text for judging it: its signals, the words that are compared, and whether it says anything,
+    in words however short."""
 
     signals: Signals
     words: frozenset[str]
+    says: bool
 
 
 def agreement(text: str, profile: Profile = SEED) -> float:
@@ -54,7 +56,8 @@ def similarity(a: str, b: str, profile: Profile = SEED) -> float:
 def read(text: str, profile: Profile) -> Reading:
     """The signals and the words of a text: one look at it serves both."""
     said = _said(text)
-    return Reading(signals=_signals(said, WORD_LISTS[profile.words]), words=_words(said, profile))
+    says = any(map(str.isalnum, said))
+    return Reading(signals=_signals(said, WORD_LISTS[profile.words]), words=_words(said, profile), says=says)
 
 
 def overlap(a: frozenset[str], b: frozenset[str], profile: Profile) -> float | None:

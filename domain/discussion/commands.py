@@ -4,10 +4,11 @@ from domain.base import Command
 from domain.discussion.strategies import Choice
 from domain.discussion.topic import Topic
 
-POLICY = "discussion@2"
+POLICY = "discussion@3"
 """The version of the rules that new discussions follow; one that has begun keeps the version that it began with.
 
-`discussion@2`: the lenses are asked by the second version of their prompt.
+`discussion@2`: the lenses are asked by the second version of their prompt. `discussion@3`: who last said no more than a
+word or two that are too short to be compared ("ok") does not keep the others from converging.
 """
 
 

@@ -45,6 +45,11 @@ def _version(session: Discussion, prompt: str) -> int:
     return 1 if session.policy == "discussion@1" else REWRITTEN.get(prompt, 1)
 
 
+def terse_speaks(session: Discussion) -> bool:
+    """Whether who says no more than "ok" has said something, by the rules of this session."""
+    return session.policy not in ("discussion@1", "discussion@2")
+
+
 def say(draft: DiscussionDraft, event: type[DiscussionEvent], **fields: Any) -> None:
     draft.record(VOICES[draft.session.kind][event](**fields))
 

@@ -17,7 +17,7 @@ from domain.discussion.events import (
     Stalled,
     Synthesized,
 )
-from domain.discussion.parts import DiscussionDraft, next_state, request, say
+from domain.discussion.parts import DiscussionDraft, next_state, request, say, terse_speaks
 from domain.discussion.state import Discussion
 from domain.discussion.strategies import STRATEGIES, Part
 from domain.replies.shapes import wire
@@ -80,7 +80,7 @@ def _add_round(draft: DiscussionDraft, agent: str, reply: str) -> None:
         problem=problem if part.judges else None,
         counted=None if said.digest is None else Text.of(talk(_said(reply)))[0].head,
     )
-    metrics = assess(findings.counted(draft.session), draft.session.profile)
+    metrics = assess(findings.counted(draft.session), draft.session.profile, terse=terse_speaks(draft.session))
     say(draft, Assessed, message=f"Convergence {metrics.overall_score:.2f}.", round=number, metrics=metrics)
     _close_or_go_on(draft, number)
 
@@ -88,7 +88,8 @@ def _add_round(draft: DiscussionDraft, agent: str, reply: str) -> None:
 def _close_or_go_on(draft: DiscussionDraft, number: int) -> None:
     """The strategy's own rounds are held; then whatever comes first ends the talk (K-26, K-28)."""
     session = draft.session
-    reason = stop_reason(findings.counted(session), session.profile, session.max_rounds)
+    rounds = findings.counted(session)
+    reason = stop_reason(rounds, session.profile, session.max_rounds, terse=terse_speaks(session))
     if reason is None or (reason != "limit" and number < STRATEGIES[session.strategy].minimum):
         return ask_next(draft)
     event, message = _ENDS[reason]

@@ -7,9 +7,17 @@ from pydantic import Field
 from domain.base import Command
 from domain.orchestration.events import Opening
 
+POLICY = "orchestration@2"
+"""The version of the rules that new runs follow; one that has begun keeps the version that it began with.
+
+`orchestration@2`: a round after which something is left says `next`, the last one, too (behaviour §1.10); a PASS stands
+in the agent's history for every phase that it was about (K-12).
+"""
+
 
 class StartOrchestration(Command):
     opening: Opening
+    policy: str = POLICY
 
 
 class ContinueOrchestration(Command):

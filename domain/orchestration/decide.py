@@ -69,6 +69,7 @@ def _start(draft: OrchestrationDraft, command: StartOrchestration) -> None:
         SessionStarted(
             message="A request came in.",
             state=state,
+            policy=command.policy,
             opening=opening,
             mode="orchestrated" if planned else "direct",
             triage=Signals(orchestrate=found.orchestrate, signals=found.signals, policy=TRIAGE),

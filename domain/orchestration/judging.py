@@ -160,11 +160,12 @@ def close(draft: OrchestrationDraft, *, all_done: bool, words: str) -> None:
     session = draft.session
     scope_done = all_done or not session.active
     used_up = not scope_done and session.round >= session.last_round
+    over = scope_done or (used_up and session.policy == "orchestration@1")
     draft.record(
         RoundDone(
             message=f"Round {session.round} finished.",
             round=session.round,
-            action="next" if not scope_done and not used_up else "complete",
+            action="complete" if over else "next",
             agent_phases=standing(session.agents),
             all_done=all_done,
         )

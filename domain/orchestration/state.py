@@ -1,5 +1,7 @@
 """An orchestration as its events made it: assigns only, decides nothing."""
 
+from collections.abc import Iterator
+
 from domain.base import DomainEvent, Text, Value
 from domain.becoming import evolve_turn
 from domain.children import ChildClosed, ChildRequested
@@ -240,11 +242,17 @@ def _changes(session: Orchestration, event: OrchestrationEvent) -> dict[str, obj
             return {}
 
 
+def _verdicts(session: Orchestration, event: VerdictGiven) -> Iterator[Judged]:
+    """What a verdict says of each phase that it was about; a FAIL is about the one that is stayed in."""
+    phases = event.judged if event.passed and session.policy != "orchestration@1" else ()
+    for phase in phases or (event.phase,):
+        yield Judged(round=event.round, phase=phase, passed=event.passed, feedback=event.feedback)
+
+
 def _judged(session: Orchestration, event: VerdictGiven) -> dict[str, object]:
     agent = session.agents[event.index]
-    judged = Judged(round=event.round, phase=event.phase, passed=event.passed, feedback=event.feedback)
     moved = agent.changed(
-        history=(*agent.history, judged),
+        history=(*agent.history, *_verdicts(session, event)),
         current_phase_idx=event.phase_idx,
         current_phase=agent.phase_profile[event.phase_idx],
         completed=event.completed,

@@ -6,14 +6,28 @@ others are empty.
 
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from domain.replies.extraction import Object, Shape, last
-from domain.replies.shapes import Answer, Few, M, MaybeFew, MaybeWords, SomeWords, Words, absent, fitted
+from domain.replies.shapes import (
+    Answer,
+    Few,
+    M,
+    MaybeFew,
+    MaybeWords,
+    SomeWords,
+    Words,
+    absent,
+    fitted,
+    in_any_case,
+)
 
-ReviewVerdict = Literal["PASS", "NEEDS_FIX"]
-DebateVerdict = Literal["APPROVE", "CHALLENGE"]
-Severity = Literal["critical", "major", "minor"]
+_REVIEWED = Literal["PASS", "NEEDS_FIX"]
+_DEBATED = Literal["APPROVE", "CHALLENGE"]
+_SEVERITY = Literal["critical", "major", "minor"]
+ReviewVerdict = Annotated[_REVIEWED, BeforeValidator(in_any_case(get_args(_REVIEWED)))]
+DebateVerdict = Annotated[_DEBATED, BeforeValidator(in_any_case(get_args(_DEBATED)))]
+Severity = Annotated[_SEVERITY, BeforeValidator(in_any_case(get_args(_SEVERITY)))]
 Tally = Annotated[int, Field(strict=True, ge=0, le=2**53)]
 
 
@@ -95,11 +109,12 @@ def debate_synthesis(text: str) -> DebateSynthesis:
     return last(text, _DEBATE_SYNTHESIS)
 
 
-def _judged(model: type[M], *, name: str, verdicts: tuple[object, ...]) -> Shape[M]:
+def _judged(model: type[M], *, name: str, verdicts: tuple[str, ...]) -> Shape[M]:
     """Only an object with a verdict of the right kind is meant: a template's `PASS|NEEDS_FIX` is not."""
+    read = in_any_case(verdicts)
 
     def claims(found: Object) -> bool:
-        return found.get("verdict") in verdicts
+        return read(found.get("verdict")) in verdicts
 
     def fit(found: Object) -> M:
         return fitted(model, found, name=name)
@@ -107,8 +122,7 @@ def _judged(model: type[M], *, name: str, verdicts: tuple[object, ...]) -> Shape
     return Shape(name=name, keys=("verdict",), claims=claims, fit=fit)
 
 
-_OF_REVIEWS, _OF_DEBATES = get_args(ReviewVerdict), get_args(DebateVerdict)
-_REVIEW = _judged(ReviewFeedback, name="review verdict", verdicts=_OF_REVIEWS)
-_DEBATE = _judged(DebateFeedback, name="debate verdict", verdicts=_OF_DEBATES)
-_REVIEW_SYNTHESIS = _judged(ReviewSynthesis, name="verdict of a review synthesis", verdicts=_OF_REVIEWS)
-_DEBATE_SYNTHESIS = _judged(DebateSynthesis, name="verdict of a debate synthesis", verdicts=_OF_DEBATES)
+_REVIEW = _judged(ReviewFeedback, name="review verdict", verdicts=get_args(_REVIEWED))
+_DEBATE = _judged(DebateFeedback, name="debate verdict", verdicts=get_args(_DEBATED))
+_REVIEW_SYNTHESIS = _judged(ReviewSynthesis, name="verdict of a review synthesis", verdicts=get_args(_REVIEWED))
+_DEBATE_SYNTHESIS = _judged(DebateSynthesis, name="verdict of a debate synthesis", verdicts=get_args(_DEBATED))

@@ -1,6 +1,7 @@
-"""What does not fit in an answer, in words for people: the sentences of the library that checks it, without its types.
+"""Sentences of older logs about an answer that does not fit, in today's words (`wording`).
 
-What the log holds stays as it was written; this is for whoever is told of it now.
+They were recorded in those of the library that checks it, and the log keeps them. This is for whoever is told of them
+now, and for replay: the words alone are no other decision.
 """
 
 import re

@@ -3,7 +3,7 @@
 import re
 
 from domain.base import Unreadable
-from domain.replies.extraction import pieces
+from domain.replies.objects import pieces
 from domain.replies.spoken import spoken
 
 _EMPTY_FENCE = re.compile(r"^[ \t]*```[A-Za-z0-9]*[ \t]*\n\s*```[ \t]*$", re.MULTILINE)
@@ -17,8 +17,8 @@ def without_json(text: str) -> str:
     except Unreadable:
         return ""
     kept, at = [], 0
-    for piece in pieces(words):
-        if piece.closed:
+    for piece in sorted(pieces(words)):
+        if piece.closed and piece.end > at:
             kept.append(words[at : piece.begin])
             at = piece.end
     prose = _EMPTY_FENCE.sub("", "".join([*kept, words[at:]]))

@@ -1,11 +1,13 @@
 """What the agents' answers have in common: closed types, caps, and the sentence that says what does not fit."""
 
+from collections.abc import Callable
 from typing import Annotated, TypeVar
 
 from pydantic import BeforeValidator, ConfigDict, Field, StrictBool, StrictStr, ValidationError
 
 from domain.base import Unreadable, Value
 from domain.replies.extraction import Object
+from domain.replies.wording import worded
 from domain.strict import JSON
 
 LONGEST_STRING = 65_536
@@ -38,6 +40,18 @@ def _not_blank(given: object) -> object:
     return given
 
 
+def in_any_case(words: tuple[str, ...]) -> Callable[[object], object]:
+    """Reads one of a closed list of words in upper or lower case and with blanks around it: our own prompts write
+    `critical` and CRITICAL. What is none of them stays as it is.
+    """
+    spelled = {word.lower(): word for word in words}
+
+    def read(given: object) -> object:
+        return spelled.get(given.strip().lower(), given) if isinstance(given, str) else given
+
+    return read
+
+
 def absent(given: object) -> bool:
     """Whether an optional field was left out, and so stays out of the wire form."""
     return given is None
@@ -62,9 +76,8 @@ def fitted(model: type[M], found: Object, *, name: str) -> M:
     except ValidationError as problem:
         first = problem.errors(include_url=False, include_input=False)[0]
         pointer = "".join(f"/{str(part)[:60]}" for part in first["loc"])
-        detail = first["msg"].removeprefix("Value error, ")
         place = f" at {pointer}" if pointer else ""
-        raise Unreadable(f"The {name} does not fit{place}: {detail[:1].lower()}{detail[1:]}.") from None
+        raise Unreadable(f"The {name} does not fit{place}: {worded(first)}.") from None
 
 
 def wire(value: Value) -> JSON:

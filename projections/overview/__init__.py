@@ -7,5 +7,5 @@ from projections.ports import Projection
 __all__ = ["OVERVIEW", "SCHEMA", "apply", "counts", "cursor_of", "item", "normal", "page", "position_of", "waiting"]
 
 OVERVIEW = Projection(
-    name="overview", tables=("overview", "overview_labels", "overview_turns"), schema=SCHEMA, apply=apply
+    name="overview", tables=("overview", "overview_labels", "overview_turns"), schema=SCHEMA, apply=apply, version=2
 )

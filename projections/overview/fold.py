@@ -206,7 +206,7 @@ def _of_orchestration(event: orchestration.OrchestrationEvent) -> Columns:
         case orchestration.PartialReached(reason="rounds"):
             return changes | {"waiting": "budget"}
         case orchestration.Continued() | orchestration.RoundsAdded():
-            return changes | {"last_round": event.last_round}
+            return changes | {"max_rounds": event.last_round, "last_round": event.last_round}
         case _:
             return changes
 

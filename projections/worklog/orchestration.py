@@ -33,6 +33,7 @@ from domain.phases import PHASES, AgentPhases, phase_name
 from domain.record import Recorded
 from domain.turns import Settled, TurnAnswered, TurnCancelled
 from projections.markdown import cell, inline
+from projections.session import GATES
 from projections.worklog.before import Before
 from projections.worklog.parts import (
     RESULT,
@@ -246,10 +247,10 @@ def _matrix(latest: dict[str, str]) -> str:
 
 
 def _gate(agent: AgentPhases, word: str) -> str:
-    """Completed wins over paused; only a paused run has paused agents."""
-    if agent.completed:
-        return "✅ 완료"
-    return "⏸ checkpoint" if agent.checkpointed and word == "checkpoint" else "⏳ 진행 중"
+    """Completed wins over paused; only a paused run has paused agents, and one that was reset has none at work."""
+    paused = agent.checkpointed and word == "checkpoint"
+    rest = "stopped" if word == "reset" else "paused" if paused else "active"
+    return GATES["completed" if agent.completed else rest]
 
 
 # -- rendering -----------------------------------------------------------------------------------------------------

@@ -14,10 +14,13 @@ from typing import Any
 
 import httpx2 as httpx
 import pytest
+from pydantic import ValidationError
 from starlette.testclient import TestClient
 
+from api.bodies import Body
 from api.openapi.components import STARTS
 from api.openapi.operations import OPERATIONS
+from api.policies.bodies import TriageBody
 from api.problems import PATTERNS
 from domain.sessions import TOPICS
 from tests.api.server import (
@@ -41,6 +44,14 @@ SILENT = {"planner": [{"text": "late", "delayMs": 86_400_000}]}
 """A team that says nothing for a day: the session stays at version 3."""
 START = delivery(SILENT)
 SECRET = "sk-live-3c1f9d"
+
+
+def _below(body: type[Body]) -> set[type[Body]]:
+    return {found for direct in body.__subclasses__() for found in (direct, *_below(direct))}
+
+
+BODIES = sorted(_below(Body), key=lambda body: body.__name__)
+"""Every body that a door takes, and every one inside of another."""
 
 
 @pytest.fixture(scope="module")
@@ -296,6 +307,7 @@ def test_nothing_echoes_a_secret(client: TestClient) -> None:
         ({"filePaths": "src/a.py"}, "/filePaths"),
         ({"filePaths": ["ok.py", "../out.py"]}, "/filePaths/1"),
         ({"filePaths": ["ok.py", ""]}, "/filePaths/1"),
+        ({"filePaths": ["  "]}, "/filePaths/0"),
         ({"filePaths": ["/etc/passwd"]}, "/filePaths/0"),
         ({"maxIterations": 0}, "/maxIterations"),
         ({"maxIterations": 21}, "/maxIterations"),
@@ -317,13 +329,20 @@ def test_nothing_echoes_a_secret(client: TestClient) -> None:
         ({"scenario": {"replies": {"dev": []}}}, "/scenario/replies/dev"),
         ({"scenario": {"reply": {}}}, "/scenario/reply"),
         ({"labels": ["x" * 65]}, "/labels/0"),
+        ({"labels": ["  "]}, "/labels/0"),
+        ({"scenario": {"replies": {"": ["ok"]}}}, "/scenario/replies/"),
+        ({"scenario": {"replies": {"dev": [{"files": {"": "1"}}]}}}, "/scenario/replies/dev/0/files/"),
+        (
+            {"scenario": {"replies": {"dev": [{"files": {"~/" + "x" * 1_024: "1"}}]}}},
+            "/scenario/replies/dev/0/files/~0~1" + "x" * 1_024,
+        ),
         ({"kind": "seance"}, "/kind"),
         ({"kind": None}, "/kind"),
         ({"file_paths": ["a"]}, "/file_paths"),
         ({"surprise": 1}, "/surprise"),
         ({"a/b~c": 1}, "/a~1b~0c"),
     ],
-    ids=str,
+    ids=lambda found: str(found)[:80],
 )
 def test_an_invalid_field_is_422_with_its_pointer(client: TestClient, fields: Json, pointer: str) -> None:
     assert pointer in pointers(client.post("/api/sessions", json=START | fields))
@@ -392,6 +411,48 @@ def test_every_pattern_of_a_body_has_a_sentence() -> None:
     bodies = [about.body for about in OPERATIONS.values() if isinstance(about.body, type)]
     used = set().union(*(patterns(body.model_json_schema()) for body in (*STARTS, *bodies)))
     assert used == set(PATTERNS)
+
+
+@pytest.mark.parametrize("body", BODIES, ids=lambda body: body.__name__)
+def test_null_is_a_field_that_is_left_out_wherever_one_may_be(body: type[Body]) -> None:
+    """But for the `kind` of a start, which says what body it is; where a field is needed null is as wrong as ever."""
+    optional, needed = _fields(body)
+    without = _taken(body, {})
+    assert [name for name in optional if _taken(body, {name: None}) != without] == []
+    assert _taken(body, dict.fromkeys(optional)) == without
+    wrong = _taken(body, dict.fromkeys(needed))
+    assert needed <= ({name for name, _ in wrong} if isinstance(wrong, set) else set())
+
+
+def test_a_start_with_nulls_is_the_start_without_them(client: TestClient, waiting: str) -> None:
+    nulls = ("title", "labels", "origin", "maxIterations", "maxAttempts", "maxTokens", "testCommand", "workspace")
+    review = {"enabled": False, "profile": None}
+    found = session(client, start(client, START | dict.fromkeys(nulls) | {"review": review}))
+    other = session(client, waiting)
+    own = {"id", "createdAt", "updatedAt", "outstandingTurns", "budget", "artifactRefs"}
+    assert {name: value for name, value in found.items() if name not in own} == {
+        name: value for name, value in other.items() if name not in own
+    }
+    assert found["budget"]["maxIterations"] == other["budget"]["maxIterations"] == 6
+
+
+def test_a_command_with_nulls_is_repeated_as_it_was_sent(client: TestClient, waiting: str) -> None:
+    path, ours = f"/api/sessions/{waiting}/cancel", key()
+    first = client.post(path, json={"reason": None}, headers=ours)
+    assert first.status_code == 200
+    again = client.post(path, json={"reason": None}, headers=ours)
+    assert (again.content, again.headers["idempotency-replayed"]) == (first.content, "true")
+    problem(client.post(path, json={}, headers=ours), 422)
+
+
+def test_null_is_taken_at_the_doors_of_workers_and_messages(client: TestClient) -> None:
+    nothing = client.post("/api/turns/claim", json={"agents": ["Nobody"], "roles": None, "waitSeconds": None})
+    assert nothing.status_code == 204
+    origin = str(uuid.uuid4())
+    sent = {"prompt": "hello", "origin": origin, "title": None, "labels": None, "maxRounds": None, "triage": None}
+    assert client.post("/api/message", json=sent).json()["action"] == "started"
+    prompt = client.post("/api/policies/prompt", json={"name": "plan", "strategy": None, "language": None})
+    assert prompt.json() == client.post("/api/policies/prompt", json={"name": "plan"}).json()
 
 
 def test_a_blank_body_is_400_and_none_at_all_is_an_empty_object(client: TestClient, waiting: str) -> None:
@@ -950,6 +1011,23 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 # -- parts ---------------------------------------------------------------------------------------------------------
+
+
+def _fields(body: type[Body]) -> tuple[set[str], set[str]]:
+    """Those that may be left out, and those that are needed; in one of these null has a meaning (contract §5)."""
+    fields = {field.alias or name: field.is_required() for name, field in body.model_fields.items()}
+    if body in STARTS:
+        del fields["kind"]
+    needed = {name for name, required in fields.items() if required and (body, name) != (TriageBody, "text")}
+    return {name for name, required in fields.items() if not required}, needed
+
+
+def _taken(body: type[Body], sent: Json) -> Body | set[tuple[str, str]]:
+    """What a body is read as, or the fields that are wrong with it, and how."""
+    try:
+        return body.model_validate(sent, by_name=False)
+    except ValidationError as error:
+        return {(str((*found["loc"], "")[0]), found["type"]) for found in error.errors()}
 
 
 def _posted(client: TestClient, body: bytes, path: str = "/api/sessions", **headers: str) -> httpx.Response:

@@ -163,6 +163,34 @@ def test_component_names_are_allowed(document: dict[str, Any]) -> None:
             assert re.fullmatch(r"[A-Za-z0-9._-]+", name)
 
 
+def test_the_name_of_a_schema_tells_nothing_of_how_it_is_programmed(document: dict[str, Any]) -> None:
+    """Two classes of one name, or one class on both ways: give them names of their own, and keep them."""
+    names = [name for name in document["components"]["schemas"] if "__" in name or name.endswith(("-Input", "-Output"))]
+    assert names == []
+    assert {"ChartStep", "Step", "GivenVerification", "PlannedVerification", "Profile"} <= set(
+        document["components"]["schemas"]
+    )
+
+
+def test_a_field_that_may_be_left_out_of_a_body_takes_null(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    bodies = {name: schema for name, schema in schemas.items() if schema.get("additionalProperties") is False}
+    del bodies["Thresholds"]
+    assert {"DeliveryStart", "WishBody", "Cancel", "Extend", "TurnClaim", "TurnUsage", "PromptBody"} <= set(bodies)
+    refusing = [
+        f"{name}.{field}"
+        for name, schema in bodies.items()
+        for field, found in schema.get("properties", {}).items()
+        if field not in schema.get("required", ()) and {"type": "null"} not in found.get("anyOf", ())
+    ]
+    kinds = [f"{kind}Start.kind" for kind in ("Debate", "Delivery", "Orchestration", "Review")]
+    assert refusing == ["Claim.parallel", *kinds], "the first takes anything"
+    assert schemas["Cancel"]["properties"]["reason"] == {
+        "anyOf": [{"maxLength": 2_000, "type": "string"}, {"type": "null"}],
+        "default": "",
+    }
+
+
 def test_operation_ids_are_unique(document: dict[str, Any]) -> None:
     counted = Counter(operation["operationId"] for _, _, operation in operations(document))
     assert [name for name, count in counted.items() if count > 1] == []

@@ -227,6 +227,39 @@ def test_the_log_can_be_followed_by_kind_and_type(server: Server) -> None:
         assert [found.json()["version"] for found in take(deliveries, 4)] == [1, 2, 3, 4]
 
 
+@pytest.mark.parametrize(
+    ("accept", "streamed"),
+    [
+        (["text/event-stream"], True),
+        (["TEXT/Event-Stream; Q=0.5"], True),
+        (["application/json, text/event-stream"], True),
+        (["*/*, text/event-stream"], True),
+        (["application/json;q=0.5, text/event-stream;q=0.6"], True),
+        (["application/json;q=0.1, */*, text/event-stream;q=0.5"], True),
+        (["application/json;q=0", "text/event-stream;q=0.1"], True),
+        (["text/event-stream;charset=utf-8;q=much"], True),
+        (["text/event-stream;q=0"], False),
+        (["text/event-stream;q=0.000, */*;q=0"], False),
+        (["text/event-stream;q=0.1, application/json"], False),
+        (["text/event-stream;q=0.1", "application/json"], False),
+        (["text/event-stream; q=0.9, application/*"], False),
+        (["text/event-stream;q=0.9,*/*"], False),
+        (["text/*"], False),
+        (["*/*"], False),
+        (["text/event-streams"], False),
+        ([""], False),
+    ],
+    ids=str,
+)
+def test_who_accepts_events_no_less_than_a_page_gets_them(server: Server, accept: list[str], streamed: bool) -> None:
+    """RFC 9110 §12.5.1: what weighs 0 is not accepted, what weighs more is preferred."""
+    for place in (path(start(server.client, SILENT)), "/api/events"):
+        answer = server.client.head(place, headers=[("Accept", line) for line in accept])
+        assert answer.status_code == 200
+        expected = "text/event-stream; charset=utf-8" if streamed else "application/json"
+        assert answer.headers["content-type"] == expected
+
+
 @pytest.mark.parametrize("last", ["x", "-1", "1.5", "0x1", "1 2", "01", "9" * 30])
 def test_an_id_that_is_no_position_is_400(server: Server, last: str) -> None:
     session_id = start(server.client, SILENT)

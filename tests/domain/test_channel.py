@@ -221,6 +221,15 @@ def test_a_duplicate_is_one_however_its_letters_were_typed(talk: Talk) -> None:
     assert isinstance(event, MessageRejected)
 
 
+def test_the_same_words_with_something_else_beside_them_are_another_message(talk: Talk) -> None:
+    rests(talk, "done")
+    talk.says("hello", "orchestration-2", after=6_000)
+    talk.notes("orchestration-2", "done")
+    opening = Opening(prompt="hello", origin=talk.origin, triage="direct")
+    [event] = talk.when(ReceiveMessage(session_id="orchestration-3", opening=opening))
+    assert isinstance(event, MessageStarted)
+
+
 def test_a_message_that_waited_is_no_duplicate_of_itself(busy: Talk) -> None:
     """Its words were heard when they came, not when it went on."""
     busy.says("second", "orchestration-2")

@@ -39,12 +39,14 @@ class Agent:
     entries: int = 0
     early: bool = False
 
-    def passes(self, claim: list[int]) -> None:
+    def passes(self, claim: list[int]) -> int:
+        """How many phases the verdict was about."""
         reached = max(claim) if len(set(claim)) >= 2 else self.phases[self.at]
         behind = [phase for phase in self.phases[self.at :] if phase <= reached] or [self.phases[self.at]]
         self.at += len(behind)
         if self.at >= len(self.phases):
             self.at, self.completed = len(self.phases) - 1, True
+        return len(behind)
 
     def resumes(self) -> None:
         """After a checkpoint: what the role has beyond; after anything else: the same phase."""
@@ -113,9 +115,7 @@ class Model:
         for place in active:
             agent = self.agents[place]
             if agent.name in verdicts:
-                agent.entries += 1
-                if verdicts[agent.name]:
-                    agent.passes(self.claims[place])
+                agent.entries += agent.passes(self.claims[place]) if verdicts[agent.name] else 1
         self.ends_round(finished=all_done and good)
 
     def is_unreadable(self) -> None:

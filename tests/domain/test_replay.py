@@ -92,6 +92,13 @@ def test_the_same_words_sent_twice_are_rejected_again() -> None:
     assert difference(history) is None
 
 
+def test_a_whole_message_that_was_sent_twice_is_rejected_again() -> None:
+    whole = channel.ReceiveMessage(session_id=ONE, opening=Opening(prompt="do this", title="This", triage="direct"))
+    history = told(whole, whole.changed(session_id=TWO), seconds=1)
+    assert isinstance(history[1].event, channel.MessageRejected) and history[1].event.reason == "duplicate"
+    assert difference(history) is None
+
+
 def test_paused_runs_are_cleared_by_a_new_request_only_and_that_is_decided_again() -> None:
     history = told(*PAUSED, says("new", TWO), noted(TWO, "active", claims=True, opens=True))
     cleared = history[-1].event

@@ -107,9 +107,9 @@ def test_an_answer_is_read_as_the_contract_spells_it(kind: str, said: JSON, valu
 @pytest.mark.parametrize(
     ("kind", "said", "told"),
     [
-        ("subtasks", {"subtasks": []}, "at /subtasks: "),
+        ("subtasks", {"subtasks": []}, "at /subtasks: should have at least 1 entry."),
         ("subtasks", {"plan": []}, "holds no list of subtasks."),
-        ("subtasks", {"subtasks": [{"agent": "A"}]}, "at /subtasks/0/task: field required."),
+        ("subtasks", {"subtasks": [{"agent": "A"}]}, "at /subtasks/0/task: is missing."),
         ("subtasks", {"subtasks": [BARE | {"agent": " "}]}, "at /subtasks/0/agent: should not be blank."),
         ("subtasks", {"subtasks": [BARE] * 201}, "at /subtasks: "),
         ("subtasks", {"subtasks": [BARE | {"task": "t" * 65_537}]}, "at /subtasks/0/task: "),
@@ -120,7 +120,7 @@ def test_an_answer_is_read_as_the_contract_spells_it(kind: str, said: JSON, valu
         ("verdicts", {"verdicts": {"A": True}}, "holds no list of verdicts."),
         ("verdicts", {"verdicts": [{"agent": "A", "pass": "false"}]}, "at /verdicts/0/pass: "),
         ("verdicts", {"verdicts": [{"agent": "A", "pass": 1}]}, "at /verdicts/0/pass: "),
-        ("verdicts", {"verdicts": [{"agent": "A", "passed": True}]}, "at /verdicts/0/pass: field required."),
+        ("verdicts", {"verdicts": [{"agent": "A", "passed": True}]}, "at /verdicts/0/pass: is missing."),
         (
             "verdicts",
             {"verdicts": [{"agent": "Ä", "pass": False}, {"agent": "ä ", "pass": True}]},
@@ -134,7 +134,7 @@ def test_an_answer_is_read_as_the_contract_spells_it(kind: str, said: JSON, valu
         ("review_synthesis", {"verdict": "PASS", "resolvedCount": -1}, "at /resolvedCount: "),
         ("debate_synthesis", {"verdict": "APPROVE", "consensusCount": True}, "at /consensusCount: "),
         ("review_artifact", {"score": 100}, "holds no review artifact."),
-        ("review_artifact", {"fixPlan": []}, "at /blockingIssues: field required."),
+        ("review_artifact", {"fixPlan": []}, "at /blockingIssues: is missing."),
         ("review_artifact", {"blockingIssues": None}, "at /blockingIssues: "),
         ("review_artifact", {"blockingIssues": "none"}, "at /blockingIssues: "),
         ("review_artifact", {"blocking_issues": []}, "holds no review artifact."),
@@ -148,6 +148,29 @@ def test_an_answer_is_read_as_the_contract_spells_it(kind: str, said: JSON, valu
 def test_an_answer_that_does_not_fit_is_unreadable(kind: str, said: JSON, told: str) -> None:
     """K-14, K-16, K-36, F14."""
     assert told in problem(kind, json.dumps(said))
+
+
+@pytest.mark.parametrize("severity", ["CRITICAL", "Critical", " critical\n"])
+def test_a_word_of_a_closed_list_is_read_in_any_case_and_with_blanks_around_it(severity: str) -> None:
+    """Our prompts write `critical` and CRITICAL; the finding is not lost over it."""
+    said = {"verdict": " needs_fix ", "issues": [{"severity": severity, "description": "d"}]}
+    found = replies.review(json.dumps(said))
+    assert (found.verdict, [issue.severity for issue in found.issues]) == ("NEEDS_FIX", ["critical"])
+    assert replies.debate('{"verdict":"Challenge"}').verdict == "CHALLENGE"
+    assert replies.review_synthesis('{"verdict":"pass"}').verdict == "PASS"
+    assert replies.debate_synthesis('{"verdict":"approve"}').verdict == "APPROVE"
+
+
+@pytest.mark.parametrize("severity", ["crit", "criticality", "", 1, None, ["critical"], "criti cal"])
+def test_no_other_word_is_taken_for_one_of_a_closed_list(severity: JSON) -> None:
+    said: JSON = {"verdict": "PASS", "issues": [{"severity": severity, "description": "d"}]}
+    assert "at /issues/0/severity: should be 'critical', 'major' or 'minor'." in problem("review", json.dumps(said))
+
+
+def test_a_boolean_is_no_word_in_any_case() -> None:
+    """K-14: tolerance of case ends at closed lists of words."""
+    assert problem("verdicts", '{"verdicts":[{"agent":"A","pass":"TRUE"}]}').endswith("should be true or false.")
+    assert problem("verdicts", '{"Verdicts":[]}') == "The reply holds no list of verdicts."
 
 
 def test_a_malformed_blocking_issue_is_not_outdone_by_an_earlier_approval() -> None:

@@ -63,7 +63,7 @@ def test_the_last_object_that_fits_is_the_answer(text: str) -> None:
         (f"{PASS}</think>", "The reply holds no review verdict."),
         (f'{{"result": {PASS}}}', "The reply holds no review verdict."),
         ('{"verdict":"MAYBE"}', "The reply holds no review verdict."),
-        ('{"verdict":"pass"}', "The reply holds no review verdict."),
+        ('{"verdict":"passed"}', "The reply holds no review verdict."),
         ('{"verdict":["PASS"]}', "The reply holds no review verdict."),
         ("[" * 1000 + PASS[:-1], CUT_OFF),
         (f"{PASS} {FIX[:-1]}", CUT_OFF),
@@ -77,7 +77,7 @@ def test_the_last_object_that_fits_is_the_answer(text: str) -> None:
         ),
         (
             f'{PASS} {{"verdict":"NEEDS_FIX","issues":[{{"severity":"huge","description":"d"}}]}}',
-            "The review verdict does not fit at /issues/0/severity: input should be 'critical', 'major' or 'minor'.",
+            "The review verdict does not fit at /issues/0/severity: should be 'critical', 'major' or 'minor'.",
         ),
         (f"\x00{PASS}", "The reply holds U+0000 or a lone surrogate."),
         (f"\udc00{PASS}", "The reply holds U+0000 or a lone surrogate."),

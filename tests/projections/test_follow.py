@@ -384,6 +384,7 @@ def test_a_failing_database_parks_nothing_and_is_tried_again(tmp_path: Path, cap
     assert follower.problems() == []
     assert counted(views, "seen") == positions(heard) == list(range(1, 67))
     assert "following the log failed behind position 0" in caplog.text
+    assert caplog.records[-1].getMessage() == "the log is followed again, up to position 66"
     views.close()
 
 
@@ -411,6 +412,7 @@ def test_a_loop_that_keeps_failing_is_a_problem(views: SqliteViews, monkeypatch:
     follower.start()
     assert failed.wait(LONG)
     assert follower.problems() == [Problem("follower", 0, "ConnectionError: the log is gone")]
+    assert follower.failing == "ConnectionError: the log is gone"
     follower.stop()
 
 

@@ -133,7 +133,9 @@ def test_nobody_elses_words_make_sections_or_rows_in_a_worklog(walk: Walk) -> No
 def test_the_matrix_shows_every_agent_with_the_gate_that_the_session_shows(walk: Walk) -> None:
     for step in walk.steps:
         if isinstance(step.session, Orchestration):
-            shown = re.findall(r"^\| .* \| Phase (\d): .* \| (✅ 완료|⏸ checkpoint|⏳ 진행 중) \|$", step.worklog, re.M)
+            shown = re.findall(
+                r"^\| .* \| Phase (\d): .* \| (✅ 완료|⏸ checkpoint|⏳ 진행 중|⏹ 중단) \|$", step.worklog, re.M
+            )
             agents = view(step.session)["agents"]
             assert shown == [(str(agent["currentPhase"]), agent["gate"]) for agent in agents]
 

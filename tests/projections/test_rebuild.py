@@ -243,7 +243,7 @@ def test_a_newer_version_of_a_view_is_folded_anew(views: SqliteViews) -> None:
         overview.apply(db, [recorded])
         db.execute("UPDATE overview SET origin = 'second version'")
 
-    newer = replace(overview.OVERVIEW, apply=each(apply), version=2)
+    newer = replace(overview.OVERVIEW, apply=each(apply), version=overview.OVERVIEW.version + 1)
     Follower(log, views, [newer]).catch_up()
     with views.reading() as db:
         assert overview.page(db)["items"][0]["origin"] == "second version"

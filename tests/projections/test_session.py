@@ -44,7 +44,7 @@ def test_a_running_delivery() -> None:
         "task": "Fix it",
         "filePaths": ["src/cli.py"],
         "validationCommands": [{"stage": "test", "command": "pytest -q"}],
-        "maxAttempts": None,
+        "maxAttempts": 3,
         "currentPhase": "architecture",
         "phaseStatuses": {
             "planning": "completed",

@@ -1,0 +1,124 @@
+"""Where the objects of a reply are, and where there is wreckage of one.
+
+An object is what JSON's grammar makes one, wherever it begins: the quotes of prose are not trusted to come in pairs, so
+each brace before a quote is tried. A brace that was met outside of strings while an earlier one was tried has been
+tried with it, and an escape outside of strings ends a try, so that no character is read by more than two of them: one
+to which it is in a string and one to which it is not. No reply costs more than time linear in its length.
+
+A fence (three backticks or tildes at the start of a line) ends whatever stood open before it: braces and quotes of
+prose do not reach into a fenced block.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+MOST_OBJECTS = 256
+"""Only so many objects, counted from the end of a reply, are looked at."""
+
+_BLANKS = r"[ \t\r\n]*+"
+_STRING = r'"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*+"'
+_VALUE = rf"(?:{_STRING}|-?[0-9][0-9.eE+\-]*+|true|false|null|NaN|-?Infinity|(?P<opening>[{{\[]))"
+_MEMBER = rf"{_STRING}{_BLANKS}:{_BLANKS}{_VALUE}"
+_TOKENS = {
+    ("{", True): re.compile(rf"{_BLANKS}(?:{_MEMBER}|(?P<closing>}}))"),
+    ("{", False): re.compile(rf"{_BLANKS}(?:,{_BLANKS}{_MEMBER}|(?P<closing>}}))"),
+    ("[", True): re.compile(rf"{_BLANKS}(?:{_VALUE}|(?P<closing>\]))"),
+    ("[", False): re.compile(rf"{_BLANKS}(?:,{_BLANKS}{_VALUE}|(?P<closing>\]))"),
+}
+"""What may follow within braces and brackets, right after the opening one or later; numbers are the decoder's task."""
+
+_FENCE = re.compile(r"^[ \t]*+(?:```|~~~)", re.MULTILINE)
+_BRACE = re.compile(r'\{(?=[ \t\r\n]*+")')
+_BEGUN = re.compile(rf'\{{{_BLANKS}(?:{_STRING}{_BLANKS}:|"\w++")')
+_STRING_OR_BRACE = re.compile(r'"[^"\\\r\n]*+(?:\\[^\r\n][^"\\\r\n]*+)*+"?+|[{}]')
+
+
+class Piece(NamedTuple):
+    """An object as it stands in the text, or the wreckage of one; `closed` is false where its braces never close.
+
+    `own` is its text, in wreckage without the whole objects that it holds.
+    """
+
+    begin: int
+    end: int
+    closed: bool
+    own: str
+
+
+def pieces(words: str) -> list[Piece]:
+    """The outermost objects, and wreckage around and between them, by their ends; the last `MOST_OBJECTS` of them.
+
+    Wreckage is what begins like an object (a brace, a name, a colon) and is none: it reaches to the brace that closes
+    it if line breaks end its strings, or to the end of its section.
+    """
+    cuts = [0, *(fence.start() for fence in _FENCE.finditer(words)), len(words)]
+    spans = [span for start, stop in pairwise(cuts) for span in _whole(words, start, stop)]
+    bare = _blanked(words, spans)
+    found = [Piece(begin, end, True, words[begin:end]) for begin, end in spans[-MOST_OBJECTS:]]
+    found += [piece for start, stop in pairwise(cuts) for piece in _wreckage(bare, start, stop)]
+    return sorted(found, key=lambda piece: (piece.end, -piece.begin))[-MOST_OBJECTS:]
+
+
+def _whole(words: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """From the brace to behind the one that closes it, for each object that is in no other."""
+    at = start
+    tried: dict[int, int | None] = {}
+    while brace := _BRACE.search(words, at, stop):
+        begin = brace.start()
+        if begin not in tried:
+            tried |= _tried(words, begin, stop)
+        end = tried[begin]
+        if end is not None:
+            yield begin, end
+        at = end or begin + 1
+
+
+def _tried(words: str, begin: int, stop: int) -> dict[int, int | None]:
+    """For each brace that was met outside of strings and objects where its object ends, None where it does not."""
+    opened, at, first = [begin], begin + 1, True
+    closed: list[tuple[int, int]] = []
+    while opened and (token := _TOKENS[words[opened[-1]], first].match(words, at, stop)):
+        at = token.end()
+        first = token["opening"] is not None
+        if first:
+            opened.append(at - 1)
+        elif token["closing"] == "}":
+            _close(closed, opened.pop(), at)
+        elif token["closing"] == "]":
+            opened.pop()
+    return dict.fromkeys(opened) | dict(closed)
+
+
+def _close(closed: list[tuple[int, int]], begin: int, end: int) -> None:
+    """What closes takes the place of those within it: a part of an answer is not the answer."""
+    while closed and closed[-1][0] > begin:
+        closed.pop()
+    closed.append((begin, end))
+
+
+def _blanked(words: str, spans: Sequence[tuple[int, int]]) -> str:
+    """The text with blanks in the place of these; they may overlap where quotes can be read in two ways."""
+    kept, at = [], 0
+    for begin, end in spans:
+        kept += [words[at:begin], " " * (end - max(at, begin))]
+        at = max(at, end)
+    return "".join([*kept, words[at:]])
+
+
+def _wreckage(bare: str, start: int, stop: int) -> Iterator[Piece]:
+    at = start
+    while begun := _BEGUN.search(bare, at, stop):
+        end = _closing(bare, begun.start(), stop)
+        at = end or stop
+        yield Piece(begun.start(), at, end is not None, bare[begun.start() : at])
+
+
+def _closing(bare: str, begin: int, stop: int) -> int | None:
+    depth = 0
+    for token in _STRING_OR_BRACE.finditer(bare, begin, stop):
+        depth += {"{": 1, "}": -1}.get(bare[token.start()], 0)
+        if depth == 0:
+            return token.end()
+    return None

@@ -1,0 +1,180 @@
+"""Objects among the braces and quotes of prose: what is found, and what it costs to find it (K-29, K-49)."""
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from domain import replies
+from domain.base import Unreadable
+from domain.replies import objects
+
+PASS = '{"verdict":"PASS"}'
+FIX = '{"verdict":"NEEDS_FIX"}'
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        'Line 4 must print "{" and not "(" here.',
+        'The output starts with "{" as required.',
+        '"{"',
+        '"{" , "{" ,',
+        'Between "{" and ":" and "}" it',
+        'It looks for "{", then ":" after "verdict".',
+        'It prints {"a": b',
+        '5" of {"',
+        '{"verdict": ..., "issues": []} is the form:',
+        'He said \\"{\\" or {"\\',
+    ],
+)
+def test_braces_of_prose_do_not_lose_the_verdict_on_their_line(prose: str) -> None:
+    assert replies.review(f"{prose} {FIX}").verdict == "NEEDS_FIX"
+    assert replies.verdicts(f'{prose} {{"verdicts":[]}} and "}}" {{').verdicts == ()
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        '{"verdict":"NEEDS_FIX","issues":"x"}',
+        '{"verdict":"NEEDS_FIX",}',
+        '{"summary":"he said "no"","verdict":"NEEDS_FIX"}',
+        '{\n "summary": "a 5" pipe",\n "verdict": "NEEDS_FIX"\n}',
+        '{"summary":"one\ntwo","verdict":"NEEDS_FIX"}',
+        '{"verdict"',
+        '{"verdict", "NEEDS_FIX"}',
+        '{"summary":"s","verdict"',
+        f'{{"verdict":"NEEDS_FIX","summary":"it prints {PASS} always"}}',
+        f'{{"verdict":"NEEDS_FIX","summary":"it prints {PASS} on 5" pipes"}}',
+        f'{{"summary":"it prints {PASS} always","verdict":"NEEDS_FIX"}}',
+        f'{{"verdict":"NEEDS_FIX","draft":{PASS},',
+        f'Print "{{" and {{"summary": no, "draft":{PASS}, "verdict":"NEEDS_FIX"}}',
+    ],
+)
+def test_a_badly_written_refusal_does_not_become_the_approval_before_or_within_it(refusal: str) -> None:
+    """K-15, K-36: the last words that try to be an answer are the answer."""
+    with pytest.raises(Unreadable):
+        replies.review(f"{PASS} {refusal}")
+
+
+def test_a_wrong_answer_before_the_last_one_that_fits_is_no_harm() -> None:
+    """K-29: the last decides, whatever stands before it."""
+    assert replies.review(f'{{"verdict":"PASS","issues":"x"}} {{"verdict": no}} {FIX}').verdict == "NEEDS_FIX"
+
+
+def test_an_object_within_an_object_or_within_its_string_is_not_the_answer() -> None:
+    for words in (f'{{"result":{PASS}}}', json.dumps({"result": PASS})):
+        with pytest.raises(Unreadable, match="holds no review verdict"):
+            replies.review(words)
+
+
+def test_prose_is_what_stands_around_the_objects() -> None:
+    assert replies.without_json(f'It prints "{{" and not "(" here. {PASS} Done.') == (
+        'It prints "{" and not "(" here.  Done.'
+    )
+
+
+QUOTED = st.sampled_from(
+    ["{", "}", '"', '"{"', '"}"', "'{'", "{}", '{"', '"{', "[", ",", "5", "\\", "word ", " ", "\t"]
+)
+LINE = st.lists(QUOTED, max_size=30).map("".join)
+SUMMARIES = st.text('{}[]"\\,: ab\n가', max_size=30)
+
+
+@given(LINE, LINE, SUMMARIES, st.sampled_from(["PASS", "NEEDS_FIX"]))
+@settings(max_examples=300)
+def test_the_object_is_found_whatever_braces_and_quotes_stand_on_its_line(
+    before: str, after: str, summary: str, verdict: str
+) -> None:
+    answer = json.dumps({"summary": summary, "verdict": verdict})
+    found = replies.review(f"{before} {answer} {after}")
+    assert (found.verdict, found.summary) == (verdict, summary)
+
+
+@given(st.lists(QUOTED | st.sampled_from([":", '{"a":', '"a":']), max_size=30).map("".join), SUMMARIES)
+@settings(max_examples=300)
+def test_the_object_is_found_behind_unfinished_objects_of_its_line(before: str, summary: str) -> None:
+    """Colons, too: what begins like an object bears no key of the answer."""
+    answer = json.dumps({"verdict": "PASS", "summary": summary})
+    assert replies.review(f"{before} {answer}").summary == summary
+
+
+# -- what it costs -------------------------------------------------------------------------------------------------
+
+
+class Counted:
+    """A pattern that counts how often it is asked, and over how many characters its answers reach."""
+
+    steps = 0
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self.pattern = pattern
+
+    def _count(self, found: re.Match[str] | None, at: int, stop: int) -> re.Match[str] | None:
+        Counted.steps += 1 + (found.end() if found else stop) - at
+        return found
+
+    def search(self, words: str, at: int, stop: int) -> re.Match[str] | None:
+        return self._count(self.pattern.search(words, at, stop), at, stop)
+
+    def match(self, words: str, at: int, stop: int) -> re.Match[str] | None:
+        found = self.pattern.match(words, at, stop)
+        return self._count(found, at, stop if found else at)
+
+    def finditer(self, words: str, at: int = 0, stop: int | None = None) -> Iterator[re.Match[str]]:
+        for found in self.pattern.finditer(words, at, len(words) if stop is None else stop):
+            Counted.steps += 1 + found.end() - at
+            at = found.end()
+            yield found
+
+
+@pytest.fixture(scope="module")
+def counting() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_FENCE", "_BRACE", "_BEGUN", "_STRING_OR_BRACE"):
+            patch.setattr(objects, name, Counted(getattr(objects, name)))
+        patch.setattr(objects, "_TOKENS", {state: Counted(each) for state, each in objects._TOKENS.items()})
+        yield
+
+
+def steps(words: str) -> int:
+    Counted.steps = 0
+    objects.pieces(words)
+    return Counted.steps
+
+
+PARTS = [
+    "{",
+    '{"',
+    '{"a":',
+    '{"a":{',
+    '{"a":[',
+    '{"a":"{",":1,"',
+    '":1,',
+    '{"\\"',
+    '{"\\\\"',
+    '"',
+    "}",
+    "\n",
+    '{"a":1},',
+]
+STEPS = 7
+"""For each character at most: read twice by the grammar, and once by each of what looks for beginnings and wreckage."""
+
+
+@pytest.mark.usefixtures("counting")
+@pytest.mark.parametrize("part", PARTS)
+def test_a_flood_of_braces_takes_steps_in_proportion(part: str) -> None:
+    words = part * (200_000 // len(part))
+    assert steps(words) <= STEPS * len(words)
+
+
+@pytest.mark.usefixtures("counting")
+@given(st.lists(st.sampled_from([*PARTS, ":", ",", "[", "]", "1", "```", " "]), min_size=1, max_size=8).map("".join))
+@settings(max_examples=300, deadline=None)
+def test_no_pattern_of_braces_takes_steps_out_of_proportion(part: str) -> None:
+    words = part * (4_000 // len(part))
+    assert steps(words) <= STEPS * len(words)
