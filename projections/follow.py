@@ -110,7 +110,9 @@ class Follower:
             try:
                 while not self._stopped.is_set() and self._round():
                     pass
-                self._failure = None
+                if self._failure is not None:
+                    self._failure = None
+                    _log.warning("the log is followed again, up to position %d", self._position)
             except Exception as error:  # the outermost loop: told by `problems`, tried again after a pause
                 self._failure = f"{type(error).__name__}: {error}"
                 _log.exception("following the log failed behind position %d", self._position)
@@ -178,6 +180,11 @@ class Follower:
                 self._waiters.remove(waiter)
 
     # -- care ------------------------------------------------------------------------------------------------------
+
+    @property
+    def failing(self) -> str | None:
+        """Why following does not get on now, which is tried again; None while it does."""
+        return self._failure
 
     def lag(self) -> int:
         """How many positions the following is behind the log."""

@@ -118,9 +118,7 @@ def _events(rows: Rows, verdict: Verdict, seen: _Seen) -> None:
     tree = Tree()
     for row in _readable(rows, verdict):
         if row.position != verdict.head + 1:
-            verdict.blame(
-                verdict.head + 1, f"the events of positions {verdict.head + 1} to {row.position - 1} are missing"
-            )
+            verdict.blame(verdict.head + 1, _missing(verdict.head + 1, row.position - 1))
         verdict.events += 1
         verdict.head = row.position
         tree.add(row.hash)
@@ -130,6 +128,12 @@ def _events(rows: Rows, verdict: Verdict, seen: _Seen) -> None:
     given = rows.last_given()
     if given != verdict.head:
         verdict.blame(verdict.head + 1, f"positions up to {given} were given out, the log ends at {verdict.head}")
+
+
+def _missing(first: int, last: int) -> str:
+    if first == last:
+        return f"the event of position {first} is missing"
+    return f"the events of positions {first} to {last} are missing"
 
 
 def _readable(rows: Rows, verdict: Verdict) -> Iterator[Row]:

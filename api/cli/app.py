@@ -3,7 +3,6 @@
 A command is a function in a file of its own and a line in `COMMANDS`; its file is only imported when it is called.
 """
 
-import logging
 import os
 import signal
 import sys
@@ -13,7 +12,8 @@ from typing import Final, NamedTuple
 from cyclopts import App, CycloptsError, Group, Parameter
 
 from api.cli import codes
-from api.cli.terminal import paint, say, visible
+from api.cli.logs import Full, OneLine, log_to_stderr
+from api.cli.terminal import paint, say
 from api.cli.wishes import spelt_out
 
 WORK: Final = Group("Put the team to work", sort_key=1)
@@ -192,19 +192,7 @@ def _prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    handler = logging.StreamHandler()
-    if not os.environ.get("HANSARD_DEBUG"):
-        handler.setFormatter(_OneLine())
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
-
-
-class _OneLine(logging.Formatter):
-    """Tracebacks are for HANSARD_DEBUG; of an exception its name and words are told."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        error = record.exc_info[1] if record.exc_info else None
-        words = f"hansard: {record.levelname.lower()}: {record.getMessage()}"
-        return visible(f"{words}: {type(error).__name__}: {error}" if error else words)
+    log_to_stderr(Full() if os.environ.get("HANSARD_DEBUG") else OneLine())
 
 
 def _named(words: Sequence[str]) -> str:

@@ -5,10 +5,17 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from api.cli.doctor import Finding
+from api.cli.terminal import counted
 from domain.base import HansardError
+
+_POSTS: Final = {
+    "a delivery": ("planner", "architect", "designer", "dev", "reviewer"),
+    "an orchestration": ("planner", "judge", "assistant"),
+}
+"""The roles that sessions of a kind need. In reviews and debates the first agent of the team stands in."""
 
 if TYPE_CHECKING:
     from adapters.team import Team
@@ -28,9 +35,19 @@ def the_team(settings: "Settings") -> Iterator[Finding]:
         advice = "Name your team file with HANSARD_TEAM; agents that do real work stand there."
         yield Finding("warn", "team", "no team file: the scripted example team answers and changes nothing", advice)
         return
-    yield Finding("ok", "team", f"{settings.team}: {len(team.agents)} agents")
+    yield Finding("ok", "team", f"{settings.team}: {counted(len(team.agents), 'agent')}")
+    yield from posts(team)
     yield from programs(team)
     yield from externals(team, settings.database_path)
+
+
+def posts(team: "Team") -> Iterator[Finding]:
+    """Of which roles nobody is, that sessions of a kind need: in those nobody stands in for anybody."""
+    missing = {kind: [role for role in roles if team.agent_for(role) is None] for kind, roles in _POSTS.items()}
+    lacking = "; ".join(f"for {kind}: {', '.join(roles)}" for kind, roles in missing.items() if roles)
+    if lacking:
+        advice = "Give agents these roles if you want such sessions: without, they wait for somebody who has them."
+        yield Finding("warn", "roles", f"missing {lacking}", advice)
 
 
 def programs(team: "Team") -> Iterator[Finding]:

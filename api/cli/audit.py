@@ -12,7 +12,7 @@ from api.cli import exits
 from api.cli.client import there
 from api.cli.exits import Failed
 from api.cli.opened import Anyway, Database, opened, settings_of, stream
-from api.cli.terminal import put, put_json, say
+from api.cli.terminal import counted, put, put_json, say
 from domain.base import HansardError
 
 if TYPE_CHECKING:
@@ -166,8 +166,9 @@ def _tell(verdict: "Verdict", path: Path, *, json: bool) -> int:
         if verdict.unchecked is not None:
             say(f"The views beside it could not be checked: {verdict.unchecked}")
         word = "is whole and unchanged" if verdict.sound else "is NOT as it should be"
+        size = f"{counted(verdict.events, 'event')} of {counted(verdict.sessions, 'stream')}"
         at = f"; the first bad position is {verdict.first_bad}" if verdict.first_bad else ""
-        say(f"{path} {word}: {verdict.events} events of {verdict.sessions} streams, root {verdict.root[:16]}…{at}")
+        say(f"{path} {word}: {size}, root {verdict.root[:16]}…{at}")
     return exits.OK if verdict.sound else exits.NOT_VERIFIED
 
 

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.opened import Anyway, Database, opened, settings_of, stream
-from api.cli.terminal import say
+from api.cli.terminal import counted, say
 
 if TYPE_CHECKING:
     from api.settings import Settings
@@ -63,7 +63,7 @@ def _taken_in(lines: Iterable[bytes], settings: "Settings") -> int:
             sessions, events = carry_in(store, lines)
         except NotImported as error:
             raise Failed(f"Nothing was imported. {error}", code=exits.NOT_VERIFIED) from None
-    say(f"Imported {events} events of {sessions} sessions.")
+    say(f"Imported {counted(events, 'event')} of {counted(sessions, 'session')}.")
     return exits.OK
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from api.cli.client import Json
-from api.cli.terminal import columns, local_time, shortened
+from api.cli.terminal import columns, counted, local_time, shortened
 
 Pairs = list[tuple[str, str]]
 
@@ -58,7 +58,7 @@ def stopped(session: Json) -> str:
         "error": "an agent failed",
         "cancelled": "it was called off",
     }
-    return f"{reason} after {len(session['rounds'])} rounds: {words.get(reason, '')}" if reason else ""
+    return f"{reason} after {counted(len(session['rounds']), 'round')}: {words.get(reason, '')}" if reason else ""
 
 
 def convergence(session: Json) -> str:

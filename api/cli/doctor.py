@@ -121,8 +121,9 @@ def sqlite(version: tuple[int, int, int] | None = None) -> Finding:
         return Finding(
             "warn",
             "SQLite",
-            f"{spelt} has the WAL-reset defect: two writing connections can, rarely, damage a WAL database.",
-            "Use 3.51.3 or newer (also mended: 3.44.6, 3.50.7); until then, one Hansard process for each log.",
+            f"{spelt} has the WAL-reset defect: processes that write at the same moment can, rarely, damage the log.",
+            "Use 3.51.3 or newer (also mended: 3.44.6, 3.50.7). Until then one process for each log"
+            " is safe; with more, keep backups, and `hansard verify` now and then.",
         )
     return Finding("ok", "SQLite", spelt)
 

@@ -61,7 +61,7 @@ _BY_STATUS: Final = {
     "failed": FAILURE,
     "cancelled": FAILURE,
     "reset": FAILURE,
-    "partial": EXHAUSTED,
+    "partial": FAILURE,
     "checkpoint": WAITS,
     WAITING: WAITS,
 }
@@ -109,7 +109,9 @@ def waits_below(session: Mapping[str, Any], children: Sequence[Mapping[str, Any]
 
 
 def of_outcome(session: Mapping[str, Any]) -> int:
-    """The exit code for how a session rests: a failed one may have run out of budget (behaviour §3.3, K-44)."""
+    """The exit code for how a session rests: it may have run out of budget (behaviour §3.3, K-44) or of rounds."""
     if session.get("finalSummary") == "failed_budget_exhausted":
+        return EXHAUSTED
+    if session.get("status") == "partial" and session.get("reason") == "rounds":
         return EXHAUSTED
     return _BY_STATUS.get(str(session.get("status")), FAILURE)

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from api.cli import exits
 from api.cli.client import Api, Json
 from api.cli.exits import rests
+from api.cli.patience import Patience
 
 _REFRESH_SECONDS: Final = 1.0
 
@@ -30,8 +31,8 @@ class Following:
     Of a session that is not followed from its beginning, discussions that were there already are shown from now on.
     """
 
-    def __init__(self, api: Api, session_id: str, *, after: int = 0) -> None:
-        self._api = api
+    def __init__(self, api: Api, session_id: str, *, after: int = 0, patience: Patience | None = None) -> None:
+        self._api, self._patience = api, patience
         self._main = _Seen(session_id, after=after)
         self._children: dict[str, _Seen] = {}
         self._late = after > 0
@@ -48,11 +49,15 @@ class Following:
         return [found.session for found in seen if found.session.get("status") == exits.WAITING]
 
     async def to_rest(self, screen: Screen) -> Json:
-        """Go on until nothing more happens unless a person says so; the session as it is then."""
+        """Go on until nothing more happens unless a person says so; the session as it is then. Raises Failed where
+        the patience is over before."""
         while True:
             moved = await self._look(screen)
             if self._rest():
                 return self.session
+            if self._patience:
+                open_ = [child.session for child in self._children.values() if not child.over]
+                await self._patience.wear([self.session, *open_], moved=moved)
             if not moved:
                 await asyncio.sleep(self._api.poll)
 

@@ -10,6 +10,7 @@ from api.cli.client import HERE, Api, Json, TeamFile, Where, connected
 from api.cli.exits import Failed
 from api.cli.given import given
 from api.cli.orchestrate import ANYHOW, Origin, Talk
+from api.cli.patience import Patience
 from api.cli.resuming import put_answer, see_latest_run
 from api.cli.starting import PLAIN, AsEnd, Start, say_where, say_who, started
 from api.cli.terminal import say
@@ -75,14 +76,19 @@ def _rejected(answer: Json, *, json: bool) -> int:
 
 async def _its_turn(api: Api, session_id: str, origin: str) -> None:
     """Wait until the queued message has become a session."""
-    said = ""
+    said, patience, before = "", Patience(api), -1
     while not await _exists(api, session_id):
         busy = (await api.get("/api/message", origin=origin))["busy"]
         if busy and busy != said:
             say(f"It waits behind session {busy}.")
             said = busy
-        if busy and await _needs_a_person(api, busy):
-            raise Failed(f"Session {busy} waits for a decision: `hansard inbox` lists it.", code=exits.WAITS)
+        if busy:
+            session, *children = await _and_below(api, busy)
+            if exits.waits_below(session, children):
+                raise Failed(f"Session {busy} waits for a decision: `hansard inbox` lists it.", code=exits.WAITS)
+            version = sum(int(found["version"]) for found in (session, *children))
+            await patience.wear([session, *children], moved=version != before)
+            before = version
         await asyncio.sleep(api.poll)
 
 
@@ -96,7 +102,7 @@ async def _exists(api: Api, session_id: str) -> bool:
     return True
 
 
-async def _needs_a_person(api: Api, session_id: str) -> bool:
+async def _and_below(api: Api, session_id: str) -> list[Json]:
+    """The session, and the reviews and debates that it has opened."""
     session = (await api.session(session_id))["session"]
-    children = [(await api.session(child))["session"] for child in session["children"]]
-    return exits.waits_below(session, children)
+    return [session, *[(await api.session(child))["session"] for child in session["children"]]]

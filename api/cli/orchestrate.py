@@ -68,8 +68,9 @@ async def orchestrate(
 
         hansard orchestrate "src/ API를 만들고 문서도 써줘" --employee Backend:backend --employee Docs:docs
 
-    Exit code: 0 done, 1 reset or failed, 6 at a checkpoint or waiting for your decision, 7 the rounds are used up.
-    `hansard continue` goes on from 6 and 7.
+    Exit code: 0 done, 1 reset, stopped by a plan that does not hold or an agent that failed, or nobody is there for
+    what is left, 6 at a checkpoint or waiting for your decision, 7 the rounds are used up. Unless it was reset,
+    `hansard continue` goes on.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ from api.cli import exits
 from api.cli.asking import decide, somebody_is_there
 from api.cli.client import Api, Json, path_of
 from api.cli.following import Following
+from api.cli.patience import Patience
 from api.cli.progress import screen
 from api.cli.showing import ended
 from api.cli.terminal import put, put_json, put_pairs, say
@@ -16,7 +17,7 @@ async def see_through(api: Api, session_id: str, *, after: int = 0, json: bool) 
 
     A person at the terminal is asked for the decisions that it waits for, and it goes on with them.
     """
-    following = Following(api, session_id, after=after)
+    following = Following(api, session_id, after=after, patience=Patience(api))
     asks = not json and somebody_is_there()
     seen: set[str] = set()
     try:

@@ -1,7 +1,6 @@
 """`hansard replay`, `fork`, `diff`, `explain`: what a record is for, once it is history."""
 
 import asyncio
-from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -10,10 +9,12 @@ from cyclopts.types import PositiveInt
 from api.cli import exits
 from api.cli.client import HERE, Api, Json, TeamFile, Where, connected, path_of, resolve
 from api.cli.exits import Failed
+from api.cli.happening import describe
 from api.cli.outcome import see_through
+from api.cli.parting import put_parting, put_sides
 from api.cli.reading import AsJson, At, Id
 from api.cli.starting import say_who_goes_on
-from api.cli.terminal import one_line, put, put_json, put_json_line, put_table, say
+from api.cli.terminal import one_line, put, put_json, put_json_line, say
 
 Speed = Annotated[float, Parameter(help="How many times faster than it was; 0 shows all of it at once.")]
 _LONGEST_PAUSE = 3.0
@@ -59,8 +60,7 @@ async def _play(items: list[Json], *, speed: float, json: bool) -> None:
         if json:
             put_json_line(event)
         else:
-            words = one_line(str(event["data"].get("message") or event["data"].get("turnId") or ""))
-            put(f"{event['version']:>5}  {event['timestamp'][11:23]}  {event['type']:<38} {words}")
+            put(f"{event['version']:>5}  {event['timestamp'][11:23]}  {event['type']:<38} {one_line(describe(event))}")
 
 
 def _asserted(session_id: str, found: Json, *, json: bool) -> int:
@@ -157,40 +157,13 @@ async def diff(
     async with connected(where) as api:
         one, other = await resolve(api, first), await resolve(api, second)
         found = await api.get(f"{path_of(one)}/diff/{other}", atA=at_first, atB=at_second)
+        ours, theirs = await api.session(one, at=at_first), await api.session(other, at=at_second)
     if json:
         put_json(found)
         return exits.OK
-    _tell_parting(found["firstDivergence"])
-    rows = [row for field, sides in found["state"].items() for row in _differing(field, sides["a"], sides["b"])]
-    rows.append(["tokens", _word(found["cost"]["a"]["tokens"]), _word(found["cost"]["b"]["tokens"])])
-    put_table(("", one, other), rows)
+    put_parting(found["firstDivergence"])
+    put_sides(ours["session"], theirs["session"], found["cost"])
     return exits.OK
-
-
-def _differing(field: str, one: Any, other: Any) -> Iterator[list[str]]:
-    """A row for each innermost field that differs."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        for key in dict.fromkeys((*one, *other)):
-            yield from _differing(f"{field}.{key}", one.get(key), other.get(key))
-    elif one != other:
-        yield [field, _word(one), _word(other)]
-
-
-def _word(value: object) -> str:
-    return "-" if value is None else one_line(str(value))
-
-
-def _tell_parting(parting: Json | None) -> None:
-    if parting is None:
-        put("They say the same things.")
-        return
-    for name in ("a", "b"):
-        event = parting[name]
-        put(
-            f"{name}: version {event['version']}, {event['type']}: {event['message']}"
-            if event
-            else f"{name}: nothing more"
-        )
 
 
 async def explain(

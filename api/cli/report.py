@@ -1,6 +1,6 @@
 """`hansard report`: the figures, on one screen, as JSON or as CSV."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 from cyclopts.types import NonNegativeInt
@@ -9,7 +9,7 @@ from api.cli import exits
 from api.cli.client import HERE, Json, Where, connected
 from api.cli.exits import Failed
 from api.cli.reading import AsJson
-from api.cli.terminal import put_document, put_json, put_table, say
+from api.cli.terminal import clock, local_time, put_document, put_json, put_table, say
 
 Name = Literal["summary", "budgets", "quality", "convergence", "decisions", "costs"]
 
@@ -68,10 +68,30 @@ def _show(found: Json) -> None:
     if not rows:
         say("Nothing fits. `hansard example` runs a session.")
         return
+    from api.web.words import words
+
     names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
-    put_table(names, [[_word(row[name]) for name in names] for row in rows])
+    headings = [words("en").of("reports_column", name).upper() for name in names]
+    put_table(headings, [[_word(name, row[name]) for name in names] for row in rows])
     say(f"As of position {found['asOf']}.")
 
 
-def _word(value: object) -> str:
-    return "-" if value is None else str(value)
+def _word(name: str, value: Any) -> str:
+    """Times as clocks, rates in percent, money in whole units, what is not known as a dash."""
+    match value:
+        case None:
+            return "-"
+        case int() | float() if "Ms" in name:
+            return clock(round(value))
+        case int() | float() if name.endswith("Rate"):
+            return f"{value:.0%}"
+        case int() if name.lower().endswith("costmicros"):
+            return f"{value / 1_000_000:,.4f}"
+        case str() if name.endswith("At"):
+            return local_time(value)
+        case float():
+            return f"{value:,.2f}"
+        case int():
+            return f"{value:,}"
+        case _:
+            return str(value)

@@ -32,9 +32,10 @@ async def go_on(
     where: Where = HERE,
     team: TeamFile = None,
 ) -> int:
-    """Let an orchestration go on that stopped at a checkpoint or had used up its rounds; it gets as many again.
+    """Let an orchestration go on that stopped, at a checkpoint say, or with its rounds used up; it gets as many again.
 
-    Exit code: 0 done, 4 nothing to continue, 6 at a checkpoint or waiting for your decision, 7 the rounds are used up.
+    Exit code: 0 done, 1 reset, stopped by a plan that does not hold or an agent that failed, or nobody is there for
+    what is left, 4 nothing to continue, 6 at a checkpoint or waiting for your decision, 7 the rounds are used up.
 
     Parameters
     ----------

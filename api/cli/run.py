@@ -35,7 +35,8 @@ async def run(
 
         hansard run -t "Add a --version flag" -f src/cli.py --test "pytest -q"
 
-    Ctrl-C cancels nothing. Exit code: 0 success, 1 failed or cancelled, 6 waits for a decision, 7 budget exhausted.
+    Ctrl-C cancels nothing. Exit code: 0 success, 1 failed, cancelled, or nobody is there for what is left (another
+    worker on this log is waited for), 6 waits for a decision, 7 budget exhausted.
 
     Parameters
     ----------

@@ -19,8 +19,8 @@ from cyclopts import Parameter
 from api.cli import exits
 from api.cli.client import TEAM, Where
 from api.cli.exits import Failed
-from api.cli.logs import log_everything
-from api.cli.terminal import say
+from api.cli.logs import Full, log_to_stderr
+from api.cli.terminal import counted, say
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -66,7 +66,7 @@ async def serve(
     """
     settings = Where(database=database).settings(team=team, host=host, port=port)
     _refuse_an_open_door(settings)
-    log_everything()
+    log_to_stderr(Full())
     with _listener(settings) as listener:
         from api.app import create_app
         from api.line import Line
@@ -209,7 +209,7 @@ def _announce(system: "System", settings: "Settings", sockets: list[socket.socke
     if system.team.example:
         say("  team  the scripted example team, which does no real work; HANSARD_TEAM or --team names yours")
     else:
-        say(f"  team  {settings.team} ({len(system.team.agents)} agents)")
+        say(f"  team  {settings.team} ({counted(len(system.team.agents), 'agent')})")
     if settings.host in _EVERY_ADDRESS and not settings.allowed_hosts:
         say("  names  only this machine's own are answered to; HANSARD_ALLOWED_HOSTS lists those that others use")
     say("Ctrl-C stops it.")

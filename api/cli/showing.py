@@ -7,7 +7,7 @@ from api.cli.client import Json
 from api.cli.discussed import Pairs
 from api.cli.matrix import history, matrix
 from api.cli.progress import MARKS, standing
-from api.cli.terminal import local_time, shortened
+from api.cli.terminal import counted, local_time, shortened
 
 _TASK: Final = 300
 """Characters of each agent's task in the plan."""
@@ -136,7 +136,10 @@ def _subtask(agent: Json) -> str:
 def _discussion(session: Json) -> Pairs:
     return [
         (_about(session), _beginning(session[_about(session)])),
-        ("strategy", f"{session['strategy']}, at most {session['maxRounds']} rounds, profile {session['profile']}"),
+        (
+            "strategy",
+            f"{session['strategy']}, at most {counted(session['maxRounds'], 'round')}, profile {session['profile']}",
+        ),
         *discussed.in_full(session),
         ("choices", " or ".join(session["choices"])),
         ("decide until", local_time(session["expiresAt"]) if session.get("expiresAt") else ""),

@@ -66,9 +66,12 @@ def put_json_line(value: Any) -> None:
 
 
 def say(text: str) -> None:
-    """Talk: progress, hints, complaints."""
-    sys.stderr.write(visible(text) + "\n")
-    sys.stderr.flush()
+    """Talk: progress, hints, complaints. Where nobody can be told any more, what is being done goes on all the same."""
+    try:
+        sys.stderr.write(visible(text) + "\n")
+        sys.stderr.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def paint(text: str, style: str | None, stream: TextIO | None = None) -> str:
@@ -140,6 +143,19 @@ def minutes(milliseconds: int) -> str:
     """`4:07`: minutes and seconds."""
     seconds = max(0, milliseconds) // 1000
     return f"{seconds // 60}:{seconds % 60:02d}"
+
+
+def clock(milliseconds: int) -> str:
+    """`5:58`, `1:02:03`: with hours where there are any."""
+    seconds = max(0, milliseconds) // 1000
+    if seconds < 3600:
+        return minutes(milliseconds)
+    return f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+
+
+def counted(number: int, thing: str) -> str:
+    """`1 agent`, `2 agents`."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def _json(value: Any, *, indent: int | None) -> str:

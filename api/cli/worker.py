@@ -9,8 +9,8 @@ from cyclopts import Parameter, validators
 
 from api.cli import exits
 from api.cli.client import TEAM, Where
-from api.cli.logs import log_everything
-from api.cli.terminal import say
+from api.cli.logs import Full, log_to_stderr
+from api.cli.terminal import counted, say
 
 if TYPE_CHECKING:
     from api.crew import Crew
@@ -36,7 +36,7 @@ async def worker(
         The log: a file, or sqlite:///path. HANSARD_DATABASE; else a file in your data directory.
     """
     settings = Where(database=database).settings(team=team, worker_slots=slots)
-    log_everything()
+    log_to_stderr(Full())
     from api.crew import Crew
 
     crew = Crew(settings)
@@ -59,5 +59,5 @@ def _announce(crew: "Crew", settings: "Settings") -> None:
     if crew.team.example:
         say("  team  the scripted example team, which does no real work; HANSARD_TEAM or --team names yours")
     else:
-        say(f"  team  {settings.team} ({len(crew.team.agents)} agents)")
+        say(f"  team  {settings.team} ({counted(len(crew.team.agents), 'agent')})")
     say("Ctrl-C stops it.")

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -150,6 +151,36 @@ def test_a_reader_who_has_seen_enough_gets_no_complaint(
     )
     os.close(writing)
     assert (said.returncode, said.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_with_closed_streams_a_session_is_seen_through_all_the_same(
+    hansard: Program, environment: dict[str, str], tmp_path: Path, closed: str
+) -> None:
+    words = f"exec {shlex.quote(sys.executable)} -m api run -t x -f a --test true {closed}"
+    ours = environment | {"PYTHONPATH": str(_ROOT)}
+    said = subprocess.run(["sh", "-c", words], env=ours, cwd=tmp_path, capture_output=True, timeout=LONGEST)
+    assert said.returncode == 0
+    [session] = json.loads(hansard("list", "--json").stdout)["items"]
+    assert session["status"] == "success"
+    assert hansard("verify").returncode == 0  # nothing was printed into a file that had got the number of a stream
+
+
+def test_when_nobody_hears_the_talk_any_more_the_work_goes_on(
+    hansard: Program, environment: dict[str, str], tmp_path: Path
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    said = subprocess.run(
+        [sys.executable, "-m", "api", "run", "-t", "x", "-f", "a", "--test", "true", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=writing,
+        env=environment | {"PYTHONPATH": str(_ROOT)},
+        cwd=tmp_path,
+        timeout=LONGEST,
+    )
+    os.close(writing)
+    assert (said.returncode, json.loads(said.stdout)["status"]) == (0, "success")
 
 
 def test_colour_is_only_for_a_terminal_that_wants_it(

@@ -54,6 +54,16 @@ def test_a_changed_event_is_named_and_the_code_is_8(hansard: Hansard, log: Path)
     assert (found.code, found.json["sound"], found.json["firstBad"]) == (8, False, 5)
 
 
+@pytest.mark.parametrize(
+    ("gone", "sentence"),
+    [("= 5", "the event of position 5 is missing"), ("IN (5, 6)", "the events of positions 5 to 6 are missing")],
+)
+def test_events_that_are_missing_are_counted_right(hansard: Hansard, log: Path, gone: str, sentence: str) -> None:
+    change(log, f"DELETE FROM events WHERE position {gone}")
+    said = hansard("verify")
+    assert (said.code, said.out.splitlines()[0]) == (8, f"position 5: {sentence}")
+
+
 def test_a_file_that_does_not_open_any_more_is_a_fault_too(hansard: Hansard, log: Path) -> None:
     log.write_bytes(b"x" * 100 + log.read_bytes()[100:])
     said = hansard("verify")
@@ -272,7 +282,7 @@ def test_a_session_goes_from_one_log_to_another(
     file.write_text(exported.out, encoding="utf-8")
     said = hansard("import", str(file), "--database", other)
     assert said.code == 0
-    assert re.fullmatch(r"Imported \d+ events of 1 sessions\.\n", said.err)
+    assert re.fullmatch(r"Imported \d+ events of 1 session\.\n", said.err)
     assert hansard("export", "--database", other).out == exported.out
     assert hansard("verify", "--database", other).code == 0
     assert hansard("cancel", "delivery-1", "--database", other).code == 0

@@ -133,6 +133,36 @@ def test_a_program_is_looked_for_where_the_agent_looks(
     assert list(at_hand.programs(load(team))) == [expected]
 
 
+@pytest.mark.parametrize(
+    ("roles", "missing"),
+    [
+        (
+            "['dev']",
+            "missing for a delivery: planner, architect, designer, reviewer;"
+            " for an orchestration: planner, judge, assistant",
+        ),
+        (
+            "['planner', 'judge', 'assistant', 'backend']",
+            "missing for a delivery: architect, designer, dev, reviewer",
+        ),
+        ("['planner', 'architect', 'designer', 'dev', 'reviewer', 'judge', 'assistant']", None),
+    ],
+)
+def test_roles_that_nobody_has_are_warned_of(hansard: Hansard, tmp_path: Path, roles: str, missing: str | None) -> None:
+    team = tmp_path / "team.toml"
+    team.write_text(f'[[agents]]\nname = "Solo"\nroles = {roles}\nadapter = "scripted"\n')
+    found = {item["name"]: item for item in hansard("doctor", "--team", str(team), "--json").json["items"]}
+    assert found["team"]["found"] == f"{team}: 1 agent"
+    assert (found["roles"]["mark"], found["roles"]["found"]) == ("warn", missing) if missing else "roles" not in found
+
+
+def test_a_name_fills_a_post_like_a_role(tmp_path: Path) -> None:
+    team = tmp_path / "team.toml"
+    named = ("planner", "architect", "designer", "dev", "reviewer", "judge", "assistant")
+    team.write_text("".join(f'[[agents]]\nname = "{n}"\nroles = ["custom"]\nadapter = "scripted"\n' for n in named))
+    assert list(at_hand.posts(load(team))) == []
+
+
 def test_nothing_is_missing_here(hansard: Hansard, own_log: Path) -> None:
     said = hansard("doctor", "--json")
     marks = {item["name"]: item["mark"] for item in said.json["items"]}

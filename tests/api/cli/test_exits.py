@@ -18,7 +18,9 @@ from domain.base import HansardError, Invalid, Refused, Stale, Unknown
         ({"status": "waiting_for_decision"}, 6),
         ({"status": "checkpoint"}, 6),
         ({"status": "failed", "finalSummary": "failed_budget_exhausted"}, 7),
-        ({"status": "partial"}, 7),
+        ({"status": "partial", "reason": "rounds"}, 7),
+        ({"status": "partial", "reason": "plan_invalid"}, 1),
+        ({"status": "partial", "reason": "agent_failed"}, 1),
     ],
 )
 def test_the_outcome_of_a_session_is_its_exit_code(session: dict[str, str], code: int) -> None:

@@ -81,6 +81,13 @@ def test_a_run_whose_rounds_are_used_up_is_continued_to_the_end(hansard: Hansard
     assert nothing.err.startswith("hansard: 이어갈 worklog가 없습니다.")
 
 
+def test_a_run_that_stops_for_its_plan_has_failed_and_can_be_continued(hansard: Hansard, run: Run) -> None:
+    said = run(replies={"planner": ["no plan", "no plan either", "still none", "none"]})
+    assert (said.code, said.out.splitlines()[1]) == (1, "status   partial")
+    assert "mode     orchestrated (plan_invalid)" in said.out
+    assert hansard("continue").code == 1
+
+
 def test_rounds_are_extended(hansard: Hansard, run: Run) -> None:
     replies = {"judge": [judged(Backend=False), judged(Backend=True)]}
     replies["planner"] = [plan(subtask("Backend", "backend", 3, 3))]
@@ -215,7 +222,7 @@ def test_a_message_waits_for_its_turn_and_the_same_one_counts_once(hansard: Hans
     assert second.err.splitlines()[0].startswith("Queued: orchestration-")
     assert f"It waits behind session {first.out.strip()}.\n" in second.err
     assert "status   done\n" in second.out
-    again = hansard("message", "둘", "--json")
+    again = hansard("message", "둘", "--json", "--scenario", scenario())
     assert (again.code, again.json["reason"]) == (4, "duplicate")
     assert again.err.startswith("Rejected: the same words came just now, and count once. They led to session orch")
 

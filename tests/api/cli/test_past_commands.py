@@ -44,6 +44,9 @@ def test_a_session_is_played_event_by_event(hansard: Hansard, blocked_once: str)
     assert lines[0].split(maxsplit=3)[0::2] == ["1", "delivery.session_started"]
     assert [int(line.split()[0]) for line in lines] == list(range(1, len(lines) + 1))
     assert "delivery.session_finished" in lines[-1]
+    told = [line.split(maxsplit=3)[3] for line in lines]
+    assert "planner is asked" in told and "The agents' conversations end: success." in told
+    assert blocked_once not in said.out
 
 
 def test_it_can_be_played_faster_than_it_was(hansard: Hansard, blocked_once: str) -> None:
@@ -127,7 +130,11 @@ def test_two_sessions_are_shown_side_by_side(hansard: Hansard, blocked_once: str
     assert said.code == 0
     assert lines[0].startswith("a: version ") and "turn.answered" in lines[0]
     assert lines[1].startswith("b: version ") and "turn.answered" in lines[1]
-    assert any(line.split()[:3] == ["iteration", "2", "1"] for line in lines)
+    assert lines[2:4] == [f"session  a  {blocked_once}", f"         b  {other}"]
+    budget = next(at for at, line in enumerate(lines) if line.startswith("budget"))
+    assert "iteration 2/6" in lines[budget] and "iteration 1/6" in lines[budget + 1]
+    assert not any(mark in said.out for mark in "[]{}")
+    assert max(map(len, lines)) < 120
     assert hansard("diff", blocked_once, other, "--json").json["firstDivergence"]["a"]["type"] == "turn.answered"
 
 

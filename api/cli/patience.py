@@ -1,0 +1,106 @@
+"""How long a command that works on a session itself puts up with nothing happening: while the log takes no writes, or
+while all that is left waits for agents whom nobody here has."""
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from math import inf
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+from adapters.alive import Presence
+from api.cli.client import Api, Json
+from api.cli.exits import Failed
+from api.cli.terminal import one_line, say
+
+_LOOK_SECONDS: Final = 1.0
+FAILING: Final = 60
+ABSENT: Final = 5
+"""So many looks, each a second after the one before, in which nothing moved."""
+
+
+class Patience:
+    """Of one command. Where a server does the work there is nothing to lose it over: the server goes on."""
+
+    def __init__(self, api: Api, now: Callable[[], float] = monotonic) -> None:
+        self._system, self._now = api.system, now
+        self._looked = -inf
+        self._failed = self._alone = 0
+        self._why = ""
+        self._said = False
+
+    async def wear(self, sessions: Sequence[Json], *, moved: bool) -> None:
+        """Look at what all of these wait for, once a second. Raises Failed when it is over."""
+        if moved:
+            self._failed = self._alone = 0
+            return
+        if self._system is None or self._now() - self._looked < _LOOK_SECONDS:
+            return
+        self._looked = self._now()
+        await self._try_the_log(str(sessions[0]["id"]))
+        await self._look_for_agents(sessions)
+
+    async def _try_the_log(self, session_id: str) -> None:
+        """A failure counts though a small write that is tried now succeeds: there may be no room for more."""
+        assert self._system is not None, "only what is worked on here"
+        store, trouble = self._system.store, self._system.follower.failing
+        if not store.failing and trouble is None:
+            return
+        self._failed += 1
+        found: str | None = await asyncio.to_thread(store.failure)
+        self._why = found or trouble or self._why
+        if self._failed < FAILING:
+            return
+        raise Failed(
+            f"Nothing could be recorded for a minute. {self._why}".rstrip(),
+            f"What is recorded stays. When that is mended, `hansard worker` (or `serve`) goes on with {session_id}.",
+        )
+
+    async def _look_for_agents(self, sessions: Sequence[Json]) -> None:
+        assert self._system is not None, "only what is worked on here"
+        turns = [turn for session in sessions for turn in session.get("outstandingTurns") or ()]
+        asked = [turn for turn in turns if turn["work"] != "wait"]
+        if not asked or not all(turn.get("elsewhere") or turn.get("external") for turn in asked):
+            self._alone = 0
+            return
+        external = [turn for turn in asked if turn.get("external")]
+        if external:
+            return self._say(
+                f"It waits for {_names(external)}, whose own worker comes for it at a `hansard serve` on this log."
+            )
+        if await asyncio.to_thread(_others, self._system.settings.data_dir / "workers"):
+            return self._say(
+                f"It waits for {_names(asked)}, whom this team does not have; others work on this log, too."
+            )
+        self._alone += 1
+        if self._alone < ABSENT:
+            return
+        session_id = sessions[0]["id"]
+        raise Failed(
+            f"{session_id} waits for {_names(asked)}, whom this team does not have; nobody else works on this log.",
+            "Add an agent for it to the team file: `hansard worker --team FILE` goes on then.",
+            f"`hansard cancel {session_id}` calls it off.",
+        )
+
+    def _say(self, sentence: str) -> None:
+        if not self._said:
+            say(sentence)
+            self._said = True
+
+
+def _names(turns: Sequence[Json]) -> str:
+    """`planner, Ada (reviewer)`"""
+    named = ((str(turn["agent"]), str(turn["role"])) for turn in turns)
+    spelt = (agent if agent == role else f"{agent} ({role})" for agent, role in named)
+    return ", ".join(one_line(name) for name in dict.fromkeys(spelt))
+
+
+def _others(folder: Path) -> bool:
+    """Whether any other process on this log works on turns, as far as anybody can tell."""
+    mine = Presence(folder)
+    try:
+        theirs = (name for name in mine.others() if name.split(".")[-2:-1] != [str(os.getpid())])
+        return any(not mine.gone(name) for name in theirs)
+    finally:
+        mine.leave()

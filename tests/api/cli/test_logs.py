@@ -1,0 +1,76 @@
+"""What is logged: once for each reason and seldom again, without tracebacks where the words say it all."""
+
+import logging
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from api.cli.logs import PAUSE, Full, OneLine, Seldom
+from domain.base import HansardError
+
+
+def record(message: str, *args: object, error: Exception | None = None) -> logging.LogRecord:
+    if error is None:
+        return logging.LogRecord("hansard", logging.ERROR, __file__, 1, message, args, None)
+    try:
+        raise error
+    except Exception:
+        return logging.LogRecord("hansard", logging.ERROR, __file__, 1, message, args, sys.exc_info())
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def let_through(*, every: float, times: int, made: Callable[[int], logging.LogRecord]) -> list[float]:
+    """When what is complained of that often is let through."""
+    clock = Clock()
+    seldom, passed = Seldom(clock), []
+    for number in range(times):
+        clock.now = number * every
+        if seldom.filter(made(number)):
+            passed.append(clock.now)
+    return passed
+
+
+def test_what_is_said_again_and_again_is_said_after_longer_and_longer_pauses() -> None:
+    passed = let_through(every=0.5, times=1_200, made=lambda _: record("no", error=HansardError("The disk is full.")))
+    assert passed == [0, PAUSE, 3 * PAUSE, 7 * PAUSE]
+
+
+def test_another_reason_is_said_at_once() -> None:
+    reasons = ("full", "locked", "full", "locked")
+    passed = let_through(every=1, times=4, made=lambda n: record("no", error=HansardError(reasons[n])))
+    assert passed == [0, 1]
+    assert let_through(every=1, times=4, made=lambda n: record("turn %d is lost", n)) == [0, 1, 2, 3]
+
+
+def test_what_had_stopped_for_a_while_is_news() -> None:
+    clock = Clock()
+    seldom = Seldom(clock)
+    for clock.now in (0, 10, 50, 60, 100):
+        seldom.filter(record("no"))
+    clock.now = 100 + PAUSE
+    assert not seldom.filter(record("no"))
+    clock.now += PAUSE + 1
+    assert seldom.filter(record("no"))
+
+
+@pytest.mark.parametrize("error", [HansardError("The disk is full."), OSError("The disk is full.")])
+def test_an_error_that_is_a_sentence_has_no_traceback(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    failed = record("nothing can be done", error=error)
+    assert Full().format(failed).endswith(" ERROR hansard: nothing can be done: The disk is full.")
+    assert OneLine().format(failed) == "hansard: error: nothing can be done: The disk is full."
+    monkeypatch.setenv("HANSARD_DEBUG", "1")
+    assert "Traceback" in Full().format(failed)
+
+
+def test_an_error_that_is_nobodys_is_named_and_traced_where_a_process_stays() -> None:
+    failed = record("nothing can be done: 100%", error=ValueError("odd\x1b"))
+    assert "Traceback" in Full().format(failed)
+    assert OneLine().format(failed) == "hansard: error: nothing can be done: 100%: ValueError: odd⟦U+001B⟧"
+    assert OneLine().format(record("%d%%", 3)) == "hansard: error: 3%"

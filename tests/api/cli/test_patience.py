@@ -1,0 +1,157 @@
+"""How long a command waits for what cannot happen: a log that takes no writes, agents whom nobody has."""
+
+import asyncio
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from adapters.alive import Presence
+from api.cli import patience
+from api.cli.client import Api
+from api.cli.exits import Failed
+from api.cli.patience import ABSENT, FAILING, Patience
+from tests.api.cli.conftest import Hansard
+
+
+class Store:
+    """A log whose last write failed, or did not; what is tried then fails for this reason, or does not."""
+
+    def __init__(self, *, failing: bool = False, why: str | None = None) -> None:
+        self.failing, self.why = failing, why
+
+    def failure(self) -> str | None:
+        return self.why
+
+
+class Waiting:
+    """A command that waits, looking once a second."""
+
+    def __init__(self, folder: Path, *, store: Store | None = None, follower: str | None = None) -> None:
+        self.store, self.follower = store or Store(), SimpleNamespace(failing=follower)
+        self.settings = SimpleNamespace(data_dir=folder)
+        (folder / "workers").mkdir(exist_ok=True)
+        self.now = 0.0
+        self._patience = Patience(cast(Api, SimpleNamespace(system=self)), lambda: self.now)
+
+    def looks(self, times: int, *turns: dict[str, Any], moved: bool = False) -> None:
+        for _ in range(times):
+            self.now += 1
+            session = {"id": "delivery-1", "outstandingTurns": turns}
+            asyncio.run(self._patience.wear([session], moved=moved))
+
+
+def turn(agent: str = "planner", role: str = "planner", work: str = "ask", **more: bool) -> dict[str, Any]:
+    return {"agent": agent, "role": role, "work": work, **more}
+
+
+ABSENT_ONE = turn(elsewhere=True)
+
+
+def test_a_log_that_takes_no_writes_is_given_up_after_a_minute(tmp_path: Path) -> None:
+    waiting = Waiting(tmp_path, store=Store(failing=True, why="The disk is full."))
+    waiting.looks(FAILING - 1)
+    with pytest.raises(Failed) as failed:
+        waiting.looks(1)
+    assert failed.value.code == 1
+    assert failed.value.sentences == (
+        "Nothing could be recorded for a minute. The disk is full.",
+        "What is recorded stays. When that is mended, `hansard worker` (or `serve`) goes on with delivery-1.",
+    )
+
+
+def test_a_write_that_is_too_large_for_what_is_left_counts_though_a_small_one_fits(tmp_path: Path) -> None:
+    waiting = Waiting(tmp_path, store=Store(failing=True, why=None))
+    with pytest.raises(Failed, match="Nothing could be recorded"):
+        waiting.looks(FAILING)
+
+
+def test_views_that_do_not_follow_are_given_up_too(tmp_path: Path) -> None:
+    with pytest.raises(Failed, match=r"The views are gone\."):
+        Waiting(tmp_path, follower="The views are gone.").looks(FAILING)
+
+
+def test_whatever_moves_gives_new_patience(tmp_path: Path) -> None:
+    waiting = Waiting(tmp_path, store=Store(failing=True, why="The disk is full."))
+    for _ in range(3):
+        waiting.looks(FAILING - 1)
+        waiting.looks(1, moved=True)
+
+
+def test_a_long_turn_is_waited_for(tmp_path: Path) -> None:
+    Waiting(tmp_path).looks(10 * FAILING, turn())
+
+
+def test_agents_whom_nobody_has_are_not_waited_for(tmp_path: Path) -> None:
+    waiting = Waiting(tmp_path)
+    waiting.looks(ABSENT - 1, ABSENT_ONE, turn("", "", work="wait"))
+    with pytest.raises(Failed) as failed:
+        waiting.looks(1, ABSENT_ONE, turn("Ada", "reviewer", elsewhere=True))
+    assert failed.value.code == 1
+    assert failed.value.sentences[0] == (
+        "delivery-1 waits for planner, Ada (reviewer), whom this team does not have; nobody else works on this log."
+    )
+
+
+@pytest.mark.parametrize("other", [turn("dev", "dev"), turn("test", "", work="validate")])
+def test_while_anybody_is_at_work_here_the_others_may_be_absent(tmp_path: Path, other: dict[str, Any]) -> None:
+    Waiting(tmp_path).looks(2 * ABSENT, ABSENT_ONE, other)
+
+
+def test_another_worker_on_the_log_is_waited_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = Waiting(tmp_path)
+    other = Presence(tmp_path / "workers")
+    monkeypatch.setattr("os.getpid", lambda: 0)  # from here on we are somebody else
+    waiting.looks(2 * ABSENT, ABSENT_ONE)
+    assert capsys.readouterr().err == (
+        "It waits for planner, whom this team does not have; others work on this log, too.\n"
+    )
+    other.leave()
+    with pytest.raises(Failed):
+        waiting.looks(ABSENT, ABSENT_ONE)
+
+
+def test_our_own_worker_is_nobody_else(tmp_path: Path) -> None:
+    waiting = Waiting(tmp_path)
+    ours = Presence(tmp_path / "workers")
+    with closing(ours._file), pytest.raises(Failed):
+        waiting.looks(ABSENT, ABSENT_ONE)
+
+
+def test_an_external_agent_is_waited_for_and_that_is_said_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Waiting(tmp_path).looks(2 * ABSENT, ABSENT_ONE, turn("Remote", "dev", external=True))
+    assert capsys.readouterr().err == (
+        "It waits for Remote (dev), whose own worker comes for it at a `hansard serve` on this log.\n"
+    )
+
+
+def test_a_server_has_its_own_patience() -> None:
+    asyncio.run(Patience(cast(Api, SimpleNamespace(system=None))).wear([], moved=False))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "-t", "x", "-f", "a", "--test", "true"),
+        ("orchestrate", "x", "--triage", "direct"),
+        ("message", "x", "--triage", "direct"),
+    ],
+)
+def test_a_command_whose_team_lacks_a_role_ends_and_its_session_goes_on_with_a_team_that_has_it(
+    hansard: Hansard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(patience, "_LOOK_SECONDS", 0.0)
+    team = tmp_path / "team.toml"
+    team.write_text('[[agents]]\nname = "Solo"\nroles = ["dev"]\nadapter = "scripted"\n')
+    said = hansard(*words, "--team", str(team))
+    assert (said.code, said.out) == (1, "")
+    session_id = hansard("list", "--json").json["items"][0]["id"]
+    assert f"hansard: {session_id} waits for " in said.err
+    assert "`hansard worker --team FILE` goes on then." in said.err
+    assert hansard("show", session_id, "--json").json["session"]["status"] in ("running", "active")
