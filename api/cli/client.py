@@ -90,8 +90,7 @@ class Where:
 
         from api.settings import Settings
 
-        database = None if self.database is None else _url(self.database)
-        given: dict[str, Any] = {"database": database, **more}
+        given: dict[str, Any] = {"database": self.database, **more}
         flags = {name: value for name, value in given.items() if value is not None}
         try:
             return Settings(**flags)
@@ -238,10 +237,6 @@ def _setting(flags: Json, place: tuple[int | str, ...], message: str) -> str:
     name = str(place[0]) if place else "settings"
     spelt = f"--{name.replace('_', '-')}" if name in flags else f"HANSARD_{name.upper()}"
     return f"{spelt}: {message.removeprefix('Value error, ')}."
-
-
-def _url(database: str) -> str:
-    return database if "://" in database else f"sqlite:///{Path(database).expanduser().absolute()}"
 
 
 def _object(answer: "Response") -> Json:
