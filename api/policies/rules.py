@@ -6,7 +6,6 @@ from domain import convergence as discussion
 from domain import matching, phases, replies, triage, validation
 from domain.base import Unreadable
 from domain.budget import MINUTE, Budget, Limits
-from domain.replies.plain import plain
 
 
 def judge_triage(body: bodies.TriageBody) -> triage.Triage:
@@ -82,7 +81,7 @@ def parse(body: bodies.ParseBody) -> answers.ParseAnswer:
     try:
         return answers.ParseAnswer(value=replies.read(body.kind, body.text))
     except Unreadable as problem:
-        return answers.ParseAnswer(value=None, problem=plain(str(problem)))
+        return answers.ParseAnswer(value=None, problem=str(problem))
 
 
 def prompt(body: bodies.PromptBody) -> answers.PromptAnswer:

@@ -1,9 +1,9 @@
 """Where the objects of a reply are, and where there is wreckage of one.
 
 An object is what JSON's grammar makes one, wherever it begins: the quotes of prose are not trusted to come in pairs, so
-each brace before a quote is tried. A brace that was met outside of strings while an earlier one was tried has been
-tried with it, and an escape outside of strings ends a try, so that no character is read by more than two of them: one
-to which it is in a string and one to which it is not. No reply costs more than time linear in its length.
+each brace before a name and a colon is tried. A brace that was met outside of strings while an earlier one was tried
+has been tried with it, and an escape outside of strings ends a try, so that no character is read by more than two of
+them: one to which it is in a string and one to which it is not. No reply costs more than time linear in its length.
 
 A fence (three backticks or tildes at the start of a line) ends whatever stood open before it: braces and quotes of
 prose do not reach into a fenced block.
@@ -30,7 +30,7 @@ _TOKENS = {
 """What may follow within braces and brackets, right after the opening one or later; numbers are the decoder's task."""
 
 _FENCE = re.compile(r"^[ \t]*+(?:```|~~~)", re.MULTILINE)
-_BRACE = re.compile(r'\{(?=[ \t\r\n]*+")')
+_BRACE = re.compile(rf"\{{(?={_BLANKS}{_STRING}{_BLANKS}:)")
 _BEGUN = re.compile(rf'\{{{_BLANKS}(?:{_STRING}{_BLANKS}:|"\w++")')
 _STRING_OR_BRACE = re.compile(r'"[^"\\\r\n]*+(?:\\[^\r\n][^"\\\r\n]*+)*+"?+|[{}]')
 

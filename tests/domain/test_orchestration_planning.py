@@ -311,10 +311,19 @@ def test_the_same_agent_may_have_two_subtasks() -> None:
 UNREADABLE = {
     "prose": ("I will think about it.", "The reply holds no list of subtasks."),
     "nothing": ("", "The reply holds no list of subtasks."),
-    "no-subtasks": ('{"subtasks": []}', "The list of subtasks does not fit at /subtasks: tuple should have at least 1"),
+    "no-subtasks": (
+        '{"subtasks": []}',
+        "The list of subtasks does not fit at /subtasks: should have at least 1 entry.",
+    ),
     "broken": ('{"subtasks": [{"agent": "Backend"', "The list of subtasks in the reply cannot be read"),
-    "nameless": ('{"subtasks": [{"task": "t"}]}', "The list of subtasks does not fit at /subtasks/0/agent"),
-    "no-task": ('{"subtasks": [{"agent": "Backend"}]}', "The list of subtasks does not fit at /subtasks/0/task"),
+    "nameless": (
+        '{"subtasks": [{"task": "t"}]}',
+        "The list of subtasks does not fit at /subtasks/0/agent: is missing.",
+    ),
+    "no-task": (
+        '{"subtasks": [{"agent": "Backend"}]}',
+        "The list of subtasks does not fit at /subtasks/0/task: is missing.",
+    ),
 }
 
 

@@ -36,6 +36,10 @@ def test_braces_of_prose_do_not_lose_the_verdict_on_their_line(prose: str) -> No
     assert replies.verdicts(f'{prose} {{"verdicts":[]}} and "}}" {{').verdicts == ()
 
 
+def test_a_name_in_prose_is_no_answer_that_was_begun() -> None:
+    assert replies.review(f'It writes "{{" before "verdict": {FIX} and "}}" after it.').verdict == "NEEDS_FIX"
+
+
 @pytest.mark.parametrize(
     "refusal",
     [
@@ -50,7 +54,7 @@ def test_braces_of_prose_do_not_lose_the_verdict_on_their_line(prose: str) -> No
         f'{{"verdict":"NEEDS_FIX","summary":"it prints {PASS} always"}}',
         f'{{"verdict":"NEEDS_FIX","summary":"it prints {PASS} on 5" pipes"}}',
         f'{{"summary":"it prints {PASS} always","verdict":"NEEDS_FIX"}}',
-        f'{{"verdict":"NEEDS_FIX","draft":{PASS},',
+        f'{{"verdict":"NEEDS_FIX","draft":{PASS}',
         f'Print "{{" and {{"summary": no, "draft":{PASS}, "verdict":"NEEDS_FIX"}}',
     ],
 )
@@ -75,6 +79,7 @@ def test_prose_is_what_stands_around_the_objects() -> None:
     assert replies.without_json(f'It prints "{{" and not "(" here. {PASS} Done.') == (
         'It prints "{" and not "(" here.  Done.'
     )
+    assert replies.without_json(f'Before {{"a": b, "c": {PASS}}} after.') == "Before  after."
 
 
 QUOTED = st.sampled_from(
