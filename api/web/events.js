@@ -2,6 +2,7 @@
 
 const ROWS = 400;
 const NEAR_END = -8;
+const GAP = 12;
 
 /** Takes over the list; `where` says which event is shown and which is the newest. */
 export function listOfEvents({ find, fill, pieces, announce, told, where }) {
@@ -76,6 +77,18 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
     box().scrollTop = 0;
     find("[data-fresh]").hidden = true;
   }
+
+  /** Tells the sheet how much of the height is not the list's, so that its end stands above the steps. */
+  function fit() {
+    const [columns, card, frame, player] = [".columns", "#events", "#events [data-scroll]", "[data-player]"].map(find);
+    const [outer, inner] = [card.getBoundingClientRect(), frame.getBoundingClientRect()];
+    const above = columns.getBoundingClientRect().top + scrollY;
+    const around = outer.height - inner.height;
+    columns.style.setProperty("--taken", `${Math.ceil(above + around + player.offsetHeight) + GAP}px`);
+  }
+
+  const watched = new ResizeObserver(() => requestAnimationFrame(fit));
+  for (const found of ["main", "#events", "[data-player]"]) watched.observe(find(found));
 
   find("[data-filter]").addEventListener("change", () => around(where.at));
 

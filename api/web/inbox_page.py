@@ -12,6 +12,7 @@ from api.web.forms.sent import NOTHING, Sent
 from api.web.rendering import language_of, page, render
 from api.web.session.standing import tame
 from api.web.shown import cut
+from domain.discussion.suggestion import suggested
 from projections import inbox, overview
 from projections.ports import Database
 
@@ -76,6 +77,7 @@ def _item(item: dict[str, Any]) -> dict[str, Any]:
     return item | {
         "words": cut(words, WORDS),
         "points": feedback.get("points") or 0,
+        "suggested": suggested(feedback),
         "verdict": cut(str(feedback.get("verdict") or ""), 40),
         "synthesis": tame(cut(item["synthesis"], SYNTHESIS)) if item["synthesis"] else "",
     }

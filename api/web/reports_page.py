@@ -143,8 +143,8 @@ def _is(value: Any, kind: type) -> bool:
 
 
 def _table(name: str, columns: Sequence[str], rows: Sequence[Row], say: Words) -> Table:
-    """Without the columns of which nothing is known."""
-    used = [column for column in columns if any(row.get(column) is not None for row in rows)]
+    """Without the columns of which nothing is known, but for the first, which says what a row is about."""
+    used = [column for column in columns if column == columns[0] or any(row.get(column) is not None for row in rows)]
     return Table(
         name=name,
         columns=tuple((column, _is_figure(rows, column)) for column in used),
@@ -153,14 +153,15 @@ def _table(name: str, columns: Sequence[str], rows: Sequence[Row], say: Words) -
 
 
 def _is_figure(rows: Sequence[Row], column: str) -> bool:
-    return all(isinstance(row.get(column), int | float | None) for row in rows)
+    values = [row.get(column) for row in rows]
+    return all(isinstance(value, int | float | None) for value in values) and any(value is not None for value in values)
 
 
 def cell(column: str, value: Any, say: Words) -> str:
     """A value as a reader wants it: times as clocks, rates in percent, what is not known as a dash."""
     match value:
         case None:
-            return "–"
+            return say("reports_not_told") if column == "model" else "–"
         case bool():
             return say.of("reports_flag", str(value).lower())
         case int() | float() if "Ms" in column:

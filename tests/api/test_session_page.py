@@ -129,7 +129,7 @@ def test_a_delivery_shows_its_reviews_its_budget_and_what_changed(client: TestCl
     assert '<span class="is-added">+# No rate limit' in artifacts
     assert f'href="/sessions/{session_id}/raw?at=' in artifacts
     budget = panel(client, session_id, "budget")
-    assert "Remaining 5" in words_of(budget) and 'class="line is-iterations"' in budget
+    assert "Remaining 4" in words_of(budget) and 'class="line is-iterations"' in budget
     assert words_of(panel(client, session_id, "overview")).startswith("✓ Success Iteration 2/6")
 
 

@@ -11,7 +11,7 @@ from api.web.session.diagram import draw, visited
 from api.web.session.marks import Light, Step
 from api.web.session.strip import BUCKETS, strip
 from api.web.session.trail import Trail
-from api.web.words import catalogue, words
+from api.web.words import LANGUAGES, Language, catalogue, words
 from domain.chart import Table
 from domain.delivery import chart as delivery
 from domain.discussion import chart as discussion
@@ -44,6 +44,50 @@ def test_states_stand_apart_and_inside(kind: str) -> None:
     assert all(0 <= x <= WIDTH - BOX[0] and 0 <= y <= shown.height - BOX[1] for x, y in places)
     for at, (x, y) in enumerate(places):
         assert all(abs(x - u) >= BOX[0] or abs(y - v) >= BOX[1] for u, v in places[at + 1 :])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("kind", DIAGRAMS)
+def test_no_name_of_a_way_stands_on_a_line_however_often_it_was_taken(kind: str, language: Language) -> None:
+    shown = DIAGRAMS[kind]
+    left = {source for way in shown.ways for source in way.sources}
+    lines = [(way.event, line) for way in shown.ways for line in _lines(way.path)]
+    for way in shown.ways:
+        if way.at is None:
+            continue
+        often = " ×28" if way.target in left else ""
+        box = _box(words(language).of("session_way", way.event) + often, way.at)
+        assert [(way.event, other) for other, line in lines if _cross(box, line)] == []
+
+
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom."""
+
+
+def _box(told: str, at: tuple[int, int]) -> Box:
+    """Words of ten pixels, as wide as they are in a wide font."""
+    width = sum(10.0 if letter > "\u1100" else 6.0 for letter in told)
+    return at[0], at[1] - 8, at[0] + width, at[1] + 2
+
+
+def _lines(path: str) -> list[Box]:
+    found: list[Box] = []
+    x = y = 0.0
+    for name, numbers in re.findall(r"([MHV])([\d ]+)", path):
+        went = (x, y)
+        match name, [float(number) for number in numbers.split()]:
+            case "M", [x, y]:
+                continue
+            case "H", [x]:
+                pass
+            case "V", [y]:
+                pass
+        found.append((min(x, went[0]), min(y, went[1]), max(x, went[0]), max(y, went[1])))
+    return found
+
+
+def _cross(box: Box, line: Box) -> bool:
+    return box[0] < line[2] + 1 and line[0] - 1 < box[2] and box[1] < line[3] and line[1] < box[3]
 
 
 @pytest.mark.parametrize("kind", DIAGRAMS)
@@ -102,8 +146,9 @@ def test_a_strip_is_bounded_and_keeps_the_gravest_mark() -> None:
 
 def test_the_page_of_a_session_has_no_sink_of_its_own() -> None:
     sinks = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|parseFromString|createHTML"
+    styles = r"\.style\b(?!\.setProperty\(\"--)"
     for name in ("session.js", "events.js", "replay.js", "start.js", "sending.js"):
-        assert re.findall(sinks + r"|\.style\b", (files("api.web") / name).read_text("utf-8")) == [], name
+        assert re.findall(f"{sinks}|{styles}", (files("api.web") / name).read_text("utf-8")) == [], name
 
 
 def test_no_script_and_no_sheet_loads_anything_from_elsewhere() -> None:

@@ -1,5 +1,6 @@
 """How pages look: on a phone, in the dark, in Korean, to a screen reader, and full of what nobody should have said."""
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from api.web.presets import PRESETS
 from tests.api.scenes import SCENES, begun, exhausted, reached, waiting_review
 from tests.api.seen import review
-from tests.api.server import ROOT, Server, delivery
+from tests.api.server import ROOT, Server, delivery, until
 from tests.browser.accessible import faults
 from tests.browser.browsing import Browsing, badge, browsing, live, shown, unfold
 
@@ -100,6 +101,70 @@ def test_a_decision_is_made_on_a_phone(browser: Browser, server: Server) -> None
         apply.tap()
         badge(page, "Decided")
         assert _too_wide(page) == 0
+
+
+BEYOND = """(words) => words.getBoundingClientRect().left + words.scrollWidth
+  - words.closest(".wide-table").getBoundingClientRect().right"""
+"""How far words reach beyond what is seen of their table."""
+COLUMNS = """() => [...document.querySelectorAll(".matrix thead th")].map((cell) => {
+  const box = cell.getBoundingClientRect();
+  return [Math.round(box.left), Math.round(box.right)];
+})"""
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_long_words_and_many_rounds_leave_the_columns_of_the_matrix_where_they_are(
+    browser: Browser, server: Server, many_rounds: str, width: int
+) -> None:
+    with browsing(browser, server.url, **(PHONE if width == 390 else {})) as site:
+        page = site.tab(f"/sessions/{many_rounds}")
+        frame = page.locator("#matrix .wide-table")
+        folded, wide = page.evaluate(COLUMNS), frame.evaluate("(frame) => frame.scrollWidth")
+        page.locator("#matrix details > summary").click()
+        expect(page.locator("#matrix details p").first).to_be_visible()
+        assert page.evaluate(COLUMNS) == folded
+        assert frame.evaluate("(frame) => frame.scrollWidth") == wide
+        for words in page.locator("#matrix details p").all():
+            assert words.evaluate(BEYOND) <= 0
+        rows = page.locator(".matrix tbody tr:not(.under)")
+        assert rows.evaluate_all("(rows) => Math.max(...rows.map((row) => row.offsetHeight))") < 120
+
+
+@pytest.fixture(scope="module")
+def many_rounds(server: Server) -> str:
+    """An orchestration whose agent fails twelve times; nothing of what is said of it has a blank."""
+    path = f"/srv/{'very-long-name/' * 12}index.html"
+    task = {"agent": "Backend", "role": "backend", "task": path, "start_phase": 3, "end_phase": 5}
+    failed = {"verdicts": [{"agent": "Backend", "pass": False, "feedback": path}], "allDone": False}
+    body = {
+        "kind": "orchestration",
+        "prompt": "Write it",
+        "maxRounds": 12,
+        "triage": "orchestrate",
+        "employees": [{"name": "Backend", "role": "backend"}],
+        "scenario": {"replies": {"planner": [json.dumps({"subtasks": [task]})], "judge": [json.dumps(failed)]}},
+    }
+    return reached(server.client, begun(server.client, body), "partial")
+
+
+HIDDEN = """() => document.querySelector("[data-row]:last-child").getBoundingClientRect().bottom
+  - document.querySelector("[data-player]").getBoundingClientRect().top"""
+"""How far the newest event stands behind the bar with the steps."""
+
+
+@pytest.mark.parametrize("locale", ["en", "ko"])
+def test_the_newest_event_stands_above_the_steps_whatever_stands_over_the_list(
+    browser: Browser, server: Server, pages: dict[str, str], many_rounds: str, locale: str
+) -> None:
+    paths = [pages[name] for name in (*SCENES, "exhausted")] + [f"/sessions/{many_rounds}"]
+    with browsing(browser, server.url, locale=locale) as site:
+        page = site.tab("/")
+        for path in paths:
+            page.goto(server.url + path)
+            until(lambda: page.evaluate(HIDDEN) <= 0, what=f"the newest event of {path} in sight")
+        page.locator("#extending > summary").click()
+        expect(page.locator("#extendReason")).to_be_visible()
+        until(lambda: page.evaluate(HIDDEN) <= 0, what="the newest event in sight over a form that was opened")
 
 
 def test_what_cannot_be_read_or_named_is_found(site: Browsing, pages: dict[str, str]) -> None:

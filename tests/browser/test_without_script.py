@@ -87,7 +87,8 @@ def test_a_delivery_is_started_watched_extended_and_forked(site: Browsing, serve
     _watched(page, "Budget used up")
     page.get_by_role("link", name="Previous event").click()
     expect(page.locator("[data-banner]")).to_be_visible()
-    button(page, "Fork from here").click()
+    page.get_by_text("Fork from here").click()
+    page.get_by_role("button", name="Make the fork").click()
     page.wait_for_url(lambda url: source not in url, timeout=PATIENCE_MS)
     expect(page.locator("#family")).to_contain_text(source)
     site.forgive("status of 422")
@@ -160,9 +161,9 @@ def _tab_to(page: Page, wanted: Locator) -> None:
 # -- how it looks ------------------------------------------------------------------------------------------------------
 
 LOOKS: dict[str, dict[str, Any]] = {
-    "light": {"color_scheme": "light", "viewport": {"width": 1440, "height": 6_000}},
-    "dark": {"color_scheme": "dark", "viewport": {"width": 1440, "height": 6_000}, "locale": "ko-KR"},
-    "phone": PHONE | {"color_scheme": "dark", "viewport": {"width": 390, "height": 6_000}},
+    "light": {"color_scheme": "light", "viewport": {"width": 1440, "height": 9_000}},
+    "dark": {"color_scheme": "dark", "viewport": {"width": 1440, "height": 9_000}, "locale": "ko-KR"},
+    "phone": PHONE | {"color_scheme": "dark", "viewport": {"width": 390, "height": 9_000}},
 }
 
 

@@ -9,6 +9,7 @@ from api.web.session import overview
 from api.web.session.standing import ICONS, badge_of
 from api.web.words import Words
 from domain.discussion.state import Discussion
+from domain.discussion.suggestion import suggested
 from domain.session import Session
 from domain.sessions import available
 
@@ -27,6 +28,7 @@ def act(request: Request, inside: System, now: Session, say: Words, *, key: str 
         state=badge_of(now),
         doors=available(now),
         choices=now.choices if isinstance(now, Discussion) else (),
+        suggested=suggested(now.feedback) if isinstance(now, Discussion) else None,
         waiting=[overview.asked(child) for child in waiting],
         icons_of=ICONS,
         key=key,

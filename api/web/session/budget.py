@@ -6,6 +6,7 @@ from typing import Any
 from api.web import svg
 from api.web.model import clock
 from api.web.session.marks import Left
+from api.web.session.overview import left_over
 from api.web.session.standing import Standing
 from domain.delivery.state import Delivery
 from domain.instant import iso
@@ -49,7 +50,7 @@ def _delivery(standing: Standing, session: Delivery, points: Sequence[Left]) -> 
         ("status", standing.badge),
         ("iteration", str(session.iteration)),
         ("max_iterations", str(limits.max_iterations)),
-        ("remaining", str(snapshot.remaining_iterations)),
+        ("remaining", str(left_over(session))),
         ("elapsed", f"{clock(snapshot.elapsed_ms)} / {clock(whole)}"),
         ("deadline", iso(snapshot.deadline_at)),
         ("reason", snapshot.reason or ""),

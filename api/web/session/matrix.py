@@ -10,8 +10,8 @@ from domain.orchestration.state import Orchestration
 from domain.phases import PHASES, AgentPhases, phase_name
 
 AGENTS = 60
-VERDICTS = 8
-"""Verdicts in one cell; of more the newest stand there."""
+VERDICTS, FEW = 8, 2
+"""Verdicts in one cell, and where there is little room; of more the newest stand there."""
 
 
 def matrix(standing: Standing) -> dict[str, Any]:
@@ -61,6 +61,8 @@ def _agent(
 def _gate(session: Orchestration, agent: AgentPhases) -> str:
     if agent.completed:
         return "completed"
+    if session.ended:
+        return "stopped"
     return "paused" if session.state == "checkpoint" and agent.checkpointed else "active"
 
 
@@ -77,8 +79,9 @@ def _cell(
             "passed": found.passed,
             "by": found.by,
             "feedback": cut(found.feedback, SENTENCE),
+            "roomy": place < len(here) - FEW,
         }
-        for found in here[-VERDICTS:]
+        for place, found in list(enumerate(here))[-VERDICTS:]
     ]
     outside = phase not in agent.phase_profile and not here
     last = "passed" if here and here[-1].passed else "failed" if here else ""
@@ -89,8 +92,9 @@ def _cell(
         "state": state,
         "verdicts": verdicts,
         "earlier": max(0, len(here) - VERDICTS),
+        "earlier_of_few": max(0, len(here) - FEW),
         "claims": [found.version for found in unjudged[-1:]],
-        "stands": not agent.completed and agent.current_phase == phase,
+        "stands": not agent.completed and not session.ended and agent.current_phase == phase,
     }
 
 

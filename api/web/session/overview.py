@@ -6,6 +6,7 @@ from api.web.session.standing import ICONS, LONG, SENTENCE, Standing
 from api.web.shown import cut
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
+from domain.discussion.suggestion import suggested
 from domain.orchestration.state import Orchestration
 
 TURNS = 12
@@ -41,7 +42,7 @@ def _gauges(session: object) -> list[dict[str, Any]]:
     match session:
         case Delivery():
             limits = session.budget.limits
-            left = session.snapshot(session.updated_at).remaining_iterations
+            left = left_over(session)
             return [{"name": "iterations", "left": left, "of": limits.max_iterations, "now": session.iteration}]
         case Orchestration() if session.mode == "orchestrated":
             left = max(0, session.last_round - session.round)
@@ -52,6 +53,11 @@ def _gauges(session: object) -> list[dict[str, Any]]:
             return [{"name": "rounds", "left": left, "of": session.max_rounds, "now": now}]
         case _:
             return []
+
+
+def left_over(session: Delivery) -> int:
+    """Iterations besides the one that runs; the record's `remainingIterations` has that one among them."""
+    return max(0, session.budget.limits.max_iterations - session.iteration)
 
 
 def decision(standing: Standing) -> dict[str, Any]:
@@ -88,6 +94,7 @@ def asked(child: Discussion) -> dict[str, Any]:
         "kind": child.kind,
         "version": child.version,
         "choices": child.choices,
+        "suggested": suggested(child.feedback),
         "rounds": len(child.rounds),
         "reason": child.stop_reason or "",
         "verdict": cut(str(feedback.get("verdict") or ""), 40),

@@ -87,7 +87,11 @@ class Gallery:
 
     def _make(self, db: Database, session: Session, say: Words, named: Language | None) -> Panels:
         standing = Standing(
-            session=session, it=told(view(session), session, self._system.team), trail=self.trail(session), db=db
+            session=session,
+            it=told(view(session), session, self._system.team),
+            trail=self.trail(session),
+            db=db,
+            texts=self._system.store,
         )
         return {panel.name: _made(say, named, panel, standing) for panel in PANELS if session.kind in panel.kinds}
 

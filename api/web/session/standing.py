@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from adapters.store.texts import Texts
 from api.web.model import clock
 from api.web.session.marks import Numbered, upto
 from api.web.session.trail import Trail
@@ -24,12 +25,14 @@ SENTENCE, LONG, WHOLE = 300, 2_000, 16_000
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """`it` is the session as the outside sees it; `db` holds the views, which know at least this version."""
+    """`it` is the session as the outside sees it; `db` holds the views, which know at least this version, `texts` what
+    is too long for an event."""
 
     session: Session
     it: dict[str, Any]
     trail: Trail
     db: Database
+    texts: Texts
 
     @property
     def version(self) -> int:

@@ -104,7 +104,7 @@ class Trail:
                 self.closed.append(Closed(version, event.child_id, event.choice, event.by, event.rounds))
 
     def _count(self, event: DomainEvent, version: int) -> None:
-        """A point of the burn-down wherever what is left has changed."""
+        """A point of the burn-down wherever what is left besides what runs has changed."""
         known = self._budget
         usage = event.__dict__.get("usage")
         if usage is not None:
@@ -113,9 +113,8 @@ class Trail:
         match event:
             case delivery.SessionStarted() | delivery.BudgetExtended():
                 known["total"] = event.limits.max_iterations
-                self._point(version, event.remaining_iterations, event.elapsed_ms)
-            case delivery.DeliveryEvent():
-                self._point(version, event.remaining_iterations, event.elapsed_ms)
+            case delivery.AttemptStarted():
+                known["begun"] = event.iteration
             case orchestration.SessionStarted():
                 known["total"] = event.opening.max_rounds
                 self._point(version, known["total"])
@@ -123,9 +122,9 @@ class Trail:
                 known["total"] = event.last_round
                 self._point(version, known["total"] - event.round)
             case orchestration.RoundStart():
-                self._point(version, known["total"] - event.round + 1)
-            case orchestration.RoundDone():
                 self._point(version, known["total"] - event.round)
+        if isinstance(event, delivery.DeliveryEvent):
+            self._point(version, known["total"] - known.get("begun", 0), event.elapsed_ms)
 
     def _point(self, version: int, left: int, ms: int | None = None) -> None:
         known = self._budget

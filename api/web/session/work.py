@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from api.web.session.marks import Outcome
 from api.web.session.standing import LONG, SENTENCE, Standing, tame
+from api.web.session.written import in_lines, report
 from api.web.shown import cut, newest_of, rendered
 from domain.base import Text
 from projections import artifacts as made
@@ -13,6 +14,8 @@ TASK: Final = 4_000
 FILES, STEPS, LABELS, LISTED, SHOWN, CHILDREN = 50, 20, 32, 100, 10, 50
 """Entries: of lists of the input, of the list of artifacts, of artifacts shown with their words, of children."""
 CONTENT, DIFF_LINES, DIFF_LINE = 3_000, 120, 400
+READ: Final = 1_000_000
+"""Bytes of JSON, at most, that is read to be shown for people."""
 ISSUES = 30
 ENTRIES: Final = 1_000
 """Of the worklog's log, at most: more than its newest characters can hold."""
@@ -91,12 +94,25 @@ def artifacts(standing: Standing) -> dict[str, Any]:
 
 def _artifact(standing: Standing, entry: dict[str, Any], *, whole: bool) -> dict[str, Any]:
     found = made.artifact(standing.db, standing.session.id, entry["artifactId"]) if whole else None
+    if found is None:
+        return entry | {"shown": False}
+    json = _json(standing, found)
+    words = in_lines(json) if json else found.content.head
     return entry | {
-        "shown": found is not None,
-        "content": cut(found.content.head, CONTENT) if found else "",
-        "cut": bool(found and found.content.length > len(cut(found.content.head, CONTENT).encode())),
-        "diff": diff(found.patch) if found and found.patch else None,
+        "shown": True,
+        "report": report(json) if json else None,
+        "content": cut(words, CONTENT),
+        "cut": len(words) > CONTENT or (found.content.digest is not None and not json),
+        "diff": diff(found.patch) if found.patch else None,
     }
+
+
+def _json(standing: Standing, found: made.Artifact) -> str:
+    """All of an artifact that is JSON; nothing of others, of what is too long, and where the log has lost it."""
+    text = found.content
+    if found.entry["mediaType"] != "application/json" or text.length > READ:
+        return ""
+    return text.head if text.digest is None else standing.texts.text(text.digest) or ""
 
 
 def diff(patch: Text) -> dict[str, Any]:

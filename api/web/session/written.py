@@ -1,0 +1,83 @@
+"""What programs write for programs, shown to people: the report of a validation command by command, JSON in lines."""
+
+from typing import Any, Final
+
+import orjson
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.alias_generators import to_camel
+
+from api.web.session.standing import SENTENCE
+from api.web.shown import cut
+
+RUNS: Final = 20
+OUTPUT: Final = 12_000
+"""Characters of all that the commands of a report said, in equal shares."""
+
+
+class _Run(BaseModel):
+    """A command as the report has it; `detail` says how it ended where its exit code does not."""
+
+    model_config = ConfigDict(strict=True, alias_generator=to_camel)
+
+    stage: str
+    command: str
+    exit_code: int
+    seconds: float
+    ended: str
+    detail: str
+    stdout: str
+    stderr: str
+
+
+class _Report(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    passed: bool
+    summary: str
+    runs: tuple[_Run, ...]
+
+
+def report(content: str) -> dict[str, Any] | None:
+    """The commands of a validation, each with the end of what it said; None where the text is no such report."""
+    try:
+        found = _Report.model_validate_json(content)
+    except ValidationError:
+        return None
+    runs = found.runs[:RUNS]
+    said = [words for run in runs for words in (run.stdout, run.stderr) if words]
+    share = OUTPUT // max(1, len(said))
+    return {
+        "passed": found.passed,
+        "summary": cut(found.summary, SENTENCE),
+        "runs": [_run(run, share) for run in runs],
+        "more": len(found.runs) - len(runs),
+        "cut": any(len(words) > share for words in said),
+    }
+
+
+def _run(run: _Run, share: int) -> dict[str, Any]:
+    exited = run.ended == "exited"
+    return {
+        "stage": run.stage,
+        "command": cut(run.command, SENTENCE),
+        "passed": exited and run.exit_code == 0,
+        "exit_code": run.exit_code if exited else None,
+        "seconds": run.seconds,
+        "detail": cut(run.detail, SENTENCE),
+        "said": [
+            (name, _end(words, share)) for name, words in (("stdout", run.stdout), ("stderr", run.stderr)) if words
+        ],
+    }
+
+
+def _end(words: str, limit: int) -> str:
+    """What went wrong stands at the end."""
+    return words if len(words) <= limit else f"…{words[-limit:]}"
+
+
+def in_lines(content: str) -> str:
+    """JSON as people read it; anything else as it is."""
+    try:
+        return orjson.dumps(orjson.loads(content), option=orjson.OPT_INDENT_2).decode()
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        return content

@@ -1,0 +1,43 @@
+"""The page of reports: what nobody told is said to be so."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.api.seen import page
+from tests.api.server import delivery, ended, inside, start
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    with inside(tmp_path, read_after_seconds=5.0) as found:
+        yield found
+
+
+def by_model(html: str, caption: str) -> list[str]:
+    """The first cells of that table, its head among them."""
+    table = re.search(rf"<caption>{caption}</caption>.*?</table>", html, re.DOTALL)
+    assert table is not None
+    return re.findall(r"<tr><t[hd][^>]*>([^<]*)<", table[0])
+
+
+@pytest.mark.parametrize(
+    ("language", "caption", "told"),
+    [("en", "By model", ["Model", "not told"]), ("ko", "모델별", ["모델", "알려지지 않음"])],
+)
+def test_costs_whose_model_nobody_named_are_told_as_such(
+    client: TestClient, language: str, caption: str, told: list[str]
+) -> None:
+    ended(client, start(client))
+    assert by_model(page(client, f"/reports?name=costs&lang={language}"), caption) == told
+
+
+def test_models_that_were_named_stand_beside_what_was_not_told(client: TestClient) -> None:
+    planner = {"text": "A plan.", "usage": {"inputTokens": 5, "model": "large-1"}}
+    ended(client, start(client, delivery({"planner": [planner]})))
+    html = page(client, "/reports?name=costs&lang=en")
+    assert by_model(html, "By model") == ["Model", "not told", "large-1"]
+    assert "<td>large-1</td>" in html and html.count("<td>not told</td>") == 5

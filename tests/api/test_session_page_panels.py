@@ -1,0 +1,233 @@
+"""What panels tell people: what is left, what a decision follows, how a validation went, who no longer runs."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from api.web.session.written import OUTPUT, RUNS, in_lines, report
+from tests.api.scenes import at_checkpoint, begun, exhausted, reached, two_iterations, waiting_debate, waiting_review
+from tests.api.seen import Seen, page, review
+from tests.api.server import delivery, events, inside, session
+from tests.discussing import challenge, critique
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    with inside(tmp_path, read_after_seconds=5.0) as found:
+        yield found
+
+
+def panel(client: TestClient, session_id: str, name: str, **query: Any) -> str:
+    answer = client.get(f"/sessions/{session_id}/at", params=query)
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["panels"][name][1])
+
+
+def words_of(html: str) -> str:
+    return " ".join(Seen(re.sub(r"(</(?:dt|dd|td|th|h3|li|p)>)", r" \1", html)).text.split())
+
+
+# -- what is left ------------------------------------------------------------------------------------------------------
+
+
+def test_the_iterations_left_are_those_besides_the_one_that_runs_as_of_any_event(client: TestClient) -> None:
+    session_id = two_iterations(client)
+    begun_at = [e["version"] for e in events(client, session_id) if e["type"] == "delivery.attempt_started"]
+    told = []
+    for version in (
+        1,
+        begun_at[0] - 1,
+        begun_at[0],
+        begun_at[1] - 1,
+        begun_at[1],
+        session(client, session_id)["version"],
+    ):
+        words = words_of(panel(client, session_id, "overview", at=version))
+        left = re.search(r"Iteration (\d)/6 Iterations left (\d) \2", words)
+        assert left is not None, words
+        told.append((left[1], left[2]))
+        assert f"Remaining {left[2]}" in words_of(panel(client, session_id, "budget", at=version))
+    assert told == [("0", "6"), ("0", "6"), ("1", "5"), ("1", "5"), ("2", "4"), ("2", "4")]
+    assert session(client, session_id)["budget"]["remainingIterations"] == 5
+
+
+def test_nothing_is_left_where_the_next_iteration_could_not_begin(client: TestClient) -> None:
+    assert "Iteration 1/1 Iterations left 0 0" in words_of(panel(client, exhausted(client), "overview"))
+
+
+def test_the_burn_down_ends_at_what_is_left(client: TestClient) -> None:
+    """The line goes from all six iterations to the four that are left."""
+    drawn = panel(client, two_iterations(client), "budget")
+    line = re.search(r'd="M([^"]+)" class="line is-iterations"', drawn)
+    assert line is not None
+    heights = [float(point.split()[1]) for point in line[1].split("L")]
+    whole, bottom = 14.0, 128.0
+    left = [round(6 * (bottom - height) / (bottom - whole), 1) for height in heights]
+    assert sorted(set(left), reverse=True) == [6.0, 5.0, 4.0]
+    assert left[-1] == 4.0
+
+
+# -- decisions ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "agent", "said", "strong"),
+    [
+        ("review", "reviewer", critique("PASS"), ["skip"]),
+        ("review", "reviewer", critique("NEEDS_FIX"), ["apply_fix"]),
+        ("debate", "critic", challenge("APPROVE"), ["accept"]),
+        ("debate", "critic", challenge("CHALLENGE"), ["revise"]),
+        ("review", "reviewer", {"error": "crash"}, []),
+    ],
+)
+def test_the_choice_that_stands_out_is_the_one_that_the_verdict_speaks_for(
+    client: TestClient, kind: str, agent: str, said: Any, strong: list[str]
+) -> None:
+    body = {"kind": kind, "subject" if kind == "review" else "plan": "It rounds.", "maxRounds": 2}
+    replies = {agent: [said], "synthesizer": ["All is said."]}
+    session_id = reached(client, begun(client, body | {"scenario": {"replies": replies}}), "waiting_for_decision")
+    for path in (f"/sessions/{session_id}", "/decisions"):
+        buttons = [found for found in Seen(page(client, path)).all("button") if found.get("name") == "decision"]
+        assert len(buttons) == 2
+        assert [found["value"] for found in buttons if "strong" in str(found["class"]).split()] == strong
+
+
+def test_a_decision_stands_apart_from_its_reason(client: TestClient) -> None:
+    session_id = waiting_review(client)
+    body = {"decision": "skip", "rationale": "known, and planned"}
+    version = client.post(f"/api/sessions/{session_id}/decision", json=body).json()["version"]
+    decided = next(e["version"] for e in events(client, session_id) if e["type"] == "review.decided")
+    assert decided <= version
+    told = words_of(panel(client, session_id, "discussion"))
+    assert f"Decision: Skip & Continue (local) event {decided} – known, and planned" in told
+
+
+# -- agents x phases ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("language", "told"), [("en", "– stopped"), ("ko", "– 중단됨")])
+def test_an_agent_of_a_run_that_was_reset_does_not_run(client: TestClient, language: str, told: str) -> None:
+    body = {
+        "kind": "orchestration",
+        "prompt": "Write it",
+        "maxRounds": 1,
+        "triage": "orchestrate",
+        "employees": [{"name": "Backend", "role": "backend"}],
+    }
+    task = {"agent": "Backend", "role": "backend", "task": "Write", "start_phase": 1, "end_phase": 3}
+    replies = {"planner": [json.dumps({"subtasks": [task]})], "judge": ["I cannot say."]}
+    session_id = reached(client, begun(client, body | {"scenario": {"replies": replies}}), "partial")
+    assert "active" in words_of(panel(client, session_id, "matrix", lang="en"))
+    assert client.post(f"/api/sessions/{session_id}/reset", json={}).status_code == 200
+    html = panel(client, session_id, "matrix", lang=language)
+    assert f'<span class="gate is-stopped">{told}</span>' in html
+    assert "▸" not in html and "aria-current" not in html
+
+
+def test_of_many_verdicts_a_narrow_page_has_the_newest_and_the_number_of_the_others(client: TestClient) -> None:
+    html = panel(client, at_checkpoint(client), "matrix")
+    assert "narrow" not in html and "roomy" not in html
+    failing = json.dumps({"verdicts": [{"agent": "Backend", "pass": False, "feedback": "no"}], "allDone": False})
+    task = {"agent": "Backend", "role": "backend", "task": "Write", "start_phase": 1, "end_phase": 1}
+    body = {
+        "kind": "orchestration",
+        "prompt": "Write it",
+        "maxRounds": 10,
+        "triage": "orchestrate",
+        "employees": [{"name": "Backend", "role": "backend"}],
+        "scenario": {"replies": {"planner": [json.dumps({"subtasks": [task]})], "judge": [failing]}},
+    }
+    html = panel(client, reached(client, begun(client, body), "partial"), "matrix")
+    assert '<span class="small roomy">+2</span>' in html and '<span class="small narrow">+8</span>' in html
+    assert re.findall(r'class="mark bad( roomy)?"', html) == [" roomy"] * 6 + [""] * 2
+
+
+# -- artifacts ---------------------------------------------------------------------------------------------------------
+
+
+def run(**fields: Any) -> dict[str, Any]:
+    found = {
+        "stage": "test",
+        "command": "pytest",
+        "argv": ["pytest"],
+        "exitCode": 0,
+        "seconds": 0.25,
+        "ended": "exited",
+    }
+    return found | {"truncated": False, "leftOut": 0, "detail": "", "stdout": "", "stderr": ""} | fields
+
+
+def written(*runs: dict[str, Any], **fields: Any) -> str:
+    whole = {"passed": False, "classification": "test", "summary": "Validation failed.", "runs": runs}
+    return json.dumps(whole | fields)
+
+
+def test_a_validation_is_shown_command_by_command(client: TestClient) -> None:
+    loud = "import sys; print('<b>one</b>\\ntwo'); print('three', file=sys.stderr); sys.exit(3)"
+    body = delivery({"reviewer": [review()]}, validationCommands=[["python3", "-c", loud]], maxIterations=1)
+    html = panel(client, reached(client, begun(client, body), "failed"), "artifacts")
+    told = words_of(html)
+    assert re.search(r"✕ FAIL custom python3 -c .* exit code 3 · \d+\.\d s", told)
+    assert re.findall(r'aria-label="(std\w+)"><code>(.*?)</code>', html, re.DOTALL) == [
+        ("stdout", "&lt;b&gt;one&lt;/b&gt;\ntwo\n"),
+        ("stderr", "three\n"),
+    ]
+    assert '"runs"' not in Seen(html).text and html.count("field=content") == 5
+
+
+def test_what_a_command_said_beyond_what_an_event_holds_is_shown_to_its_end(client: TestClient) -> None:
+    loud = "import sys; print('x' * 60_000); print('the end'); sys.exit(1)"
+    body = delivery(validationCommands=[["python3", "-c", loud]], maxIterations=1)
+    html = panel(client, reached(client, begun(client, body), "failed"), "artifacts")
+    assert "x\nthe end\n</code></pre>" in html and "Shortened here." in html
+    assert len(html) < 2 * OUTPUT
+
+
+def test_a_command_that_did_not_end_by_itself_says_how_and_has_no_exit_code() -> None:
+    stopped = run(exitCode=-1, ended="timeout", detail="It was stopped after 300 s.", seconds=300.0)
+    found = report(written(run(), stopped))
+    assert found is not None
+    assert [(one["passed"], one["exit_code"], one["detail"]) for one in found["runs"]] == [
+        (True, 0, ""),
+        (False, None, "It was stopped after 300 s."),
+    ]
+
+
+def test_a_report_is_bounded() -> None:
+    found = report(written(*[run(command="x" * 9_000, stdout="o" * 9_000, stderr="e" * 9_000)] * 100))
+    assert found is not None
+    assert (len(found["runs"]), found["more"], found["cut"]) == (RUNS, 80, True)
+    assert len(str(found)) < 2 * OUTPUT
+
+
+@pytest.mark.parametrize(
+    "other", ["", "no JSON", "[]", "{}", written(runs="none"), written({"command": "true"}), written(passed="yes")]
+)
+def test_what_is_no_such_report_is_none(other: str) -> None:
+    assert report(other) is None
+
+
+def test_other_json_is_shown_in_lines_and_anything_else_as_it_is(client: TestClient) -> None:
+    assert in_lines('{"a":[1],"b":"x\\ny"}') == '{\n  "a": [\n    1\n  ],\n  "b": "x\\ny"\n}'
+    assert in_lines('{"a":') == '{"a":'
+    html = panel(client, two_iterations(client), "artifacts")
+    assert "{\n  &#34;" in html
+
+
+# -- forks -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("language", "told"), [("en", "Recorded answers are used again"), ("ko", "기록된 답변을 다시 쓰고")]
+)
+def test_what_a_fork_is_is_said_before_it_is_made(client: TestClient, language: str, told: str) -> None:
+    html = page(client, f"/sessions/{waiting_debate(client)}?at=3&lang={language}")
+    folded = re.search(r'<details class="forking">.*?</details>', html, re.DOTALL)
+    assert folded is not None and told in folded[0]
+    assert '<input type="hidden" name="atVersion" value="3">' in folded[0]
+    assert "(event 3)" in Seen(folded[0]).text or "(이벤트 3)" in Seen(folded[0]).text
