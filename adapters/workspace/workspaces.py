@@ -13,7 +13,7 @@ from typing import Final
 
 from adapters.workspace.errors import WorkspaceError, in_a_sentence
 from adapters.workspace.fitness import Room, check
-from adapters.workspace.folders import delete, existing_folder, is_real_folder, tame
+from adapters.workspace.folders import bytes_in, delete, existing_folder, is_real_folder, tame
 from adapters.workspace.founding import SOURCE, found, given_git
 from adapters.workspace.git import git, in_theirs
 from adapters.workspace.merging import merge
@@ -54,6 +54,29 @@ class Workspaces:
                 draft.rename(ours)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
+
+    def names(self) -> tuple[str, ...]:
+        """Of which sessions working folders are there, sorted."""
+        found = (path for path in self.root.glob("*/tree-*") if _SLOT.fullmatch(path.name))
+        return tuple(sorted({path.parent.name for path in found}))
+
+    @in_a_sentence()
+    def size(self, session_id: str) -> int:
+        """Bytes in the working folders of a session."""
+        return sum(bytes_in(path) for path in self._trees(session_id))
+
+    @in_a_sentence()
+    def put_away(self, session_id: str) -> None:
+        """Delete the working folders of a session on which nobody works. Its recorded states stay, and a folder comes
+        back as it was recorded when it is wanted again; what the project ignores is gone."""
+        for tree in self._trees(session_id):
+            gone = tree.with_name(f"gone-{secrets.token_hex(4)}")
+            tree.rename(gone)  # whoever wants one now makes it anew, and not out of what is left of this one
+            delete(gone)
+
+    def _trees(self, session_id: str) -> tuple[Path, ...]:
+        home = self._home(session_id)
+        return tuple(path for path in home.glob("tree-*") if _SLOT.fullmatch(path.name) and is_real_folder(path))
 
     def _home(self, session_id: str) -> Path:
         """The session's folder. Raises WorkspaceError for a name that would lead elsewhere."""
@@ -203,11 +226,6 @@ class Workspace:
         origin = [str(self._git.path), f"refs/hansard/{commit}:{ref}"]
         in_theirs(["fetch", *quiet, "--no-recurse-submodules", "--", *origin], Path(self.repository))
         return True
-
-    @in_a_sentence()
-    def remove(self) -> None:
-        """Delete everything that was kept for the session; its source stays."""
-        delete(self.home)
 
     @property
     def in_place(self) -> Path | None:

@@ -82,6 +82,7 @@ COMMANDS: Final = (
     Listed("key", "key:make_key", CARE, "Make an API key."),
     Listed("backup", "carrying:backup", CARE, "Copy the log while it is in use."),
     Listed("rebuild", "rebuild:rebuild", CARE, "Make the views anew from the log."),
+    Listed("clean", "cleaning:clean", CARE, "Delete working folders that nobody needs any more."),
 )
 
 

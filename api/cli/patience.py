@@ -9,7 +9,6 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
-from adapters.alive import Presence
 from api.cli.client import Api, Json
 from api.cli.exits import Failed
 from api.cli.terminal import one_line, say
@@ -98,6 +97,8 @@ def _names(turns: Sequence[Json]) -> str:
 
 def _others(folder: Path) -> bool:
     """Whether any other process on this log works on turns, as far as anybody can tell."""
+    from adapters.alive import Presence
+
     mine = Presence(folder)
     try:
         theirs = (name for name in mine.others() if name.split(".")[-2:-1] != [str(os.getpid())])

@@ -188,11 +188,29 @@ def test_what_cannot_be_opened_is_said(workspaces: Workspaces, source: Path, pla
             workspaces.open(name, None)
 
 
-def test_removing_leaves_the_source(workspaces: Workspaces, source: Path, of_git: Workspace) -> None:
-    (of_git.checkout(tree=None, slot=0) / "src").chmod(0o500)
-    of_git.remove()
-    assert not of_git.home.exists()
+def test_what_is_put_away_comes_back_as_it_was_recorded(
+    workspaces: Workspaces, source: Path, of_git: Workspace, tmp_path: Path
+) -> None:
+    folder = of_git.checkout(tree=None, slot=0)
+    of_git.write_files(folder, {"a.txt": "mine\n", "big.txt": "x" * 5_000})
+    recorded = of_git.snapshot(folder, message="done", parent=of_git.base())
+    of_git.checkout(tree=None, slot=1)
+    (folder / "src").chmod(0o500)
+    (folder / "out").symlink_to(tmp_path)
+    (of_git.home / "tree-link").symlink_to(source)
+    name = of_git.home.name
+    assert workspaces.names() == (name,)
+    assert workspaces.size(name) > 5_000
+    workspaces.put_away(name)
+    assert (workspaces.names(), workspaces.size(name)) == ((), 0)
+    assert sorted(path.name for path in of_git.home.iterdir()) == ["repo.git", "tree-link"]
     assert contents(source) == SOURCE
+    assert (of_git.checkout(tree=recorded, slot=0) / "a.txt").read_text() == "mine\n"
+
+
+def test_putting_away_what_is_not_there_is_nothing(workspaces: Workspaces) -> None:
+    workspaces.put_away("delivery-never")
+    assert (workspaces.names(), workspaces.size("delivery-never")) == ((), 0)
 
 
 def test_a_repository_that_is_tidied_up_meanwhile_is_copied_all_the_same(

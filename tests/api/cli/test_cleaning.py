@@ -1,0 +1,68 @@
+"""`hansard clean` deletes working folders, and nothing that was recorded."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.api.cli.conftest import Hansard
+
+
+def trees(log: Path) -> list[Path]:
+    return sorted((log.parent / "hansard.db.d" / "workspaces").glob("*/tree-*"))
+
+
+@pytest.fixture
+def delivered(hansard: Hansard) -> str:
+    said = hansard("example")
+    assert said.code == 0
+    return str(hansard("list", "--json").json["items"][0]["id"])
+
+
+def test_a_session_that_rests_long_enough_is_cleaned_and_can_still_be_forked(
+    hansard: Hansard, own_log: Path, delivered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert trees(own_log)
+    young = hansard("clean")
+    assert (young.code, young.out, young.err) == (0, "", "Deleted the working folders of 0 sessions, 0 bytes.\n")
+    now = time.time() + 31 * 86_400
+    monkeypatch.setattr(time, "time", lambda: now)
+    trial = hansard("clean", "--dry-run", "--json")
+    [found] = trial.json["items"]
+    assert (found["sessionId"], found["bytes"] > 0, trial.json["deleted"]) == (delivered, True, False)
+    assert trees(own_log)
+    said = hansard("clean")
+    assert (said.code, said.out.split()[0]) == (0, delivered)
+    assert said.err.startswith("Deleted the working folders of 1 session, ")
+    assert trees(own_log) == []
+    before = hansard("show", delivered, "--json").json
+    assert hansard("fork", delivered, "--at", str(before["session"]["version"])).code == 0
+    assert hansard("show", delivered, "--json").json == before
+    assert hansard("verify").code == 0
+
+
+def test_what_somebody_works_on_and_what_is_not_ours_is_left_alone(
+    hansard: Hansard, own_log: Path, delivered: str
+) -> None:
+    [tree, *_] = trees(own_log)
+    strange = tree.parent.with_name("delivery-of-nobody") / "tree-0"
+    strange.mkdir(parents=True)
+    source = tree.parent.with_name("notes") / "tree-0"
+    source.mkdir(parents=True)
+    assert hansard("fork", delivered, "--at", "3", "--mode", "stop").code == 0
+    said = hansard("clean", "--days", "0")
+    assert said.code == 0
+    assert [line.split()[0] for line in said.out.splitlines()] == [delivered]
+    assert (strange.is_dir(), source.is_dir()) == (True, True)
+
+
+@pytest.mark.parametrize("days", ["-1", "many"])
+def test_days_are_a_number_from_zero_on(hansard: Hansard, own_log: Path, days: str) -> None:
+    assert hansard("clean", "--days", days).code == 2
+
+
+def test_without_a_log_nothing_is_deleted(hansard: Hansard, own_log: Path) -> None:
+    tree = own_log.parent / "hansard.db.d" / "workspaces" / "delivery-1" / "tree-0"
+    tree.mkdir(parents=True)
+    assert hansard("clean").code == 3
+    assert tree.is_dir()
