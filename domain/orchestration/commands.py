@@ -11,7 +11,7 @@ POLICY = "orchestration@2"
 """The version of the rules that new runs follow; one that has begun keeps the version that it began with.
 
 `orchestration@2`: a round after which something is left says `next`, the last one, too (behaviour §1.10); a PASS stands
-in the agent's history for every phase that it was about (K-12).
+in the agent's history for every phase that it was about (K-12); a plan is for `1 agent`.
 """
 
 

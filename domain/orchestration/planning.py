@@ -140,7 +140,7 @@ def _adopt(draft: OrchestrationDraft, subtasks: Sequence[Subtask], plan: Text, *
     left = debates.left(session)
     draft.record(
         PlanMade(
-            message=f"A plan for {len(agents)} agents, in at most {session.last_round} rounds.",
+            message=_sentence(session, len(agents)),
             state=next_state(draft, "debate" if left else "dispatch", sentence="Only a plan dispatches."),
             plan_version=session.plan_version + 1,
             plan=plan,
@@ -153,6 +153,16 @@ def _adopt(draft: OrchestrationDraft, subtasks: Sequence[Subtask], plan: Text, *
     if left:
         return debates.begin(draft, left, words)
     return rounds.begin(draft)
+
+
+def _sentence(session: Orchestration, agents: int) -> str:
+    """`orchestration@1` has no singular."""
+    single = session.policy != "orchestration@1"
+
+    def counted(number: int, thing: str) -> str:
+        return f"{number} {thing}" if single and number == 1 else f"{number} {thing}s"
+
+    return f"A plan for {counted(agents, 'agent')}, in at most {counted(session.last_round, 'round')}."
 
 
 def _answer(draft: OrchestrationDraft, words: Text) -> None:

@@ -404,3 +404,17 @@ def test_the_crew_takes_the_posts() -> None:
     story.planned(subtask("Backend"))
     story.works("Backend")
     assert (story.asked, story.request.role) == (["Luna"], "judge")
+
+
+@pytest.mark.parametrize(
+    ("policy", "rounds", "sentence"),
+    [
+        ("orchestration@1", 1, "A plan for 1 agents, in at most 1 rounds."),
+        ("orchestration@2", 1, "A plan for 1 agent, in at most 1 round."),
+        ("orchestration@2", 3, "A plan for 1 agent, in at most 3 rounds."),
+    ],
+)
+def test_a_plan_says_for_how_many_agents_it_is(policy: str, rounds: int, sentence: str) -> None:
+    story = OrchestrationStory(policy=policy, max_rounds=rounds).planned(subtask("Backend"))
+    [made] = [event for event in story.events if isinstance(event, PlanMade)]
+    assert made.message == sentence
