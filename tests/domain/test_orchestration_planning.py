@@ -416,5 +416,5 @@ def test_the_crew_takes_the_posts() -> None:
 )
 def test_a_plan_says_for_how_many_agents_it_is(policy: str, rounds: int, sentence: str) -> None:
     story = OrchestrationStory(policy=policy, max_rounds=rounds).planned(subtask("Backend"))
-    [made] = [event for event in story.events if isinstance(event, PlanMade)]
-    assert made.message == sentence
+    [found] = made(story)
+    assert found.message == sentence
