@@ -7,6 +7,7 @@ life goes on from it. Some lives end in earnest, with kill -9.
 
 import shutil
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -77,8 +78,14 @@ class Watch:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.copies = folder, 0
+        self._copying = threading.Lock()
 
     def copy(self) -> None:
+        """From the threads of writer and worker, one after the other."""
+        with self._copying:
+            self._copy()
+
+    def _copy(self) -> None:
         place = self.folder / f"copy-{self.copies}"
         place.mkdir()
         with (
