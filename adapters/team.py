@@ -1,13 +1,13 @@
 """Who the agents are: `team.toml`, or the scripted example team where there is none (contract §1)."""
 
-import json
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import orjson
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from adapters.agents.command import Command
 from adapters.agents.command import Settings as CommandSettings
@@ -15,6 +15,7 @@ from adapters.agents.external import External
 from adapters.agents.external import Settings as ExternalSettings
 from adapters.agents.port import Agent, Limits
 from adapters.agents.scripted import Scenario, Scripted
+from adapters.written import Unfit, content, json_of
 from domain.base import HansardError, Invalid, Value
 
 EmployeeRole = Literal["frontend", "backend", "data", "docs", "custom"]
@@ -23,7 +24,6 @@ TalkRole = Literal["judge", "assistant", "coder", "critic", "synthesizer"]
 Role = Literal[DeliveryRole, TalkRole, EmployeeRole]
 LATER = ("acp", "model")
 ADAPTERS = "'scripted', 'command' and 'external'"
-LARGEST_FILE = 8_388_608
 
 AnyValue = TypeVar("AnyValue", bound=Value)
 Loc = tuple[int | str, ...]
@@ -115,7 +115,9 @@ def load(path: Path | None) -> Team:
     if path is None:
         return example()
     try:
-        found = tomllib.loads(_text(path))
+        found = tomllib.loads(content(path))
+    except Unfit as error:
+        raise BadTeam(str(error)) from None
     except ValueError as error:
         raise BadTeam(f"{path}: this is not TOML: {error}") from None
     except RecursionError:
@@ -215,12 +217,12 @@ def _scenario(path: Path, where: str, settings: Mapping[str, Any]) -> Scenario:
     if isinstance(given, str):
         where = f"{where}: {given}"
     try:
-        return Scenario.parse(_json(_text(path.parent / given)) if isinstance(given, str) else given)
+        return Scenario.parse(json_of(content(path.parent / given)) if isinstance(given, str) else given)
     except Invalid as error:
         places = ((f"{where}: {pointer}" if pointer else where, detail) for pointer, detail in error.errors.items())
         sentences = (f"{place}: {detail}" for place, detail in places)
         raise BadTeam("; ".join(sentences)) from None
-    except (BadTeam, ValueError) as error:
+    except (Unfit, ValueError) as error:
         raise BadTeam(f"{where}: {error}") from None
     except RecursionError:
         raise BadTeam(f"{where}: it is nested too deeply") from None
@@ -234,47 +236,29 @@ def _refuse_twins(path: Path, members: tuple[Member, ...]) -> None:
         seen.add(member.name.casefold())
 
 
-def _text(path: Path) -> str:
-    """The whole of a small UTF-8 file."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-        if len(content) > LARGEST_FILE:
-            raise BadTeam(f"{path}: the file is larger than {LARGEST_FILE} bytes")
-        return content.decode()
-    except OSError as error:
-        raise BadTeam(f"{path}: the file cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise BadTeam(f"{path}: the file is not UTF-8") from None
-
-
-def _json(text: str) -> Any:
-    """JSON as people mean it: a key that stands twice would lose what it said first."""
-    return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
-        raise ValueError(f"the key {twice!r} stands twice")
-    return found
-
-
-def _no_number(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")
-
-
 def _parsed(kind: type[AnyValue], found: Mapping[str, Any], place: Callable[[Loc], str]) -> AnyValue:
     """The value, taken literally; else one sentence for each of the first problems."""
     try:
         return kind.model_validate_json(orjson.dumps(found), strict=True)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)[:5]
-        sentences = (f"{place(p['loc'])}: {p['msg'].removeprefix('Value error, ')}" for p in problems)
+        sentences = (f"{place(p['loc'])}: {_sentence(p)}" for p in problems)
         raise BadTeam("; ".join(sentences)) from None
     except orjson.JSONEncodeError as error:
         raise BadTeam(f"{place(())}: {error}") from None
+
+
+def _sentence(problem: ErrorDetails) -> str:
+    """What is wrong, in words of the file."""
+    match problem["type"], problem["loc"]:
+        case "extra_forbidden", ("agents", int(), _):
+            return "there is no such key here; what an adapter is told stands under [agents.settings]"
+        case "extra_forbidden", _:
+            return "there is no such key"
+        case "missing", _:
+            return "is missing"
+        case _:
+            return problem["msg"].removeprefix("Value error, ")
 
 
 def _place(path: Path, found: Mapping[str, Any], loc: Loc) -> str:

@@ -9,6 +9,7 @@ from domain.session import Outstanding, Session
 from domain.turns import AgentSessionsCleared, TurnAnswered, TurnCancelled, TurnFailed, TurnRequested
 
 S = TypeVar("S", bound=Session)
+K = TypeVar("K")
 V = TypeVar("V")
 
 
@@ -27,7 +28,7 @@ def evolve_turn(session: S, event: DomainEvent, at: int) -> S:
             handles = {event.agent: event.agent_session} if event.agent_session else {}
             return session.stamped(
                 at,
-                outstanding=_without(session.outstanding, event.turn_id),
+                outstanding=without(session.outstanding, event.turn_id),
                 agent_sessions=session.agent_sessions | handles,
                 tree=event.tree or session.tree,
                 slot=event.slot,
@@ -36,12 +37,12 @@ def evolve_turn(session: S, event: DomainEvent, at: int) -> S:
         case TurnFailed():
             return session.stamped(
                 at,
-                outstanding=_without(session.outstanding, event.turn_id),
+                outstanding=without(session.outstanding, event.turn_id),
                 last_error=f"{event.agent}: {event.failure.code}: {event.failure.detail}".rstrip(": "),
                 spent=session.spent.after(event.usage, asked=bool(event.prompt.length)),
             )
         case TurnCancelled():
-            return session.stamped(at, outstanding=_without(session.outstanding, event.turn_id))
+            return session.stamped(at, outstanding=without(session.outstanding, event.turn_id))
         case AgentSessionsCleared():
             return session.stamped(at, agent_sessions={})
         case SessionForked():
@@ -56,7 +57,7 @@ def evolve_turn(session: S, event: DomainEvent, at: int) -> S:
             opened = session.open_children | {event.child_id: child}
             return session.stamped(at, children=(*session.children, event.child_id), open_children=opened)
         case ChildClosed():
-            left = _without(session.open_children, event.child_id)
+            left = without(session.open_children, event.child_id)
             spent = session.spent + event.spent
             return session.stamped(at, open_children=left, spent=spent, last_choice=event.choice)
         case _:
@@ -80,5 +81,6 @@ def _count(counts: dict[str, int], key: str) -> dict[str, int]:
     return counts | {key: counts.get(key, 0) + 1}
 
 
-def _without(waiting: dict[str, V], gone: str) -> dict[str, V]:
-    return {key: value for key, value in waiting.items() if key != gone}
+def without(known: dict[K, V], gone: K) -> dict[K, V]:
+    """The same without one key, whether or not it is there."""
+    return {key: value for key, value in known.items() if key != gone}

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from domain.base import DomainEvent, Text, Value
-from domain.becoming import evolve_turn
+from domain.becoming import evolve_turn, without
 from domain.children import ChildClosed, ChildRequested
 from domain.discussion.topic import Wish
 from domain.orchestration.chart import Status, status
@@ -14,6 +14,7 @@ from domain.orchestration.events import (
     Employee,
     Forced,
     Mode,
+    Opening,
     OrchestrationEvent,
     PartialReached,
     PlanMade,
@@ -163,23 +164,12 @@ def _begin(event: SessionStarted, moment: Moment) -> Orchestration:
         version=1,
         created_at=moment.at,
         updated_at=moment.at,
-        title=opening.title,
-        origin=opening.origin,
-        labels=opening.labels,
-        scenario=opening.scenario,
-        workspace=opening.workspace,
-        crew=opening.crew,
         policy=event.policy,
-        prompt=opening.prompt,
-        employees=opening.employees,
-        max_rounds=opening.max_rounds,
         forced=opening.triage,
         mode=event.mode,
         triage=event.triage,
-        repository=opening.repository,
         last_round=opening.max_rounds,
-        plan_review=opening.plan_review,
-        work_review=opening.work_review,
+        **{name: getattr(opening, name) for name in Opening.model_fields if name != "triage"},
     )
 
 
@@ -257,16 +247,15 @@ def _judged(session: Orchestration, event: VerdictGiven) -> dict[str, object]:
         current_phase=agent.phase_profile[event.phase_idx],
         completed=event.completed,
     )
-    passed = session.passed | {event.index: agent.current_phase_idx} if event.passed else session.passed
+    agents: dict[str, object] = {"agents": (*session.agents[: event.index], moved, *session.agents[event.index + 1 :])}
     if not event.judged:
-        return {"agents": (*session.agents[: event.index], moved, *session.agents[event.index + 1 :])}
-    feedback = {key: words for key, words in session.feedback.items() if key != event.index}
-    fixes = {key: fix for key, fix in session.fixes.items() if key != event.index}
-    return {
-        "agents": (*session.agents[: event.index], moved, *session.agents[event.index + 1 :]),
-        "passed": passed,
-        "feedback": feedback if event.passed else feedback | {event.index: event.feedback},
-        "fixes": fixes if event.passed else session.fixes,
+        return agents
+    if not event.passed:
+        return agents | {"feedback": session.feedback | {event.index: event.feedback}}
+    return agents | {
+        "passed": session.passed | {event.index: agent.current_phase_idx},
+        "feedback": without(session.feedback, event.index),
+        "fixes": without(session.fixes, event.index),
     }
 
 
