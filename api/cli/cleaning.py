@@ -19,7 +19,8 @@ _DAY_MS: Final = 86_400_000
 def clean(
     *,
     days: Annotated[
-        float, Parameter(validator=Number(gte=0), help="Only of sessions in which nothing happened for so long.")
+        float,
+        Parameter(validator=Number(gte=0), help="Only of sessions in which nothing happened for so many days (30)."),
     ] = 30,
     dry_run: Annotated[bool, Parameter(help="Say what would be deleted, and delete nothing.")] = False,
     json: Annotated[bool, Parameter(help="Print what was deleted as JSON.")] = False,
