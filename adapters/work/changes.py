@@ -1,11 +1,12 @@
 """What an answer changes: the files that came with it are written, the state of the folder is recorded."""
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from adapters.agents.port import Reply
 from adapters.work.job import Job, checkout, workspace_of
-from adapters.workspace import Workspace, WorkspaceError, Workspaces
+from adapters.workspace import Workspace, WorkspaceError, Workspaces, patched
 from domain.base import HansardError
 from domain.replies.artifacts import Change, changes
 from domain.session import Session
@@ -31,25 +32,35 @@ def keep(job: Job, workspaces: Workspaces, reply: Reply, folder: Path | None) ->
     if folder is None:
         folder = checkout(job, workspaces)
     workspace = workspace_of(job, workspaces)
-    contents = {change.path: _content(change, workspace, folder) for change in told}
-    workspace.write_files(folder, {**contents, **reply.files})
+    workspace.write_files(folder, {**_contents(told, workspace, folder), **reply.files})
     before = job.session.tree or workspace.base()
     tree = workspace.snapshot(folder, message=f"{job.request.agent}: {job.request.turn_id}", parent=before)
     return Changes(files=workspace.changed_files(before, tree), patch=workspace.patch(before, tree), tree=tree)
 
 
-def _content(change: Change, workspace: Workspace, folder: Path) -> str | bytes | None:
-    """What becomes of a file, None where it goes (behaviour §3.2: patch, fallbackContent or content). Raises
-    WorkspaceError for a patch that does not apply, where there is nothing to fall back on."""
-    whole = change.content if change.content is not None else change.fallback_content
-    if change.patch is None:
-        return whole
-    try:
-        return workspace.patched(folder, change.path, change.patch)
-    except WorkspaceError:
-        if whole is None:
-            raise
-        return whole
+def _contents(told: Iterable[Change], workspace: Workspace, folder: Path) -> dict[str, str | bytes | None]:
+    """What becomes of each file, None where it goes (behaviour §3.2: patch, fallbackContent or content); changes of one
+    file come one after the other. Raises WorkspaceError for a patch that does not apply, where there is nothing to fall
+    back on."""
+    found: dict[str, str | bytes | None] = {}
+    for change in told:
+        whole = change.content if change.content is not None else change.fallback_content
+        try:
+            found[change.path] = (
+                whole if change.patch is None else _patched(change.path, change.patch, found, workspace, folder)
+            )
+        except WorkspaceError:
+            if whole is None:
+                raise
+            found[change.path] = whole
+    return found
+
+
+def _patched(
+    path: str, patch: str, found: Mapping[str, str | bytes | None], workspace: Workspace, folder: Path
+) -> bytes | None:
+    before = found[path] if path in found else workspace.read_file(folder, path)
+    return patched(path, before.encode() if isinstance(before, str) else before, patch)
 
 
 def merge(job: Job, workspaces: Workspaces, command: RecordReply, session: Session) -> RecordReply:

@@ -9,8 +9,9 @@ Everything here blocks: call it from a thread.
 
 from adapters.workspace.errors import WorkspaceError
 from adapters.workspace.fitness import Room, check
+from adapters.workspace.patching import patched
 from adapters.workspace.paths import confine
 from adapters.workspace.repository import PATCH_BYTES
 from adapters.workspace.workspaces import Workspace, Workspaces
 
-__all__ = ["PATCH_BYTES", "Room", "Workspace", "WorkspaceError", "Workspaces", "check", "confine"]
+__all__ = ["PATCH_BYTES", "Room", "Workspace", "WorkspaceError", "Workspaces", "check", "confine", "patched"]

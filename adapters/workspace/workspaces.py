@@ -17,7 +17,7 @@ from adapters.workspace.folders import bytes_in, delete, existing_folder, is_rea
 from adapters.workspace.founding import SOURCE, found, given_git
 from adapters.workspace.git import git, in_theirs
 from adapters.workspace.merging import merge
-from adapters.workspace.patching import LARGEST, patched
+from adapters.workspace.patching import LARGEST
 from adapters.workspace.paths import confine
 from adapters.workspace.repository import Repository
 from adapters.workspace.trail import trail
@@ -201,14 +201,12 @@ class Workspace:
         return tuple(contents)
 
     @in_a_sentence()
-    def patched(self, folder: Path, path: str, patch: str) -> bytes | None:
-        """What a file would be after a unified diff of it, None where it would be gone. Raises WorkspaceError where
-        the diff does not apply."""
+    def read_file(self, folder: Path, path: str) -> bytes | None:
+        """What stands in a file that may be patched, None where there is none."""
         with opened_folder(self._tree_of(folder), self.prefix) as root:
             place = confine(path)
             check_place(root, place)
-            before = read(root, place, LARGEST)
-        return patched(place, before, patch)
+            return read(root, place, LARGEST)
 
     def publish(self, commit: str, branch: str) -> bool:
         """Create the branch in the person's repository, or move it forward; False when the source has none. Their

@@ -251,6 +251,9 @@ def test_changes_in_the_developers_words_are_written_too(server: Server, tmp_pat
         {"path": "c.txt", "content": ""},
         {"path": "d.txt", "patch": patch, "fallbackContent": "D\n"},
         {"path": "e.txt", "patch": patch},
+        {"path": "e.txt", "patch": "@@ -1,2 +1,3 @@\n one\n zwei\n+drei\n"},
+        {"path": "f.txt", "content": "x\n"},
+        {"path": "f.txt", "patch": "@@ -1 +1 @@\n-x\n+y\n"},
         {"path": "g.txt", "patch": "--- a/g.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n"},
     ]
     dev = f"Here it is.\n```json\n{json.dumps({'changes': changes})}\n```"
@@ -261,7 +264,8 @@ def test_changes_in_the_developers_words_are_written_too(server: Server, tmp_pat
         "b.txt": "B\n",
         "c.txt": "",
         "d.txt": "D\n",
-        "e.txt": "one\nzwei\n",
+        "e.txt": "one\nzwei\ndrei\n",
+        "f.txt": "y\n",
     }
 
 

@@ -77,7 +77,7 @@ def test_what_does_not_apply_is_refused_with_a_reason(before: bytes | None, patc
         patched("src/poem.txt", before, patch)
 
 
-def test_a_patch_reaches_nothing_but_the_file_in_the_workspace(of_git: Workspace, tmp_path: Path) -> None:
+def test_nothing_but_a_file_of_the_workspace_is_read(of_git: Workspace, tmp_path: Path) -> None:
     folder = of_git.checkout(tree=None, slot=0)
     secret = tmp_path / "secret"
     secret.write_text("one\n")
@@ -85,10 +85,9 @@ def test_a_patch_reaches_nothing_but_the_file_in_the_workspace(of_git: Workspace
     (folder / "big").write_bytes(b"x" * (LARGEST + 1))
     for path in ("link", "../secret", str(secret), ".git/config", "big"):
         with pytest.raises(WorkspaceError):
-            of_git.patched(folder, path, "@@ -1 +1 @@\n-one\n+two\n")
-    assert secret.read_text() == "one\n"
-    assert of_git.patched(folder, "new.txt", "@@ -0,0 +1 @@\n+x\n") == b"x\n"
-    assert not (folder / "new.txt").exists()
+            of_git.read_file(folder, path)
+    assert (of_git.read_file(folder, "new.txt"), of_git.read_file(folder, "no/where")) == (None, None)
+    assert of_git.read_file(folder, "a.txt") == (folder / "a.txt").read_bytes()
 
 
 def test_a_repository_around_the_temporary_folder_is_not_looked_at(

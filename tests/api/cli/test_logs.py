@@ -1,7 +1,6 @@
 """What is logged: once for each reason and seldom again, without tracebacks where the words say it all."""
 
 import logging
-import sys
 from collections.abc import Callable
 
 import pytest
@@ -13,10 +12,10 @@ from domain.base import HansardError
 def record(message: str, *args: object, error: Exception | None = None) -> logging.LogRecord:
     if error is None:
         return logging.LogRecord("hansard", logging.ERROR, __file__, 1, message, args, None)
-    try:
+    with pytest.raises(type(error)) as raised:
         raise error
-    except Exception:
-        return logging.LogRecord("hansard", logging.ERROR, __file__, 1, message, args, sys.exc_info())
+    told = (raised.type, raised.value, raised.tb)
+    return logging.LogRecord("hansard", logging.ERROR, __file__, 1, message, args, told)
 
 
 class Clock:
