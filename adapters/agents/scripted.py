@@ -189,4 +189,6 @@ def _json(value: object) -> str:
 
 
 def _pointer(at: str, loc: tuple[int | str, ...]) -> str:
+    """Of a name that is wrong pydantic adds that it is one; its entry ends before."""
+    loc = loc[:-1] if loc[-1:] == ("[key]",) else loc
     return at + "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in loc)

@@ -60,13 +60,12 @@ def course(rounds: Sequence[Round], profile: Profile = SEED) -> list[Metrics]:
     return [_metrics(told[:number], profile) for number in range(1, len(told) + 1)]
 
 
-def stop_reason(rounds: Sequence[Round], profile: Profile, limit: int, *, terse: bool = True) -> Ending | None:
-    """Why the discussion ends after these rounds, or None: it goes on. `limit`: the most rounds there may be, at least
-    the strategy's minimum (K-28); reaching it without converging or stalling is an ending of its own."""
-    recommendation = assess(rounds, profile, terse=terse).recommendation
+def stop_reason(recommendation: Recommendation, rounds: int, limit: int) -> Ending | None:
+    """Why the discussion ends after so many rounds, or None: it goes on. `limit`: the most rounds there may be, at
+    least the strategy's minimum (K-28); reaching it without converging or stalling is an ending of its own."""
     if recommendation != "continue":
         return recommendation
-    return "limit" if len(rounds) >= limit else None
+    return "limit" if rounds >= limit else None
 
 
 def _told(rounds: Sequence[Round], profile: Profile) -> list[_Told]:

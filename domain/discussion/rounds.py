@@ -82,14 +82,13 @@ def _add_round(draft: DiscussionDraft, agent: str, reply: str) -> None:
     )
     metrics = assess(findings.counted(draft.session), draft.session.profile, terse=terse_speaks(draft.session))
     say(draft, Assessed, message=f"Convergence {metrics.overall_score:.2f}.", round=number, metrics=metrics)
-    _close_or_go_on(draft, number)
+    _close_or_go_on(draft, number, metrics)
 
 
-def _close_or_go_on(draft: DiscussionDraft, number: int) -> None:
+def _close_or_go_on(draft: DiscussionDraft, number: int, metrics: Metrics) -> None:
     """The strategy's own rounds are held; then whatever comes first ends the talk (K-26, K-28)."""
     session = draft.session
-    rounds = findings.counted(session)
-    reason = stop_reason(rounds, session.profile, session.max_rounds, terse=terse_speaks(session))
+    reason = stop_reason(metrics.recommendation, len(session.rounds), session.max_rounds)
     if reason is None or (reason != "limit" and number < STRATEGIES[session.strategy].minimum):
         return ask_next(draft)
     event, message = _ENDS[reason]

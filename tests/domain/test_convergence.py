@@ -588,7 +588,7 @@ def test_a_discussion_ends_by_convergence_stalling_or_its_limit(
     told: list[tuple[str, str]], limit: int, reason: str | None
 ) -> None:
     """K-28: what ends by the limit says so."""
-    assert stop_reason(rounds(*told), SEED, limit) == reason
+    assert stop_reason(assess(rounds(*told), SEED).recommendation, len(told), limit) == reason
 
 
 # --------------------------------------------------------------------------------------------------- properties
