@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from domain.discussion.state import Discussion
-from domain.session import Session
-from domain.sessions import available
+from domain.kinds import available
+from domain.session.state import Session
 
 Read = Callable[[str], Session | None]
 

@@ -15,54 +15,58 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from api.doors import Door, loaded, placed
-from api.guards import Guard
+from api.http.guards import Guard
 from api.openapi import Document
 from api.settings import Settings
 from api.system import System
-from domain.base import HansardError
+from domain.values.base import HansardError
 
 POLICIES = (
     *("triage", "intent", "phases", "match", "parallel", "convergence"),
     *("agreement", "similarity", "budget", "validation", "parse", "prompt"),
 )
 COMMANDS = placed(
-    ("/api/sessions", "api.commands:start_session"),
-    ("/api/sessions/{id}/cancel", "api.commands:cancel_session"),
-    ("/api/sessions/{id}/budget", "api.commands:extend_budget"),
-    ("/api/sessions/{id}/decision", "api.commands:decide"),
-    ("/api/sessions/{id}/fork", "api.commands:fork_session"),
-    ("/api/sessions/{id}/continue", "api.commands:continue_session"),
-    ("/api/sessions/{id}/reset", "api.commands:reset_session"),
-    ("/api/message", "api.commands:receive_message"),
-    ("/api/orchestrate/continue", "api.commands:continue_latest"),
-    ("/api/orchestrate/reset", "api.commands:reset_latest"),
-    ("/api/turns/claim", "api.turns.doors:claim_turn"),
-    ("/api/turns/{turn}/heartbeat", "api.turns.doors:heartbeat_turn"),
-    ("/api/turns/{turn}/result", "api.turns.doors:record_result"),
-    *((f"/api/policies/{name}", f"api.policies:DOORS.{name}") for name in POLICIES),
-    ("/api/policies/lab", "api.policies.lab:policy_lab"),
+    ("/api/sessions", "api.routes.commands:start_session"),
+    ("/api/sessions/{id}/cancel", "api.routes.commands:cancel_session"),
+    ("/api/sessions/{id}/budget", "api.routes.commands:extend_budget"),
+    ("/api/sessions/{id}/decision", "api.routes.commands:decide"),
+    ("/api/sessions/{id}/fork", "api.routes.commands:fork_session"),
+    ("/api/sessions/{id}/continue", "api.routes.commands:continue_session"),
+    ("/api/sessions/{id}/reset", "api.routes.commands:reset_session"),
+    ("/api/message", "api.routes.commands:receive_message"),
+    ("/api/orchestrate/continue", "api.routes.commands:continue_latest"),
+    ("/api/orchestrate/reset", "api.routes.commands:reset_latest"),
+    ("/api/turns/claim", "api.routes.turns.doors:claim_turn"),
+    ("/api/turns/{turn}/heartbeat", "api.routes.turns.doors:heartbeat_turn"),
+    ("/api/turns/{turn}/result", "api.routes.turns.doors:record_result"),
+    *((f"/api/policies/{name}", f"api.routes.policies:DOORS.{name}") for name in POLICIES),
+    ("/api/policies/lab", "api.routes.policies.lab:policy_lab"),
 )
-HEALTH = placed(("/healthz", "api.health:alive"), ("/readyz", "api.health:ready"), ("/metrics", "api.health:metrics"))
+HEALTH = placed(
+    ("/healthz", "api.routes.health:alive"),
+    ("/readyz", "api.routes.health:ready"),
+    ("/metrics", "api.routes.health:metrics"),
+)
 READS = placed(
-    ("/api/sessions", "api.views:list_sessions"),
-    ("/api/sessions/{id}", "api.views:show_session"),
-    ("/api/sessions/{id}/events", "api.views:list_events"),
-    ("/api/sessions/{id}/worklog", "api.views:show_worklog"),
-    ("/api/sessions/{id}/budget", "api.views:show_budget"),
-    ("/api/sessions/{id}/artifacts", "api.views:list_artifacts"),
-    ("/api/sessions/{id}/artifacts/{artifact}", "api.views:show_artifact"),
-    ("/api/sessions/{id}/explain", "api.views:show_explanation"),
-    ("/api/sessions/{id}/replay", "api.views:show_replay"),
-    ("/api/sessions/{a}/diff/{b}", "api.views:show_diff"),
-    ("/api/decisions", "api.views:list_decisions"),
-    ("/api/events", "api.views:list_log"),
-    ("/api/message", "api.views:show_channel"),
-    ("/api/reports/{name}", "api.reports:show_report"),
+    ("/api/sessions", "api.routes.views:list_sessions"),
+    ("/api/sessions/{id}", "api.routes.views:show_session"),
+    ("/api/sessions/{id}/events", "api.routes.views:list_events"),
+    ("/api/sessions/{id}/worklog", "api.routes.views:show_worklog"),
+    ("/api/sessions/{id}/budget", "api.routes.views:show_budget"),
+    ("/api/sessions/{id}/artifacts", "api.routes.views:list_artifacts"),
+    ("/api/sessions/{id}/artifacts/{artifact}", "api.routes.views:show_artifact"),
+    ("/api/sessions/{id}/explain", "api.routes.views:show_explanation"),
+    ("/api/sessions/{id}/replay", "api.routes.views:show_replay"),
+    ("/api/sessions/{a}/diff/{b}", "api.routes.views:show_diff"),
+    ("/api/decisions", "api.routes.views:list_decisions"),
+    ("/api/events", "api.routes.views:list_log"),
+    ("/api/message", "api.routes.views:show_channel"),
+    ("/api/reports/{name}", "api.routes.reports:show_report"),
 )
 TOLD = placed(
     ("/openapi.json", "api.openapi:show_openapi"),
-    ("/docs", "api.reference:show_reference"),
-    ("/assets/{name}", "api.reference:show_asset"),
+    ("/docs", "api.routes.reference:show_reference"),
+    ("/assets/{name}", "api.routes.reference:show_asset"),
 )
 VIEWS = (*READS, *HEALTH, *TOLD)
 PAGES = placed(

@@ -6,14 +6,14 @@ import logging
 
 from pydantic import ValidationError
 
+from adapters.agents.team import load
 from adapters.clock import Clock
 from adapters.private import private_folder
 from adapters.store import open_store
-from adapters.team import load
-from adapters.worker import Worker
-from adapters.writer import Writer
+from adapters.turns.worker import Worker
+from adapters.writer.writer import Writer
 from api.settings import Settings
-from domain.base import HansardError
+from domain.values.base import HansardError
 
 PAGE = 500
 

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from adapters.writer import Order
-from api import starting
-from api.bodies import DeliveryStart
+from adapters.writer.writer import Order
+from api.routes import starting
+from api.routes.bodies import DeliveryStart
 from api.system import System
 
 BROKEN = '''"""Prices in cents."""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from domain.allowing import prefixes
+from domain.delivery.allowing import prefixes
 
 if TYPE_CHECKING:
-    from adapters.worker import WorkerSettings
+    from adapters.turns.worker import WorkerSettings
 
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Limit = Annotated[int, Field(ge=0, le=2**62)]
@@ -125,7 +125,7 @@ class Settings(BaseSettings):
 
     def worker(self) -> "WorkerSettings":
         from adapters.processes import SystemLimits
-        from adapters.worker import WorkerSettings
+        from adapters.turns.worker import WorkerSettings
         from adapters.workspace import Room
 
         return WorkerSettings(

@@ -6,26 +6,26 @@ import time
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
+from adapters.agents.team import load
 from adapters.clock import Clock
 from adapters.private import private_folder
 from adapters.store import open_store
-from adapters.store.views import SqliteViews
-from adapters.team import load
-from adapters.writer import Writer
-from api.hub import Hub
+from adapters.store.sqlite.views import SqliteViews
+from adapters.writer.writer import Writer
+from api.http.hub import Hub
 from api.settings import Settings
-from projections.catalogue import PROJECTIONS
-from projections.follow import Follower
-from projections.session import Sessions
-from projections.snapshots import Snapshots
+from projections.engine.catalogue import PROJECTIONS
+from projections.engine.follow import Follower
+from projections.engine.snapshots import Snapshots
+from projections.record.session import Sessions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from adapters.external import Desk
-    from adapters.worker import Worker
-    from api.logins import Logins
-    from projections.mirror import Mirror
+    from adapters.turns.external import Desk
+    from adapters.turns.worker import Worker
+    from api.http.logins import Logins
+    from projections.record.mirror import Mirror
 
 
 class System:
@@ -85,8 +85,8 @@ class System:
     def desk(self) -> "Desk":
         """Where external agents get their turns; made when the first one comes. In the loop."""
         if self._desk is None:
-            from adapters.external import Desk, DeskSettings
-            from adapters.work import Bench
+            from adapters.turns import Bench
+            from adapters.turns.external import Desk, DeskSettings
             from adapters.workspace import Workspaces
 
             data, settings = self.settings.data_dir, self.settings.worker()
@@ -113,7 +113,7 @@ class System:
         settings = self.settings
         if settings.api_keys_file is None:
             return None
-        from api.logins import Keys, Logins
+        from api.http.logins import Keys, Logins
 
         secret = settings.data_dir / "login.secret"
         return Logins(Keys(settings.api_keys_file), secret, seconds=settings.login_seconds, now=time.time)
@@ -121,12 +121,12 @@ class System:
     def _kept_in_files(self, folder: "Path | None") -> "Mirror | None":
         if folder is None:
             return None
-        from projections.mirror import Mirror
+        from projections.record.mirror import Mirror
 
         return Mirror(folder.expanduser(), self.views)
 
     def _worker(self) -> "Worker":
-        from adapters.worker import Worker
+        from adapters.turns.worker import Worker
 
         worker = Worker(
             store=self.store,

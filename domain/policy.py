@@ -7,9 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from domain.base import Command, DomainEvent
 from domain.channel import ContinueWanted, MessageStarted, NoteSession, ResetWanted, SessionNoted, channel_id
-from domain.children import ChildRequested, CloseChild
 from domain.delivery import events as delivery
 from domain.discussion.commands import CancelDiscussion, StartDiscussion
 from domain.discussion.events import Cancelled, Decided, Expired
@@ -20,6 +18,8 @@ from domain.orchestration.commands import (
     ResetOrchestration,
     StartOrchestration,
 )
+from domain.session.children import ChildRequested, CloseChild
+from domain.values.base import Command, DomainEvent
 
 
 class Reaction(NamedTuple):

@@ -9,19 +9,26 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from domain import channel
-from domain.base import Blob, Command, DomainEvent, Text, Unknown
-from domain.children import ChildClosed, CloseChild
 from domain.delivery import commands as delivery
 from domain.delivery import events as delivered
 from domain.discussion import commands as discussion
 from domain.discussion import events as discussed
-from domain.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
 from domain.orchestration import commands as orchestration
 from domain.orchestration import events as orchestrated
 from domain.orchestration.events import Opening
-from domain.record import Recorded
-from domain.session import Session
-from domain.turns import AgentSessionsCleared, RecordReply, TurnAnswered, TurnCancelled, TurnFailed, TurnRequested
+from domain.session.children import ChildClosed, CloseChild
+from domain.session.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
+from domain.session.record import Recorded
+from domain.session.state import Session
+from domain.session.turns import (
+    AgentSessionsCleared,
+    RecordReply,
+    TurnAnswered,
+    TurnCancelled,
+    TurnFailed,
+    TurnRequested,
+)
+from domain.values.base import Blob, Command, DomainEvent, Text, Unknown
 
 Whole = Callable[[Text], str]
 """Finds the whole of a long text."""

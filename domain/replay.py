@@ -4,18 +4,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from domain.base import Command, DomainEvent, HansardError, Text
 from domain.discussion.commands import StartDiscussion
-from domain.forking import names, unnamed
-from domain.forks import SessionForked
+from domain.kinds import Decision as Decided
+from domain.kinds import carry_out, fold
 from domain.orchestration.commands import StartOrchestration
 from domain.policy import react
 from domain.reconstruction import Decision, Whole, command_of, decisions
-from domain.record import Recorded, kind_of
 from domain.replies.plain import plain
-from domain.session import Moment, Session
-from domain.sessions import Decision as Decided
-from domain.sessions import carry_out, fold
+from domain.session.forking import names, unnamed
+from domain.session.forks import SessionForked
+from domain.session.record import Recorded, kind_of
+from domain.session.state import Moment, Session
+from domain.values.base import Command, DomainEvent, HansardError, Text
 
 Find = Callable[[str], Recorded | None]
 """Finds an event by its id, in whatever session."""

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from domain.base import Command, DomainEvent, Refused, Text, Usage
 from domain.convergence import SEED, Profile
 from domain.discussion.commands import POLICY, CancelDiscussion, Decide, StartDiscussion
 from domain.discussion.events import DecisionRequested, RoundAdded
 from domain.discussion.state import Discussion
 from domain.discussion.strategies import STRATEGIES, Choice
 from domain.discussion.topic import Topic, Wish
+from domain.kinds import carry_out, fold
 from domain.policy import Reaction, react
-from domain.record import kind_of
-from domain.session import Moment, Session
-from domain.sessions import carry_out, fold
-from domain.turns import Failure, FailureCode, RecordReply, TurnRequested
+from domain.session.record import kind_of
+from domain.session.state import Moment, Session
+from domain.session.turns import Failure, FailureCode, RecordReply, TurnRequested
+from domain.values.base import Command, DomainEvent, Refused, Text, Usage
 from tests.given import START, Story
 
 Json = dict[str, Any]

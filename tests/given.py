@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from domain.base import Command, DomainEvent, Refused, Text, Usage
-from domain.budget import Limits
 from domain.delivery.commands import ExtendBudget, RecordPackage, RecordValidation, StartDelivery
 from domain.delivery.state import Delivery
+from domain.delivery.validation import Step
+from domain.kinds import Decision, carry_out, fold
 from domain.orchestration.commands import POLICY, ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, Opening
 from domain.orchestration.state import Orchestration
-from domain.session import Moment, Outstanding, Session
-from domain.sessions import Decision, carry_out, fold
-from domain.turns import Failure, FailureCode, RecordReply, TurnRequested
-from domain.validation import Step
+from domain.session.budget import Limits
+from domain.session.state import Moment, Outstanding, Session
+from domain.session.turns import Failure, FailureCode, RecordReply, TurnRequested
+from domain.values.base import Command, DomainEvent, Refused, Text, Usage
 
 START = 1_700_000_000_000
 """An instant (milliseconds): 2023-11-14T22:13:20Z."""

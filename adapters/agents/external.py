@@ -1,8 +1,8 @@
 """The external agent: nobody asks it, it comes for its turns over HTTP (contract §4)."""
 
 from adapters.agents.port import Reply, Turn
-from domain.base import Value
-from domain.turns import Failure
+from domain.session.turns import Failure
+from domain.values.base import Value
 
 
 class Settings(Value):

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from domain.base import Usage
-from domain.turns import Access, Failure
+from domain.session.turns import Access, Failure
+from domain.values.base import Usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ import orjson
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from adapters.agents.port import Limits, Reply, Turn
-from domain.base import Invalid, Usage, Value
-from domain.turns import Failure
+from domain.session.turns import Failure
+from domain.values.base import Invalid, Usage, Value
 
 DAY_MS = 86_400_000
 

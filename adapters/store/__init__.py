@@ -1,8 +1,8 @@
 """The log on disk: events, long texts, receipts of commands, and the turns that are leased to workers."""
 
-from adapters.store.entries import Conflict, Entry, Fenced, Receipt, StoreError, Unreadable, Write
-from adapters.store.sqlite import SqliteStore
-from adapters.store.turns import Lease
+from adapters.store.mapper import Conflict, Entry, Fenced, Receipt, StoreError, Unreadable, Write
+from adapters.store.sqlite.store import SqliteStore
+from adapters.store.sqlite.turns import Lease
 
 __all__ = [
     "Conflict",

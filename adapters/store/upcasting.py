@@ -6,7 +6,7 @@ An event's version stands in its envelope as `v`; without one it is 1. A topic w
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from domain.base import Unknown
+from domain.values.base import Unknown
 
 Data = dict[str, Any]
 Step = Callable[[Data], Data]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from domain.base import HansardError
+from domain.values.base import HansardError
 
 
 class WorkspaceError(HansardError):

@@ -144,7 +144,7 @@ def carry_out(argv: Sequence[str]) -> int:
 def _told(error: Exception) -> int | None:
     """The exit code of an error of ours, or of the system's, once it was told; None: it is somebody else's."""
     from api.cli.exits import of_error
-    from domain.base import HansardError, Invalid
+    from domain.values.base import HansardError, Invalid
 
     if isinstance(error, Invalid):
         places = error.errors.items()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from api.cli.doctor import Finding
 from api.cli.terminal import counted
-from domain.base import HansardError
+from domain.values.base import HansardError
 
 _POSTS: Final = {
     "a delivery": ("planner", "architect", "designer", "dev", "reviewer"),
@@ -18,13 +18,13 @@ _POSTS: Final = {
 """The roles that sessions of a kind need. In reviews and debates the first agent of the team stands in."""
 
 if TYPE_CHECKING:
-    from adapters.team import Team
+    from adapters.agents.team import Team
     from api.settings import Settings
 
 
 def the_team(settings: "Settings") -> Iterator[Finding]:
     """The team file, and for each agent that is a program, whether that program is there."""
-    from adapters.team import load
+    from adapters.agents.team import load
 
     try:
         team = load(settings.team)

@@ -13,13 +13,13 @@ from api.cli.client import there
 from api.cli.exits import Failed
 from api.cli.opened import Anyway, Database, opened, settings_of, stream
 from api.cli.terminal import counted, put, put_json, say
-from domain.base import HansardError
+from domain.values.base import HansardError
 
 if TYPE_CHECKING:
-    from adapters.audit.sealed import Sealed
-    from adapters.audit.verify import Verdict
+    from adapters.proof.sealed import Sealed
+    from adapters.proof.verify import Verdict
     from api.settings import Settings
-    from domain.record import Recorded
+    from domain.session.record import Recorded
 
 AsJson = Annotated[bool, Parameter(help="JSON to stdout.")]
 
@@ -45,11 +45,11 @@ def verify(
     proof
         A proof of one event, made by `hansard prove`; it is checked without a log, with the public key alone.
     """
-    from adapters.audit.verify import Fault, Verdict
-    from adapters.audit.verify import verify as verify_log
+    from adapters.proof.verify import Fault, Verdict
+    from adapters.proof.verify import verify as verify_log
     from adapters.store import StoreError
-    from adapters.store.durable import damaged
-    from adapters.store.views import unavailable
+    from adapters.store.sqlite.connection import damaged
+    from adapters.store.sqlite.views import unavailable
 
     if proof is not None:
         return _check_proof(proof, public_key)
@@ -74,7 +74,7 @@ def _key_path(settings: "Settings") -> Path:
 
 
 def _own_public_key(settings: "Settings", checkpoint: Path | None) -> str:
-    from adapters.audit import checkpoints
+    from adapters.proof import checkpoints
 
     if checkpoint is None:
         return ""
@@ -106,12 +106,12 @@ def _views(store: "Sealed", path: Path) -> str | None:
     import sqlite3
     from tempfile import TemporaryDirectory
 
-    from adapters.audit.sealed import UNREADABLE, read_only
-    from adapters.audit.verify import Unchecked
-    from adapters.store.durable import damaged
-    from adapters.store.views import SqliteViews, unavailable
-    from projections.dump import dump
-    from projections.follow import Follower
+    from adapters.proof.sealed import UNREADABLE, read_only
+    from adapters.proof.verify import Unchecked
+    from adapters.store.sqlite.connection import damaged
+    from adapters.store.sqlite.views import SqliteViews, unavailable
+    from projections.engine.dump import dump
+    from projections.engine.follow import Follower
 
     log = _Frozen(store)
     try:
@@ -137,7 +137,7 @@ def _views(store: "Sealed", path: Path) -> str | None:
 
 
 def _against(store: "Sealed", note: str, key: str) -> str | None:
-    from adapters.audit import checkpoints
+    from adapters.proof import checkpoints
 
     try:
         return checkpoints.holds(store, checkpoints.opened(note, checkpoints.public_key(key)))
@@ -173,8 +173,8 @@ def _tell(verdict: "Verdict", path: Path, *, json: bool) -> int:
 
 
 def _check_proof(path: Path, key: str | None) -> int:
-    from adapters.audit import checkpoints
-    from domain.strict import Malformed, decode
+    from adapters.proof import checkpoints
+    from domain.values.strict import Malformed, decode
 
     if key is None:
         raise Failed("A proof is checked with --public-key.", code=exits.USAGE)
@@ -194,7 +194,7 @@ def checkpoint(*, public_key: bool = False, json: AsJson = False, database: Data
     public_key
         Print the public key instead.
     """
-    from adapters.audit import checkpoints
+    from adapters.proof import checkpoints
 
     settings = settings_of(database)
     there(settings)
@@ -231,7 +231,7 @@ def prove(
     database: Database = None,
 ) -> int:
     """Print a proof that one event is in the log; anybody can check it with the public key alone."""
-    from adapters.audit import checkpoints
+    from adapters.proof import checkpoints
 
     settings = settings_of(database)
     try:

@@ -22,7 +22,7 @@ def export(session: str | None = None, /, *, json: Anyway = False, database: Dat
 
     A manifest at the end counts and hashes all that stands before it.
     """
-    from adapters.audit.transfer import export as lines
+    from adapters.proof.transfer import export as lines
 
     with opened(settings_of(database)) as store:
         for line in lines(store, None if session is None else stream(store, session)):
@@ -54,8 +54,8 @@ def _lines(file: Path) -> AbstractContextManager[Iterable[bytes]]:
 
 
 def _taken_in(lines: Iterable[bytes], settings: "Settings") -> int:
-    from adapters.audit.transfer import NotImported
-    from adapters.audit.transfer import take_in as carry_in
+    from adapters.proof.transfer import NotImported
+    from adapters.proof.transfer import take_in as carry_in
     from adapters.store import open_store
 
     with closing(open_store(settings.database)) as store:

@@ -11,7 +11,7 @@ from api.cli.opened import Database, opened, settings_of
 from api.cli.terminal import counted, put, put_json, say
 
 if TYPE_CHECKING:
-    from adapters.audit.sealed import Sealed
+    from adapters.proof.sealed import Sealed
 
 _DAY_MS: Final = 86_400_000
 
@@ -55,9 +55,9 @@ def clean(
 
 def _rests(store: "Sealed", name: str, before: float) -> bool:
     """Whether nobody works on it, nor on a discussion about its work. What is none of our sessions is left alone."""
-    from domain.base import HansardError
-    from domain.record import kind_of
-    from domain.sessions import KINDS, fold
+    from domain.kinds import KINDS, fold
+    from domain.session.record import kind_of
+    from domain.values.base import HansardError
 
     if kind_of(name) not in KINDS:
         return False

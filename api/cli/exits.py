@@ -16,7 +16,7 @@ from api.cli.codes import (
     USAGE,
     WAITS,
 )
-from domain.base import HansardError, Invalid, Refused, Stale, Unknown
+from domain.values.base import HansardError, Invalid, Refused, Stale, Unknown
 
 __all__ = [
     "BROKEN_PIPE",

@@ -5,13 +5,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from api.cli.doctor import Finding
-from domain.base import HansardError
+from domain.values.base import HansardError
 
 if TYPE_CHECKING:
-    from adapters.audit.sealed import Sealed
+    from adapters.proof.sealed import Sealed
     from api.settings import Settings
-    from domain.record import Recorded
     from domain.replay import Difference
+    from domain.session.record import Recorded
 
 _LOAD: Final = "`hansard verify` says whether the log was changed; if not, this version lacks what reads the event."
 _STAYS: Final = "It stays as it is recorded."
@@ -20,7 +20,7 @@ _DIFFER: Final = "It stays as it is recorded; `hansard replay {} --assert` shows
 
 def histories(settings: "Settings") -> Iterator[Finding]:
     """A finding for every stream that would not load or would differ, and one about them all. Writes nothing."""
-    from adapters.audit.sealed import sealed
+    from adapters.proof.sealed import sealed
 
     if not settings.database_path.exists():
         yield Finding("ok", "histories", "no log yet")
@@ -44,9 +44,9 @@ def _examined(store: "Sealed") -> Iterator[Finding]:
 
 
 def _trouble(store: "Sealed", name: str) -> Finding | None:
-    from adapters.store.entries import decode
-    from domain.record import kind_of
-    from domain.sessions import fold
+    from adapters.store.mapper import decode
+    from domain.kinds import fold
+    from domain.session.record import kind_of
 
     history, session = list["Recorded"](), None
     for row in store.rows.events([name]):
@@ -60,10 +60,10 @@ def _trouble(store: "Sealed", name: str) -> Finding | None:
 
 
 def _difference(store: "Sealed", name: str, history: "list[Recorded]") -> Finding | None:
-    from adapters.store.texts import whole
-    from domain.record import kind_of
+    from adapters.store.sqlite.texts import whole
+    from domain.kinds import KINDS
     from domain.replay import first_difference
-    from domain.sessions import KINDS
+    from domain.session.record import kind_of
 
     advice = _DIFFER.format(name) if kind_of(name) in KINDS else _STAYS
     try:

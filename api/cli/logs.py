@@ -85,6 +85,6 @@ def _told(record: logging.LogRecord) -> str:
 
 def _is_sentence(error: BaseException | None) -> bool:
     """Whether the error's words say all that there is to know."""
-    from domain.base import HansardError
+    from domain.values.base import HansardError
 
     return isinstance(error, HansardError | OSError)

@@ -49,7 +49,7 @@ async def replay(
 
 
 async def _play(items: list[Json], *, speed: float, json: bool) -> None:
-    from domain.instant import milliseconds
+    from domain.values.time import milliseconds
 
     before = milliseconds(items[0]["timestamp"]) if items else 0
     for event in items:

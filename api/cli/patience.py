@@ -97,7 +97,7 @@ def _names(turns: Sequence[Json]) -> str:
 
 def _others(folder: Path) -> bool:
     """Whether any other process on this log works on turns, as far as anybody can tell."""
-    from adapters.alive import Presence
+    from adapters.turns.presence import Presence
 
     mine = Presence(folder)
     try:

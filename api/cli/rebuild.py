@@ -29,8 +29,8 @@ def _rebuild(database: str, views_path: Path) -> int:
     from contextlib import closing
 
     from adapters.store import open_store
-    from adapters.store.views import SqliteViews
-    from projections.follow import Follower
+    from adapters.store.sqlite.views import SqliteViews
+    from projections.engine.follow import Follower
 
     with closing(open_store(database)) as store, closing(SqliteViews(views_path)) as views:
         return Follower(store, views).rebuild()

@@ -69,7 +69,7 @@ async def serve(
     log_to_stderr(Full())
     with _listener(settings) as listener:
         from api.app import create_app
-        from api.line import Line
+        from api.http.protocol import Line
 
         app = create_app(settings, work=not no_work)
         config = uvicorn.Config(
@@ -217,7 +217,7 @@ def _announce(system: "System", settings: "Settings", sockets: list[socket.socke
 
 async def _begin_example(system: "System") -> None:
     from api.example import run_example
-    from domain.base import HansardError
+    from domain.values.base import HansardError
 
     try:
         say(f"  example delivery: {await run_example(system)}")

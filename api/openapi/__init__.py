@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.doors import Route, loaded
-from api.intake import has_it_already
+from api.http.requests import has_it_already
 
 __all__ = ["Document", "show_openapi"]
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from pydantic.alias_generators import to_camel
 
+from api.http.problems import TITLES
 from api.openapi import shapes
 from api.openapi.components import COMPOSED, composed
 from api.openapi.examples import EXAMPLES
@@ -14,7 +15,6 @@ from api.openapi.operations import ANY_OBJECT, HTML, JSON, OPERATIONS, TAGS, Ope
 from api.openapi.parameters import NAME, header, header_parameters, in_path, query
 from api.openapi.problems import PROBLEMS
 from api.openapi.schemas import PLACE, Wanted, schemas, used
-from api.problems import TITLES
 
 Route = tuple[str, Callable[..., Any]]
 STREAM = {

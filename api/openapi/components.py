@@ -4,11 +4,11 @@ from typing import Any, Literal, TypeVar, get_origin
 
 from pydantic import BaseModel
 
-from api.bodies import Start
 from api.openapi import shapes
 from api.openapi.schemas import PLACE, Wanted
 from api.openapi.session_shapes import SessionView
-from domain.sessions import TOPICS
+from api.routes.bodies import Start
+from domain.kinds import TOPICS
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -5,10 +5,10 @@ from functools import partial
 
 from pydantic import BaseModel
 
-from api import bodies
 from api.openapi import past_shapes, report_shapes, shapes, turn_shapes
-from api.policies import POLICIES, lab
-from api.turns import bodies as turn_bodies
+from api.routes import bodies
+from api.routes.policies import POLICIES, lab
+from api.routes.turns import bodies as turn_bodies
 
 JSON = "application/json"
 MARKDOWN = "text/markdown"

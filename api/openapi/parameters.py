@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from domain.sessions import KINDS, STATUSES
+from domain.kinds import KINDS, STATUSES
 
 NAME = re.compile(r"\{([a-z_]+)(?::[a-z]+)?\}")
 Schema = dict[str, Any]

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
-from domain.base import Value
+from domain.values.base import Value
 
 
 def _absent(given: object) -> bool:

@@ -4,16 +4,16 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from api.policies.answers import PlannedAgent, PlannedCommand
-from domain.base import Value
-from domain.budget import Reason
+from api.routes.policies.answers import PlannedAgent, PlannedCommand
 from domain.convergence import Metrics, Recommendation
 from domain.delivery.chart import Phase, PhaseStatus
 from domain.delivery.chart import Status as DeliveryStatus
 from domain.discussion.events import StopReason
 from domain.orchestration.chart import Status as OrchestrationStatus
 from domain.orchestration.events import Mode
-from domain.turns import Work
+from domain.session.budget import Reason
+from domain.session.turns import Work
+from domain.values.base import Value
 
 
 def _absent(given: object) -> bool:

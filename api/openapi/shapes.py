@@ -5,9 +5,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from api.openapi.session_shapes import SessionItem
-from domain.base import Value
 from domain.convergence import Metrics
 from domain.discussion.events import StopReason
+from domain.values.base import Value
 
 
 def _absent(given: object) -> bool:

@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from domain.base import Value
-from domain.turns import Access
+from domain.session.turns import Access
+from domain.values.base import Value
 
 
 class LeaseView(Value):

@@ -5,7 +5,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from api import problems
+from api.http import problems
 from api.web import login_page
 from api.web.rendering import language_of, render, scripted
 from api.web.sentences import told_in

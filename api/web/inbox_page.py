@@ -7,14 +7,15 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.intake import only, reached, system
+from api.http.requests import only, reached, system
 from api.web.forms.sent import NOTHING, Sent
 from api.web.rendering import language_of, page, render
 from api.web.session.standing import tame
 from api.web.shown import cut
 from domain.discussion.suggestion import suggested
-from projections import inbox, overview
-from projections.ports import Database
+from projections import sessions as overview
+from projections.engine.ports import Database
+from projections.sessions import inbox
 
 ITEMS, BUDGETS = 20, 50
 """Decisions on a page; sessions out of budget below the first."""

@@ -7,8 +7,8 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.intake import answer_headers, only, system
-from api.logins import Logins
+from api.http.logins import Logins
+from api.http.requests import answer_headers, only, system
 from api.web.forms.reading import fields
 from api.web.rendering import explicit, language_of, linker, page, render
 from api.web.words import Words

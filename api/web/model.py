@@ -8,8 +8,9 @@ from typing import Any, Final, get_args
 
 from api.web.shown import cut
 from domain.delivery.chart import Status
-from projections import inbox, overview
-from projections.ports import Database
+from projections import sessions as overview
+from projections.engine.ports import Database
+from projections.sessions import inbox
 
 SESSIONS, SECTION = 25, 50
 """Sessions on a page of the list, and in each of the sections above it."""

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.intake import only, system
+from api.http.requests import only, system
 from api.web import model
 from api.web.presets import PRESETS
 from api.web.rendering import invalid, language_of, page, render
 from api.web.start_form import FORMS, NAMES, Filled, forms
-from domain.sessions import KINDS
+from domain.kinds import KINDS
 
 LOOKED = ("kind", "status", "q", "label", "cursor")
 """What the list is looked through by."""

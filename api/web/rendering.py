@@ -11,12 +11,12 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from api.intake import answer_headers, system
-from api.problems import Problem
+from api.http.problems import Problem
+from api.http.requests import answer_headers, system
 from api.web import model, svg
 from api.web.shown import shown
 from api.web.words import LANGUAGES, Language, Words, preferred, words
-from domain.sessions import KINDS
+from domain.kinds import KINDS
 
 Link = Callable[..., str]
 

@@ -10,14 +10,14 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.intake import only, reached, system
-from api.reports import LONGEST_LABEL, make, span
+from api.http.requests import only, reached, system
+from api.routes.reports import LONGEST_LABEL, make, span
 from api.web.bars import Bar, bars
 from api.web.model import clock
 from api.web.rendering import invalid, language_of, linker, page, render
 from api.web.shown import cut
 from api.web.words import Words
-from domain.sessions import KINDS
+from domain.kinds import KINDS
 from projections.reports import REPORTS, Filters, Report
 
 Row = Mapping[str, Any]

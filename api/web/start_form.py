@@ -7,10 +7,10 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
 from api.web.presets import PRESETS
-from domain.budget import DEFAULT_ITERATIONS, DEFAULT_MINUTES
 from domain.convergence import PROFILES
 from domain.discussion.strategies import STRATEGIES
-from domain.sessions import KINDS
+from domain.kinds import KINDS
+from domain.session.budget import DEFAULT_ITERATIONS, DEFAULT_MINUTES
 
 Reads = Literal["text", "lines", "number", "people", "json", "switch"]
 """How what is typed becomes JSON: a line each for `lines`; `name:role` a line for `people`; `{"enabled": true}` for a

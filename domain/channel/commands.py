@@ -1,7 +1,7 @@
 """What can be asked of a channel."""
 
-from domain.base import Command
 from domain.orchestration.events import Opening
+from domain.values.base import Command
 
 
 class ReceiveMessage(Command):

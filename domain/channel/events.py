@@ -4,8 +4,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from domain.base import DomainEvent
 from domain.orchestration.events import Opening
+from domain.values.base import DomainEvent
 
 
 class ChannelEvent(DomainEvent):

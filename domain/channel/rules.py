@@ -1,6 +1,5 @@
 """What a channel answers to a command: events, or a refusal."""
 
-from domain.base import Command, Refused
 from domain.channel.commands import ContinueLatest, NoteSession, ReceiveMessage, ResetLatest
 from domain.channel.events import (
     ContinueWanted,
@@ -11,9 +10,10 @@ from domain.channel.events import (
     SessionNoted,
 )
 from domain.channel.state import PAUSED, Channel, resumable
-from domain.draft import Draft
 from domain.orchestration.decide import NOTHING_TO_CONTINUE, NOTHING_TO_RESET
+from domain.session.draft import Draft
 from domain.triage import intent
+from domain.values.base import Command, Refused
 
 QUEUE = 100
 """So many messages wait at the most."""

@@ -1,6 +1,5 @@
 """A channel as its events made it."""
 
-from domain.base import DomainEvent, Value
 from domain.channel.events import (
     ContinueWanted,
     MessageQueued,
@@ -10,8 +9,9 @@ from domain.channel.events import (
     SessionNoted,
 )
 from domain.orchestration.events import Opening
-from domain.session import Moment, Session
-from domain.triage.spelling import composed
+from domain.session.state import Moment, Session
+from domain.values.base import DomainEvent, Value
+from domain.values.spelling import composed
 
 DUPLICATE_MS = 5_000
 """The same message within so long is one that was sent twice (behaviour §4)."""

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from math import fsum
 from typing import Literal, NamedTuple
 
-from domain.base import Count, Value
 from domain.convergence.counting import Reading, Signals, overlap, read
 from domain.convergence.profiles import SEED, Profile
+from domain.values.base import Count, Value
 
 Recommendation = Literal["converged", "stalled", "continue"]
 Ending = Literal["converged", "stalled", "limit"]

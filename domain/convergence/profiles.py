@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field, ValidationError
 
-from domain.base import Count, Invalid, Value
+from domain.values.base import Count, Invalid, Value
 
 Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 """A number from 0 to 1; digits in quotes and booleans are not numbers."""

@@ -2,7 +2,7 @@
 
 import re
 
-from domain.triage.spelling import composed
+from domain.values.spelling import composed
 
 _THOUGHT = re.compile(r"<(/?)(think(?:ing)?)>|\[(/?)(TOOL_CALL)\]", re.IGNORECASE)
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})([^\n]*)")

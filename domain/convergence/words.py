@@ -5,7 +5,7 @@ an entry without it is a whole word. No entry is found inside a word: "disagree"
 Hyphens separate words, so `well taken` finds "well-taken" too.
 """
 
-from domain.base import Value
+from domain.values.base import Value
 
 
 class WordList(Value):

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 from statemachine import State
 from statemachine.transition_list import TransitionList
 
-from domain.chart import Chart, Table
+from domain.session.chart import Chart, Table
 
 Phase = Literal["planning", "architecture", "design", "implementation", "validation", "review", "packaging"]
 PHASES: tuple[Phase, ...] = get_args(Phase)

@@ -4,11 +4,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from domain.base import Command, Text
-from domain.budget import Limits
+from domain.delivery.validation import Step
 from domain.discussion.topic import Wish
-from domain.turns import Failure
-from domain.validation import Step
+from domain.session.budget import Limits
+from domain.session.turns import Failure
+from domain.values.base import Command, Text
 
 More = Annotated[int, Field(ge=1)]
 POLICY = "delivery@2"

@@ -4,11 +4,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from domain.base import DomainEvent, Text, Value
-from domain.budget import Limits, Reason
 from domain.delivery.chart import Phase
+from domain.delivery.validation import Step
 from domain.discussion.topic import Wish
-from domain.validation import Step
+from domain.session.budget import Limits, Reason
+from domain.values.base import DomainEvent, Text, Value
 
 
 class Issue(Value):

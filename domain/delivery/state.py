@@ -1,9 +1,5 @@
 """A delivery as its events made it: assigns only, decides nothing."""
 
-from domain.base import DomainEvent, Text, Value
-from domain.becoming import evolve_turn
-from domain.budget import Budget, Reason, Snapshot
-from domain.children import ChildClosed
 from domain.delivery.chart import PHASES, Phase, PhaseStatus, Status, status
 from domain.delivery.events import (
     ArtifactCreated,
@@ -23,10 +19,14 @@ from domain.delivery.events import (
     Transition,
     ValidationFailed,
 )
+from domain.delivery.validation import Step
 from domain.discussion.topic import Wish
-from domain.forks import SessionForked
-from domain.session import Moment, Session
-from domain.validation import Step
+from domain.session.budget import Budget, Reason, Snapshot
+from domain.session.children import ChildClosed
+from domain.session.evolve import evolve_turn
+from domain.session.forks import SessionForked
+from domain.session.state import Moment, Session
+from domain.values.base import DomainEvent, Text, Value
 
 
 class Resume(Value):

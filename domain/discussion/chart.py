@@ -4,7 +4,7 @@ from typing import Literal
 
 from statemachine import State
 
-from domain.chart import Chart, Table
+from domain.session.chart import Chart, Table
 
 Kind = Literal["review", "debate"]
 

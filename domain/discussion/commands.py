@@ -1,8 +1,8 @@
 """What can be asked of a review or a debate."""
 
-from domain.base import Command
 from domain.discussion.strategies import Choice
 from domain.discussion.topic import Topic
+from domain.values.base import Command
 
 POLICY = "discussion@3"
 """The version of the rules that new discussions follow; one that has begun keeps the version that it began with.

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from domain.base import Command, Refused
 from domain.delivery.commands import ExpireTurn, ExtendBudget
 from domain.discussion import decision, rounds
 from domain.discussion.chart import TABLES
@@ -10,9 +9,10 @@ from domain.discussion.commands import CancelDiscussion, Decide, StartDiscussion
 from domain.discussion.events import VOICES, SessionStarted
 from domain.discussion.parts import DiscussionDraft, available
 from domain.orchestration.commands import AddRounds
-from domain.record import kind_of
-from domain.refusals import NO_BUDGET, refusal, unfit
-from domain.turns import RecordReply
+from domain.session.actions import NO_BUDGET, refusal, unfit
+from domain.session.record import kind_of
+from domain.session.turns import RecordReply
+from domain.values.base import Command, Refused
 
 
 def decide(draft: DiscussionDraft, command: Command) -> None:

@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from domain.base import Refused
 from domain.delivery.commands import ExpireTurn
 from domain.discussion import findings
 from domain.discussion.commands import CancelDiscussion, Decide
 from domain.discussion.events import Cancelled, Decided, DecisionRequested, Expired
 from domain.discussion.parts import DiscussionDraft, available, next_state, say
 from domain.discussion.strategies import CHOICES, PASSING
-from domain.instant import iso, milliseconds
-from domain.refusals import NO_DECISION, refusal
-from domain.settling import cancel_turns, cancelled, clear_agents
-from domain.turns import TurnRequested
+from domain.session.actions import NO_DECISION, refusal
+from domain.session.settling import cancel_turns, cancelled, clear_agents
+from domain.session.turns import TurnRequested
+from domain.values.base import Refused
+from domain.values.time import iso, milliseconds
 
 
 def ask(draft: DiscussionDraft) -> None:

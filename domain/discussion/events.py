@@ -4,10 +4,10 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from domain.base import DomainEvent, Text
-from domain.budget import Spent
 from domain.convergence import Metrics
 from domain.discussion.topic import Link, Topic
+from domain.session.budget import Spent
+from domain.values.base import DomainEvent, Text
 
 StopReason = Literal["converged", "stalled", "limit", "error", "cancelled"]
 

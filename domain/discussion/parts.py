@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from domain.base import Text
 from domain.discussion.chart import TABLES
 from domain.discussion.events import VOICES, DiscussionEvent
 from domain.discussion.state import Discussion
 from domain.discussion.strategies import Part
-from domain.draft import Draft
-from domain.refusals import refusal
-from domain.turns import TurnRequested
+from domain.session.actions import refusal
+from domain.session.draft import Draft
+from domain.session.turns import TurnRequested
+from domain.values.base import Text
 
 DiscussionDraft = Draft[Discussion]
 

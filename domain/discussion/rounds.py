@@ -3,7 +3,6 @@
 from typing import Any
 
 from domain import replies
-from domain.base import Text, Unreadable
 from domain.convergence import Metrics, assess, stop_reason
 from domain.convergence.stripping import talk
 from domain.discussion import decision, findings
@@ -21,8 +20,9 @@ from domain.discussion.parts import DiscussionDraft, next_state, request, say, t
 from domain.discussion.state import Discussion
 from domain.discussion.strategies import STRATEGIES, Part
 from domain.replies.shapes import wire
-from domain.settling import content, settle
-from domain.turns import RecordReply
+from domain.session.settling import content, settle
+from domain.session.turns import RecordReply
+from domain.values.base import Text, Unreadable
 
 _ENDS: dict[str, tuple[type[DiscussionEvent], str]] = {
     "converged": (Converged, "The discussion has converged."),

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from domain.base import DomainEvent, Text, Value
-from domain.becoming import evolve_turn
 from domain.convergence import Metrics, Profile
 from domain.discussion.events import (
     AgentFailed,
@@ -23,9 +21,11 @@ from domain.discussion.events import (
     Transition,
 )
 from domain.discussion.topic import Link
-from domain.forks import SessionForked
-from domain.record import kind_of
-from domain.session import Moment, Session
+from domain.session.evolve import evolve_turn
+from domain.session.forks import SessionForked
+from domain.session.record import kind_of
+from domain.session.state import Moment, Session
+from domain.values.base import DomainEvent, Text, Value
 
 
 class Contribution(Value):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from domain.base import Invalid
+from domain.values.base import Invalid
 
 Choice = Literal["apply_fix", "skip", "revise", "accept"]
 CHOICES: dict[str, tuple[Choice, ...]] = {"review": ("apply_fix", "skip"), "debate": ("revise", "accept")}

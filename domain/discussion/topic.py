@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from domain.base import Text, Value
 from domain.convergence import Profile
+from domain.values.base import Text, Value
 
 
 class Wish(Value):

@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from domain.base import Command
 from domain.orchestration.events import Opening
+from domain.values.base import Command
 
 POLICY = "orchestration@2"
 """The version of the rules that new runs follow; one that has begun keeps the version that it began with.

@@ -1,15 +1,15 @@
 """Debates about the plan and reviews of the work, as steps of an orchestration (S2; K-24, K-25)."""
 
 from domain import replies
-from domain.base import Unreadable
-from domain.children import CloseChild, fix_feedback, fix_issues
 from domain.discussion.strategies import STRATEGIES
 from domain.orchestration import judging, planning, rounds
 from domain.orchestration.events import PlanReturned, ReviewStarted, VerdictOverturned
 from domain.orchestration.parts import OrchestrationDraft, next_state
+from domain.orchestration.phases import phase_name
 from domain.orchestration.state import AGENT, Orchestration
-from domain.parents import close_child, headline, request_child
-from domain.phases import phase_name
+from domain.session.children import CloseChild, fix_feedback, fix_issues
+from domain.session.parents import close_child, headline, request_child
+from domain.values.base import Unreadable
 
 REVIEWS = 4
 """How often an agent's work on one phase is reviewed at the most: once, and after each of three fixes (S2, K-25)."""

@@ -1,7 +1,5 @@
 """What an orchestration answers to a command: events, or a refusal (S0, S1, S3; behaviour §1; K-1…K-23)."""
 
-from domain.base import Command, Refused
-from domain.children import CloseChild
 from domain.discussion.commands import Decide
 from domain.orchestration import debates, ends, judging, planning, rounds
 from domain.orchestration.chart import TABLE
@@ -15,10 +13,12 @@ from domain.orchestration.commands import (
 from domain.orchestration.events import Continued, OrchestrateDone, RoundsAdded, SessionStarted, Signals, WasReset
 from domain.orchestration.parts import OrchestrationDraft, doors
 from domain.orchestration.state import Orchestration
-from domain.refusals import refusal, refuse_decision, unfit
-from domain.settling import cancel_turns, clear_agents
+from domain.session.actions import refusal, refuse_decision, unfit
+from domain.session.children import CloseChild
+from domain.session.settling import cancel_turns, clear_agents
+from domain.session.turns import RecordReply
 from domain.triage import triage
-from domain.turns import RecordReply
+from domain.values.base import Command, Refused
 
 TRIAGE = "seed-ko@1"
 NOTHING_TO_CONTINUE = "이어갈 worklog가 없습니다. (There is nothing to continue.)"

@@ -1,11 +1,11 @@
 """How a run ends: at a checkpoint, done, or with its rounds used up (S0 2-B, 2-C; behaviour §1.10)."""
 
 from domain import replies
-from domain.base import Text
 from domain.orchestration.events import CheckpointReached, Completed, OrchestrateDone, PartialReached
 from domain.orchestration.parts import OrchestrationDraft, next_state, worklog
-from domain.phases import phase_name
-from domain.settling import clear_agents
+from domain.orchestration.phases import phase_name
+from domain.session.settling import clear_agents
+from domain.values.base import Text
 
 CHECKPOINT_DONE = "요청된 scope 완료"
 ALL_DONE = "모든 작업 완료"

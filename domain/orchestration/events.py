@@ -4,9 +4,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from domain.base import DomainEvent, Text, Value
 from domain.discussion.topic import Wish
-from domain.phases import AgentPhases
+from domain.orchestration.phases import AgentPhases
+from domain.values.base import DomainEvent, Text, Value
 
 Mode = Literal["direct", "orchestrated"]
 Forced = Literal["auto", "direct", "orchestrate"]

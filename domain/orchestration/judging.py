@@ -1,16 +1,16 @@
 """What the judge says of a round, and where that leads (behaviour §1.9, §1.10; K-12, K-14, K-15)."""
 
 from domain import replies
-from domain.base import Text, Unreadable
 from domain.orchestration import debates, ends, rounds
 from domain.orchestration.events import JudgingStarted, RoundDone, VerdictGiven, VerdictRefused, VerdictUnreadable
 from domain.orchestration.parts import OrchestrationDraft, next_state, request, standing
+from domain.orchestration.phases import advance, phase_name, widen
 from domain.orchestration.state import Orchestration
-from domain.phases import advance, phase_name, widen
 from domain.replies.judge import Verdict, Verdicts
-from domain.settling import content, settle
-from domain.triage.spelling import composed
-from domain.turns import RecordReply
+from domain.session.settling import content, settle
+from domain.session.turns import RecordReply
+from domain.values.base import Text, Unreadable
+from domain.values.spelling import composed
 
 JUDGEMENTS = 2
 """How often the judge is asked in one round before its verdict counts as unreadable (K-15)."""

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
-from domain.base import Refused, Text
-from domain.draft import Draft
 from domain.orchestration.chart import TABLE
 from domain.orchestration.events import AgentPhase
+from domain.orchestration.phases import AgentPhases
 from domain.orchestration.state import Orchestration
-from domain.phases import AgentPhases
-from domain.turns import Access, TurnRequested
+from domain.session.draft import Draft
+from domain.session.turns import Access, TurnRequested
+from domain.values.base import Refused, Text
 
 OrchestrationDraft = Draft[Orchestration]
 

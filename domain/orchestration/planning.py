@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 
 from domain import replies
-from domain.base import Text, Unreadable
-from domain.matching import match
 from domain.orchestration import debates, ends, rounds
 from domain.orchestration.events import OrchestrateDone, PartialReached, PlanMade, PlanRefused
+from domain.orchestration.matching import match
 from domain.orchestration.parts import OrchestrationDraft, next_state, request, worklog
+from domain.orchestration.phases import Subtask, plan_agents
 from domain.orchestration.state import Orchestration
-from domain.phases import Subtask, plan_agents
-from domain.settling import content, settle
-from domain.turns import RecordReply
+from domain.session.settling import content, settle
+from domain.session.turns import RecordReply
+from domain.values.base import Text, Unreadable
 
 
 def revise(draft: OrchestrationDraft, synthesis: Text) -> None:

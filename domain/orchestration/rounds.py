@@ -1,15 +1,15 @@
 """Rounds: who works when, and what comes back (behaviour §1.8)."""
 
 from domain import replies
-from domain.base import Text
-from domain.matching import FileClaim, parallel
 from domain.orchestration import judging
 from domain.orchestration.events import RoundStart, WorkReported
+from domain.orchestration.matching import FileClaim, parallel
 from domain.orchestration.parts import OrchestrationDraft, request, standing
+from domain.orchestration.phases import AgentPhases
 from domain.orchestration.state import Orchestration
-from domain.phases import AgentPhases
-from domain.settling import content, settle
-from domain.turns import RecordReply
+from domain.session.settling import content, settle
+from domain.session.turns import RecordReply
+from domain.values.base import Text
 
 PREVIOUS = 150
 """Characters of an earlier report that the next agent sees."""

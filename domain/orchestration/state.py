@@ -2,9 +2,6 @@
 
 from collections.abc import Iterator
 
-from domain.base import DomainEvent, Text, Value
-from domain.becoming import evolve_turn, without
-from domain.children import ChildClosed, ChildRequested
 from domain.discussion.topic import Wish
 from domain.orchestration.chart import Status, status
 from domain.orchestration.events import (
@@ -31,8 +28,11 @@ from domain.orchestration.events import (
     WasReset,
     WorkReported,
 )
-from domain.phases import AgentPhases, Judged, after_checkpoint
-from domain.session import Moment, Session
+from domain.orchestration.phases import AgentPhases, Judged, after_checkpoint
+from domain.session.children import ChildClosed, ChildRequested
+from domain.session.evolve import evolve_turn, without
+from domain.session.state import Moment, Session
+from domain.values.base import DomainEvent, Text, Value
 
 AGENT = "agent:"
 """What a review of an agent's work is about: this and the agent's place in the plan."""

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from domain.base import Invalid
 from domain.replies.artifacts import Change, PlanParts, changes, plan_parts
 from domain.replies.checklist import ChecklistStep, checklist
 from domain.replies.discussion import (
@@ -25,7 +24,8 @@ from domain.replies.prose import without_json
 from domain.replies.reviewer import ReviewArtifact, ReviewIssue, review_artifact
 from domain.replies.shapes import wire
 from domain.replies.spoken import spoken
-from domain.strict import JSON
+from domain.values.base import Invalid
+from domain.values.strict import JSON
 
 __all__ = [
     "KINDS",

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from pydantic import Field, StrictStr, model_validator
 
-from domain.base import Unreadable
 from domain.replies.extraction import Object, Shape, last
 from domain.replies.shapes import MOST_ENTRIES, Answer, Few, MaybeFew, SomeWords, Words, absent, fitted
+from domain.values.base import Unreadable
 
 _PARTS = "plan"
 _CHANGES = "list of changes"

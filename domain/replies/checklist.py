@@ -11,9 +11,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from domain.base import Unreadable
 from domain.replies.shapes import LONGEST_STRING, MOST_ENTRIES, Answer
 from domain.replies.spoken import spoken
+from domain.values.base import Unreadable
 
 _BOX = re.compile(r"[ \t]*+[-*+][ \t]++\[[ xX]?\][ \t]++(?:(?P<id>[\w.\-]{1,100}):[ \t]++)?+(?P<text>\S.*)")
 _NUMBER = re.compile(r"[ \t]*+[0-9]{1,4}[.)][ \t]++(?P<text>\S.*)")

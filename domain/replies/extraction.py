@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Generic, TypeAlias, TypeVar
 
-from domain.base import Unreadable
 from domain.replies.objects import Piece, pieces
 from domain.replies.spoken import spoken
-from domain.strict import JSON, Malformed, decode
+from domain.values.base import Unreadable
+from domain.values.strict import JSON, Malformed, decode
 
 Object: TypeAlias = dict[str, JSON]
 T = TypeVar("T")

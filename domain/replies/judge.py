@@ -2,11 +2,11 @@
 
 from pydantic import Field, field_validator
 
-from domain.base import Unreadable
-from domain.phases import PHASES, OnlyTrue
+from domain.orchestration.phases import PHASES, OnlyTrue
 from domain.replies.extraction import Object, Shape, last
 from domain.replies.shapes import Answer, Bool, Few, MaybeWords, SomeWords, fitted
-from domain.triage.spelling import folded, trimmed
+from domain.values.base import Unreadable
+from domain.values.spelling import folded, trimmed
 
 _VERDICTS = "list of verdicts"
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, ConfigDict, Field, field_serializer
 
-from domain.phases import Bound, Role, Subtask, Verification
+from domain.orchestration.phases import Bound, Role, Subtask, Verification
 from domain.replies.extraction import Object, Shape, last
 from domain.replies.shapes import MOST_ENTRIES, Answer, MaybeFew, SomeWords, Words, absent, fitted
 

@@ -2,9 +2,9 @@
 
 import re
 
-from domain.base import Unreadable
 from domain.replies.objects import pieces
 from domain.replies.spoken import spoken
+from domain.values.base import Unreadable
 
 _EMPTY_FENCE = re.compile(r"^[ \t]*```[A-Za-z0-9]*[ \t]*\n\s*```[ \t]*$", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n{3,}")

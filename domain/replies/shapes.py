@@ -5,10 +5,10 @@ from typing import Annotated, TypeVar
 
 from pydantic import BeforeValidator, ConfigDict, Field, StrictBool, StrictStr, ValidationError
 
-from domain.base import Unreadable, Value
 from domain.replies.extraction import Object
 from domain.replies.wording import worded
-from domain.strict import JSON
+from domain.values.base import Unreadable, Value
+from domain.values.strict import JSON
 
 LONGEST_STRING = 65_536
 """Characters of one string inside an answer."""

@@ -2,7 +2,7 @@
 
 import re
 
-from domain.base import Unreadable
+from domain.values.base import Unreadable
 
 LONGEST_REPLY = 4 * 1024 * 1024
 """UTF-8 bytes. The bound on the work that one reply can cause here."""

@@ -4,9 +4,9 @@ import re
 from functools import cache
 from typing import Literal, NamedTuple
 
-from domain.base import Invalid, Value
-from domain.triage.spelling import SPACE, composed, trimmed
 from domain.triage.words import DEFAULT_POLICY, POLICIES, WordList, Words
+from domain.values.base import Invalid, Value
+from domain.values.spelling import SPACE, composed, trimmed
 
 Signal = Literal["length", "keyword", "keywords", "path", "multi"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from domain.base import Value
+from domain.values.base import Value
 
 
 class Words(Value):

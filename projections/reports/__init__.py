@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from domain.base import Unknown
-from domain.instant import iso
-from projections.ports import Database, Projection
+from domain.values.base import Unknown
+from domain.values.time import iso
+from projections.engine.ports import Database, Projection
 from projections.reports import budgets, convergence, costs, decisions, quality, summary
 from projections.reports.figures import Row
 from projections.reports.ledger import Filters

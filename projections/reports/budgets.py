@@ -7,14 +7,14 @@ of the discussions that the session asked for, as in its own budget; they are su
 
 from collections.abc import Sequence
 
-from domain.budget import Limits
-from domain.children import ChildClosed
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
-from domain.record import Recorded
-from domain.turns import TurnAnswered, TurnFailed
-from projections.ports import Database
+from domain.session.budget import Limits
+from domain.session.children import ChildClosed
+from domain.session.record import Recorded
+from domain.session.turns import TurnAnswered, TurnFailed
+from projections.engine.ports import Database
 from projections.reports.figures import Row, known
 from projections.reports.ledger import Fact, Filters, Ledger, Values
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from domain.discussion import events as discussion
 from domain.discussion.suggestion import suggested
-from domain.forks import SessionForked
-from domain.record import Recorded
-from projections.ports import Database
+from domain.session.forks import SessionForked
+from domain.session.record import Recorded
+from projections.engine.ports import Database
 from projections.reports.figures import Row, share, spread
 from projections.reports.ledger import FORKED, Fact, Filters, Ledger, Values
 

@@ -8,9 +8,9 @@ from its source was paid once.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from domain.record import Recorded
-from domain.turns import TurnAnswered, TurnFailed
-from projections.ports import Database
+from domain.session.record import Recorded
+from domain.session.turns import TurnAnswered, TurnFailed
+from projections.engine.ports import Database
 from projections.reports.figures import Row, known, ordered
 from projections.reports.ledger import Fact, Filters, Ledger, Values, unshared
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from domain.discussion import events as discussion
-from domain.instant import iso
 from domain.orchestration import events as orchestration
-from domain.record import Recorded
-from projections.ports import Database
+from domain.session.record import Recorded
+from domain.values.time import iso
+from projections.engine.ports import Database
 from projections.reports.figures import Row, ordered, spread
 from projections.reports.ledger import Fact, Filters, Ledger, Values, unshared
 

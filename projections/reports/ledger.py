@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from domain.base import DomainEvent
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
-from domain.forks import SessionForked
+from domain.kinds import KINDS
 from domain.orchestration import events as orchestration
-from domain.record import Recorded
-from domain.sessions import KINDS
-from projections.ports import Database, Projection
+from domain.session.forks import SessionForked
+from domain.session.record import Recorded
+from domain.values.base import DomainEvent
+from projections.engine.ports import Database, Projection
 
 Values = Mapping[str, Any]
 """Columns of a fact: `what` it is, and its figures."""

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 
 from domain.delivery import events as delivery
 from domain.orchestration import events as orchestration
-from domain.phases import AgentPhases
-from domain.record import Recorded
-from projections.ports import Database
+from domain.orchestration.phases import AgentPhases
+from domain.session.record import Recorded
+from projections.engine.ports import Database
 from projections.reports.figures import Row, ordered, share
 from projections.reports.ledger import Fact, Filters, Ledger, Values, unshared
 

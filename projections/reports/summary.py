@@ -6,14 +6,14 @@ that is not at rest it is not known yet. `rounds` are a delivery's iterations, a
 
 from collections.abc import Sequence
 
-from domain.base import DomainEvent
 from domain.delivery import events as delivery
 from domain.delivery.chart import status as delivery_status
 from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
 from domain.orchestration.chart import status as orchestration_status
-from domain.record import Recorded
-from projections.ports import Database
+from domain.session.record import Recorded
+from domain.values.base import DomainEvent
+from projections.engine.ports import Database
 from projections.reports.figures import Row, spread
 from projections.reports.ledger import Fact, Filters, Ledger, Values
 

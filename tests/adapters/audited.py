@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from adapters.audit.sealed import sealed
-from adapters.audit.transfer import export
-from adapters.audit.verify import Verdict, verify
+from adapters.proof.sealed import sealed
+from adapters.proof.transfer import export
+from adapters.proof.verify import Verdict, verify
 from adapters.store import SqliteStore
 from tests.projections.stage import wander
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from adapters.agents.external import Settings
 from adapters.agents.scripted import Scenario
+from adapters.agents.team import Member, Team
 from adapters.store import Lease, SqliteStore
-from adapters.store.turns import OpenTurn, Page, Turns
-from adapters.team import Member, Team
+from adapters.store.sqlite.turns import OpenTurn, Page, Turns
 from tests.adapters.stores_under_test import told, write
 from tests.given import START
 

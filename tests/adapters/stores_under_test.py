@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from adapters.store import Entry, Receipt, SqliteStore, Write, open_store
-from domain.base import Blob, DomainEvent
-from domain.record import Cause
-from domain.session import Moment
+from domain.session.record import Cause
+from domain.session.state import Moment
+from domain.values.base import Blob, DomainEvent
 from tests.given import START, DeliveryStory
 
 CAUSE = Cause(actor="person", command_id="command-1", correlation_id="delivery-1", causation_id="command-1")

@@ -11,7 +11,7 @@ import pytest
 
 from adapters.agents.port import Limits
 from adapters.agents.scripted import DAY_MS, Scenario, Scripted
-from domain.base import Invalid, Usage
+from domain.values.base import Invalid, Usage
 from tests.adapters.agents_under_test import SUBJECTS, TURN, ScriptedSubject, Subject, ask, code
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from adapters.audit import checkpoints
-from adapters.audit.order import Order
-from adapters.audit.transfer import export, take_in
-from domain.forks import ForkSession
-from domain.record import Recorded
+from adapters.proof import checkpoints
+from adapters.proof.order import Order
+from adapters.proof.transfer import export, take_in
+from domain.session.forks import ForkSession
+from domain.session.record import Recorded
 from tests.adapters.audited import copied, harmed, opened, rows, verified, written
 from tests.projections.stage import Stage
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from adapters.audit import checkpoints
-from adapters.audit.sealed import sealed
-from adapters.audit.transfer import export
-from adapters.audit.verify import verify
+from adapters.proof import checkpoints
+from adapters.proof.sealed import sealed
+from adapters.proof.transfer import export
+from adapters.proof.verify import verify
 from adapters.store import StoreError
 from tests.adapters.audited import harmed, opened, written
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from adapters.audit import checkpoints
-from adapters.audit.merkle import Tree
-from adapters.audit.verify import verify
+from adapters.proof import checkpoints
+from adapters.proof.merkle import Tree
+from adapters.proof.verify import verify
 from adapters.store import StoreError
 from tests.adapters.audited import copied, exported, harmed, opened, rows, verified, written
 

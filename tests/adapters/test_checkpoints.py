@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.audit.checkpoints import (
+from adapters.proof.checkpoints import (
     Checkpoint,
     NotProved,
     check_proof,
@@ -26,7 +26,7 @@ from adapters.audit.checkpoints import (
     sign,
     signing_key,
 )
-from domain.base import Unknown
+from domain.values.base import Unknown
 from tests.adapters import audited
 
 KEY = Ed25519PrivateKey.from_private_bytes(

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from adapters.agents.command import Settings
 from adapters.agents.command.output import messages, model_of, text_of, usage_of
 from adapters.agents.command.settings import Pick
-from domain.base import Usage
+from domain.values.base import Usage
 from tests.adapters.agents_under_test import CommandSubject, ask
 
 

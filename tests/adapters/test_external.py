@@ -9,15 +9,15 @@ import pytest
 
 from adapters.agents.external import External, Settings
 from adapters.agents.scripted import Scenario
-from adapters.external.waiting import Queue, Wish
+from adapters.agents.team import Member, Team, build
+from adapters.agents.team import load as load_team
 from adapters.store import Lease, SqliteStore
-from adapters.store.turns import OpenTurn, Turns
-from adapters.team import Member, Team, build
-from adapters.team import load as load_team
-from adapters.whose import Load, Place, Whose
-from adapters.writer import Writer
-from domain.base import Text
-from domain.session import Session
+from adapters.store.sqlite.turns import OpenTurn, Turns
+from adapters.turns.external.waiting import Queue, Wish
+from adapters.turns.routing import Load, Place, Whose
+from adapters.writer.writer import Writer
+from domain.session.state import Session
+from domain.values.base import Text
 from tests.adapters.agents_under_test import ask, code
 from tests.adapters.stores_under_test import told, write
 from tests.given import START

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from adapters.store.inserting import insert
+from adapters.store.sqlite.inserting import insert
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.audit.merkle import EMPTY, Tree, inclusion_proof, leaf, node, proves
+from adapters.proof.merkle import EMPTY, Tree, inclusion_proof, leaf, node, proves
 
 # The reference inputs of Certificate Transparency's own tests, and the roots over the first n of them.
 LEAVES = tuple(

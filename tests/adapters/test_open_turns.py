@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from adapters.store import SqliteStore, open_store
-from adapters.store.turns import Page, Place
-from adapters.store.walk import Walk
+from adapters.store.sqlite.turns import Page, Place
+from adapters.store.sqlite.walk import Walk
 from tests.adapters.many_turns import LEASE, begin, sessions, taken
 from tests.given import START
 

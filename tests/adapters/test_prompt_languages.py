@@ -7,10 +7,10 @@ import pytest
 
 from adapters.agents.prompts.reasons import reasons
 from adapters.agents.prompts.standing import agents
-from adapters.work.prompting import prompt_of
+from adapters.turns.prompting import prompt_of
 from domain import replies
-from domain.base import Invalid, Text, Unreadable
-from domain.turns import TurnRequested
+from domain.session.turns import TurnRequested
+from domain.values.base import Invalid, Text, Unreadable
 from tests.given import OrchestrationStory, subtask
 
 ENGLISH = re.compile(r"[A-Za-z]+(?: [A-Za-z]+){2,}")

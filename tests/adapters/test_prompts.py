@@ -13,10 +13,10 @@ import pytest
 from adapters.agents.prompts import LANGUAGES, Prompt, checked, names, prompt, render, strategies
 from adapters.agents.prompts.modes import first_agent, work_mode
 from adapters.agents.prompts.phases import phase_instruction, remaining_phases, rubric
-from domain.base import Invalid
 from domain.discussion.parts import REWRITTEN
-from domain.phases import phase_name
+from domain.orchestration.phases import phase_name
 from domain.replies import read
+from domain.values.base import Invalid
 
 TEXTS = [(name, strategy) for name in names() for strategy in (strategies(name) or (None,))]
 EVERY = [(name, strategy, language) for name, strategy in TEXTS for language in LANGUAGES]

@@ -17,11 +17,11 @@ from eventsourcing.application import LocalNotificationLog
 from eventsourcing.persistence import ApplicationRecorder, IntegrityError, StoredEvent
 
 from adapters.store import Conflict, Entry, Fenced, SqliteStore, StoreError, Write, open_store
-from adapters.store.entries import Broken, Unreadable, chain, encode
-from domain.base import INLINE_BYTES, Blob, Text
+from adapters.store.mapper import Broken, Unreadable, chain, encode
 from domain.delivery.commands import CancelDelivery
-from domain.sessions import fold
-from domain.turns import TurnAnswered
+from domain.kinds import fold
+from domain.session.turns import TurnAnswered
+from domain.values.base import INLINE_BYTES, Blob, Text
 from tests.adapters.stores_under_test import CAUSE, Database, entries, moments, receipt, told, write
 from tests.claiming import claim
 from tests.given import START, DeliveryStory

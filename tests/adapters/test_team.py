@@ -9,7 +9,7 @@ import pytest
 from adapters.agents.command import Command, Settings
 from adapters.agents.port import Limits, Turn
 from adapters.agents.scripted import Scripted
-from adapters.team import BadTeam, Team, build, load
+from adapters.agents.team import BadTeam, Team, build, load
 
 TEAM = """
 language = "ko"

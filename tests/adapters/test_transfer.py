@@ -13,15 +13,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from adapters.audit.sealed import sealed
-from adapters.audit.transfer import NotImported, export, take_in
-from adapters.audit.verify import verify
+from adapters.proof.sealed import sealed
+from adapters.proof.transfer import NotImported, export, take_in
+from adapters.proof.verify import verify
 from adapters.store import SqliteStore, StoreError
-from adapters.store.entries import chain
-from adapters.store.rows import Row
-from adapters.writer import Order, Writer
-from domain.record import kind_of
-from domain.sessions import KINDS, fold
+from adapters.store.mapper import chain
+from adapters.store.sqlite.rows import Row
+from adapters.writer.writer import Order, Writer
+from domain.kinds import KINDS, fold
+from domain.session.record import kind_of
 from tests.adapters import audited
 from tests.claiming import claim
 from tests.projections.given import NOON
@@ -171,7 +171,7 @@ def first_event(lines: Lines) -> int:
 
 
 @pytest.mark.parametrize(
-    "topic", ["os:system", "builtins.eval", "adapters.work:Bench", "", "turn.unknown", "x" * 5_000]
+    "topic", ["os:system", "builtins.eval", "adapters.turns:Bench", "", "turn.unknown", "x" * 5_000]
 )
 def test_a_topic_that_is_none_is_refused_and_never_looked_up(alone: Lines, empty: SqliteStore, topic: str) -> None:
     """S10: a name in a file never leads to code."""

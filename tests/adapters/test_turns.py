@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from adapters.store import Fenced, Lease, SqliteStore
-from adapters.store.turns import Turns
+from adapters.store.sqlite.turns import Turns
 from domain.delivery.commands import CancelDelivery, ExpireTurn
-from domain.turns import Failure, TurnRequested
+from domain.session.turns import Failure, TurnRequested
 from tests import claiming
 from tests.adapters.stores_under_test import Database, tell, told, write
 from tests.given import MINUTE, START, DeliveryStory

@@ -7,10 +7,11 @@ import orjson
 import pytest
 from eventsourcing.persistence import StoredEvent
 
-from adapters.store import entries, upcasting
+from adapters.store import mapper as entries
+from adapters.store import upcasting
 from adapters.store.upcasting import upcast, version_of
-from domain.sessions import TOPICS
-from domain.turns import TurnCancelled
+from domain.kinds import TOPICS
+from domain.session.turns import TurnCancelled
 from tests.adapters.stores_under_test import CAUSE
 
 OLD = {"turn": "delivery-1.t1", "attempt": 1, "agent": "Ada", "role": "dev", "why": "enough"}

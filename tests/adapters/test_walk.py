@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from adapters.external.waiting import Queue, Wish
 from adapters.store import Lease, SqliteStore, open_store
-from adapters.store.walk import LIMIT, Walk
-from adapters.whose import Whose
-from adapters.worker import Worker, WorkerSettings
-from adapters.writer import Writer
+from adapters.store.sqlite.walk import LIMIT, Walk
+from adapters.turns.external.waiting import Queue, Wish
+from adapters.turns.routing import Whose
+from adapters.turns.worker import Worker, WorkerSettings
+from adapters.writer.writer import Writer
 from tests.adapters.many_turns import LEASE, TEAM, Reading, begin, many, sessions, taken
 from tests.given import START
 
@@ -182,7 +182,7 @@ def test_who_asks_once_is_told_that_there_is_nothing_only_after_all_was_looked_a
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And it does not wait for the next time that the queue looks of its own accord."""
-    monkeypatch.setattr("adapters.external.waiting.POLL_SECONDS", 3600)
+    monkeypatch.setattr("adapters.turns.external.waiting.POLL_SECONDS", 3600)
     begin(store, *many(2 * LIMIT + 50))
     turns = Reading(store)
 

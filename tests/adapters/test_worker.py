@@ -18,16 +18,16 @@ import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
+from adapters.agents.team import Team, example, load
 from adapters.clock import Clock
 from adapters.store import Lease, open_store
-from adapters.team import Team, example, load
-from adapters.worker import Worker, WorkerSettings
-from adapters.writer import Order, Writer
-from domain.base import Text
-from domain.budget import Limits
+from adapters.turns.worker import Worker, WorkerSettings
+from adapters.writer.writer import Order, Writer
 from domain.delivery.commands import CancelDelivery, StartDelivery
-from domain.turns import RecordReply, TurnAnswered
-from domain.validation import Step
+from domain.delivery.validation import Step
+from domain.session.budget import Limits
+from domain.session.turns import RecordReply, TurnAnswered
+from domain.values.base import Text
 from tests.api.server import (
     PATIENCE,
     Json,

@@ -10,19 +10,19 @@ from typing import Any
 import orjson
 import pytest
 
-from adapters import writer as writer_module
 from adapters.store import Conflict, Fenced, SqliteStore, StoreError, Write
-from adapters.writer import Answer, Busy, KeyReused, Order, Writer, fingerprint
-from domain.base import Command, Refused, Stale, Unknown
+from adapters.writer import writer as writer_module
+from adapters.writer.writer import Answer, Busy, KeyReused, Order, Writer, fingerprint
 from domain.channel import channel_id
 from domain.delivery.commands import CancelDelivery
 from domain.delivery.events import BudgetExtended
 from domain.delivery.state import Delivery
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import Opening
-from domain.record import Recorded
-from domain.session import Session
-from domain.turns import Failure, RecordReply
+from domain.session.record import Recorded
+from domain.session.state import Session
+from domain.session.turns import Failure, RecordReply
+from domain.values.base import Command, Refused, Stale, Unknown
 from tests.adapters.stores_under_test import Database
 from tests.claiming import claim
 from tests.given import START, extension, start

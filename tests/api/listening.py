@@ -10,11 +10,11 @@ from typing import Self, cast
 
 from adapters.clock import Clock
 from adapters.store import open_store
-from adapters.writer import Answer, Order, Writer
-from domain.base import Text
-from domain.budget import Limits
+from adapters.writer.writer import Answer, Order, Writer
 from domain.delivery.commands import ExtendBudget, StartDelivery
-from domain.validation import Step
+from domain.delivery.validation import Step
+from domain.session.budget import Limits
+from domain.values.base import Text
 from tests.api.server import PATIENCE
 
 SCENARIO = {"replies": {"planner": [{"text": "late", "delayMs": 86_400_000}]}}

@@ -17,12 +17,12 @@ import pytest
 from eventsourcing.persistence import StoredEvent
 
 from adapters.store import SqliteStore, open_store
-from adapters.store.entries import chain
-from adapters.store.views import SqliteViews
-from domain.record import Recorded
-from domain.turns import Settled, TurnRequested
-from projections.dump import dump
-from projections.follow import Follower
+from adapters.store.mapper import chain
+from adapters.store.sqlite.views import SqliteViews
+from domain.session.record import Recorded
+from domain.session.turns import Settled, TurnRequested
+from projections.engine.dump import dump
+from projections.engine.follow import Follower
 from tests.api.server import PATIENCE, Json, Server, delivery, serving, until
 
 WAYS = 16

@@ -11,14 +11,14 @@ import httpx2 as httpx
 import pytest
 
 from adapters.store import SqliteStore, open_store
-from adapters.writer import Answer, Order, Writer
-from domain.base import Command, Refused
+from adapters.writer.writer import Answer, Order, Writer
 from domain.delivery.commands import ExpireTurn
 from domain.discussion.commands import CancelDiscussion, Decide, StartDiscussion
 from domain.discussion.events import Ending
 from domain.discussion.state import Discussion
-from domain.sessions import fold
-from domain.turns import Failure, RecordReply
+from domain.kinds import fold
+from domain.session.turns import Failure, RecordReply
+from domain.values.base import Command, Refused
 from tests.api.server import Json, events, serving, session, start
 from tests.api.talks import child, decide, review, waits
 from tests.claiming import claim

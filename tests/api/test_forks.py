@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from api.forks import whole
-from domain.record import Recorded
+from api.routes.forks import whole
 from domain.replay import first_difference
+from domain.session.record import Recorded
 from tests.api import talks
 from tests.api.orchestrating import TEAM, orchestration, plan, subtask, verdicts
 from tests.api.server import Json, delivery, ended, events, inside, only, session, start, system, until

@@ -12,8 +12,8 @@ import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
-from api import keys
 from api.app import COMMANDS, create_app
+from api.http import idempotency as keys
 from api.settings import Settings
 from tests.api.pulling import beat, begin, claim, door, lost, result, team
 from tests.api.server import delivery, inside, serving, start, system, until

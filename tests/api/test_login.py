@@ -11,7 +11,7 @@ import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
-from api.logins import Keys, Logins
+from api.http.logins import Keys, Logins
 from tests.api.seen import BROWSER, Seen
 from tests.api.server import delivery, events, inside, start
 

@@ -17,12 +17,12 @@ import pytest
 from pydantic import ValidationError
 from starlette.testclient import TestClient
 
-from api.bodies import Body
+from api.http.problems import PATTERNS
 from api.openapi.components import STARTS
 from api.openapi.operations import OPERATIONS
-from api.policies.bodies import TriageBody
-from api.problems import PATTERNS
-from domain.sessions import TOPICS
+from api.routes.bodies import Body
+from api.routes.policies.bodies import TriageBody
+from domain.kinds import TOPICS
 from tests.api.server import (
     PATIENCE,
     Json,
@@ -481,7 +481,7 @@ def test_what_breaks_inside_is_500_and_says_nothing_of_it(tmp_path: Path, monkey
         raise ZeroDivisionError(SECRET)
 
     with inside(tmp_path) as client:
-        monkeypatch.setattr("projections.overview.page", breaks)
+        monkeypatch.setattr("projections.sessions.page", breaks)
         answer = client.get("/api/sessions")
         problem(answer, 500)
         assert SECRET not in answer.text and "ZeroDivision" not in answer.text

@@ -13,8 +13,8 @@ from pydantic import BaseModel
 from starlette.testclient import TestClient
 
 from api.app import COMMANDS, VIEWS, create_app
-from api.commands import STARTERS
 from api.doors import loaded
+from api.http.problems import TITLES
 from api.openapi import Document, past_shapes, shapes
 from api.openapi.components import SESSIONS, STARTS
 from api.openapi.examples import EXAMPLES
@@ -22,9 +22,9 @@ from api.openapi.operations import OPERATIONS
 from api.openapi.parameters import AT_DOORS, QUERY
 from api.openapi.problems import PROBLEMS
 from api.openapi.session_shapes import DebateView, DeliveryView, OrchestrationView, ReviewView
-from api.problems import TITLES
+from api.routes.commands import STARTERS
 from api.settings import Settings
-from domain.sessions import KINDS, TOPICS
+from domain.kinds import KINDS, TOPICS
 from tests.api import talks
 from tests.api.server import delivery, ended, session, start
 

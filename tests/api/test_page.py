@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from api.app import create_app
-from api.guards import HEADERS
+from api.http.guards import HEADERS
 from api.settings import Settings
 from tests.api.seen import BROWSER, Seen, finished, harmless, page, review
 from tests.api.server import ended, events, inside, start, system

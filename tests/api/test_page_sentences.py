@@ -12,15 +12,15 @@ from pydantic import BaseModel, ValidationError
 from starlette.testclient import TestClient
 
 from adapters.agents.scripted import Scenario
-from api import bodies
-from api.problems import invalid
+from api.http.problems import invalid
+from api.routes import bodies
 from api.web.sentences import ENDS, LONGEST, catalogue, in_words
 from api.web.words import words
-from domain.base import Invalid
 from domain.convergence import named
 from domain.convergence.profiles import Thresholds
-from domain.refusals import _REFUSED
-from domain.strict import Malformed, decode
+from domain.session.actions import _REFUSED
+from domain.values.base import Invalid
+from domain.values.strict import Malformed, decode
 from tests.api.scenes import at_checkpoint, begun, exhausted
 from tests.api.seen import BROWSER, Seen
 from tests.api.sentences import FILLED, sentences
@@ -32,24 +32,41 @@ SCRIPT = FORM | {"Accept": "application/json"}
 KEY = "0123456789abcdef" * 2
 REACHED = (
     *(
-        "api/guards.py",
-        "api/commands.py",
-        "api/starting.py",
-        "api/forks.py",
-        "api/intake.py",
-        "api/problems.py",
-        "api/reports.py",
+        "api/http/guards.py",
+        "api/routes/commands.py",
+        "api/routes/starting.py",
+        "api/routes/forks.py",
+        "api/http/requests.py",
+        "api/http/problems.py",
+        "api/routes/reports.py",
     ),
-    *("api/policies/instants.py", "api/web/**/*.py", "projections/inbox.py", "projections/overview/*.py"),
-    *("projections/reports/__init__.py", "adapters/answers.py", "adapters/writer.py", "adapters/scene.py"),
+    *(
+        "api/routes/policies/instants.py",
+        "api/web/**/*.py",
+        "projections/sessions/inbox.py",
+        "projections/sessions/*.py",
+    ),
+    *(
+        "projections/reports/__init__.py",
+        "adapters/writer/answers.py",
+        "adapters/writer/writer.py",
+        "adapters/writer/unit_of_work.py",
+    ),
     *("adapters/agents/scripted.py", "adapters/workspace/fitness.py", "adapters/workspace/founding.py"),
     *(
         "adapters/workspace/paths.py",
         "adapters/workspace/git.py",
-        "adapters/store/sqlite.py",
-        "adapters/store/views.py",
+        "adapters/store/sqlite/store.py",
+        "adapters/store/sqlite/views.py",
     ),
-    *("adapters/store/rows.py", "domain/*.py", "domain/delivery/**/*.py", "domain/orchestration/**/*.py"),
+    *(
+        "adapters/store/sqlite/rows.py",
+        "domain/*.py",
+        "domain/session/*.py",
+        "domain/values/*.py",
+        "domain/delivery/**/*.py",
+        "domain/orchestration/**/*.py",
+    ),
     *("domain/discussion/**/*.py", "domain/channel/**/*.py", "domain/convergence/**/*.py"),
 )
 """Where what is said can come to the page."""

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from api.app import create_app
 from api.openapi.examples import EXAMPLES
-from api.policies import INLINE_BYTES, POLICIES
+from api.routes.policies import INLINE_BYTES, POLICIES
 from api.settings import Settings
 
 AT = "2026-01-01T00:00:00.000Z"

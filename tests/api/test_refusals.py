@@ -12,10 +12,10 @@ from starlette.testclient import TestClient
 from api.app import create_app
 from api.cli.app import carry_out
 from api.settings import Settings
-from domain.budget import Limits
 from domain.delivery.commands import CancelDelivery, RecordPackage, RecordValidation
 from domain.discussion.commands import CancelDiscussion, Decide
 from domain.orchestration.commands import ResetOrchestration
+from domain.session.budget import Limits
 from tests.api.server import system
 from tests.projections.given import APPROVING, BLOCKING
 from tests.projections.stage import DEBATE, REVIEW, Stage, challenge, critique, plan, subtask, verdicts

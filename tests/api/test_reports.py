@@ -12,9 +12,9 @@ from starlette.testclient import TestClient
 
 from api.openapi.examples import EXAMPLES
 from api.openapi.report_shapes import ReportAnswer
-from api.policies.lab import LabAnswer
-from api.reports import as_csv
-from domain.sessions import KINDS
+from api.routes.policies.lab import LabAnswer
+from api.routes.reports import as_csv
+from domain.kinds import KINDS
 from projections.reports import REPORTS
 from tests.api import talks
 from tests.api.server import Json, delivery, ended, events, inside, start, system
@@ -216,7 +216,7 @@ def test_what_is_too_much_to_read_at_once_is_left_out_and_counted(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = lab(client, profiles=["seed"])
-    monkeypatch.setattr("api.policies.lab.MOST_CHARACTERS", 0)
+    monkeypatch.setattr("api.routes.policies.lab.MOST_CHARACTERS", 0)
     assert len(whole["items"]) == 2
     found = lab(client, profiles=["seed"])
     assert (found["items"], found["leftOut"]) == ([], 2)

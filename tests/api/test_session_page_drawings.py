@@ -12,10 +12,10 @@ from api.web.session.marks import Light, Step
 from api.web.session.strip import BUCKETS, strip
 from api.web.session.trail import Trail
 from api.web.words import LANGUAGES, Language, catalogue, words
-from domain.chart import Table
 from domain.delivery import chart as delivery
 from domain.discussion import chart as discussion
 from domain.orchestration import chart as orchestration
+from domain.session.chart import Table
 
 TABLES: dict[str, Table] = {"delivery": delivery.TABLE, "orchestration": orchestration.TABLE, **discussion.TABLES}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from api.web.session.sharing import LONGEST, MOST, Shared
-from domain.base import Unknown
+from domain.values.base import Unknown
 
 
 class Making:

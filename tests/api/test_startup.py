@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from api import policies
 from api.app import COMMANDS, FORMS, PAGES, POLICIES, VIEWS
 from api.doors import Door, loaded, open_all, placed
+from api.routes import policies
 
 ROOT = Path(__file__).parents[2]
 
-PAGE = ("jinja2", "markdown_it", "nh3", "api.web", "api.reference")
-RULES = ("api.policies", "api.openapi.building", "api.reports")
+PAGE = ("jinja2", "markdown_it", "nh3", "api.web", "api.routes.reference")
+RULES = ("api.routes.policies", "api.openapi.building", "api.routes.reports")
 CLIENT = ("httpx2", "cyclopts", "rich")
-TOOLS = ("cryptography", "hypothesis", "prometheus_client", "adapters.audit")
-SERVER = ("uvicorn", "adapters.worker", "projections.mirror")
+TOOLS = ("cryptography", "hypothesis", "prometheus_client", "adapters.proof")
+SERVER = ("uvicorn", "adapters.turns.worker", "projections.record.mirror")
 
 
 def imported(statement: str, folder: Path) -> set[str]:
@@ -43,11 +43,11 @@ def command(*words: str) -> str:
 @pytest.mark.parametrize(
     ("statement", "spared"),
     [
-        ("import api.app", PAGE + RULES + CLIENT + TOOLS + SERVER + ("api.commands", "api.bodies")),
-        ("import api.cli.serve", ("httpx2", "starlette", "domain.sessions", "statemachine")),
+        ("import api.app", PAGE + RULES + CLIENT + TOOLS + SERVER + ("api.routes.commands", "api.routes.bodies")),
+        ("import api.cli.serve", ("httpx2", "starlette", "domain.kinds", "statemachine")),
         (command("--help"), ("pydantic", "domain", "starlette", "asyncio", "httpx2", "adapters", "projections")),
-        (command("list", "--help"), ("starlette", "httpx2", "adapters", "projections", "domain.sessions")),
-        (command("list"), PAGE + RULES + TOOLS + SERVER + ("api.commands",)),
+        (command("list", "--help"), ("starlette", "httpx2", "adapters", "projections", "domain.kinds")),
+        (command("list"), PAGE + RULES + TOOLS + SERVER + ("api.routes.commands",)),
     ],
     ids=["the application", "serve", "--help", "list --help", "list"],
 )

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from adapters.audit.checkpoints import Checkpoint, head, over
+from adapters.proof.checkpoints import Checkpoint, head, over
 from adapters.store import SqliteStore, Write
-from domain.turns import TurnCancelled
+from domain.session.turns import TurnCancelled
 from tests.adapters.stores_under_test import entries
 from tests.benchmarks.measuring import Tell
 

@@ -14,12 +14,12 @@ import pytest
 
 from adapters.clock import Clock
 from adapters.store import SqliteStore, open_store
-from adapters.writer import Order, Writer
-from domain.base import Text
-from domain.budget import Limits
+from adapters.writer.writer import Order, Writer
 from domain.delivery.commands import ExtendBudget, StartDelivery
-from domain.sessions import fold
-from domain.validation import Step
+from domain.delivery.validation import Step
+from domain.kinds import fold
+from domain.session.budget import Limits
+from domain.values.base import Text
 from tests.api.server import delivery, serving, start
 from tests.benchmarks.measuring import Tell, bare_handler, commits_a_second, posts_a_second, resident_bytes, together
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from adapters.store import Entry, SqliteStore, Write
-from adapters.store.views import SqliteViews
-from adapters.writer import Writer
-from domain.record import Cause
-from domain.session import Moment
-from domain.sessions import carry_out
-from projections.follow import Follower
-from projections.snapshots import EVERY
+from adapters.store.sqlite.views import SqliteViews
+from adapters.writer.writer import Writer
+from domain.kinds import carry_out
+from domain.session.record import Cause
+from domain.session.state import Moment
+from projections.engine.follow import Follower
+from projections.engine.snapshots import EVERY
 from tests.api.server import Server, serving, until
 from tests.benchmarks.measuring import Tell, resident_bytes
 from tests.benchmarks.test_speed import MORE, begin, written

@@ -5,9 +5,9 @@ from inspect import get_annotations
 from pathlib import Path
 from typing import Any
 
-from domain.base import DomainEvent
-from domain.chart import Chart, Table
-from domain.sessions import TOPICS
+from domain.kinds import TOPICS
+from domain.session.chart import Chart, Table
+from domain.values.base import DomainEvent
 
 PLACE = Path(__file__).parents[2] / "docs" / "events.md"
 COMMAND = ".venv/bin/python -m tests.docs.generate"

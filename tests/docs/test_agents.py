@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.agents.command.settings import PLACES, Settings, UsagePaths
-from adapters.team import load
+from adapters.agents.team import load
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("agents.md", "agents.ko.md")

@@ -2,8 +2,8 @@
 
 import re
 
-from domain.base import DomainEvent
-from domain.sessions import TOPICS
+from domain.kinds import TOPICS
+from domain.values.base import DomainEvent
 from tests.docs.generate import COMMAND, PLACE, document, shared, summary
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.team import load
+from adapters.agents.team import load
 from api.cli.app import COMMANDS, carry_out
 from api.settings import Settings
 

@@ -3,8 +3,18 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from domain.base import Usage
-from domain.budget import Budget, Iterations, Limits, Minutes, Reason, Snapshot, Spent, add, effective_iterations
+from domain.session.budget import (
+    Budget,
+    Iterations,
+    Limits,
+    Minutes,
+    Reason,
+    Snapshot,
+    Spent,
+    add,
+    effective_iterations,
+)
+from domain.values.base import Usage
 from tests.given import MINUTE, START
 
 

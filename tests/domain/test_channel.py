@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from domain.base import DomainEvent
 from domain.channel import (
     Channel,
     ContinueLatest,
@@ -22,6 +21,7 @@ from domain.channel import (
 )
 from domain.orchestration.commands import ResetOrchestration
 from domain.orchestration.events import Opening
+from domain.values.base import DomainEvent
 from tests.given import START, Story, topics
 
 

@@ -7,12 +7,12 @@ import pytest
 from statemachine import State
 from statemachine.exceptions import TransitionNotAllowed
 
-from domain.base import Refused
-from domain.chart import Chart, Table
 from domain.delivery import chart as delivery
 from domain.discussion import chart as discussion
+from domain.kinds import KINDS
 from domain.orchestration import chart as orchestration
-from domain.sessions import KINDS
+from domain.session.chart import Chart, Table
+from domain.values.base import Refused
 
 TABLES = {"delivery": delivery.TABLE, "orchestration": orchestration.TABLE, **discussion.TABLES}
 

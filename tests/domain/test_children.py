@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from domain.base import Text, Usage
-from domain.children import CloseChild, child_id, fix_feedback, fix_issues
 from domain.delivery.commands import CancelDelivery, ExpireTurn, ExtendBudget, RecordValidation, StartDelivery
 from domain.delivery.state import Delivery
 from domain.discussion.commands import CancelDiscussion
@@ -15,6 +13,8 @@ from domain.discussion.topic import Wish
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, Opening, PlanMade, VerdictOverturned
 from domain.orchestration.state import Orchestration
+from domain.session.children import CloseChild, child_id, fix_feedback, fix_issues
+from domain.values.base import Text, Usage
 from tests.discussing import Family, critique, issue, wish
 from tests.given import plan, review, start, subtask, topics, verdicts
 

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from domain.base import Invalid
 from domain.convergence import (
     MYSTI,
     PROFILES,
@@ -25,6 +24,7 @@ from domain.convergence import (
     similarity,
     stop_reason,
 )
+from domain.values.base import Invalid
 
 C, R = "critique", "rebuttal"
 

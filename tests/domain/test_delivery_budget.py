@@ -2,7 +2,6 @@
 
 import pytest
 
-from domain.base import Text, Usage
 from domain.delivery.commands import ExpireTurn
 from domain.delivery.events import (
     AttemptStarted,
@@ -13,7 +12,8 @@ from domain.delivery.events import (
     PhaseSkipped,
     SessionFinished,
 )
-from domain.turns import Failure, TurnCancelled, TurnRequested
+from domain.session.turns import Failure, TurnCancelled, TurnRequested
+from domain.values.base import Text, Usage
 from tests.given import MINUTE, START, DeliveryStory, extension, topics
 
 DEADLINE = 45 * MINUTE

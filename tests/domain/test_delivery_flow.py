@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from domain.base import INLINE_BYTES, Text
 from domain.delivery.commands import RecordPackage
 from domain.delivery.events import (
     ArtifactCreated,
@@ -18,7 +17,8 @@ from domain.delivery.events import (
     SessionStarted,
     ValidationFailed,
 )
-from domain.turns import FailureCode, TurnFailed, TurnRequested
+from domain.session.turns import FailureCode, TurnFailed, TurnRequested
+from domain.values.base import INLINE_BYTES, Text
 from tests.given import LINT, START, TEST, DeliveryStory, issue, review, start, topics
 
 PHASES = ("planning", "architecture", "design", "implementation", "validation", "review", "packaging")

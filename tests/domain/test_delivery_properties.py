@@ -6,13 +6,13 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.base import Command, DomainEvent, Refused, Usage
 from domain.delivery.chart import TABLE
 from domain.delivery.commands import CancelDelivery, ExpireTurn, RecordPackage, RecordValidation
 from domain.delivery.events import AttemptStarted, BudgetExtended, DeliveryEvent, SessionFinished, Transition
 from domain.delivery.state import Delivery, evolve
-from domain.sessions import TOPICS
-from domain.turns import Failure, RecordReply, Settled, TurnRequested
+from domain.kinds import TOPICS
+from domain.session.turns import Failure, RecordReply, Settled, TurnRequested
+from domain.values.base import Command, DomainEvent, Refused, Usage
 from tests.given import MINUTE, DeliveryStory, extension, review, start
 
 Step = Callable[[DeliveryStory], Command | None]

@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
-from domain.base import Command, Refused
 from domain.delivery.chart import PHASES, Phase
 from domain.delivery.commands import CancelDelivery, ExpireTurn, RecordPackage, RecordValidation
 from domain.delivery.decide import available
 from domain.delivery.events import SessionFinished
-from domain.session import Moment
-from domain.sessions import carry_out
-from domain.turns import RecordReply, TurnCancelled
+from domain.kinds import carry_out
+from domain.session.state import Moment
+from domain.session.turns import RecordReply, TurnCancelled
+from domain.values.base import Command, Refused
 from tests.given import MINUTE, START, DeliveryStory, extension, start, topics
 
 RUNNING: tuple[str, ...] = PHASES

@@ -2,17 +2,17 @@
 
 import pytest
 
-from domain.base import Text, Usage
-from domain.budget import Spent
 from domain.delivery.commands import ExpireTurn
 from domain.discussion.commands import CancelDiscussion, Decide, StartDiscussion
 from domain.discussion.events import Cancelled, Decided, Expired
 from domain.discussion.strategies import Choice
 from domain.discussion.topic import Link
-from domain.instant import iso
+from domain.kinds import available
 from domain.orchestration.commands import ContinueOrchestration
-from domain.sessions import available
-from domain.turns import TurnCancelled, TurnRequested
+from domain.session.budget import Spent
+from domain.session.turns import TurnCancelled, TurnRequested
+from domain.values.base import Text, Usage
+from domain.values.time import iso
 from tests.discussing import DiscussionStory, critique, topic, waiting
 from tests.given import START, topics
 

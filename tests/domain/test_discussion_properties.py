@@ -5,10 +5,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.base import Refused
 from domain.convergence import MYSTI, SEED, SHIPPED_V3
 from domain.discussion.events import Assessed, Decided, DecisionRequested, Ending, RoundAdded
 from domain.discussion.strategies import CHOICES, STRATEGIES
+from domain.values.base import Refused
 from tests.discussing import DiscussionStory, challenge, critique, disputed, issue
 
 WORDS = (

@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from domain.matching import FileClaim, match, parallel, place_of
+from domain.orchestration.matching import FileClaim, match, parallel, place_of
 
 TEAM = ["Frontend", "Backend", "Data", "Docs"]
 

@@ -24,7 +24,7 @@ from domain.orchestration.events import (
     RoundStart,
     WasReset,
 )
-from domain.turns import AgentSessionsCleared, TurnRequested
+from domain.session.turns import AgentSessionsCleared, TurnRequested
 from tests.given import OrchestrationStory, plan, subtask, topics, verdicts
 
 PAUSED = ["orchestration.round_done", "orchestration.checkpoint_reached", "orchestration.orchestrate_done"]

@@ -12,11 +12,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from domain.kinds import Decision, fold
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration
 from domain.orchestration.events import OrchestrateDone, PlanMade
-from domain.session import Moment
-from domain.sessions import Decision, fold
-from domain.turns import Failure, TurnRequested
+from domain.session.state import Moment
+from domain.session.turns import Failure, TurnRequested
 from tests.given import OrchestrationStory
 
 FULL = {"frontend": [1, 2, 3, 4, 5], "backend": [1, 2, 3, 4, 5], "docs": [1, 3, 5], "qa": [3]}

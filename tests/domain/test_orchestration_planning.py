@@ -7,7 +7,7 @@ import pytest
 
 from domain.orchestration.decide import available
 from domain.orchestration.events import PlanMade, PlanRefused
-from domain.turns import AgentSessionsCleared, Failure
+from domain.session.turns import AgentSessionsCleared, Failure
 from tests.given import OrchestrationStory, plan, subtask, topics
 
 TEAM_LISTED = "- Frontend (frontend)\n- Backend (backend)\n- Data (data)\n- Docs (docs)"

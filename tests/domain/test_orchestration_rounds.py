@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from domain.base import Refused
 from domain.orchestration.events import (
     Employee,
     RoundDone,
@@ -16,7 +15,8 @@ from domain.orchestration.events import (
     VerdictUnreadable,
     WorkReported,
 )
-from domain.turns import Failure
+from domain.session.turns import Failure
+from domain.values.base import Refused
 from tests.given import OrchestrationStory, plan, subtask, topics, verdicts
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from domain.phases import (
+from domain.orchestration.phases import (
     PHASES,
     AgentPhases,
     Subtask,

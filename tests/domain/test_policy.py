@@ -2,7 +2,6 @@
 
 import pytest
 
-from domain.base import DomainEvent, Text
 from domain.channel import (
     ContinueWanted,
     MessageQueued,
@@ -21,6 +20,7 @@ from domain.orchestration.commands import (
 )
 from domain.orchestration.events import Completed, Continued, Opening, OrchestrateDone, SessionStarted, Signals
 from domain.policy import Reaction, react
+from domain.values.base import DomainEvent, Text
 
 HELLO = Opening(prompt="hello", origin="chat")
 CHANNEL = channel_id("chat")

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import pytest
 
 from domain import channel
-from domain.base import Command, DomainEvent
 from domain.delivery.events import SessionStarted
+from domain.kinds import carry_out
 from domain.orchestration.commands import StartOrchestration
 from domain.orchestration.events import Opening
-from domain.record import Cause, Recorded
 from domain.replay import Difference, first_difference
-from domain.session import Moment, Session
-from domain.sessions import carry_out
+from domain.session.record import Cause, Recorded
+from domain.session.state import Moment, Session
+from domain.values.base import Command, DomainEvent
 from tests.given import DeliveryStory, topics
 
 NAME = channel.channel_id("chat")

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from domain import replies
-from domain.base import Invalid, Unreadable
-from domain.strict import JSON
+from domain.values.base import Invalid, Unreadable
+from domain.values.strict import JSON
 
 
 def problem(kind: str, text: str) -> str:

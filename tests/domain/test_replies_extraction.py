@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain import replies
-from domain.base import Unreadable
+from domain.values.base import Unreadable
 
 PASS = '{"verdict":"PASS","summary":"fine","issues":[]}'
 FIX = '{"verdict":"NEEDS_FIX","summary":"no","issues":[]}'

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain import replies
-from domain.base import Unreadable
 from domain.replies import objects
+from domain.values.base import Unreadable
 
 PASS = '{"verdict":"PASS"}'
 FIX = '{"verdict":"NEEDS_FIX"}'

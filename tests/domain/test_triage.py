@@ -6,8 +6,8 @@ import unicodedata
 
 import pytest
 
-from domain.base import Invalid
 from domain.triage import DEFAULT_POLICY, POLICIES, Triage, intent, triage
+from domain.values.base import Invalid
 
 SEED_ROWS = [
     pytest.param("안녕", (), id="S3-table-1"),

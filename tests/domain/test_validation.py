@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from domain.base import Invalid, Text
-from domain.validation import (
+from domain.delivery.validation import (
     CommandRun,
     Ended,
     GivenCommand,
@@ -16,6 +15,7 @@ from domain.validation import (
     outcome,
     stage,
 )
+from domain.values.base import Invalid, Text
 
 
 def _outline(steps: Sequence[Step]) -> list[dict[str, str]]:

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from pydantic_core import ErrorDetails
 
 from domain import replies
-from domain.base import Unreadable
-from domain.record import Cause, Recorded
+from domain.kinds import Decision
 from domain.replay import Difference, first_difference
 from domain.replies import shapes
 from domain.replies.plain import plain
-from domain.sessions import Decision
+from domain.session.record import Cause, Recorded
+from domain.values.base import Unreadable
 from tests.discussing import DiscussionStory
 from tests.given import DeliveryStory, OrchestrationStory, Story, subtask
 

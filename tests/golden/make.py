@@ -11,11 +11,11 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from adapters.audit.transfer import export
-from domain.budget import Limits
+from adapters.proof.transfer import export
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordPackage, RecordValidation
 from domain.discussion.commands import Decide
 from domain.orchestration.commands import ContinueOrchestration
+from domain.session.budget import Limits
 from tests.projections.given import APPROVING, BLOCKING
 from tests.projections.stage import DEBATE, REVIEW, Stage, challenge, critique, plan, subtask, verdicts, wander
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from adapters.audit.transfer import export, take_in
-from adapters.audit.verify import verify
+from adapters.proof.transfer import export, take_in
+from adapters.proof.verify import verify
 from adapters.store import SqliteStore
-from adapters.store.views import SqliteViews
-from domain.base import Text
-from domain.record import Recorded, kind_of
+from adapters.store.sqlite.views import SqliteViews
+from domain.kinds import KINDS, fold
 from domain.replay import first_difference
-from domain.sessions import KINDS, fold
-from projections import worklog
-from projections.follow import Follower
-from projections.session import view
+from domain.session.record import Recorded, kind_of
+from domain.values.base import Text
+from projections.engine.follow import Follower
+from projections.record import worklog
+from projections.record.session import view
 from tests.golden.make import PLACE, SUMS
 
 LOGS = sorted(PLACE.glob("*.jsonl"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.store import SqliteStore
-from adapters.store.views import SqliteViews
+from adapters.store.sqlite.views import SqliteViews
 
 
 @pytest.fixture

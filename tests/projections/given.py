@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from adapters.store import Entry, SqliteStore, Write
-from adapters.store.views import SqliteViews
-from domain.base import Blob, Command, Text, Usage
-from domain.budget import Limits
+from adapters.store.sqlite.views import SqliteViews
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation, StartDelivery
 from domain.delivery.events import Step
 from domain.delivery.state import Delivery
-from domain.record import Cause, Recorded, kind_of
-from domain.session import Moment, Session
-from domain.sessions import available, carry_out
-from domain.turns import Failure, RecordReply
-from projections.follow import Follower
+from domain.kinds import available, carry_out
+from domain.session.budget import Limits
+from domain.session.record import Cause, Recorded, kind_of
+from domain.session.state import Moment, Session
+from domain.session.turns import Failure, RecordReply
+from domain.values.base import Blob, Command, Text, Usage
+from projections.engine.follow import Follower
 from tests.claiming import claim
 
 NOON = 1_795_262_400_000

@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.store import SqliteStore
-from adapters.writer import Order, Writer
-from domain.base import Command, Refused, Text, Usage
-from domain.budget import Limits
+from adapters.writer.writer import Order, Writer
 from domain.channel import ReceiveMessage, channel_id
 from domain.convergence import named
 from domain.delivery.commands import (
@@ -19,18 +17,20 @@ from domain.delivery.commands import (
     RecordValidation,
     StartDelivery,
 )
+from domain.delivery.validation import Step
 from domain.discussion.commands import CancelDiscussion, Decide, StartDiscussion
 from domain.discussion.state import Discussion
 from domain.discussion.topic import Topic, Wish
+from domain.kinds import KINDS, available
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, Opening
 from domain.orchestration.state import Orchestration
-from domain.record import Recorded, kind_of
-from domain.session import Outstanding, Session
-from domain.sessions import KINDS, available
-from domain.turns import Failure, RecordReply
-from domain.validation import Step
-from projections.session import Sessions
+from domain.session.budget import Limits
+from domain.session.record import Recorded, kind_of
+from domain.session.state import Outstanding, Session
+from domain.session.turns import Failure, RecordReply
+from domain.values.base import Command, Refused, Text, Usage
+from projections.record.session import Sessions
 from tests.claiming import claim
 from tests.projections.given import APPROVING, BLOCKING, NOON, SECOND
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from domain.base import Text
-from projections import artifacts
+from domain.values.base import Text
+from projections.record import artifacts
 from tests.projections.given import Story, caught_up, merged, success
 
 

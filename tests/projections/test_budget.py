@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from projections import budget
+from projections.record import budget
 from tests.projections.given import Story, caught_up, exhausted, merged, success
 
 

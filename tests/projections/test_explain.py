@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from domain.delivery.commands import ExtendBudget, RecordValidation
-from projections.explain import CHARTS, explain, why_not
+from projections.record.explain import CHARTS, explain, why_not
 from tests.projections.given import APPROVING, BLOCKING
 from tests.projections.stage import REVIEW, Stage, plan, subtask, verdicts
 

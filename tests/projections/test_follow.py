@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from adapters.store import SqliteStore
-from adapters.store.views import SqliteViews, ViewsUnavailable
-from domain.record import Recorded
-from projections import overview
-from projections.catalogue import PROJECTIONS
-from projections.dump import dump
-from projections.folding import Problem
-from projections.follow import Follower
-from projections.ports import Database, Projection, each
+from adapters.store.sqlite.views import SqliteViews, ViewsUnavailable
+from domain.session.record import Recorded
+from projections import sessions as overview
+from projections.engine.catalogue import PROJECTIONS
+from projections.engine.dump import dump
+from projections.engine.fold import Problem
+from projections.engine.follow import Follower
+from projections.engine.ports import Database, Projection, each
 from tests.projections.given import Story, Twin, merged, store_events, success
 
 LONG = 60.0

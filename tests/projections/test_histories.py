@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store.views import SqliteViews
-from domain.base import Text
-from domain.record import Recorded, kind_of
+from adapters.store.sqlite.views import SqliteViews
+from domain.kinds import KINDS, fold
 from domain.replay import first_difference
-from domain.session import Session
-from domain.sessions import KINDS, fold
-from projections import worklog
-from projections.dump import dump
-from projections.follow import Follower
-from projections.session import view
+from domain.session.record import Recorded, kind_of
+from domain.session.state import Session
+from domain.values.base import Text
+from projections.engine.dump import dump
+from projections.engine.follow import Follower
+from projections.record import worklog
+from projections.record.session import view
 from tests.projections.stage import Stage, wander
 
 ROOT = Path(__file__).parents[2]

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from adapters.store.views import SqliteViews
-from domain.base import Command, Invalid
+from adapters.store.sqlite.views import SqliteViews
 from domain.delivery.commands import ExpireTurn
 from domain.discussion.commands import CancelDiscussion, Decide
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration
-from projections import inbox, overview
-from projections.follow import Follower
+from domain.values.base import Command, Invalid
+from projections import sessions as overview
+from projections.engine.follow import Follower
+from projections.sessions import inbox
 from tests.projections.given import SECOND
 from tests.projections.stage import DEBATE, Stage, challenge, critique, plan, subtask, verdicts
 

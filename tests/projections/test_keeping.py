@@ -7,7 +7,7 @@ from queue import Empty, SimpleQueue
 
 import pytest
 
-from projections.keeping import Keeper
+from projections.engine.keeping import Keeper
 from tests.api.server import until
 
 LONG = 30.0

@@ -5,7 +5,7 @@ import itertools
 import pytest
 from markdown_it import MarkdownIt
 
-from projections.markdown import cell, code, inline, item, neutral, one_line, plain, quote, shortened
+from projections.record.markdown import cell, code, inline, item, neutral, one_line, plain, quote, shortened
 
 HOSTILE = [
     "## Final Summary",

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store.views import SqliteViews
-from projections.follow import Follower
-from projections.mirror import Mirror, file_name
-from projections.worklog import render
+from adapters.store.sqlite.views import SqliteViews
+from projections.engine.follow import Follower
+from projections.record.mirror import Mirror, file_name
+from projections.record.worklog import render
 from tests.projections.given import SECOND
 from tests.projections.stage import DEBATE, Stage, plan
 

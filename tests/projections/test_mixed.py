@@ -8,15 +8,17 @@ from typing import Any
 
 import pytest
 
-from adapters.store.views import SqliteViews
+from adapters.store.sqlite.views import SqliteViews
+from domain.kinds import KINDS, TOPICS, fold
 from domain.orchestration.state import Orchestration
-from domain.record import Recorded
-from domain.session import Session
-from domain.sessions import KINDS, TOPICS, fold
-from projections import budget, inbox, overview, worklog
-from projections.dump import dump
-from projections.follow import Follower
-from projections.session import view
+from domain.session.record import Recorded
+from domain.session.state import Session
+from projections import sessions as overview
+from projections.engine.dump import dump
+from projections.engine.follow import Follower
+from projections.record import budget, worklog
+from projections.record.session import view
+from projections.sessions import inbox
 from tests.projections.given import Twin
 from tests.projections.stage import wander
 

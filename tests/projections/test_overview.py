@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from adapters.store.views import SqliteViews
-from domain.base import Invalid
-from domain.record import Recorded
-from domain.sessions import fold
-from projections import overview
-from projections.session import view
+from adapters.store.sqlite.views import SqliteViews
+from domain.kinds import fold
+from domain.session.record import Recorded
+from domain.values.base import Invalid
+from projections import sessions as overview
+from projections.record.session import view
 from tests.projections.given import NOON, Story, Twin, caught_up, exhausted, merged, success, wander
 
 

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from adapters.store import SqliteStore
-from adapters.store.views import SqliteViews
-from domain.base import DomainEvent
-from domain.record import Recorded
-from projections import overview
-from projections.catalogue import PROJECTIONS
-from projections.dump import dump
-from projections.follow import Follower
-from projections.ports import Database, Projection, each
+from adapters.store.sqlite.views import SqliteViews
+from domain.session.record import Recorded
+from domain.values.base import DomainEvent
+from projections import sessions as overview
+from projections.engine.catalogue import PROJECTIONS
+from projections.engine.dump import dump
+from projections.engine.follow import Follower
+from projections.engine.ports import Database, Projection, each
 from tests.projections import stage as mixed
 from tests.projections.given import Story, Twin, exhausted, merged, store_events, success, wander
 
@@ -142,11 +142,11 @@ CHILD = """
 import sys
 from dataclasses import replace
 from adapters.store import SqliteStore
-from adapters.store.views import SqliteViews
+from adapters.store.sqlite.views import SqliteViews
 from projections import overview
-from projections.catalogue import PROJECTIONS
-from projections.follow import Follower
-from projections.ports import each
+from projections.engine.catalogue import PROJECTIONS
+from projections.engine.follow import Follower
+from projections.engine.ports import each
 
 def apply(db, recorded):
     overview.apply(db, [recorded])

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from adapters.store.views import SqliteViews
-from domain.base import DomainEvent, Unknown, Usage
-from domain.budget import Limits
+from adapters.store.sqlite.views import SqliteViews
 from domain.convergence import SHIPPED_V3
 from domain.delivery.commands import ExpireTurn
 from domain.discussion.commands import Decide
-from domain.forks import SessionForked
 from domain.orchestration.commands import ContinueOrchestration
-from domain.record import Recorded
-from projections.dump import dump
-from projections.follow import Follower
-from projections.ports import Database, each
+from domain.session.budget import Limits
+from domain.session.forks import SessionForked
+from domain.session.record import Recorded
+from domain.values.base import DomainEvent, Unknown, Usage
+from projections.engine.dump import dump
+from projections.engine.follow import Follower
+from projections.engine.ports import Database, each
 from projections.reports import REPORTS, Filters, report, summary
 from tests.projections.given import APPROVING, NOON, SECOND, Story, Twin, caught_up, exhausted, merged, success
 from tests.projections.stage import EMPLOYEES, Stage, challenge, critique, plan, subtask, verdicts, wander

@@ -4,10 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from domain.base import Usage
-from domain.budget import Limits
-from domain.sessions import fold
-from projections.session import Sessions, view
+from domain.kinds import fold
+from domain.session.budget import Limits
+from domain.values.base import Usage
+from projections.record.session import Sessions, view
 from tests.projections.given import Story, Twin, exhausted, merged, success, wander
 
 

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from adapters.store import SqliteStore
-from adapters.store.views import SqliteViews
+from adapters.store.sqlite.views import SqliteViews
 from api.web.session.trail import Trail, Trails
-from domain.budget import Limits
-from domain.record import Recorded, kind_of
-from domain.session import Session
-from domain.sessions import KINDS, fold
-from projections import snapshots as module
-from projections.dump import dump
-from projections.follow import Follower
-from projections.session import Sessions
-from projections.snapshots import Snapshots
+from domain.kinds import KINDS, fold
+from domain.session.budget import Limits
+from domain.session.record import Recorded, kind_of
+from domain.session.state import Session
+from projections.engine import snapshots as module
+from projections.engine.dump import dump
+from projections.engine.follow import Follower
+from projections.engine.snapshots import Snapshots
+from projections.record.session import Sessions
 from tests.api.server import until
 from tests.projections.given import Story, store_events
 from tests.projections.stage import wander

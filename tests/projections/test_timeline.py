@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from domain.base import Text
+from domain.kinds import TOPICS
 from domain.orchestration.events import RoundDone
-from domain.sessions import TOPICS
-from domain.turns import AgentSessionsCleared, Failure, TurnAnswered, TurnCancelled, TurnFailed, TurnRequested
-from projections import timeline
-from projections.sentences import HIGHLIGHTED, SENTENCES, message
+from domain.session.turns import AgentSessionsCleared, Failure, TurnAnswered, TurnCancelled, TurnFailed, TurnRequested
+from domain.values.base import Text
+from projections.record import timeline
+from projections.record.describe import HIGHLIGHTED, SENTENCES, message
 from tests.projections.given import Story, Twin, caught_up, exhausted, merged, success
 from tests.projections.stage import HOSTILE, wander
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from adapters.store import StoreError
-from adapters.store.entries import Broken
-from adapters.store.views import SqliteViews, ViewsUnavailable
+from adapters.store.mapper import Broken
+from adapters.store.sqlite.views import SqliteViews, ViewsUnavailable
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store.views import SqliteViews
-from domain.base import Usage
-from domain.budget import Limits
-from projections.worklog import render
+from adapters.store.sqlite.views import SqliteViews
+from domain.session.budget import Limits
+from domain.values.base import Usage
+from projections.record.worklog import render
 from tests.projections.given import Story, Twin, caught_up, exhausted, merged, success, wander
 
 

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from adapters.store.views import SqliteViews
+from adapters.store.sqlite.views import SqliteViews
 from domain.discussion.commands import Decide
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration
-from projections.follow import Follower
-from projections.worklog import render
+from projections.engine.follow import Follower
+from projections.record.worklog import render
 from tests.projections.stage import DEBATE, EMPLOYEES, REVIEW, Stage, critique, plan, subtask, verdicts
 
 RUN = "orchestration-1"

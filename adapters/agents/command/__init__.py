@@ -18,7 +18,7 @@ from adapters.agents.command.output import Message, error_of, has_final, message
 from adapters.agents.command.settings import Settings
 from adapters.agents.port import Limits, Reply, Turn
 from adapters.processes import Finished, run
-from domain.turns import Failure, FailureCode
+from domain.session.turns import Failure, FailureCode
 
 __all__ = ["Command", "Settings"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from adapters.agents.command.settings import PLACE, REFERENCES, Settings, Template, fill, places
 from adapters.agents.port import Turn
 from adapters.processes import clean_environment, resolve_secrets
-from domain.base import HansardError
+from domain.values.base import HansardError
 
 _SHORTEST_SECRET = 4
 

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from adapters.agents.command.settings import Pick, UsagePaths
-from domain.base import Usage
+from domain.values.base import Usage
 
 MESSAGES = 100_000
 """Of more JSON messages than this only the last are read."""

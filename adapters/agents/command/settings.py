@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from domain.base import Value
+from domain.values.base import Value
 
 PLACE = re.compile(r"\{([a-z_]+)\}")
 PLACES = frozenset({"prompt", "prompt_file", "workspace", "home", "session", "agent", "role", "turn"})

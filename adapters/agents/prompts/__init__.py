@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final, Literal
 
-from domain.base import Invalid
+from domain.values.base import Invalid
 
 Language = Literal["en", "ko"]
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from adapters.agents.prompts import Language, checked
-from domain.base import Invalid
-from domain.phases import phase_name
+from domain.orchestration.phases import phase_name
+from domain.values.base import Invalid
 
 
 class _Item(NamedTuple):

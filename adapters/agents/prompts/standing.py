@@ -8,7 +8,7 @@ import re
 from typing import Final
 
 from adapters.agents.prompts import checked
-from domain.phases import PHASES, phase_name
+from domain.orchestration.phases import PHASES, phase_name
 
 _PHASE: Final = r"[1-5] \([^()\n]*\)"
 _STANDS: Final = re.compile(

@@ -12,9 +12,9 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api import commands
-from api.intake import NUMBER, answer_headers, only, system
-from api.problems import Problem
+from api.http.problems import Problem
+from api.http.requests import NUMBER, answer_headers, only, system
+from api.routes import commands
 from api.web import inbox_page, pages
 from api.web.forms.passing import Handler, Outcome, hand_over, key_of
 from api.web.forms.reading import fields
@@ -24,8 +24,8 @@ from api.web.rendering import explicit, language_of, linker, scripted
 from api.web.session import routes
 from api.web.session.standing import badge_of
 from api.web.start_form import FORMS, forms
-from domain.record import kind_of
-from domain.sessions import KINDS
+from domain.kinds import KINDS
+from domain.session.record import kind_of
 
 KEY: Final = re.compile("[0-9a-f]{32}")
 LONGEST: Final = 200

@@ -9,10 +9,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message
 
-from api.problems import of, problem
+from api.http.problems import of, problem
 from api.web.rendering import language_of
 from api.web.sentences import told_in
-from domain.base import HansardError
+from domain.values.base import HansardError
 
 Handler = Callable[[Request], Awaitable[Response]]
 

@@ -6,8 +6,8 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
-from api.intake import CHARSET, received, system
-from api.problems import Problem
+from api.http.problems import Problem
+from api.http.requests import CHARSET, received, system
 
 TYPE: Final = "application/x-www-form-urlencoded"
 MOST: Final = 64

@@ -7,7 +7,7 @@ from typing import Any, Final
 from api.web.sentences import in_words
 from api.web.start_form import Field, Form
 from api.web.words import Words
-from domain.strict import Malformed, decode
+from domain.values.strict import Malformed, decode
 
 _NUMBER: Final = re.compile("-?[0-9]{1,16}")
 

@@ -10,8 +10,8 @@ from api.web.session.standing import ICONS, badge_of
 from api.web.words import Words
 from domain.discussion.state import Discussion
 from domain.discussion.suggestion import suggested
-from domain.session import Session
-from domain.sessions import available
+from domain.kinds import available
+from domain.session.state import Session
 
 
 def act(request: Request, inside: System, now: Session, say: Words, *, key: str = "", sent: Sent = NOTHING) -> str:

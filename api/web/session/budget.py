@@ -9,8 +9,8 @@ from api.web.session.marks import Left
 from api.web.session.overview import left_over
 from api.web.session.standing import Standing
 from domain.delivery.state import Delivery
-from domain.instant import iso
 from domain.orchestration.state import Orchestration
+from domain.values.time import iso
 
 EXACT = 1_000_000
 """Millionths in one of whatever currency it is."""

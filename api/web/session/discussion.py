@@ -8,7 +8,7 @@ from api.web.session.standing import ICONS, LONG, SENTENCE, WHOLE, Standing, tam
 from api.web.shown import cut
 from domain.discussion.state import Contribution, Discussion
 from domain.discussion.strategies import STRATEGIES
-from domain.instant import iso
+from domain.values.time import iso
 
 OPENLY, FOLDED = 3, 4_000
 """So many of the newest rounds stand in full; of older ones so many characters, the rest a link away."""

@@ -6,8 +6,8 @@ from typing import Any
 from api.web.session.marks import Claim, Verdict
 from api.web.session.standing import SENTENCE, Standing
 from api.web.shown import cut
+from domain.orchestration.phases import PHASES, AgentPhases, phase_name
 from domain.orchestration.state import Orchestration
-from domain.phases import PHASES, AgentPhases, phase_name
 
 AGENTS = 60
 VERDICTS, FEW = 8, 2

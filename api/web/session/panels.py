@@ -9,17 +9,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
+from api.routes.turns.telling import told
 from api.system import System
-from api.turns.telling import told
 from api.web.rendering import fragment
 from api.web.session import budget, diagram, discussion, matrix, overview, work
 from api.web.session.sharing import Shared
 from api.web.session.standing import Standing
 from api.web.session.trail import Trail, Trails
 from api.web.words import Language, Words
-from domain.session import Session
-from projections.ports import Database
-from projections.session import view
+from domain.session.state import Session
+from projections.engine.ports import Database
+from projections.record.session import view
 
 KEPT_BYTES: Final = 64 * 1024 * 1024
 ALL: Final = ("delivery", "orchestration", "review", "debate")

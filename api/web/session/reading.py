@@ -6,15 +6,15 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
-from api.intake import system
-from api.problems import Problem
+from api.http.problems import Problem
+from api.http.requests import system
 from api.system import System
 from api.web.rendering import language_of
 from api.web.session.panels import Gallery
-from domain.base import Unknown
-from domain.record import kind_of
-from domain.session import Session
-from domain.sessions import KINDS
+from domain.kinds import KINDS
+from domain.session.record import kind_of
+from domain.session.state import Session
+from domain.values.base import Unknown
 
 T = TypeVar("T")
 

@@ -13,8 +13,8 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adapters.store.texts import whole
-from api.intake import answer_headers, number, only
+from adapters.store.sqlite.texts import whole
+from api.http.requests import answer_headers, number, only
 from api.system import System
 from api.web.forms.sent import NOTHING, Sent
 from api.web.model import ICONS, clock
@@ -26,12 +26,12 @@ from api.web.session.rows import Wanted, window
 from api.web.session.standing import badge_of
 from api.web.session.strip import strip
 from api.web.words import Words
-from domain.base import Text, Unknown
 from domain.delivery.events import BudgetExtended
-from domain.session import Session
-from domain.sessions import available
-from projections import timeline
-from projections.session import title_of, view
+from domain.kinds import available
+from domain.session.state import Session
+from domain.values.base import Text, Unknown
+from projections.record import timeline
+from projections.record.session import title_of, view
 
 FOR_EVER: Final = "private, max-age=31536000, immutable"
 ROLES: Final = 20

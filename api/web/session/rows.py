@@ -7,10 +7,10 @@ from typing import Any, Final
 from api.web.model import clock
 from api.web.session.marks import tone_of
 from api.web.shown import cut
-from domain.instant import iso
-from domain.session import Session
-from projections import timeline
-from projections.ports import Database
+from domain.session.state import Session
+from domain.values.time import iso
+from projections.engine.ports import Database
+from projections.record import timeline
 
 ROWS: Final = 400
 """Events on one page: style recalculation over thousands of rows is what makes a page slow (page design §3)."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from adapters.store.texts import Texts
+from adapters.store.sqlite.texts import Texts
 from api.web.model import clock
 from api.web.session.marks import Numbered, upto
 from api.web.session.trail import Trail
@@ -15,9 +15,9 @@ from api.web.shown import cut, rendered
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
 from domain.orchestration.state import Orchestration
-from domain.session import Session
-from projections.ports import Database
-from projections.session import view
+from domain.session.state import Session
+from projections.engine.ports import Database
+from projections.record.session import view
 
 SENTENCE, LONG, WHOLE = 300, 2_000, 16_000
 """Characters: of a line, of a paragraph, of somebody's whole contribution."""

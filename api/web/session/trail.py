@@ -12,16 +12,16 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from api.web.session.marks import Claim, Closed, Fork, Left, Light, Mark, Opened, Outcome, Step, Verdict, tone_of
-from domain.base import DomainEvent
-from domain.children import ChildClosed, ChildRequested
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
-from domain.forks import SessionForked
 from domain.orchestration import events as orchestration
-from domain.record import Recorded
-from projections.ports import Histories
-from projections.sentences import HIGHLIGHTED
-from projections.snapshots import Snapshot, Snapshots, digest_of, read_as
+from domain.session.children import ChildClosed, ChildRequested
+from domain.session.forks import SessionForked
+from domain.session.record import Recorded
+from domain.values.base import DomainEvent
+from projections.engine.ports import Histories
+from projections.engine.snapshots import Snapshot, Snapshots, digest_of, read_as
+from projections.record.describe import HIGHLIGHTED
 
 KEPT: Final = 32
 """Sessions whose trails are kept."""

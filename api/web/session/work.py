@@ -6,9 +6,9 @@ from api.web.session.marks import Outcome
 from api.web.session.standing import LONG, SENTENCE, Standing, tame
 from api.web.session.written import in_lines, report
 from api.web.shown import cut, newest_of, rendered
-from domain.base import Text
-from projections import artifacts as made
-from projections import worklog as log
+from domain.values.base import Text
+from projections.record import artifacts as made
+from projections.record import worklog as log
 
 TASK: Final = 4_000
 FILES, STEPS, LABELS, LISTED, SHOWN, CHILDREN = 50, 20, 32, 100, 10, 50

@@ -1,7 +1,5 @@
 """What a delivery answers to a command: events, or a refusal (S4 §4–§7, behaviour §3)."""
 
-from domain.base import Command
-from domain.children import CloseChild
 from domain.delivery.commands import (
     CancelDelivery,
     ExpireTurn,
@@ -16,8 +14,10 @@ from domain.delivery.decide.parts import ROLES, DeliveryDraft, available
 from domain.delivery.decide.person import cancel, extend, start
 from domain.delivery.decide.reviews import blocking_feedback, close_review
 from domain.discussion.commands import Decide
-from domain.refusals import refuse_decision, unfit
-from domain.turns import RecordReply
+from domain.session.actions import refuse_decision, unfit
+from domain.session.children import CloseChild
+from domain.session.turns import RecordReply
+from domain.values.base import Command
 
 
 def decide(draft: DeliveryDraft, command: Command) -> None:

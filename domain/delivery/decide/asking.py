@@ -1,11 +1,11 @@
 """Who does a phase, and what the prompt of an agent says."""
 
-from domain.base import Text
 from domain.delivery.chart import Phase
 from domain.delivery.decide.parts import ROLES, DeliveryDraft
 from domain.delivery.state import Delivery
-from domain.instant import iso
-from domain.turns import Access, TurnRequested, Work
+from domain.session.turns import Access, TurnRequested, Work
+from domain.values.base import Text
+from domain.values.time import iso
 
 WORK: dict[Phase, Work] = {"validation": "validate", "packaging": "package"}
 """Of the other phases an agent is asked."""

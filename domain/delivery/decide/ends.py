@@ -1,11 +1,11 @@
 """How a delivery ends, or comes to rest: done, failed, out of budget (S4 §6.3; K-36, K-41, K-43, K-44)."""
 
-from domain.budget import Reason
 from domain.delivery.chart import PHASES, Phase, PhaseStatus
 from domain.delivery.decide.parts import DeliveryDraft, about, next_state
 from domain.delivery.events import BudgetExhausted, PhaseCompleted, PhaseFailed, PhaseSkipped, SessionFinished
-from domain.settling import clear_agents
-from domain.turns import Failure
+from domain.session.budget import Reason
+from domain.session.settling import clear_agents
+from domain.session.turns import Failure
 
 BUDGET_EXHAUSTED = "failed_budget_exhausted"
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from domain.base import Refused
 from domain.delivery.commands import ExpireTurn, RecordPackage, RecordValidation
 from domain.delivery.decide.ends import exhaust, fail, succeed
 from domain.delivery.decide.parts import DeliveryDraft, about, artifact, available, waiting
@@ -10,9 +9,10 @@ from domain.delivery.decide.phases import again, complete
 from domain.delivery.decide.reviews import record_review
 from domain.delivery.events import BranchPublished, PhaseFailed, TestsPassed, ValidationFailed
 from domain.replies.artifacts import PlanParts, plan_parts
-from domain.session import Outstanding
-from domain.settling import cancelled, content, settle
-from domain.turns import RecordReply, TurnAnswered, TurnFailed, Work
+from domain.session.settling import cancelled, content, settle
+from domain.session.state import Outstanding
+from domain.session.turns import RecordReply, TurnAnswered, TurnFailed, Work
+from domain.values.base import Refused
 
 
 def record_reply(draft: DeliveryDraft, command: RecordReply) -> None:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from domain.base import Text
 from domain.delivery.chart import PHASES, TABLE, Phase
 from domain.delivery.events import ArtifactCreated
 from domain.delivery.state import Delivery
-from domain.draft import Draft
-from domain.session import Outstanding
+from domain.session.draft import Draft
+from domain.session.state import Outstanding
+from domain.values.base import Text
 
 DeliveryDraft = Draft[Delivery]
 

@@ -1,7 +1,5 @@
 """What a person asks of a delivery: to begin, to be cancelled, to be given more budget (S4 §4.2, K-46)."""
 
-from domain.base import Refused
-from domain.budget import Limits
 from domain.delivery.chart import TABLE, Phase
 from domain.delivery.commands import CancelDelivery, ExtendBudget, StartDelivery
 from domain.delivery.decide.ends import finish, skip
@@ -9,8 +7,10 @@ from domain.delivery.decide.parts import DeliveryDraft, about, available
 from domain.delivery.decide.phases import attempt, enter
 from domain.delivery.events import BudgetExtended, SessionStarted
 from domain.delivery.state import Delivery
-from domain.refusals import refusal
-from domain.settling import cancel_turns
+from domain.session.actions import refusal
+from domain.session.budget import Limits
+from domain.session.settling import cancel_turns
+from domain.values.base import Refused
 
 _OPENING = tuple(name for name in StartDelivery.model_fields if name != "blobs")
 """What a delivery is started with stands in its first event, name by name."""

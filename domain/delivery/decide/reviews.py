@@ -3,17 +3,17 @@
 import json
 from collections.abc import Sequence
 
-from domain.base import Text, Unreadable
-from domain.children import CloseChild, fix_feedback
 from domain.delivery.decide.ends import fail
 from domain.delivery.decide.parts import DeliveryDraft, about, artifact, artifact_id, next_phase, next_state
 from domain.delivery.decide.phases import again, enter
 from domain.delivery.events import FixRequested, PhaseCompleted, ReviewApproved, ReviewBlockingDetected, ReviewHeld
 from domain.delivery.state import Delivery
-from domain.instant import iso
-from domain.parents import close_child, headline, request_child
 from domain.replies.reviewer import ReviewArtifact, review_artifact
-from domain.turns import Failure
+from domain.session.children import CloseChild, fix_feedback
+from domain.session.parents import close_child, headline, request_child
+from domain.session.turns import Failure
+from domain.values.base import Text, Unreadable
+from domain.values.time import iso
 
 # -- the delivery's own reviewer -----------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.team import load
+from adapters.agents.team import load
 from api.cli import at_hand, doctor
 from tests.api.cli.conftest import Hansard
 

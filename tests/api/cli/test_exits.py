@@ -3,7 +3,7 @@
 import pytest
 
 from api.cli import exits
-from domain.base import HansardError, Invalid, Refused, Stale, Unknown
+from domain.values.base import HansardError, Invalid, Refused, Stale, Unknown
 
 
 @pytest.mark.parametrize(

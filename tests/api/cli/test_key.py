@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from api.logins import Keys
+from api.http.logins import Keys
 from tests.api.cli.conftest import Hansard
 
 

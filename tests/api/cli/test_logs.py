@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from api.cli.logs import PAUSE, Full, OneLine, Seldom
-from domain.base import HansardError
+from domain.values.base import HansardError
 
 
 def record(message: str, *args: object, error: Exception | None = None) -> logging.LogRecord:

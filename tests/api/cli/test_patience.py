@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from adapters.alive import Presence
+from adapters.turns.presence import Presence
 from api.cli import patience
 from api.cli.client import Api
 from api.cli.exits import Failed

@@ -1,0 +1,275 @@
+"""Who the agents are: `team.toml`, or the scripted example team where there is none (contract §1)."""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar, get_args
+
+import orjson
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from adapters.agents.command import Command
+from adapters.agents.command import Settings as CommandSettings
+from adapters.agents.external import External
+from adapters.agents.external import Settings as ExternalSettings
+from adapters.agents.port import Agent, Limits
+from adapters.agents.scripted import Scenario, Scripted
+from adapters.files import Unfit, content, json_of
+from domain.values.base import HansardError, Invalid, Value
+
+EmployeeRole = Literal["frontend", "backend", "data", "docs", "custom"]
+DeliveryRole = Literal["planner", "architect", "designer", "dev", "reviewer"]
+TalkRole = Literal["judge", "assistant", "coder", "critic", "synthesizer"]
+Role = Literal[DeliveryRole, TalkRole, EmployeeRole]
+LATER = ("acp", "model")
+ADAPTERS = "'scripted', 'command' and 'external'"
+
+AnyValue = TypeVar("AnyValue", bound=Value)
+Loc = tuple[int | str, ...]
+
+
+class BadTeam(HansardError):
+    """The team file cannot be used: which file, which agent, which field, and why."""
+
+
+class TeamLimits(Value):
+    """Bounds of every turn, where the session sets none of its own."""
+
+    turn_seconds: float = Field(default=1_800.0, gt=0, le=604_800)
+    idle_seconds: float | None = Field(default=None, gt=0, le=604_800)
+    output_bytes: int = Field(default=1_048_576, gt=0, le=1_073_741_824)
+
+    def of_a_turn(self) -> Limits:
+        return Limits(wall_seconds=self.turn_seconds, idle_seconds=self.idle_seconds, output_bytes=self.output_bytes)
+
+
+class Strategies(Value):
+    """Which way of review and debate is the default, and for how many rounds (S2 phase 6, behaviour §2.1)."""
+
+    agent_strategy: Literal["review", "red-team"] = "review"
+    plan_strategy: Literal["debate", "perspectives"] = "debate"
+    max_review_iterations: Annotated[int, Field(ge=1, le=20)] = 3
+    max_debate_iterations: Annotated[int, Field(ge=1, le=20)] = 2
+
+    def of(self, kind: Literal["review", "debate"]) -> tuple[str, int]:
+        """Strategy and limit of rounds for reviews, or for debates."""
+        if kind == "review":
+            return self.agent_strategy, self.max_review_iterations
+        return self.plan_strategy, self.max_debate_iterations
+
+
+class Member(Value):
+    """One agent: how it is called, what it may be asked to be, and how it is asked. Secrets stand here by name only."""
+
+    name: str
+    roles: tuple[Role, ...]
+    adapter: Literal["scripted", "command", "external"]
+    settings: Scenario | CommandSettings | ExternalSettings
+    model: str | None = None
+    """Which model it asks, for the report on costs; what the agent itself says of a turn goes before."""
+
+
+class Team(Value):
+    """All agents in the order of the file. `example` says that nobody configured them."""
+
+    agents: tuple[Member, ...]
+    limits: TeamLimits = TeamLimits()
+    settings: Strategies = Strategies()
+    language: Literal["en", "ko"] | None = None
+    example: bool = False
+
+    def named(self, name: str) -> Member | None:
+        """Who is called that, in any case."""
+        wanted = name.casefold()
+        return next((member for member in self.agents if member.name.casefold() == wanted), None)
+
+    def agent_for(self, role: str) -> Member | None:
+        """Who is meant by a name or, failing that, who has the role; the first listed wins."""
+        wanted = role.casefold()
+        fitting = (member for member in self.agents if wanted in member.roles)
+        return self.named(role) or next(fitting, None)
+
+    def asked(self, agent: str, role: str, crew: Mapping[str, str]) -> Member | None:
+        """Who is asked in a turn of that agent in that role; None if nobody here is meant.
+
+        A session's crew names people: neither the examples nor whoever has the role in another team stands in for
+        them (K-36). Where nobody was named, the role says who it is.
+        """
+        if not crew:
+            return self.agent_for(agent) or self.agent_for(role)
+        if self.example:
+            return None
+        meant = agent if agent in crew.values() else crew.get(agent) or crew.get(role)
+        return self.named(agent) or (self.agent_for(role) if meant is None else self.named(meant))
+
+    def employees(self) -> tuple[tuple[str, str], ...]:
+        """Name and role of everybody who takes subtasks, by the first such role (behaviour §1.1)."""
+        posts = get_args(EmployeeRole)
+        found = ((member.name, next((r for r in member.roles if r in posts), None)) for member in self.agents)
+        return tuple((name, role) for name, role in found if role)
+
+
+def load(path: Path | None) -> Team:
+    """The team in the file; without a file the example. Raises `BadTeam`."""
+    if path is None:
+        return example()
+    try:
+        found = tomllib.loads(content(path))
+    except Unfit as error:
+        raise BadTeam(str(error)) from None
+    except ValueError as error:
+        raise BadTeam(f"{path}: this is not TOML: {error}") from None
+    except RecursionError:
+        raise BadTeam(f"{path}: it is nested too deeply") from None
+    written = _parsed(_Written, found, lambda loc: _place(path, found, loc))
+    members = tuple(_member(path, listed) for listed in written.agents)
+    _refuse_twins(path, members)
+    return Team(agents=members, limits=written.limits, settings=written.settings, language=written.language)
+
+
+def example() -> Team:
+    """Scripted agents for every post; they answer harmlessly, or as the session's own scenario says."""
+    posts: tuple[Role, ...] = (*get_args(DeliveryRole), *get_args(TalkRole))
+    employees: tuple[tuple[str, Role], ...] = (
+        ("Frontend", "frontend"),
+        ("Backend", "backend"),
+        ("Data", "data"),
+        ("Docs", "docs"),
+    )
+    everybody = (*((post, post) for post in posts), *employees)
+    members = (Member(name=n, roles=(r,), adapter="scripted", settings=Scenario()) for n, r in everybody)
+    return Team(agents=tuple(members), example=True)
+
+
+def build(member: Member, data_dir: Path) -> Agent:
+    """The agent behind the port; what it keeps is kept below `data_dir`."""
+    match member.settings:
+        case Scenario() as scenario:
+            return Scripted(scenario)
+        case CommandSettings() as settings:
+            return Command(settings, data_dir)
+        case ExternalSettings():
+            return External()
+
+
+def _many(roles: object) -> object:
+    if isinstance(roles, str):
+        return (roles,)
+    return tuple(roles) if isinstance(roles, list) else roles
+
+
+def _some(listed: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not listed:
+        raise ValueError("must list at least one")
+    return listed
+
+
+class _Listed(Value):
+    """An agent as the file has it."""
+
+    name: str = Field(min_length=1, max_length=100, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")
+    roles: Annotated[tuple[Role, ...], BeforeValidator(_many), AfterValidator(_some)]
+    adapter: str
+    model: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")] | None = None
+    settings: dict[str, Any] = Field(default_factory=dict)  # parsed by the adapter that it names
+
+
+class _Written(Value):
+    """The file."""
+
+    agents: Annotated[tuple[_Listed, ...], Field(max_length=100), AfterValidator(_some)]
+    limits: TeamLimits = TeamLimits()
+    settings: Strategies = Strategies()
+    language: Literal["en", "ko"] | None = None
+
+
+class _ScriptedSettings(Value):
+    """`scenario`: a file of JSON, looked for beside the team file, or the scenario itself as a table."""
+
+    scenario: str | dict[str, Any] | None = None
+
+
+def _member(path: Path, listed: _Listed) -> Member:
+    where = f"{path}: agent {listed.name!r}"
+    named: dict[str, Any] = {"name": listed.name, "roles": listed.roles, "model": listed.model}
+    match listed.adapter:
+        case "scripted":
+            settings: Scenario | CommandSettings | ExternalSettings = _scenario(path, where, listed.settings)
+            return Member(adapter="scripted", settings=settings, **named)
+        case "command":
+            settings = _parsed(CommandSettings, listed.settings, lambda loc: f"{where}: {_dotted(('settings', *loc))}")
+            return Member(adapter="command", settings=settings, **named)
+        case "external":
+            settings = _parsed(ExternalSettings, listed.settings, lambda loc: f"{where}: {_dotted(('settings', *loc))}")
+            return Member(adapter="external", settings=settings, **named)
+        case adapter if adapter in LATER:
+            raise BadTeam(f"{where}: adapter: adapter {adapter!r} is not available in this version")
+        case adapter:
+            raise BadTeam(f"{where}: adapter: there is no adapter {adapter!r}; there are {ADAPTERS}")
+
+
+def _scenario(path: Path, where: str, settings: Mapping[str, Any]) -> Scenario:
+    given = _parsed(_ScriptedSettings, settings, lambda loc: f"{where}: {_dotted(('settings', *loc))}").scenario
+    if given is None:
+        return Scenario()
+    where = f"{where}: settings.scenario"
+    if isinstance(given, str):
+        where = f"{where}: {given}"
+    try:
+        return Scenario.parse(json_of(content(path.parent / given)) if isinstance(given, str) else given)
+    except Invalid as error:
+        places = ((f"{where}: {pointer}" if pointer else where, detail) for pointer, detail in error.errors.items())
+        sentences = (f"{place}: {detail}" for place, detail in places)
+        raise BadTeam("; ".join(sentences)) from None
+    except (Unfit, ValueError) as error:
+        raise BadTeam(f"{where}: {error}") from None
+    except RecursionError:
+        raise BadTeam(f"{where}: it is nested too deeply") from None
+
+
+def _refuse_twins(path: Path, members: tuple[Member, ...]) -> None:
+    seen: set[str] = set()
+    for member in members:
+        if member.name.casefold() in seen:
+            raise BadTeam(f"{path}: agent {member.name!r}: name: another agent has this name already")
+        seen.add(member.name.casefold())
+
+
+def _parsed(kind: type[AnyValue], found: Mapping[str, Any], place: Callable[[Loc], str]) -> AnyValue:
+    """The value, taken literally; else one sentence for each of the first problems."""
+    try:
+        return kind.model_validate_json(orjson.dumps(found), strict=True)
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_input=False)[:5]
+        sentences = (f"{place(p['loc'])}: {_sentence(p)}" for p in problems)
+        raise BadTeam("; ".join(sentences)) from None
+    except orjson.JSONEncodeError as error:
+        raise BadTeam(f"{place(())}: {error}") from None
+
+
+def _sentence(problem: ErrorDetails) -> str:
+    """What is wrong, in words of the file."""
+    match problem["type"], problem["loc"]:
+        case "extra_forbidden", ("agents", int(), _):
+            return "there is no such key here; what an adapter is told stands under [agents.settings]"
+        case "extra_forbidden", _:
+            return "there is no such key"
+        case "missing", _:
+            return "is missing"
+        case _:
+            return problem["msg"].removeprefix("Value error, ")
+
+
+def _place(path: Path, found: Mapping[str, Any], loc: Loc) -> str:
+    """File, agent by its name where it has one, and field."""
+    if len(loc) < 2 or loc[0] != "agents" or not isinstance(loc[1], int):
+        return f"{path}: {_dotted(loc)}" if loc else str(path)
+    listed = found["agents"][loc[1]]
+    name = listed.get("name") if isinstance(listed, dict) else None
+    agent = f"{path}: agent {name!r}" if isinstance(name, str) else f"{path}: agent {loc[1] + 1}"
+    return f"{agent}: {_dotted(loc[2:])}" if loc[2:] else agent
+
+
+def _dotted(loc: Loc) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc).removeprefix(".")

@@ -1,0 +1,45 @@
+"""Small files that people write: read whole, in UTF-8, and JSON as they mean it."""
+
+import json
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from domain.values.base import HansardError
+
+LARGEST: Final = 8_388_608
+"""Bytes of such a file."""
+
+
+class Unfit(HansardError):
+    """The file cannot be read as what it should be."""
+
+
+def content(path: Path) -> str:
+    """The whole of the file. Raises Unfit."""
+    try:
+        with path.open("rb") as file:
+            found = file.read(LARGEST + 1)
+        if len(found) > LARGEST:
+            raise Unfit(f"{path}: the file is larger than {LARGEST} bytes")
+        return found.decode()
+    except OSError as error:
+        raise Unfit(f"{path}: the file cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise Unfit(f"{path}: the file is not UTF-8") from None
+
+
+def json_of(text: str) -> Any:
+    """A key that stands twice would lose what it said first. Raises ValueError, or RecursionError."""
+    return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
+        raise ValueError(f"the key {twice!r} stands twice")
+    return found
+
+
+def _no_number(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")

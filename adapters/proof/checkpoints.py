@@ -1,0 +1,220 @@
+"""Signed checkpoints (C2SP tlog-checkpoint, Ed25519) and proofs of inclusion: for somebody who trusts only a key.
+
+A hash chain alone does not show that its end was cut off; a checkpoint that is kept elsewhere does.
+"""
+
+import base64
+import hashlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+from adapters.proof.merkle import Tree, inclusion_proof, leaf, proves
+from adapters.proof.sealed import Log
+from adapters.store.sqlite.rows import Row
+from domain.values.base import HansardError, Unknown
+
+ORIGIN = "hansard"
+_DASH = "\N{EM DASH}"
+
+
+class NotProved(HansardError):
+    """What was to be proved does not hold, or is not what it says it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """So many events had this tree head, says whoever holds the key."""
+
+    origin: str
+    size: int
+    root: bytes
+
+    def body(self) -> str:
+        return f"{self.origin}\n{self.size}\n{base64.b64encode(self.root).decode()}\n"
+
+
+def signing_key(path: Path) -> Ed25519PrivateKey:
+    """The log's own key; made on first use, readable by its owner only."""
+    try:
+        return Ed25519PrivateKey.from_private_bytes(base64.b64decode(path.read_text()))
+    except FileNotFoundError:
+        key = Ed25519PrivateKey.generate()
+        secret = key.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(base64.b64encode(secret).decode() + "\n")
+        return key
+    except (OSError, ValueError) as error:
+        raise NotProved(f"The signing key {path} cannot be read: {error}.") from None
+
+
+def known_key(path: Path) -> Ed25519PrivateKey:
+    """The log's own key, where it has one. Raises NotProved."""
+    if not path.exists():
+        raise NotProved(f"There is no signing key {path}; name the public key that the checkpoint was signed with.")
+    return signing_key(path)
+
+
+def public_text(key: Ed25519PrivateKey) -> str:
+    """The public key in base64, to be kept where the log's keeper cannot change it."""
+    return base64.b64encode(key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
+
+
+def public_key(text: str) -> Ed25519PublicKey:
+    """Raises NotProved."""
+    try:
+        return Ed25519PublicKey.from_public_bytes(base64.b64decode(text.strip(), validate=True))
+    except ValueError as error:
+        raise NotProved(f"This is no public key: {error}.") from None
+
+
+def head(store: Log) -> Checkpoint:
+    """The checkpoint over everything that is in the log now. Raises NotProved where a chain is broken: nobody should
+    sign what is damaged."""
+    return over(store.rows.events())
+
+
+def over(rows: Iterable[Row]) -> Checkpoint:
+    """The checkpoint over these rows, every one of which has to be chained to its predecessor. Raises NotProved."""
+    tree, heads = Tree(), dict[str, bytes]()
+    for row in rows:
+        if row.chained(heads.get(row.stream, b"")) != row.hash:
+            raise NotProved(f"The event at position {row.position} has been changed: its hash does not fit.")
+        heads[row.stream] = row.hash
+        tree.add(row.hash)
+    return Checkpoint(ORIGIN, tree.size, tree.root())
+
+
+def sign(checkpoint: Checkpoint, key: Ed25519PrivateKey) -> str:
+    """The signed note."""
+    public = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+    signature = _key_id(checkpoint.origin, public) + key.sign(checkpoint.body().encode())
+    return f"{checkpoint.body()}\n{_DASH} {checkpoint.origin} {base64.b64encode(signature).decode()}\n"
+
+
+def _key_id(name: str, public: bytes) -> bytes:
+    return hashlib.sha256(f"{name}\n".encode() + b"\x01" + public).digest()[:4]
+
+
+def opened(note: str, key: Ed25519PublicKey) -> Checkpoint:
+    """The checkpoint of a note that this key signed; others may have signed it, too. Raises NotProved."""
+    body, separator, signatures = note.partition("\n\n")
+    checkpoint = _checkpoint(body)
+    if not separator or checkpoint is None or checkpoint.body() != f"{body}\n" or not signatures.endswith("\n"):
+        raise NotProved("This is no checkpoint.")
+    known = _key_id(checkpoint.origin, key.public_bytes(Encoding.Raw, PublicFormat.Raw))
+    ours = [
+        signed for signed in map(_signature, signatures[:-1].split("\n")) if signed[:2] == (checkpoint.origin, known)
+    ]
+    if not ours:
+        raise NotProved("The checkpoint is not signed with this key.")
+    try:
+        key.verify(ours[0][2], checkpoint.body().encode())
+    except InvalidSignature:
+        raise NotProved("The checkpoint's signature does not hold.") from None
+    return checkpoint
+
+
+def _checkpoint(body: str) -> Checkpoint | None:
+    try:
+        body.encode()
+        origin, size, root = body.split("\n")
+        return Checkpoint(origin, int(size), base64.b64decode(root, validate=True))
+    except ValueError:
+        return None
+
+
+def _signature(line: str) -> tuple[str, bytes, bytes]:
+    """Name, key id and signature of a signature line. Raises NotProved."""
+    try:
+        dash, name, signed = line.split(" ")
+        data = base64.b64decode(signed, validate=True)
+    except ValueError:
+        raise NotProved("This is no checkpoint.") from None
+    if dash != _DASH or not name or len(data) < 5:
+        raise NotProved("This is no checkpoint.")
+    return name, data[:4], data[4:]
+
+
+def holds(store: Log, checkpoint: Checkpoint) -> str | None:
+    """What is wrong with the log in the light of a checkpoint; None when it still begins with what was signed."""
+    tree = Tree()
+    for row in store.rows.events():
+        if tree.size == checkpoint.size:
+            break
+        tree.add(row.hash)
+    if tree.size < checkpoint.size:
+        return f"the log has been cut: {checkpoint.size} events were signed, {tree.size} are there"
+    if tree.root() != checkpoint.root:
+        return f"the first {checkpoint.size} events are not those that were signed"
+    return None
+
+
+def prove(store: Log, session_id: str, version: int, key: Ed25519PrivateKey) -> dict[str, Any]:
+    """That one event is in the log, for somebody without it: the event, the path to the root, the signed checkpoint.
+
+    Raises Unknown where there is no such event, NotProved where the log is damaged.
+    """
+    checkpoint = head(store)
+    hashes, previous, found = list[bytes](), b"", None
+    for row in store.rows.events():
+        if row.stream == session_id and row.version == version - 1:
+            previous = row.hash
+        if (row.stream, row.version) == (session_id, version):
+            found = (len(hashes), row)
+        hashes.append(row.hash)
+        if len(hashes) == checkpoint.size:
+            break
+    if found is None:
+        raise Unknown(f"There is no version {version} of {session_id!r}.")
+    index, row = found
+    return {
+        "event": {"session": row.stream, "version": row.version, "type": row.topic, "state": row.state.decode()},
+        "previousHash": previous.hex(),
+        "index": index,
+        "proof": [part.hex() for part in inclusion_proof([leaf(data) for data in hashes], index)],
+        "checkpoint": sign(checkpoint, key),
+    }
+
+
+def check_proof(found: Any, key: Ed25519PublicKey) -> Checkpoint:
+    """The checkpoint that the event is proved to be in; needs no log. Raises NotProved."""
+    match found:
+        case {
+            "event": {
+                "session": str() as stream,
+                "version": int() as version,
+                "type": str() as topic,
+                "state": str() as state,
+            },
+            "previousHash": str() as before,
+            "index": int() as index,
+            "proof": list() as path,
+            "checkpoint": str() as note,
+        }:
+            pass
+        case _:
+            raise NotProved("This is no proof.")
+    try:
+        proof, previous = [bytes.fromhex(part) for part in path], bytes.fromhex(before)
+        chained = Row(0, stream, version, topic, state.encode(), b"").chained(previous)
+    except (TypeError, ValueError):
+        raise NotProved("This is no proof.") from None
+    # Only hashes may stand where hashes stand: a longer one could hold the beginning of another event.
+    if (
+        isinstance(version, bool)
+        or len(previous) != (32 if version > 1 else 0)
+        or any(len(part) != 32 for part in proof)
+    ):
+        raise NotProved("This is no proof.")
+    checkpoint = opened(note, key)
+    if not proves(chained, index, checkpoint.size, proof, checkpoint.root):
+        raise NotProved("The proof does not lead from the event to the checkpoint.")
+    return checkpoint

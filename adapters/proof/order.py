@@ -1,0 +1,55 @@
+"""What the order of positions says by itself: a command's events stand together, and nothing stands before its cause.
+
+The chains hold each session's own order; between sessions this holds what one transaction wrote. It is also true of
+what was imported (a file keeps the order of its log) and of forks, so that a log which nobody touched has no fault.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from domain.reconstruction import mark
+from domain.session.record import Recorded
+
+Fault = tuple[int, str]
+"""A position, and what is wrong there."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Last:
+    """The newest event of a stream: where it stands, and of which command, because of what, and of when it is."""
+
+    position: int
+    version: int
+    decision: tuple[str, str, int]
+
+
+class Order:
+    """The order so far; events are followed by position."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, _Last] = {}
+        self._early: dict[tuple[str, str], Recorded] = {}
+
+    def follow(self, recorded: Recorded) -> Iterator[Fault]:
+        """What is wrong with the place of this event, or turns out to be wrong with an earlier one."""
+        yield from self._apart(recorded)
+        yield from self._before_its_cause(recorded)
+        self._last[recorded.session_id] = _Last(recorded.position, recorded.version, mark(recorded))
+
+    def _apart(self, recorded: Recorded) -> Iterator[Fault]:
+        last = self._last.get(recorded.session_id)
+        if last is None or last.decision != mark(recorded):
+            return
+        if recorded.position != last.position + 1 and recorded.version == last.version + 1:
+            place = f"it stands at position {recorded.position}"
+            yield last.position + 1, f"{recorded.event_id} belongs here, with the events of its command; {place}"
+
+    def _before_its_cause(self, recorded: Recorded) -> Iterator[Fault]:
+        """Only what one command brought about is compared, in streams that were there: others may be imported later."""
+        effect = self._early.pop((recorded.event_id, recorded.cause.command_id), None)
+        if effect is not None:
+            yield effect.position, f"{effect.event_id} stands before {recorded.event_id}, which is its cause"
+        stream, _, version = recorded.cause.causation_id.rpartition(":")
+        last = self._last.get(stream)
+        if last is not None and stream != recorded.session_id and version.isdecimal() and last.version < int(version):
+            self._early[recorded.cause.causation_id, recorded.cause.command_id] = recorded

@@ -1,0 +1,232 @@
+"""Export and import: sessions as JSON Lines, readable by anybody, refused unless whole and unchanged.
+
+A header, the long texts by digest, the events in the order of the log, and a manifest that counts and hashes all lines
+before it. Positions are the log's own and stay behind: what is exported again after an import is the same to the byte.
+A line is taken only as `export` would have written it.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
+from typing import Any
+
+import orjson
+
+from adapters.proof.merkle import Tree
+from adapters.proof.sealed import Log
+from adapters.proof.texts import mentioned
+from adapters.store import Conflict, SqliteStore, StoreError
+from adapters.store.mapper import Unreadable, decode
+from adapters.store.sqlite.rows import Row
+from domain.kinds import KINDS, fold
+from domain.session.record import kind_of
+from domain.session.state import Session
+from domain.session.turns import Settled, TurnRequested
+from domain.values.base import HansardError
+from domain.values.strict import Malformed
+from domain.values.strict import decode as decode_json
+
+FORMAT = 1
+HEADER = {"hansard": "export", "format": FORMAT}
+_ID = re.compile(r"[a-z]+-[0-9A-Za-z_-]{1,200}")
+"""Folders and links are named after sessions: nothing that leads elsewhere."""
+
+
+class NotImported(HansardError):
+    """What is wrong with the file, and in which line; nothing was imported."""
+
+
+def export(store: Log, session_id: str | None = None) -> Iterator[bytes]:
+    """The lines of an export, each with its line break: the whole log, or a session with those that it opened.
+
+    Raises StoreError where the log is damaged.
+    """
+    last = store.head()  # somebody may be writing
+    streams = None if session_id is None else _family(store, session_id)
+    summing = _Summing()
+    yield summing.line(HEADER)
+    for digest in sorted({digest for row in _rows(store, streams, last) for digest in mentioned(row.state)}):
+        content = store.text(digest)
+        if content is None:
+            raise StoreError(f"The log lacks the text {digest} that an event mentions.")
+        yield summing.text(digest, content)
+    for row in _rows(store, streams, last):
+        yield summing.event(row)
+    yield summing.manifest()
+
+
+def _rows(store: Log, streams: list[str] | None, last: int) -> Iterator[Row]:
+    return takewhile(lambda row: row.position <= last, store.rows.events(streams))
+
+
+def _family(store: Log, session_id: str) -> list[str]:
+    """A session, its reviews and debates, and theirs."""
+    found, waiting = [], [session_id]
+    while waiting:
+        name = waiting.pop()
+        found.append(name)
+        moments = ((recorded.event, recorded.moment) for recorded in store.history(name))
+        session = fold(kind_of(name), moments)
+        waiting += [child for child in (session.children if session else ()) if child not in found]
+    return found
+
+
+class _Summing:
+    """The lines of a file, and what its manifest says about them."""
+
+    def __init__(self) -> None:
+        self._texts, self._events, self._sessions = 0, 0, dict[str, None]()
+        self._hashed, self._tree = hashlib.sha256(), Tree()
+
+    def line(self, value: dict[str, Any]) -> bytes:
+        encoded = orjson.dumps(value) + b"\n"
+        self._hashed.update(encoded)
+        return encoded
+
+    def text(self, digest: str, content: str) -> bytes:
+        self._texts += 1
+        return self.line({"text": digest, "content": content})
+
+    def event(self, row: Row) -> bytes:
+        self._events += 1
+        self._sessions[row.stream] = None
+        self._tree.add(row.hash)
+        try:
+            state = row.state.decode()
+        except UnicodeDecodeError as error:
+            raise StoreError(f"The event at position {row.position} is not UTF-8: {error}.") from None
+        event = {"session": row.stream, "version": row.version, "type": row.topic}
+        return self.line(event | {"state": state, "hash": row.hash.hex()})
+
+    def manifest(self) -> bytes:
+        manifest = {
+            "texts": self._texts,
+            "events": self._events,
+            "sessions": len(self._sessions),
+            "root": base64.b64encode(self._tree.root()).decode(),
+            "sha256": self._hashed.hexdigest(),
+        }
+        return orjson.dumps({"manifest": manifest}) + b"\n"
+
+
+class _Import:
+    """The checks of an import, line by line."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.texts: dict[str, str] = {}
+        self._sessions: dict[str, Session | None] = {}
+        self._heads: dict[str, tuple[int, bytes]] = {}
+        self._newest_text = ""
+        self._summing = _Summing()
+        self._ended = False
+
+    def read(self, number: int, raw: bytes) -> None:
+        if self._ended:
+            raise NotImported(f"Line {number}: nothing may follow the manifest.")
+        line = self._object(number, raw)
+        if number == 1:
+            if raw != self._summing.line(HEADER):
+                raise NotImported(f"Line 1: this is no export of format {FORMAT}.")
+            return
+        match line:
+            case {"manifest": dict()}:
+                self._finish(number, raw)
+                return
+            case {"text": str() as digest, "content": str() as content}:
+                written = self._text(number, digest, content)
+            case {"session": str(), "version": int(), "type": str(), "state": str(), "hash": str()}:
+                written = self._event(number, line)
+            case _:
+                raise NotImported(f"Line {number}: this is no line of an export of format {FORMAT}.")
+        if raw != written:
+            raise NotImported(f"Line {number}: this is not how `hansard export` writes it.")
+
+    @staticmethod
+    def _object(number: int, raw: bytes) -> dict[str, Any]:
+        try:
+            found = decode_json(raw)
+        except Malformed as error:
+            raise NotImported(f"Line {number}: {error}") from None
+        if not isinstance(found, dict):
+            raise NotImported(f"Line {number}: should be an object.")
+        return found
+
+    def _text(self, number: int, digest: str, content: str) -> bytes:
+        if self.rows or digest <= self._newest_text:
+            raise NotImported(f"Line {number}: texts come before events, each once, by digest.")
+        if hashlib.sha256(content.encode()).hexdigest() != digest:
+            raise NotImported(f"Line {number}: the text is not the one that its digest names.")
+        self.texts[digest], self._newest_text = content, digest
+        return self._summing.text(digest, content)
+
+    def _event(self, number: int, line: dict[str, Any]) -> bytes:
+        stream, version = line["session"], line["version"]
+        if _ID.fullmatch(stream) is None:
+            raise NotImported(f"Line {number}: {stream[:80]!r} is no id of a session.")
+        before, previous = self._heads.get(stream, (0, b""))
+        if version != before + 1 or isinstance(version, bool):
+            raise NotImported(f"Line {number}: version {version} of {stream} follows {before}.")
+        row = Row(number, stream, version, line["type"], line["state"].encode(), bytes.fromhex(_hex(number, line)))
+        if row.chained(previous) != row.hash:
+            raise NotImported(f"Line {number}: the event has been changed; its hash does not fit.")
+        self._fold(number, row)
+        self._heads[stream] = (version, row.hash)
+        self.rows.append(row)
+        return self._summing.event(row)
+
+    def _fold(self, number: int, row: Row) -> None:
+        """Only what can be read and makes a session comes in."""
+        try:
+            recorded = decode(row.stored(), number)
+            before = self._sessions.get(row.stream)
+            self._sessions[row.stream] = fold(kind_of(row.stream), [(recorded.event, recorded.moment)], before)
+        except Exception as error:  # whatever a file makes of the rules, it is a fault of the file and not of ours
+            why = error.why if isinstance(error, Unreadable) else error
+            raise NotImported(f"Line {number}: {row.topic[:80]!r} cannot be read: {why}") from None
+        turn = recorded.event.turn_id if isinstance(recorded.event, TurnRequested | Settled) else None
+        if turn is not None and not turn.startswith(f"{row.stream}."):
+            raise NotImported(f"Line {number}: {turn[:80]!r} is no turn of {row.stream}.")
+
+    def _finish(self, number: int, raw: bytes) -> None:
+        """The file has to end as its lines say, and to bring the texts that its events mention, no others."""
+        wanted = {digest for row in self.rows for digest in mentioned(row.state)}
+        if wanted != self.texts.keys():
+            raise NotImported(f"Line {number}: the file has other texts than its events mention.")
+        if raw != self._summing.manifest():
+            raise NotImported(f"Line {number}: the manifest does not fit the file.")
+        self._ended = True
+
+    def finish(self) -> None:
+        if not self._ended:
+            raise NotImported("The file is cut off: there is no manifest at its end.")
+
+
+def _hex(number: int, line: dict[str, Any]) -> str:
+    if not re.fullmatch(r"[0-9a-f]{64}", line["hash"]):
+        raise NotImported(f"Line {number}: a hash has 64 hexadecimal digits.")
+    return str(line["hash"])
+
+
+def take_in(store: SqliteStore, lines: Iterable[bytes]) -> tuple[int, int]:
+    """Import a file; how many sessions and events it brought. Raises NotImported, and then nothing has changed."""
+    found = _Import()
+    for number, raw in enumerate(lines, start=1):
+        found.read(number, raw)
+    found.finish()
+    known = {row.stream for row in found.rows if row.version == 1 and store.version(row.stream)}
+    if known:
+        named = ", ".join(sorted(filter(_is_session, known))[:5]) or "messages of the same origin"
+        raise NotImported(f"The log holds {named} already.")
+    try:
+        store.rows.take_in(found.rows, found.texts.items())
+    except Conflict as error:
+        raise NotImported(str(error)) from None
+    return len({row.stream for row in found.rows if _is_session(row.stream)}), len(found.rows)
+
+
+def _is_session(stream: str) -> bool:
+    """Channels come along; nobody knows them by name."""
+    return kind_of(stream) in KINDS

@@ -1,0 +1,207 @@
+"""Verification: is the file sound, is every chain unbroken, does everything fold, is what follows from it the same?"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+from adapters.proof.merkle import Tree
+from adapters.proof.order import Order
+from adapters.proof.sealed import UNREADABLE, Log
+from adapters.proof.texts import mentioned
+from adapters.store import StoreError
+from adapters.store.mapper import Unreadable, decode
+from adapters.store.sqlite.rows import PAGE, Row, Rows
+from domain.kinds import fold
+from domain.session.record import Recorded, kind_of
+from domain.session.state import Session
+from domain.session.turns import Settled, TurnRequested
+from domain.values.base import HansardError
+
+MOST = 100
+
+Turn = tuple[str, int, str, str, str]
+"""Session, version of the request, work, agent, role."""
+
+
+class Unchecked(HansardError):
+    """Something beside the log could not be looked at; of the log that says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong, and where: a position of the log, or None for the file as a whole."""
+
+    position: int | None
+    problem: str
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What a verification found; `root` is the tree head over all events (hex), `unchecked` why the views were not."""
+
+    events: int = 0
+    sessions: int = 0
+    head: int = 0
+    root: str = ""
+    unchecked: str | None = None
+    faults: list[Fault] = field(default_factory=list)
+
+    @property
+    def sound(self) -> bool:
+        return not self.faults
+
+    @property
+    def first_bad(self) -> int | None:
+        """The first position with a fault; None where none is known."""
+        return min((fault.position for fault in self.faults if fault.position is not None), default=None)
+
+    def blame(self, position: int | None, problem: str) -> None:
+        if len(self.faults) < MOST:
+            self.faults.append(Fault(position, problem))
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the events say, for comparing the rest of the file with it."""
+
+    heads: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    sessions: dict[str, Session | None] = field(default_factory=dict)
+    texts: dict[str, int] = field(default_factory=dict)
+    turns: dict[str, Turn] = field(default_factory=dict)
+    order: Order = field(default_factory=Order)
+
+
+def verify(store: Log, views: Callable[[], str | None] | None = None) -> Verdict:
+    """Everything that can be checked with the log alone. `views` says what is wrong with the views, if asked to; it
+    raises Unchecked where it cannot look at them."""
+    verdict = Verdict()
+    _guarded(verdict, lambda: _log(store, verdict))
+    if views is not None and verdict.sound:
+        _guarded(verdict, lambda: _views(verdict, views))
+    return verdict
+
+
+def _log(store: Log, verdict: Verdict) -> None:
+    """The log as it is at one moment: somebody may be writing."""
+    seen = _Seen()
+    with store.rows.frozen() as rows:
+        steps = (_integrity, _events, _texts, _turns)
+        for step in steps:
+            _guarded(verdict, partial(step, rows, verdict, seen))
+
+
+def _guarded(verdict: Verdict, step: Callable[[], None]) -> None:
+    """What cannot be looked at is a fault, and no reason not to look at the rest."""
+    try:
+        step()
+    except (HansardError, *UNREADABLE) as error:
+        verdict.blame(None, str(error))
+
+
+def _views(verdict: Verdict, views: Callable[[], str | None]) -> None:
+    try:
+        trouble = views()
+    except Unchecked as error:
+        verdict.unchecked = str(error)
+        return
+    if trouble is not None:
+        verdict.blame(None, trouble)
+
+
+def _integrity(rows: Rows, verdict: Verdict, _: _Seen) -> None:
+    for problem in rows.integrity():
+        verdict.blame(None, f"SQLite: {problem}")
+
+
+def _events(rows: Rows, verdict: Verdict, seen: _Seen) -> None:
+    tree = Tree()
+    for row in _readable(rows, verdict):
+        if row.position != verdict.head + 1:
+            verdict.blame(verdict.head + 1, _missing(verdict.head + 1, row.position - 1))
+        verdict.events += 1
+        verdict.head = row.position
+        tree.add(row.hash)
+        _chained(verdict, row, seen)
+        _folded(verdict, row, seen)
+    verdict.sessions, verdict.root = len(seen.heads), tree.root().hex()
+    given = rows.last_given()
+    if given != verdict.head:
+        verdict.blame(verdict.head + 1, f"positions up to {given} were given out, the log ends at {verdict.head}")
+
+
+def _missing(first: int, last: int) -> str:
+    if first == last:
+        return f"the event of position {first} is missing"
+    return f"the events of positions {first} to {last} are missing"
+
+
+def _readable(rows: Rows, verdict: Verdict) -> Iterator[Row]:
+    """The rows that can be read; the others are named one by one, as long as there is room for faults."""
+    after, page = 0, PAGE
+    while len(verdict.faults) < MOST:
+        try:
+            for row in rows.events(after=after, page=page):
+                after = row.position
+                yield row
+            return
+        except StoreError as error:
+            if page == 1:
+                after += 1
+                verdict.blame(after, str(error))
+            page = 1
+
+
+def _chained(verdict: Verdict, row: Row, seen: _Seen) -> None:
+    version, previous = seen.heads.get(row.stream, (0, b""))
+    if row.version != version + 1:
+        verdict.blame(row.position, f"version {row.version} of {row.stream} follows version {version}")
+    if row.chained(previous) != row.hash:
+        verdict.blame(row.position, f"{row.stream} version {row.version} has been changed: its hash does not fit")
+    seen.heads[row.stream] = (row.version, row.hash)
+
+
+def _folded(verdict: Verdict, row: Row, seen: _Seen) -> None:
+    try:
+        recorded: Recorded = decode(row.stored(), row.position)
+        before = seen.sessions.get(row.stream)
+        seen.sessions[row.stream] = fold(kind_of(row.stream), [(recorded.event, recorded.moment)], before)
+    except Exception as error:  # whatever an event makes of the rules, it is a fault of the log and not of ours
+        why = error.why if isinstance(error, Unreadable) else f"{type(error).__name__}: {error}"
+        verdict.blame(row.position, f"{row.topic} of {row.stream} cannot be read: {why}")
+        return
+    for position, problem in seen.order.follow(recorded):
+        verdict.blame(position, problem)
+    for digest in mentioned(row.state):
+        seen.texts.setdefault(digest, row.position)
+    match recorded.event:
+        case TurnRequested() as event:
+            seen.turns[event.turn_id] = (row.stream, row.version, event.work, event.agent, event.role)
+        case Settled() as event:
+            seen.turns.pop(event.turn_id, None)
+        case _:
+            return
+
+
+def _texts(rows: Rows, verdict: Verdict, seen: _Seen) -> None:
+    """Every text that is mentioned has to be there, and be the one that its digest names."""
+    missing = dict(seen.texts)
+    for digest, content in rows.texts():
+        if hashlib.sha256(content.encode()).hexdigest() != digest:
+            verdict.blame(seen.texts.get(digest), f"the text {digest} has been changed")
+        missing.pop(digest, None)
+    for digest, position in missing.items():
+        verdict.blame(position, f"the text {digest} is missing")
+
+
+def _turns(rows: Rows, verdict: Verdict, seen: _Seen) -> None:
+    """The lease table has to wait for what the log waits for."""
+    outstanding = {turn for session in seen.sessions.values() if session for turn in session.outstanding}
+    waited = {turn: found for turn, found in seen.turns.items() if turn in outstanding}
+    leased = rows.open_turns()
+    for turn in sorted(waited.keys() ^ leased.keys()):
+        where = "the log" if turn in waited else "the lease table"
+        verdict.blame(None, f"only {where} has {turn} as not settled")
+    for turn in sorted(waited.keys() & leased.keys()):
+        if waited[turn] != leased[turn]:
+            verdict.blame(None, f"the lease table says of {turn} something else than the log")

@@ -1,0 +1,111 @@
+"""Connections to a SQLite file that answer only after their bytes are synced: WAL, `synchronous=FULL`, asserted."""
+
+import os
+import sqlite3
+import time
+from pathlib import Path
+from typing import Final
+
+from adapters.store.mapper import Broken, StoreError
+
+_DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_LASTING: Final = _DAMAGED | {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
+_PASSING: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+
+
+def durable(path: Path, busy_seconds: float, *pragmas: str) -> sqlite3.Connection:
+    """A connection for any thread, with further pragmas. Raises StoreError where the file would not be durable."""
+    connection = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
+    try:
+        _write_ahead(connection, busy_seconds)
+        for pragma in ("synchronous=FULL", "fullfsync=1", "checkpoint_fullfsync=1", *pragmas):
+            connection.execute(f"PRAGMA {pragma}")
+        mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+        synchronous = connection.execute("PRAGMA synchronous").fetchone()[0]
+        if (mode, synchronous) != ("wal", 2):
+            raise StoreError(f"{path}: SQLite gave journal_mode={mode}, synchronous={synchronous}; not durable.")
+    except (sqlite3.Error, StoreError):
+        connection.close()
+        raise
+    return connection
+
+
+def _write_ahead(connection: sqlite3.Connection, busy_seconds: float) -> None:
+    """SQLite itself does not wait for the lock that this takes while another process sets up the same new file."""
+    until = time.monotonic() + busy_seconds
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.005)
+
+
+def of_the_file(error: BaseException) -> bool:
+    """Whether it is the file, the disk or another process (a bare DatabaseError: damaged), not a wrong statement."""
+    return isinstance(error, sqlite3.OperationalError) or type(error) is sqlite3.DatabaseError
+
+
+def lasting(error: BaseException) -> bool:
+    """Whether trying again is in vain: the file is damaged, is no database, or may not be written."""
+    return _code(error) in _LASTING
+
+
+def damaged(error: BaseException) -> bool:
+    """Whether it is what stands in the file that is wrong."""
+    return _code(error) in _DAMAGED
+
+
+def told(error: BaseException, sentence: str) -> StoreError:
+    """The failure of a file in our words."""
+    return Broken(sentence) if lasting(error) else StoreError(sentence)
+
+
+def _code(error: BaseException) -> int:
+    """SQLite's primary code, which extended ones carry in their low byte; Python's own errors have none."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def unopened(what: str, path: Path, error: Exception) -> str:
+    """Why a file is not open. Where that is because nothing can be written there, also what can be done."""
+    why = getattr(error, "strerror", None) or error
+    sentence = f"{what} {path} cannot be opened: {why}."
+    if path.exists():
+        place = next((found for found in (path.parent, path) if not os.access(found, os.W_OK)), None)
+        advice = (
+            "Even reading takes writing beside the log. `hansard verify`, `export` and `backup` do without: copy the"
+            " log with `hansard backup COPY` to a folder that can be written, and name the copy with --database."
+        )
+    else:
+        folder = next(found for found in path.absolute().parents if found.exists())
+        place = None if os.access(folder, os.W_OK) else folder
+        advice = "Name a log in a folder that can be written with --database or HANSARD_DATABASE."
+    if place is None:
+        return sentence
+    return f"{what} {path} cannot be opened: {place} is read-only, or not this user's to write ({why}).\n{advice}"
+
+
+class Writing:
+    """How writing to a file goes. `failure` is what the last failure was, until something shows that it is over."""
+
+    def __init__(self) -> None:
+        self.failure: StoreError | None = None
+        self._damaged = False
+
+    def failed(self, error: BaseException, sentence: str) -> StoreError:
+        """Remember why, unless others only were at it; the error to raise."""
+        found = told(error, sentence)
+        if _code(error) not in _PASSING:
+            self.failure, self._damaged = found, damaged(error)
+        return found
+
+    def succeeded(self) -> None:
+        """Something was written. That says nothing about what is damaged elsewhere in the file."""
+        if not self._damaged:
+            self.failure = None
+
+    def appended(self) -> None:
+        """Events were written: it works again."""
+        self.failure, self._damaged = None, False

@@ -1,0 +1,292 @@
+"""The store on SQLite: one writing connection, a pool of reading ones, every promise of the file asserted.
+
+WAL with `synchronous=FULL`: an answer leaves after its bytes are synced. Positions come from AUTOINCREMENT, so that a
+backup or VACUUM never renumbers them; event rows are never changed or deleted.
+"""
+
+import queue
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from eventsourcing.persistence import ApplicationRecorder, IntegrityError, Notification, StoredEvent, Subscription
+
+from adapters.private import private_file, private_folder
+from adapters.store.append import Sheet, Tails
+from adapters.store.mapper import Conflict, Fenced, Receipt, StoreError, Write, decode_all, encode
+from adapters.store.sqlite.connection import Writing, durable, lasting, of_the_file, told, unopened
+from adapters.store.sqlite.rows import SCHEMA, Rows
+from adapters.store.sqlite.turns import Turns
+from domain.session.record import Recorded
+
+READERS = 4
+PAGE = 500
+
+
+class SqliteStore(ApplicationRecorder):
+    """The log in one file. Safe for many threads, and for several processes on the same machine."""
+
+    def __init__(self, path: str, *, busy_seconds: float = 5.0) -> None:
+        self.path = Path(path)
+        self._busy = busy_seconds
+        self._lock = threading.Lock()
+        self._closed = False
+        self._tails, self._writing = Tails(), Writing()
+        self._readers: queue.LifoQueue[sqlite3.Connection | None] = queue.LifoQueue()
+        try:
+            private_folder(self.path.parent)
+            private_file(self.path)
+            self._writer = self._connect()
+            self._writer.executescript(SCHEMA)
+            for _ in range(READERS):
+                self._readers.put(self._connect("query_only=1"))
+        except (OSError, sqlite3.Error) as error:
+            raise told(error, unopened("The log", self.path, error)) from error
+        self.turns = Turns(self._transaction, self._reading)
+        self.rows = Rows(self.path, self._transaction, self._reading)
+
+    def _connect(self, *pragmas: str) -> sqlite3.Connection:
+        return durable(self.path, self._busy, *pragmas)
+
+    def close(self) -> None:
+        """Give the connections back, those that are read from when they come home; later use raises StoreError."""
+        with self._lock:
+            self._closed = True
+            self._writer.close()
+        self._close_readers()
+
+    def _close_readers(self) -> None:
+        with suppress(queue.Empty):
+            while True:
+                reader = self._readers.get_nowait()
+                if reader is not None:
+                    reader.close()
+        self._readers.put(None)  # whoever waits for a connection is told that there is none any more
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            if self._closed:
+                raise StoreError(f"The log {self.path} is closed.")
+            try:
+                self._writer.execute("BEGIN IMMEDIATE")
+                yield self._writer
+                self._writer.execute("COMMIT")
+            except BaseException as error:
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
+                if of_the_file(error):
+                    raise self._writing.failed(error, self._sentence("does not take writes", error)) from error
+                raise
+            self._writing.succeeded()
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        connection = self._readers.get()
+        if connection is None:
+            self._readers.put(None)
+            raise StoreError(f"The log {self.path} is closed.")
+        try:
+            yield connection
+        except sqlite3.Error as error:
+            if of_the_file(error):
+                raise told(error, self._sentence("cannot be read", error)) from error
+            raise
+        finally:
+            self._readers.put(connection)
+            if self._closed:
+                self._close_readers()
+
+    def _sentence(self, what: str, error: BaseException) -> str:
+        if lasting(error):
+            return f"The log {self.path} {what}: {error}. `hansard verify` and `hansard doctor` say more."
+        return f"The log {self.path} {what} now: {error}."
+
+    @property
+    def failing(self) -> bool:
+        """Whether the last write failed, and nothing has shown since that it is over."""
+        return self._writing.failure is not None
+
+    def failure(self) -> str | None:
+        """Why the last write failed, None once one has succeeded. What may have passed by itself (a full disk) is
+        tried anew, with a write that changes nothing; what is damaged is over when events are written again."""
+        if self.failing:
+            with suppress(StoreError), self._transaction() as connection:
+                [version] = connection.execute("PRAGMA user_version").fetchone()
+                connection.execute(f"PRAGMA user_version={version}")
+        found = self._writing.failure
+        return None if found is None else str(found)
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def append(self, writes: Sequence[Write]) -> list[list[Recorded]]:
+        """Store the writes of a batch in one transaction; the recorded events of each, in order.
+
+        Raises Conflict (a version or key is taken), Fenced (a turn is not held by the attempt that settles it) or
+        StoreError; then nothing is stored.
+        """
+        if not writes:
+            return []
+        try:
+            with self._transaction() as connection:
+                sheet = Sheet(connection, self._tails, self._last(connection))
+                written = [_enter(connection, sheet, write) for write in writes]
+                sheet.store()  # a version that is taken is told before a turn that is not held: it is tried again
+                for write, recorded in zip(writes, written, strict=True):
+                    self.turns.follow(connection, recorded, adopted=write.adopted)
+        except sqlite3.IntegrityError as error:
+            raise Conflict(str(error)) from error
+        self._tails.keep(sheet.tails)
+        self._writing.appended()
+        return written
+
+    @staticmethod
+    def _last(connection: sqlite3.Connection) -> int:
+        """The last position that was ever given: AUTOINCREMENT never gives one twice."""
+        found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
+        return int(found[0]) if found else 0
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def history(self, session_id: str, *, after: int = 0, upto: int | None = None, limit: int = -1) -> list[Recorded]:
+        """The events of a session with versions `after`+1 … `upto`."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT position, stream, version, topic, state FROM events"
+                " WHERE stream = ? AND version > ? AND version <= ? ORDER BY version LIMIT ?",
+                (session_id, after, 2**62 if upto is None else upto, limit),
+            ).fetchall()
+        return decode_all(rows)
+
+    def log(
+        self,
+        *,
+        after: int = 0,
+        limit: int = PAGE,
+        kind: str | None = None,
+        topic: str | None = None,
+        session_id: str | None = None,
+    ) -> list[Recorded]:
+        """The events behind a position, at most `limit`: of the whole log, or of one kind, type or session."""
+        where: list[str] = ["position > ?"]
+        values: list[Any] = [after]
+        for column, value in (("topic", topic), ("stream", session_id)):
+            if value is not None:
+                where.append(f"{column} = ?")
+                values.append(value)
+        if kind is not None:
+            where.append("+stream >= ? AND +stream < ?")  # in the log's order as it lies, never all of a kind sorted
+            values += [f"{kind}-", f"{kind}."]
+        with self._reading() as connection:
+            rows = connection.execute(
+                f"SELECT position, stream, version, topic, state FROM events WHERE {' AND '.join(where)}"
+                f" ORDER BY {'position' if session_id is None else 'version'} LIMIT ?",
+                (*values, limit),
+            ).fetchall()
+        return decode_all(rows)
+
+    def head(self) -> int:
+        """The newest position, 0 of an empty log."""
+        with self._reading() as connection:
+            return self._head(connection)
+
+    @staticmethod
+    def _head(connection: sqlite3.Connection) -> int:
+        return int(connection.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()[0])
+
+    def version(self, session_id: str) -> int:
+        """The newest version of a session, 0 if there is none."""
+        with self._reading() as connection:
+            row = connection.execute("SELECT max(version) FROM events WHERE stream = ?", (session_id,)).fetchone()
+        return int(row[0] or 0)
+
+    def text(self, digest: str) -> str | None:
+        """A long text by its digest."""
+        with self._reading() as connection:
+            row = connection.execute("SELECT content FROM texts WHERE digest = ?", (digest,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def receipt(self, key: str) -> Receipt | None:
+        """The first answer that was given under this key."""
+        return self.receipts([key]).get(key)
+
+    def receipts(self, keys: Sequence[str]) -> dict[str, Receipt]:
+        """The first answers that were given under these keys, where there are any."""
+        marks = ",".join("?" * len(keys))
+        with self._reading() as connection:
+            rows = connection.execute(f"SELECT * FROM receipts WHERE key IN ({marks})", keys).fetchall()
+        return {row[0]: Receipt(*row) for row in rows}
+
+    def sqlite_version(self) -> str:
+        return sqlite3.sqlite_version
+
+    # -- the library's recorder, so that its own tools can read the log -----------------------------------------------
+
+    def insert_events(self, stored_events: Sequence[StoredEvent], **_: Any) -> Sequence[int]:
+        """Raises the library's IntegrityError on a version that is taken."""
+        try:
+            with self._transaction() as connection:
+                sheet = Sheet(connection, self._tails, self._last(connection))
+                positions = [sheet.enter(row) for row in stored_events]
+                sheet.store()
+        except (sqlite3.IntegrityError, Conflict) as error:
+            raise IntegrityError(str(error)) from error
+        self._tails.keep(sheet.tails)
+        return positions
+
+    def select_events(
+        self,
+        originator_id: Any,
+        *,
+        gt: int | None = None,
+        lte: int | None = None,
+        desc: bool = False,
+        limit: int | None = None,
+    ) -> Sequence[StoredEvent]:
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT stream, version, topic, state FROM events WHERE stream = ? AND version > ? AND version <= ?"
+                f" ORDER BY version {'DESC' if desc else 'ASC'} LIMIT ?",
+                (str(originator_id), gt or 0, 2**62 if lte is None else lte, -1 if limit is None else limit),
+            ).fetchall()
+        return [StoredEvent(*row) for row in rows]
+
+    def select_notifications(
+        self,
+        start: int | None,
+        limit: int,
+        stop: int | None = None,
+        topics: Sequence[str] = (),
+        *,
+        inclusive_of_start: bool = True,
+    ) -> Sequence[Notification]:
+        begin = 0 if start is None else start - 1 if inclusive_of_start else start
+        marks = f" AND topic IN ({','.join('?' * len(topics))})" if topics else ""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT stream, version, topic, state, position FROM events"
+                f" WHERE position > ? AND position <= ?{marks} ORDER BY position LIMIT ?",
+                (begin, 2**62 if stop is None else stop, *topics, limit),
+            ).fetchall()
+        return [Notification(*row) for row in rows]
+
+    def max_notification_id(self) -> int | None:
+        return self.head() or None
+
+    def subscribe(self, gt: int | None = None, topics: Sequence[str] = ()) -> Subscription[ApplicationRecorder]:
+        raise NotImplementedError("Follow the log with projections.engine.follow: one way for every store.")
+
+
+def _enter(connection: sqlite3.Connection, sheet: Sheet, write: Write) -> list[Recorded]:
+    for blob in write.blobs:
+        connection.execute("INSERT OR IGNORE INTO texts VALUES (?, ?)", (blob.digest, blob.content))
+    recorded = [entry.recorded(sheet.enter(encode(entry))) for entry in write.entries]
+    if write.receipt is not None:
+        sheet.receipts.append(write.receipt(sheet.position))
+    return recorded
+
+
+__all__ = ["Fenced", "SqliteStore"]

@@ -1,0 +1,161 @@
+"""The database of views on SQLite: a second file beside the log, that may be deleted and is then folded again.
+
+WAL with `synchronous=NORMAL`: a power cut may take back the newest pages of events, rows and positions together.
+"""
+
+import queue
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from adapters.private import private_file, private_folder
+from adapters.store.mapper import Broken, StoreError
+from adapters.store.sqlite.connection import damaged, lasting, unopened
+from adapters.store.sqlite.inserting import insert
+
+READERS = 4
+_NOT_OURS: Final = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_INTERRUPT,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_NOTADB,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_READONLY,
+    }
+)
+"""Errors of the file, the disk or another process; all others are mistakes in a statement."""
+
+
+class ViewsUnavailable(StoreError, OSError):
+    """The views do not answer. An OSError, so that a fold can tell the world's failures from its own."""
+
+
+class ViewsBroken(ViewsUnavailable, Broken):
+    """Nor will they, until somebody mends the file or its place."""
+
+
+_ADVICE: Final = "The file may be deleted: views are folded again from the log."
+
+
+def _told(error: Exception, sentence: str) -> ViewsUnavailable:
+    words = f"{sentence} {_ADVICE}" if damaged(error) else sentence
+    return ViewsBroken(words) if lasting(error) else ViewsUnavailable(words)
+
+
+class Statements:
+    """What a projection sees of a connection."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection, self._path = connection, path
+
+    def execute(self, sql: str, params: Sequence[Any] = ()) -> sqlite3.Cursor:
+        """Raises ViewsUnavailable; a statement that is wrong in itself raises sqlite3.Error."""
+        try:
+            return self._connection.execute(sql, params)
+        except sqlite3.Error as error:
+            if (found := self._failed(error)) is None:
+                raise
+            raise found from error
+
+    def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Carry out `INSERT INTO … VALUES (?, …) …` for all rows; raises what `execute` raises."""
+        try:
+            insert(self._connection, sql, rows)
+        except sqlite3.Error as error:
+            if (found := self._failed(error)) is None:
+                raise
+            raise found from error
+
+    def _failed(self, error: sqlite3.Error) -> ViewsUnavailable | None:
+        if not unavailable(error):
+            return None
+        return _told(error, f"The views {self._path} do not answer{'' if lasting(error) else ' now'}: {error}.")
+
+
+class SqliteViews:
+    """Views in one file. Safe for many threads, and for several processes on the same machine."""
+
+    def __init__(self, path: str | Path, *, busy_seconds: float = 5.0) -> None:
+        self.path = Path(path)
+        self._busy = busy_seconds
+        self._lock = threading.Lock()
+        self._closed = False
+        self._readers: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
+        try:
+            private_folder(self.path.parent)
+            private_file(self.path)
+            self._writer = self._connect()
+            for _ in range(READERS):
+                self._readers.put(self._connect("query_only=1"))
+        except (OSError, sqlite3.Error) as error:
+            raise _told(error, unopened("The views", self.path, error)) from error
+
+    def _connect(self, *pragmas: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=self._busy, isolation_level=None, check_same_thread=False)
+        try:
+            for pragma in ("journal_mode=WAL", "synchronous=NORMAL", *pragmas):
+                connection.execute(f"PRAGMA {pragma}")
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def transaction(self) -> Iterator[Statements]:
+        """One writer at a time, among threads and processes; all or nothing. Raises ViewsUnavailable."""
+        with self._lock:
+            statements = Statements(self._writer, self.path)
+            statements.execute("BEGIN IMMEDIATE")
+            try:
+                yield statements
+                statements.execute("COMMIT")
+            finally:
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
+
+    @contextmanager
+    def reading(self) -> Iterator[Statements]:
+        """All that is read inside is of one moment."""
+        connection = self._readers.get()
+        try:
+            statements = Statements(connection, self.path)
+            statements.execute("BEGIN")
+            yield statements
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            self._give_back(connection)
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        self._readers.put(connection)
+        if self._closed:
+            self._close_readers()
+
+    def _close_readers(self) -> None:
+        with suppress(queue.Empty):
+            while True:
+                self._readers.get_nowait().close()
+
+    def close(self) -> None:
+        """Give the connections back, those that are read from when they come home."""
+        self._closed = True
+        with self._lock:
+            self._writer.close()
+        self._close_readers()
+
+
+def unavailable(error: BaseException) -> bool:
+    """Whether it is the file, the disk or another process, and no mistake in a statement.
+
+    Extended codes carry the primary one in their low byte; errors of Python's own module carry none.
+    """
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_OURS

@@ -1,0 +1,10 @@
+"""What a worker does with one turn: ask the agent, run the validation, hand the work over.
+
+Each returns the command that records the outcome. Faults of agents, commands and workspaces are outcomes, too.
+"""
+
+from adapters.turns.job import Job, ancestors
+from adapters.turns.recording import deadline_of, outcome_of
+from adapters.turns.runner import Bench, Prepared, failed
+
+__all__ = ["Bench", "Job", "Prepared", "ancestors", "deadline_of", "failed", "outcome_of"]

@@ -1,0 +1,111 @@
+"""Asking an agent: who it is, what it is told, where it works, and what it answers."""
+
+import asyncio
+import contextlib
+from pathlib import Path
+
+import orjson
+
+from adapters.agents.port import Agent, Reply, Turn
+from adapters.agents.scripted import Scenario, Scripted
+from adapters.agents.team import Member, Team, build
+from adapters.turns.changes import NOTHING, keep
+from adapters.turns.job import Job, checkout, text
+from adapters.turns.prompting import prompt_of
+from adapters.workspace import Workspaces
+from domain.reconstruction import Whole
+from domain.session.turns import AgentSessionsCleared, RecordReply
+from domain.values.base import Blob, Command, HansardError
+
+
+class Asking:
+    """The team's agents, each built when it is first asked. `folder` is where they keep what is their own."""
+
+    def __init__(self, *, team: Team, workspaces: Workspaces, folder: Path, whole: Whole) -> None:
+        self._team, self._workspaces, self._folder, self._whole = team, workspaces, folder, whole
+        self._agents: dict[str, Agent] = {}
+
+    async def ask(self, job: Job) -> Command:
+        agent, prompt = self._agent(job), await asyncio.to_thread(self.prompt, job)
+        folder = None if isinstance(agent, Scripted) else await asyncio.to_thread(checkout, job, self._workspaces)
+        reply = await agent.ask(self._turn(job, prompt, folder))
+        return await asyncio.to_thread(self.answer, job, prompt, reply, folder)
+
+    async def forget(self, event: AgentSessionsCleared) -> None:
+        """Drop what agents keep to resume conversations that are over."""
+        for name, handle in event.agent_sessions.items():
+            member = self._team.named(name)
+            if member is not None:
+                with contextlib.suppress(HansardError, OSError):
+                    await self._built(member).forget(handle)
+
+    def _agent(self, job: Job) -> Agent:
+        if job.session.scenario is not None:
+            return Scripted(Scenario())  # the turn brings the session's own scenario
+        member = self._asked(job)
+        if member is None:
+            raise HansardError(f"This team has nobody called {job.request.agent!r}, whom the session means.")
+        return self._built(member)
+
+    def _asked(self, job: Job) -> Member | None:
+        return self._team.asked(job.request.agent, job.request.role, job.session.crew)
+
+    def _model(self, job: Job) -> str | None:
+        """What the team file says of the agent; the session's own scenario stands in for other agents."""
+        if job.session.scenario is not None:
+            return None
+        member = self._asked(job)
+        return member.model if member else None
+
+    def _built(self, member: Member) -> Agent:
+        if member.name not in self._agents:
+            self._agents[member.name] = build(member, self._folder)
+        return self._agents[member.name]
+
+    def prompt(self, job: Job) -> str:
+        """What the agent is told."""
+        return prompt_of(job.request, language=self._team.language or "en", whole=self._whole)
+
+    def _turn(self, job: Job, prompt: str, folder: Path | None) -> Turn:
+        request, lease = job.request, job.lease
+        scenario = job.session.scenario
+        return Turn(
+            turn_id=request.turn_id,
+            session_id=job.session.id,
+            attempt=lease.attempt,
+            agent=request.agent,
+            role=request.role,
+            prompt=prompt,
+            workspace=folder,
+            access=request.access,
+            agent_session=request.agent_session,
+            ordinal=request.ordinal,
+            role_ordinal=request.role_ordinal,
+            limits=self._team.limits.of_a_turn(),
+            scenario=orjson.loads(self._whole(scenario)) if scenario is not None else None,
+            reads=request.reads,
+            expects=request.expects,
+        )
+
+    def answer(self, job: Job, prompt: str, reply: Reply, folder: Path | None) -> RecordReply:
+        """The command that records what came back, and what it changed in the folder that was worked in, if any."""
+        writes = job.request.access == "write" and reply.failure is None
+        changes = keep(job, self._workspaces, reply, folder) if writes else NOTHING
+        blobs: list[Blob] = []
+        return RecordReply(
+            turn_id=job.lease.turn_id,
+            attempt=job.lease.attempt,
+            reply=text(reply.text, blobs),
+            prompt=text(prompt, blobs),
+            usage=reply.usage,
+            model=reply.model or self._model(job),
+            seconds=reply.seconds,
+            agent_session=reply.agent_session,
+            files=changes.files,
+            patch=None if changes.patch is None else text(changes.patch, blobs),
+            base=job.session.tree,
+            tree=changes.tree,
+            slot=job.slot,
+            failure=reply.failure,
+            blobs=tuple(blobs),
+        )

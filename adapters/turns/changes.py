@@ -1,0 +1,76 @@
+"""What an answer changes: the files that came with it are written, the state of the folder is recorded."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from adapters.agents.port import Reply
+from adapters.turns.job import Job, checkout, workspace_of
+from adapters.workspace import Workspace, WorkspaceError, Workspaces, patched
+from domain.replies.artifacts import Change, changes
+from domain.session.state import Session
+from domain.session.turns import Failure, RecordReply
+from domain.values.base import HansardError
+
+
+class Changes(NamedTuple):
+    """The files that differ, how, and the state afterwards."""
+
+    files: tuple[str, ...] = ()
+    patch: str | None = None
+    tree: str | None = None
+
+
+NOTHING = Changes()
+
+
+def keep(job: Job, workspaces: Workspaces, reply: Reply, folder: Path | None) -> Changes:
+    """Write the files that an agent handed over, and record the state of its folder, if it has one."""
+    told = changes(reply.text) if job.request.role == "dev" else ()
+    if folder is None and not told and not reply.files:
+        return NOTHING
+    if folder is None:
+        folder = checkout(job, workspaces)
+    workspace = workspace_of(job, workspaces)
+    workspace.write_files(folder, {**_contents(told, workspace, folder), **reply.files})
+    before = job.session.tree or workspace.base()
+    tree = workspace.snapshot(folder, message=f"{job.request.agent}: {job.request.turn_id}", parent=before)
+    return Changes(files=workspace.changed_files(before, tree), patch=workspace.patch(before, tree), tree=tree)
+
+
+def _contents(told: Iterable[Change], workspace: Workspace, folder: Path) -> dict[str, str | bytes | None]:
+    """What becomes of each file, None where it goes (behaviour §3.2: patch, fallbackContent or content); changes of one
+    file come one after the other. Raises WorkspaceError for a patch that does not apply, where there is nothing to fall
+    back on."""
+    found: dict[str, str | bytes | None] = {}
+    for change in told:
+        whole = change.content if change.content is not None else change.fallback_content
+        try:
+            found[change.path] = (
+                whole if change.patch is None else _patched(change.path, change.patch, found, workspace, folder)
+            )
+        except WorkspaceError:
+            if whole is None:
+                raise
+            found[change.path] = whole
+    return found
+
+
+def _patched(
+    path: str, patch: str, found: Mapping[str, str | bytes | None], workspace: Workspace, folder: Path
+) -> bytes | None:
+    before = found[path] if path in found else workspace.read_file(folder, path)
+    return patched(path, before.encode() if isinstance(before, str) else before, patch)
+
+
+def merge(job: Job, workspaces: Workspaces, command: RecordReply, session: Session) -> RecordReply:
+    """The answer on top of what others have recorded meanwhile; a failure where both changed the same lines."""
+    workspace = workspace_of(job, workspaces)
+    theirs = session.tree or workspace.base()
+    assert command.tree is not None, "only changes can be overtaken"
+    try:
+        merged = workspace.merge(ours=theirs, theirs=command.tree, message=f"merge {command.turn_id}")
+    except HansardError as error:
+        failure = Failure(code="crash", detail=str(error))
+        return command.model_copy(update={"failure": failure, "tree": None, "patch": None, "files": ()})
+    return command.model_copy(update={"tree": merged, "base": session.tree})

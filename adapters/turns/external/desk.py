@@ -1,0 +1,204 @@
+"""The desk at which external agents get their turns and hand in what came of them."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from weakref import WeakValueDictionary
+
+from adapters.agents.port import Reply
+from adapters.agents.team import Team
+from adapters.store import Fenced, Lease, SqliteStore
+from adapters.turns import Bench, Job, Prepared, failed, outcome_of
+from adapters.turns.external.holding import DeskSettings, Holding, Lost
+from adapters.turns.external.waiting import Queue, Wish
+from adapters.turns.routing import Whose
+from adapters.workspace import WorkspaceError
+from adapters.writer.writer import Answer, Busy, Order, Writer
+from domain.session.record import Recorded
+from domain.session.state import Moved
+from domain.session.turns import Failure, RecordReply, TurnRequested
+from domain.values.base import HansardError, Invalid, Refused, Unknown
+
+TRIES = 5
+"""So often an answer is merged into what others have recorded meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A turn that was given out: what is asked, and the lease on it."""
+
+    job: Job
+    asked: Prepared
+
+    @property
+    def lease(self) -> Lease:
+        return self.job.lease
+
+
+@dataclass(frozen=True, slots=True)
+class Receipted:
+    """Under which key, bound to which version, a result is handed in; as in an `Order`."""
+
+    key: str | None = None
+    fingerprint: str = ""
+    expected: int | None = None
+
+
+class Desk:
+    """Where external workers come. Belongs to one event loop; only `seen` is called from elsewhere."""
+
+    def __init__(
+        self,
+        *,
+        store: SqliteStore,
+        writer: Writer,
+        clock: Callable[[], int],
+        team: Team,
+        bench: Bench,
+        settings: DeskSettings,
+    ) -> None:
+        self._store, self._writer, self._clock, self._bench = store, writer, clock, bench
+        self._holding = Holding(store=store, writer=writer, clock=clock, settings=settings)
+        self._queue = Queue(store.turns, Whose(team, writer.load), clock, self._holding.lease_ms)
+        self._handing_in: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def seen(self, page: Sequence[Recorded]) -> None:
+        """What happened, from the follower's thread."""
+        if any(isinstance(recorded.event, TurnRequested) for recorded in page):
+            self._queue.wake()
+
+    def close(self) -> None:
+        """Whoever waits is told that there is nothing; what was given out stays theirs."""
+        self._queue.close()
+
+    def waiting(self) -> int:
+        """How many workers wait for a turn now."""
+        return self._queue.length
+
+    # -- claiming --------------------------------------------------------------------------------------------------
+
+    async def claim(self, worker: str, wish: Wish, seconds: float) -> Offer | None:
+        """The oldest turn that fits, as soon as there is one; None after so many seconds. Cancelled, it is as if
+        nobody had claimed."""
+        until = time.monotonic() + seconds
+        while True:
+            lease = await self._queue.next(worker, wish, max(0.0, until - time.monotonic()))
+            if lease is None:
+                return None
+            try:
+                offer = await asyncio.to_thread(self._prepared, lease)
+            except asyncio.CancelledError:
+                await self._queue.give_back(lease)
+                raise
+            if isinstance(offer, Offer):
+                self._holding.begins(lease)
+                return offer
+            await self._settle(offer)
+
+    def _prepared(self, lease: Lease) -> "Offer | Order":
+        """What the turn asks; where it cannot be asked, the order that records why."""
+        job = self._holding.job(lease)
+        started = time.monotonic()
+        try:
+            return Offer(job, self._bench.prepared(job))
+        except (HansardError, OSError) as error:
+            failure = Failure(code="crash", detail=str(error))
+        return outcome_of(job, failed(job, failure, seconds=time.monotonic() - started), lease.worker)
+
+    async def _settle(self, order: Order) -> None:
+        with suppress(Refused, Fenced, Unknown):  # it has ended meanwhile
+            await self._writer.do(order)
+
+    # -- holding on ------------------------------------------------------------------------------------------------
+
+    async def heartbeat(self, worker: str, turn_id: str, attempt: int | None) -> Lease:
+        """The lease as it is from now on. Raises Unknown or Lost; who takes too long has lost, and the turn failed."""
+        lease = await self._holding.heartbeat(worker, turn_id, attempt)
+        if not self._holding.overstays(lease):
+            return lease
+        job = await asyncio.to_thread(self._holding.job, lease)
+        seconds = self._holding.seconds(job)
+        failure = Failure(code="timeout", detail=f"No answer within {seconds:.0f} s.")
+        await self._settle(outcome_of(job, failed(job, failure, seconds=seconds), worker))
+        self._holding.ends(lease)
+        raise Lost(f"Turn {turn_id} took longer than a turn may; it was stopped.", "timeout")
+
+    # -- handing in ------------------------------------------------------------------------------------------------
+
+    async def result(
+        self, worker: str, turn_id: str, attempt: int | None, reply: Reply, receipted: Receipted
+    ) -> Answer:
+        """The answer to what was handed in, recorded once. Raises Unknown, Refused (Lost), Stale or KeyReused, and
+        Invalid for files that cannot be written; then nothing has changed."""
+        session_id = turn_id.rpartition(".")[0]  # one after the other: they merge with each other
+        lock = self._handing_in.setdefault(session_id, asyncio.Lock())
+        async with lock:
+            if receipted.key is not None and await asyncio.to_thread(self._store.receipt, receipted.key) is not None:
+                return await self._writer.do(self._again(worker, turn_id, receipted))
+            return await self._handed_in(worker, turn_id, attempt, reply, receipted)
+
+    def _again(self, worker: str, turn_id: str, receipted: Receipted) -> Order:
+        """An order that only asks for the first answer to its key."""
+        return Order(
+            turn_id,
+            RecordReply(turn_id=turn_id, attempt=0),
+            actor=worker,
+            command_id=turn_id,
+            key=receipted.key,
+            fingerprint=receipted.fingerprint,
+        )
+
+    async def _handed_in(
+        self, worker: str, turn_id: str, attempt: int | None, reply: Reply, receipted: Receipted
+    ) -> Answer:
+        lease = await asyncio.to_thread(self._holding.held, worker, turn_id, attempt)
+        await self._holding.check_deadline(lease)
+        job = await asyncio.to_thread(self._holding.job, lease)
+        command = await asyncio.to_thread(self._command, job, reply)
+        answer = await self._recorded(job, command, worker, receipted)
+        self._holding.ends(lease)
+        return answer
+
+    def _command(self, job: Job, reply: Reply) -> RecordReply:
+        """What is recorded. An answer whose own words ask for a change that cannot be made has failed, as any agent's;
+        files that were handed over can be handed over better."""
+        known = replace(
+            reply, seconds=self._holding.seconds(job), agent_session=reply.agent_session or job.request.agent_session
+        )
+        if reply.files and job.request.access != "write":
+            raise Invalid({"/files": f"should be left out: this turn may not change files ({job.request.access})"})
+        try:
+            return self._bench.answered(job, known)
+        except WorkspaceError as error:
+            if reply.files:
+                raise Invalid({"/files": str(error)}) from None
+            failure = Failure(code="crash", detail=str(error))
+        return self._bench.answered(job, replace(known, failure=failure))
+
+    async def _recorded(self, job: Job, command: RecordReply, worker: str, receipted: Receipted) -> Answer:
+        """What others have recorded meanwhile is merged first: under a key even that refusal would be the answer."""
+        for _ in range(TRIES):
+            command = await asyncio.to_thread(self._merged, job, command)
+            order = outcome_of(job, command, worker)._replace(
+                actor=f"agent:{job.lease.agent} via {worker.partition(':')[2]}",
+                key=receipted.key,
+                fingerprint=receipted.fingerprint,
+                expected=receipted.expected,
+            )
+            try:
+                return await self._writer.do(order)
+            except Moved:
+                if receipted.key is not None:
+                    raise
+            except Fenced:
+                raise await asyncio.to_thread(self._holding.loss, job.lease) from None
+        raise Busy(f"Others were faster {TRIES} times with changes to the same workspace; hand it in again.")
+
+    def _merged(self, job: Job, command: RecordReply) -> RecordReply:
+        session = self._writer.load(job.session.id)
+        assert session is not None, "a session does not vanish"
+        if command.tree is None or command.base == session.tree:
+            return command
+        return self._bench.merge(job, command, session)

@@ -1,0 +1,130 @@
+"""Holding on to a claimed turn: whose it is, how long it may take, and how a claim is lost."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from adapters.store import Lease, SqliteStore
+from adapters.store.sqlite.turns import Standing
+from adapters.turns import Job, ancestors, deadline_of
+from adapters.writer.writer import Writer
+from domain.session.record import Recorded
+from domain.session.turns import TurnRequested
+from domain.values.base import Refused, Unknown
+
+Loss = Literal["settled", "cancelled", "waiting", "elsewhere", "deadline", "timeout"]
+
+
+class Lost(Refused):
+    """The turn is not, or no longer, held by whoever speaks; `reason` says in one word why."""
+
+    def __init__(self, sentence: str, reason: Loss) -> None:
+        super().__init__(sentence)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class DeskSettings:
+    """Times in seconds. `turn` is the longest that an attempt may hold on to a turn."""
+
+    lease: float = 60.0
+    turn: float = 1_800.0
+
+
+class Holding:
+    """The turns in the hands of external workers. When an attempt began is only known to the process that gave it out;
+    after a restart its time counts anew."""
+
+    def __init__(self, *, store: SqliteStore, writer: Writer, clock: Callable[[], int], settings: DeskSettings) -> None:
+        self._store, self._writer, self._clock, self._settings = store, writer, clock, settings
+        self._turns = store.turns
+        self._since: dict[tuple[str, int], int] = {}
+
+    @property
+    def lease_ms(self) -> int:
+        return round(self._settings.lease * 1000)
+
+    def begins(self, lease: Lease) -> None:
+        """An attempt was given out now; those that nobody has heard of for long are forgotten."""
+        oldest = self._clock() - 2_000 * self._settings.turn
+        self._since = {each: since for each, since in self._since.items() if since > oldest}
+        self._since[lease.turn_id, lease.attempt] = self._clock()
+
+    def ends(self, lease: Lease) -> None:
+        self._since.pop((lease.turn_id, lease.attempt), None)
+
+    def seconds(self, job: Job) -> float:
+        """How long the attempt took; where nobody knows when it began, from the request on."""
+        known = self._since.get((job.lease.turn_id, job.lease.attempt))
+        began = self._request(job.lease).at if known is None else known
+        return max(0, self._clock() - began) / 1000
+
+    def _request(self, lease: Lease) -> Recorded:
+        [request] = self._store.history(lease.session_id, after=lease.version - 1, upto=lease.version)
+        return request
+
+    def held(self, worker: str, turn_id: str, attempt: int | None) -> Lease:
+        """The worker's own lease. Raises Unknown for a turn that there is not, Lost for one that it does not hold."""
+        standing = self._turns.standing(turn_id)
+        if standing is None:
+            raise Unknown(f"There is no turn {turn_id!r}.")
+        lease = self._turns.held(turn_id)
+        if lease is None or lease.worker != worker or attempt not in (None, lease.attempt):
+            raise _lost(turn_id, standing)
+        return lease
+
+    async def heartbeat(self, worker: str, turn_id: str, attempt: int | None) -> Lease:
+        """The lease, as long as it is from now on. Raises what `held` raises, and Lost when the time is over."""
+        lease = await asyncio.to_thread(self.held, worker, turn_id, attempt)
+        await self.check_deadline(lease)
+        self._since.setdefault((turn_id, lease.attempt), self._clock())
+        until = self._clock() + self.lease_ms
+        if not await asyncio.to_thread(self._turns.heartbeat, lease, until=until):
+            raise await asyncio.to_thread(self.loss, lease)
+        return replace(lease, until=max(lease.until, until))
+
+    def overstays(self, lease: Lease) -> bool:
+        """Whether the attempt has held on to its turn for longer than any turn may take."""
+        since = self._since.get((lease.turn_id, lease.attempt))
+        return since is not None and self._clock() - since > self._settings.turn * 1000
+
+    async def check_deadline(self, lease: Lease) -> None:
+        """Raises Lost when the session's deadline has passed; the turn is then over."""
+        if lease.deadline is None or self._clock() <= lease.deadline:
+            return
+        try:
+            await self._writer.do(deadline_of(lease.session_id, lease.turn_id))
+        except (Refused, Unknown):  # it was extended, or stopped by others: then the lease is gone, too
+            return
+        raise Lost(f"The deadline of turn {lease.turn_id} has passed; it was stopped.", "deadline")
+
+    def loss(self, lease: Lease) -> Lost:
+        """Why the lease is not held any more."""
+        standing = self._turns.standing(lease.turn_id)
+        assert standing is not None, "turns are never deleted"
+        return _lost(lease.turn_id, standing)
+
+    def job(self, lease: Lease) -> Job:
+        """The turn, on the state of the workspace at its request: so the folder that is worked in, and what it is
+        compared with, are the same at the claim and at the result, whatever others record meanwhile."""
+        session = before = self._writer.load(lease.session_id)
+        if session is not None and session.version != lease.version:  # others have recorded something meanwhile
+            before = self._writer.load(lease.session_id, upto=lease.version)
+        request = self._request(lease)
+        assert session is not None and before is not None, "a lease stands for a request"
+        assert isinstance(request.event, TurnRequested), "a lease says where its request stands"
+        asked = session.changed(tree=before.tree, slot=before.slot)
+        return Job(lease, request.event, asked, ancestors(self._store, session))
+
+
+def _lost(turn_id: str, standing: Standing) -> Lost:
+    match standing.state:
+        case "done":
+            return Lost(f"Turn {turn_id} is settled; nothing changes it any more.", "settled")
+        case "cancelled":
+            return Lost(f"Turn {turn_id} was called off; nobody waits for it any more.", "cancelled")
+        case "running":
+            return Lost(f"Turn {turn_id} is in the hands of another worker or attempt.", "elsewhere")
+        case _:
+            return Lost(f"Turn {turn_id} is not held by you; it waits to be claimed.", "waiting")

@@ -1,0 +1,161 @@
+"""Waiting for a turn: any number of callers, one look at the table for all of them, and none while nobody waits."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from adapters.store import Lease
+from adapters.store.sqlite.turns import OpenTurn, Turns
+from adapters.store.sqlite.walk import Walk
+from adapters.turns.routing import Whose
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS = 1.0
+"""A wake-up may get lost, and a lease that runs out tells nobody; a look at the table finds both."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Which turns are wanted: of one of these agents or roles, or any where none is named; names in any case."""
+
+    agents: frozenset[str] = frozenset()
+    roles: frozenset[str] = frozenset()
+
+    def fits(self, turn: OpenTurn) -> bool:
+        if not self.agents and not self.roles:
+            return True
+        return turn.agent.casefold() in self.agents or turn.role.casefold() in self.roles
+
+
+@dataclass(eq=False, slots=True)
+class Waiter:
+    """Somebody who waits: `patient` for as long as it takes, else until all open turns were looked at."""
+
+    worker: str
+    wish: Wish
+    patient: bool
+    told: "asyncio.Future[Lease | None]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class Queue:
+    """Who waits for turns, first come, first served. Belongs to one event loop; only `wake` comes from elsewhere."""
+
+    def __init__(self, turns: Turns, whose: Whose, clock: Callable[[], int], lease_ms: int) -> None:
+        self._turns, self._whose, self._clock, self._lease_ms = turns, whose, clock, lease_ms
+        self._walks: dict[Wish, Walk] = {}
+        self._loop = asyncio.get_running_loop()
+        self._waiters: list[Waiter] = []
+        self._woken = asyncio.Event()
+        self._serving: asyncio.Task[None] | None = None
+        self._closed = False
+
+    @property
+    def length(self) -> int:
+        return len(self._waiters)
+
+    def wake(self) -> None:
+        """There may be a turn. From any thread."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._woken.set)
+
+    def close(self) -> None:
+        """Nobody is kept waiting any more."""
+        self._closed = True
+        for waiter in self._waiters:
+            _tell(waiter, None)
+        self._woken.set()
+
+    async def next(self, worker: str, wish: Wish, seconds: float) -> Lease | None:
+        """A lease on the oldest turn that fits, as soon as there is one; None after so many seconds."""
+        if self._closed:
+            return None
+        waiter = Waiter(worker, wish, patient=seconds > 0)
+        self._waiters.append(waiter)
+        self._woken.set()
+        if self._serving is None:
+            self._serving = asyncio.create_task(self._serve())
+        try:
+            async with asyncio.timeout(seconds if waiter.patient else None):
+                return await asyncio.shield(waiter.told)
+        except TimeoutError:
+            return waiter.told.result() if waiter.told.done() else None
+        except asyncio.CancelledError:
+            if waiter.told.done() and (lease := waiter.told.result()) is not None:
+                await self.give_back(lease)
+            raise
+        finally:
+            self._part(waiter)
+
+    def _part(self, waiter: Waiter) -> None:
+        with suppress(ValueError):  # parted before
+            self._waiters.remove(waiter)
+
+    async def give_back(self, lease: Lease) -> None:
+        """Let a turn that was claimed for nobody wait again."""
+        await asyncio.to_thread(self._turns.give_back, lease)
+        self._woken.set()
+
+    # -- serving ---------------------------------------------------------------------------------------------------
+
+    async def _serve(self) -> None:
+        """Look, and tell whom it concerns, for as long as somebody waits."""
+        try:
+            while self._waiters:
+                self._woken.clear()
+                await self._look(list(self._waiters))
+                if self._waiters:
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(self._woken.wait(), POLL_SECONDS)
+        finally:
+            self._serving = None
+
+    async def _look(self, waiters: Sequence[Waiter]) -> None:
+        try:
+            found = await asyncio.to_thread(self._taken, waiters)
+        except Exception as error:  # the outermost loop: whoever waits is told, the next one is served again
+            log.exception("no turns could be given out")
+            for waiter in waiters:
+                if waiter in self._waiters and not waiter.told.done():
+                    waiter.told.set_exception(error)
+            return
+        for waiter in waiters:
+            lease = found.get(waiter)
+            if lease is not None and (waiter.told.done() or waiter not in self._waiters):
+                await self.give_back(lease)
+            elif lease is not None or (waiter in found and not waiter.patient):
+                _tell(waiter, lease)
+                self._part(waiter)  # it is not to be given another
+        if len(found) < len(waiters):
+            self._woken.set()
+
+    def _taken(self, waiters: Sequence[Waiter]) -> dict[Waiter, Lease | None]:
+        """A lease for each waiter that there is a turn for, None for those that there is none for; about the others
+        only another look can tell. In a thread."""
+        now = self._clock()
+        if not self._turns.waiting(now):
+            return dict.fromkeys(waiters)
+        self._walks = {waiter.wish: self._walks.get(waiter.wish) or Walk(self._turns) for waiter in waiters}
+        fitting = {wish: self._fitting(wish, walk, now) for wish, walk in self._walks.items()}
+        found: dict[Waiter, Lease | None] = {}
+        for waiter in waiters:
+            lease = self._take(fitting[waiter.wish], waiter.worker, now)
+            if lease is not None or self._walks[waiter.wish].ended:
+                found[waiter] = lease
+        return found
+
+    def _fitting(self, wish: Wish, walk: Walk, now: int) -> Iterator[OpenTurn]:
+        """What a look shows to all who have the same wish."""
+        return (turn for turn in walk.look(now) if wish.fits(turn) and self._whose.place(turn) == "outside")
+
+    def _take(self, turns: Iterator[OpenTurn], worker: str, now: int) -> Lease | None:
+        """A lease on the first of these turns that nobody else was faster to take."""
+        taken = (self._turns.take(turn.turn_id, worker, now=now, lease_ms=self._lease_ms) for turn in turns)
+        return next((lease for lease in taken if lease is not None), None)
+
+
+def _tell(waiter: Waiter, lease: Lease | None) -> None:
+    if not waiter.told.done():
+        waiter.told.set_result(lease)

@@ -1,0 +1,85 @@
+"""A turn in hand, and the folder that it is done in."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from adapters.store import Lease, SqliteStore
+from adapters.workspace import Workspace, Workspaces
+from domain.delivery.state import Delivery
+from domain.session.forks import SessionForked
+from domain.session.state import Session
+from domain.session.turns import TurnRequested
+from domain.values.base import Blob, Text
+from domain.values.time import milliseconds
+
+LANE = 1_000
+"""More folders than a lane ever leaves behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A turn in hand: the lease, what was requested, and the session as it is."""
+
+    lease: Lease
+    request: TurnRequested
+    session: Session
+    ancestors: Iterable[str] = ()
+    """Of a fork: the session it comes from, the one that comes from, and so on; looked up as far as they are wanted."""
+
+    @property
+    def deadline(self) -> int | None:
+        """The instant after which the turn is stopped, as the session has it now."""
+        if self.request.deadline is None:
+            return None
+        if isinstance(self.session, Delivery):
+            return self.session.budget.deadline_at
+        return milliseconds(self.request.deadline)
+
+    @property
+    def slot(self) -> int:
+        """How often a folder was left behind: a frozen earlier attempt may still be writing there."""
+        return self.session.slot + self.lease.attempt - 1
+
+    @property
+    def folder(self) -> int:
+        """The number of the folder: every lane has its own, so that agents can work at once."""
+        return self.request.lane * LANE + self.slot
+
+
+def ancestors(store: SqliteStore, session: Session) -> Iterator[str]:
+    """Whom a session was forked from, the nearest first."""
+    seen: set[str] = set()
+    name = session.forked_from
+    while name is not None and name not in seen:
+        seen.add(name)
+        yield name
+        forked = store.log(session_id=name, topic=SessionForked.TOPIC)
+        name = forked[-1].event.source if forked and isinstance(forked[-1].event, SessionForked) else None
+
+
+def workspace_of(job: Job, workspaces: Workspaces) -> Workspace:
+    """Blocks: the first time it copies the person's repository."""
+    session = job.session
+    if session.forked_from is not None:
+        workspaces.copy(job.ancestors, session.id)
+    source = Path(session.workspace) if session.workspace else None
+    return workspaces.open(session.home or session.id, source)
+
+
+def checkout(job: Job, workspaces: Workspaces) -> Path:
+    """The job's folder, in the recorded state."""
+    return workspace_of(job, workspaces).checkout(tree=job.session.tree, slot=job.folder)
+
+
+def left(job: Job, workspaces: Workspaces) -> Path:
+    """The job's folder, as whoever works in it has left it."""
+    workspace = workspace_of(job, workspaces)
+    return workspace.in_place or workspace.home / f"tree-{job.folder}" / workspace.prefix
+
+
+def text(words: str, blobs: list[Blob]) -> Text:
+    """Words for a command; what is too long for it goes to the blobs."""
+    found, more = Text.of(words)
+    blobs.extend(more)
+    return found

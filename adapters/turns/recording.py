@@ -1,0 +1,24 @@
+"""The orders by which what came of a turn gets into the log."""
+
+from adapters.turns.job import Job
+from adapters.writer.unit_of_work import Order
+from domain.delivery.commands import ExpireTurn
+from domain.session.forks import Diverge
+from domain.values.base import Command
+
+
+def outcome_of(job: Job, command: Command, worker: str) -> Order:
+    """The outcome of a turn: by its agent where one was asked, else by the worker."""
+    lease = job.lease
+    return Order(
+        lease.session_id,
+        command,
+        actor=f"agent:{lease.agent}" if lease.work == "ask" else f"worker:{worker}",
+        command_id=f"{lease.turn_id}#{lease.attempt}" + ("/diverged" if isinstance(command, Diverge) else ""),
+        causation_id=f"{lease.session_id}:{lease.version}",
+    )
+
+
+def deadline_of(session_id: str, turn_id: str) -> Order:
+    """The end of a turn by its deadline; refused where that has not passed, or was extended meanwhile."""
+    return Order(session_id, ExpireTurn(turn_id=turn_id), actor="clock", command_id=f"{turn_id}!deadline")

@@ -1,0 +1,72 @@
+"""Whose turn it is: asked here, fetched by an external agent, or left to a process whose team has the agent."""
+
+import logging
+from typing import Final, Literal, Protocol
+
+from adapters.agents.team import Team
+from adapters.store.sqlite.turns import OpenTurn
+from domain.session.state import Session
+from domain.values.base import HansardError
+
+Place = Literal["here", "outside", "elsewhere"]
+KNOWN: Final = 50_000
+"""Of so many turns, the last ones, it is remembered whose they are."""
+
+log = logging.getLogger(__name__)
+
+
+class Load(Protocol):
+    """A session as the log has it, or as it stood after its event `upto`."""
+
+    def __call__(self, session_id: str, *, upto: int | None = None) -> Session | None: ...
+
+
+def place_of(session: Session, agent: str, role: str, team: Team) -> Place:
+    """Where a question to this agent is asked. A session's own scenario stands in for a team, and what a fork recalls
+    is not asked at all; but nobody stands in for an agent that a session names (K-36)."""
+    if session.scenario is not None or session.reuse is not None:
+        return "here"
+    member = team.asked(agent, role, session.crew)
+    if member is None:
+        return "elsewhere"
+    return "outside" if member.adapter == "external" else "here"
+
+
+class Whose:
+    """Tells turns apart; belongs to one thread at a time."""
+
+    def __init__(self, team: Team, load: Load) -> None:
+        self._team, self._load = team, load
+        self._known: dict[str, Place] = {}
+
+    def place(self, turn: OpenTurn) -> Place:
+        """Whatever is not a question can be done by everybody."""
+        if turn.work != "ask":
+            return "here"
+        known = self._known.get(turn.turn_id)
+        return known or self._found(turn)
+
+    def _found(self, turn: OpenTurn) -> Place:
+        """Who is asked stands in a session's first event; only a fork is something else later on."""
+        try:
+            session = self._load(turn.session_id, upto=1)
+            if session is not None and place_of(session, turn.agent, turn.role, self._team) != "here":
+                session = self._load(turn.session_id)
+        except (HansardError, ValueError):  # whoever takes it up is told what is wrong with it
+            return "here"
+        if session is None:
+            return "here"
+        found = place_of(session, turn.agent, turn.role, self._team)
+        if session.reuse is None:  # else it changes once the fork and its source have parted
+            self._remember(turn, found)
+        return found
+
+    def _remember(self, turn: OpenTurn, found: Place) -> None:
+        if len(self._known) >= KNOWN:
+            del self._known[next(iter(self._known))]
+        self._known[turn.turn_id] = found
+        if found == "elsewhere":
+            log.warning(
+                "%s waits for %s (%s), whom this team does not have: nobody here stands in.",
+                *(turn.turn_id, turn.agent, turn.role),
+            )

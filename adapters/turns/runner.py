@@ -1,0 +1,104 @@
+"""The bench: a job goes to whoever does that kind of work, and comes back as a command."""
+
+import asyncio
+import logging
+import time
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from adapters.agents.port import Reply
+from adapters.agents.team import Team
+from adapters.store import SqliteStore
+from adapters.store.sqlite.texts import whole
+from adapters.turns.asking import Asking
+from adapters.turns.changes import merge
+from adapters.turns.job import Job, checkout, left
+from adapters.turns.packaging import publish
+from adapters.turns.recalling import recall
+from adapters.turns.validating import ValidationSettings, validate
+from adapters.workspace import Workspaces
+from domain.delivery.commands import RecordPackage, RecordValidation
+from domain.session.state import Session
+from domain.session.turns import AgentSessionsCleared, Failure, RecordReply
+from domain.values.base import Command, HansardError
+
+log = logging.getLogger(__name__)
+
+
+class Prepared(NamedTuple):
+    """What an agent is told: the prompt, what it is made of, and the folder to work in, if there is one."""
+
+    prompt: str
+    context: dict[str, str]
+    folder: Path | None
+
+
+class Bench:
+    """Where turns are done."""
+
+    def __init__(
+        self, *, store: SqliteStore, team: Team, workspaces: Workspaces, data_dir: Path, settings: ValidationSettings
+    ) -> None:
+        self._store, self._workspaces, self._data_dir, self._settings = store, workspaces, data_dir, settings
+        self._asking = Asking(team=team, workspaces=workspaces, folder=data_dir / "agents", whole=partial(whole, store))
+
+    async def do(self, job: Job) -> Command:
+        """The command that records what came of the turn; only a cancellation is raised."""
+        started = time.monotonic()
+        reuse = job.session.reuse
+        if reuse is not None and job.lease.work != "package":
+            return await asyncio.to_thread(recall, job, reuse, self._store, partial(whole, self._store))
+        try:
+            return await self._done(job)
+        except HansardError as error:
+            failure = Failure(code="crash", detail=str(error))
+        except Exception as error:  # whatever it is, the turn has failed; else its session would wait for ever
+            log.exception("turn %s broke", job.lease.turn_id)
+            failure = Failure(code="crash", detail=f"{type(error).__name__}: {error}")
+        return failed(job, failure, seconds=time.monotonic() - started)
+
+    async def _done(self, job: Job) -> Command:
+        match job.lease.work:
+            case "validate":
+                return await validate(
+                    job,
+                    workspaces=self._workspaces,
+                    home=self._data_dir / "homes" / job.session.id,
+                    settings=self._settings,
+                )
+            case "package":
+                return await asyncio.to_thread(publish, job, self._workspaces)
+            case _:
+                return await self._asking.ask(job)
+
+    def prepared(self, job: Job) -> Prepared:
+        """All that an agent needs which is asked elsewhere. Raises HansardError: it cannot be asked."""
+        context = {place: whole(self._store, text) for place, text in job.request.context.items()}
+        folder = None if job.request.access == "none" else checkout(job, self._workspaces)
+        return Prepared(self._asking.prompt(job), context, folder)
+
+    def answered(self, job: Job, reply: Reply) -> RecordReply:
+        """The command that records what came back from there. Raises HansardError: it cannot be kept."""
+        folder = None if job.request.access == "none" else left(job, self._workspaces)
+        return self._asking.answer(job, self._asking.prompt(job), reply, folder)
+
+    def merge(self, job: Job, command: RecordReply, session: Session) -> RecordReply:
+        """The answer on top of what others have recorded meanwhile; a failure where both changed the same lines."""
+        return merge(job, self._workspaces, command, session)
+
+    async def forget(self, event: AgentSessionsCleared) -> None:
+        """Drop what agents keep to resume conversations that are over."""
+        await self._asking.forget(event)
+
+
+def failed(job: Job, failure: Failure, *, seconds: float) -> Command:
+    """The command that records that the turn has no usable outcome."""
+    common = {"turn_id": job.lease.turn_id, "attempt": job.lease.attempt, "failure": failure, "seconds": seconds}
+    match job.lease.work:
+        case "validate":
+            return RecordValidation(passed=False, **common)
+        case "package":
+            return RecordPackage(**common)
+        case _:
+            return RecordReply(**common)

@@ -1,0 +1,128 @@
+"""Validating: the delivery's commands, one after another until one fails, and the report of what they said."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+import orjson
+
+from adapters import processes
+from adapters.turns.job import Job, checkout
+from adapters.turns.reasons import reason
+from adapters.workspace import Workspaces
+from domain.delivery.allowing import Prefixes, is_allowed, only
+from domain.delivery.commands import RecordValidation
+from domain.delivery.state import Delivery
+from domain.delivery.validation import DID_NOT_EXIT, CommandRun, Ended, Outcome, Step, outcome
+from domain.values.base import Text
+
+_ENDS: Mapping[str, Ended] = {"exit": "exited", "timeout": "timeout", "not_started": "not_started"}
+_TAIL = 4_000
+
+
+class ValidationSettings(Protocol):
+    """What bounds each command: its seconds, how much of its output is kept, the system's limits, and whether it may
+    run at all."""
+
+    @property
+    def validation_timeout(self) -> float: ...
+    @property
+    def output_bytes(self) -> int: ...
+    @property
+    def command_limits(self) -> processes.SystemLimits: ...
+    @property
+    def commands_allowed(self) -> Prefixes: ...
+
+
+async def validate(job: Job, *, workspaces: Workspaces, home: Path, settings: ValidationSettings) -> RecordValidation:
+    """Run the commands until one fails. `home` is where they find their own."""
+    assert isinstance(job.session, Delivery), "only deliveries validate"
+    started = time.monotonic()
+    folder = await asyncio.to_thread(checkout, job, workspaces)
+    runs: list[CommandRun] = []
+    outputs: list[processes.Finished] = []
+    for step in job.session.steps:
+        finished = await _finished(step, folder, home, settings)
+        runs.append(_run_of(step, finished, settings))
+        outputs.append(finished)
+        if not runs[-1].passed:
+            break
+    result = outcome(runs)
+    report, blobs = Text.of(_report(result, outputs))
+    return RecordValidation(
+        turn_id=job.lease.turn_id,
+        attempt=job.lease.attempt,
+        passed=result.passed,
+        classification=result.failure_class,
+        summary=result.summary,
+        report=report,
+        seconds=time.monotonic() - started,
+        slot=job.slot,
+        blobs=blobs,
+    )
+
+
+async def _finished(step: Step, folder: Path, home: Path, settings: ValidationSettings) -> processes.Finished:
+    """The law of a validation (rule 8): its exit code counts, whatever it prints; the end of that is kept."""
+    if not is_allowed(step.argv, settings.commands_allowed):
+        # It may have been recorded when more was allowed, or where other settings hold.
+        detail = f"It was not run: {only(settings.commands_allowed)} (HANSARD_COMMANDS_ALLOWED)."
+        return processes.Finished(None, "", "", truncated=False, seconds=0.0, ended="not_started", detail=detail)
+    return await processes.run(
+        step.argv,
+        cwd=folder,
+        env=_environment(home),
+        wall_seconds=settings.validation_timeout,
+        output_bytes=settings.output_bytes,
+        keep_ends=True,
+        limits=settings.command_limits,
+    )
+
+
+def _environment(home: Path) -> dict[str, str]:
+    home.mkdir(parents=True, exist_ok=True)  # for each command: one may have removed it
+    return processes.clean_environment(home=home)
+
+
+def _run_of(step: Step, finished: processes.Finished, settings: ValidationSettings) -> CommandRun:
+    found = reason(finished, settings.validation_timeout, settings.command_limits)
+    ended = _ENDS[finished.ended]
+    by_limit = found is not None and found.certain
+    return CommandRun(
+        stage=step.stage,
+        command=step.command,
+        argv=step.argv,
+        exit_code=DID_NOT_EXIT if finished.exit_code is None or by_limit else finished.exit_code,
+        seconds=round(finished.seconds, 3),
+        ended="limit" if by_limit and ended == "exited" else ended,
+        reason=found.words if found else "",
+        stdout=Text.of(finished.stdout)[0],
+        stderr=Text.of(finished.stderr or (finished.detail if ended == "not_started" else ""))[0],
+        truncated=finished.truncated,
+        tail=(finished.stdout + finished.stderr)[-_TAIL:],
+    )
+
+
+def _report(result: Outcome, outputs: list[processes.Finished]) -> str:
+    """The validation as an artifact (JSON): every command with its output, of which the middle is left out where the
+    whole is longer than what is kept; `leftOut` are its bytes."""
+    runs = [
+        {
+            "stage": run.stage,
+            "command": run.command,
+            "argv": run.argv,
+            "exitCode": run.exit_code,
+            "seconds": run.seconds,
+            "ended": run.ended,
+            "truncated": run.truncated,
+            "leftOut": finished.left_out,
+            "detail": f"It {run.reason}." if run.reason else finished.detail,
+            "stdout": finished.stdout,
+            "stderr": finished.stderr,
+        }
+        for run, finished in zip(result.runs, outputs, strict=True)
+    ]
+    whole = {"passed": result.passed, "classification": result.failure_class, "summary": result.summary, "runs": runs}
+    return orjson.dumps(whole).decode()

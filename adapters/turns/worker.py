@@ -1,0 +1,295 @@
+"""The turn worker: takes waiting turns, has them done, records what came of it.
+
+A turn is leased, its answer fenced by the attempt that holds the lease: a crashed or frozen worker loses its turn to
+the next one and cannot answer it any more. Everything a person or a deadline decides meanwhile stops the work at once.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from adapters import processes
+from adapters.agents.team import Team
+from adapters.store import Fenced, Lease, SqliteStore, StoreError, Unreadable
+from adapters.store.sqlite.walk import Walk
+from adapters.turns import Bench, Job, ancestors, deadline_of, outcome_of
+from adapters.turns.presence import Presence
+from adapters.turns.routing import Whose, place_of
+from adapters.workspace import Room, Workspaces
+from adapters.writer.writer import Answer, Busy, Writer
+from domain.delivery.allowing import Prefixes
+from domain.session.forks import Diverge
+from domain.session.record import Recorded
+from domain.session.state import Moved
+from domain.session.turns import AgentSessionsCleared, RecordReply, Settled, TurnRequested
+from domain.values.base import Command, Refused, Unknown
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS = 1.0
+RETRY_SECONDS = 0.5
+LOOK = 100
+"""So many waiting turns are read at once, of which one is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """Times in seconds. `slots` turns are worked on at once."""
+
+    slots: int = 8
+    lease: float = 60.0
+    heartbeat: float = 15.0
+    validation_timeout: float = 600.0
+    output_bytes: int = 1_048_576
+    command_limits: processes.SystemLimits = processes.NO_LIMITS
+    commands_allowed: Prefixes = ()
+    room: Room | None = None
+
+
+class Worker:
+    """Works on turns until it is stopped. All its methods but `wake` and `seen` belong to one event loop."""
+
+    def __init__(
+        self,
+        *,
+        store: SqliteStore,
+        writer: Writer,
+        clock: Callable[[], int],
+        team: Team,
+        data_dir: Path,
+        settings: WorkerSettings,
+    ) -> None:
+        self._store, self._writer, self._clock, self._settings = store, writer, clock, settings
+        self._team, self._whose, self._walk = team, Whose(team, writer.load), Walk(store.turns, limit=LOOK)
+        self._presence = Presence(data_dir / "workers")
+        self.bench = Bench(
+            store=store,
+            team=team,
+            workspaces=Workspaces(data_dir / "workspaces", settings.room),
+            data_dir=data_dir,
+            settings=settings,
+        )
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._woken = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping = False
+        self._forgetting: set[asyncio.Task[None]] = set()
+
+    @property
+    def name(self) -> str:
+        return self._presence.name
+
+    # -- the loop --------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Until `stop`: take up what a dead worker left, then whatever waits. Afterwards nothing of ours is left."""
+        self._loop = asyncio.get_running_loop()
+        processes.own(self.name)
+        while not self._stopping:
+            self._woken.clear()
+            try:
+                await self._round()
+            except Exception:  # the outermost loop: without it nothing would ever be worked on again
+                log.exception("the worker could not take turns; trying again")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), timeout=POLL_SECONDS)
+        await self._leave()
+
+    def stop(self) -> None:
+        """Let `run` come to its end: it stops the agents and gives the turns back. In the worker's own loop."""
+        self._stopping = True
+        self._woken.set()
+
+    async def _leave(self) -> None:
+        tasks = list(self._running.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with contextlib.suppress(StoreError):
+            await asyncio.to_thread(self._store.turns.release, self.name)
+        self._presence.leave()
+
+    def wake(self) -> None:
+        """There may be something to do. From any thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._woken.set)
+
+    def seen(self, page: Sequence[Recorded]) -> None:
+        """What the log brought: new turns to take, settled ones to let go of. From any thread."""
+        if self._loop is None or self._loop.is_closed():
+            return
+        for recorded in page:
+            if isinstance(recorded.event, AgentSessionsCleared) and recorded.event.agent_sessions:
+                self._loop.call_soon_threadsafe(self._forget, recorded.event)
+        settled = [recorded.event.turn_id for recorded in page if isinstance(recorded.event, Settled)]
+        if settled:
+            self._loop.call_soon_threadsafe(self._let_go, settled)
+        if any(isinstance(recorded.event, TurnRequested) for recorded in page):
+            self._loop.call_soon_threadsafe(self._woken.set)
+
+    def _forget(self, event: AgentSessionsCleared) -> None:
+        task = asyncio.create_task(self.bench.forget(event))
+        self._forgetting.add(task)
+        task.add_done_callback(self._forgetting.discard)
+
+    def _let_go(self, turn_ids: Sequence[str]) -> None:
+        for turn_id in turn_ids:
+            task = self._running.get(turn_id)
+            if task is not None:
+                task.cancel()
+
+    async def _round(self) -> None:
+        await asyncio.to_thread(self._bury)
+        await self._expire()
+        while len(self._running) < self._settings.slots and not self._stopping:
+            lease = await asyncio.to_thread(self._claim)
+            if lease is None:
+                return
+            self._let_go([lease.turn_id])  # it was lost to another attempt, our own: its heart did not beat in time
+            task = asyncio.create_task(self._work(lease), name=lease.turn_id)
+            self._running[lease.turn_id] = task
+            task.add_done_callback(self._done)
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        if self._running.get(task.get_name()) is task:
+            del self._running[task.get_name()]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("turn %s was left to its lease", task.get_name(), exc_info=error)
+        self._woken.set()
+
+    def _claim(self) -> Lease | None:
+        """The oldest turn that is ours to do."""
+        now, lease_ms = self._clock(), round(self._settings.lease * 1000)
+        if not self._store.turns.waiting(now):
+            return None
+        lease = None
+        while lease is None and not self._stopping:
+            ours = (turn.turn_id for turn in self._walk.look(now) if self._whose.place(turn) == "here")
+            taken = (self._store.turns.take(turn_id, self.name, now=now, lease_ms=lease_ms) for turn_id in ours)
+            lease = next((lease for lease in taken if lease is not None), None)
+            if self._walk.ended:
+                break
+        return lease
+
+    def _bury(self) -> None:
+        """Take at once what a worker held that is no longer alive on this machine (its own earlier life, say), but
+        not before everything that it had started is ended, too."""
+        for worker in {*self._store.turns.workers(), *self._presence.others()} - {self.name}:
+            if self._presence.gone(worker):
+                if ended := processes.end_orphans(worker):
+                    log.warning("ended %d processes that %s had left behind", ended, worker)
+                if self._store.turns.release(worker):
+                    self._walk.restart()
+                self._presence.forget(worker)
+
+    async def _expire(self) -> None:
+        """Deadlines hold whether the turn waits, runs, or the service was down when they passed."""
+        for session_id, turn_id in await asyncio.to_thread(self._store.turns.overdue, self._clock()):
+            if await self._expired(session_id, turn_id):
+                self._let_go([turn_id])
+
+    async def _expired(self, session_id: str, turn_id: str) -> bool:
+        """Whether the turn is over because of its deadline; False when that was extended meanwhile."""
+        with contextlib.suppress(Refused, Unknown, Busy, Unreadable):  # one damaged session holds up no other
+            await self._writer.do(deadline_of(session_id, turn_id))
+            return True
+        return False
+
+    # -- one turn --------------------------------------------------------------------------------------------------
+
+    async def _work(self, lease: Lease) -> None:
+        beat = asyncio.create_task(self._hold(lease, asyncio.current_task()))
+        try:
+            while True:
+                job = await asyncio.to_thread(self._job, lease)
+                if lease.turn_id not in job.session.outstanding:
+                    return
+                if self._is_theirs(job):
+                    await asyncio.to_thread(self._store.turns.give_back, lease)
+                    return
+                command = await self._bounded(job)
+                if command is not None:
+                    await self._record(job, command)
+                if not isinstance(command, Diverge):
+                    return
+        finally:
+            beat.cancel()
+
+    def _is_theirs(self, job: Job) -> bool:
+        """Whether the question is for others to ask: a fork has nothing more to recall, say."""
+        lease = job.lease
+        return lease.work == "ask" and place_of(job.session, lease.agent, lease.role, self._team) != "here"
+
+    async def _bounded(self, job: Job) -> Command | None:
+        """The job's outcome; None when the deadline ended it, which is then recorded instead."""
+        lease = job.lease
+        doing = asyncio.create_task(self.bench.do(job))
+        deadline = job.deadline
+        try:
+            while True:
+                done, _ = await asyncio.wait({doing}, timeout=self._until(deadline))
+                if done:
+                    return doing.result()
+                if await self._expired(lease.session_id, lease.turn_id):
+                    return None
+                deadline = (await asyncio.to_thread(self._job, lease)).deadline
+        finally:
+            doing.cancel()
+            await asyncio.gather(doing, return_exceptions=True)
+
+    def _until(self, deadline: int | None) -> float | None:
+        """Seconds until the deadline has passed: at the deadline itself work is still allowed."""
+        return None if deadline is None else max(0.001, (deadline + 1 - self._clock()) / 1000)
+
+    def _job(self, lease: Lease) -> Job:
+        session = self._writer.load(lease.session_id)
+        [request] = self._store.history(lease.session_id, after=lease.version - 1, upto=lease.version)
+        assert session is not None and isinstance(request.event, TurnRequested), "a lease stands for a request"
+        return Job(lease, request.event, session, ancestors(self._store, session))
+
+    async def _hold(self, lease: Lease, task: "asyncio.Task[None] | None") -> None:
+        """Renew the lease while the work goes on; drop the work when the lease is lost."""
+        while True:
+            await asyncio.sleep(self._settings.heartbeat)
+            until = self._clock() + round(self._settings.lease * 1000)
+            try:
+                held = await asyncio.to_thread(self._store.turns.heartbeat, lease, until=until)
+            except StoreError:
+                log.exception("no heartbeat for %s", lease.turn_id)
+                continue
+            if not held and task is not None:
+                task.cancel()
+                return
+
+    async def _record(self, job: Job, command: Command) -> None:
+        """Record the outcome, once; what comes too late is dropped, a store that does not answer is asked again."""
+        lease = job.lease
+        started = time.monotonic()
+        while time.monotonic() - started < self._settings.lease:
+            try:
+                recording = asyncio.ensure_future(self._writer.do(outcome_of(job, command, self.name)))
+                recording.add_done_callback(_taken_note)
+                await asyncio.shield(recording)
+                return
+            except Moved:
+                assert isinstance(command, RecordReply), "only answers bring changes"
+                session = await asyncio.to_thread(self._writer.load, lease.session_id)
+                assert session is not None, "a session does not vanish"
+                command = await asyncio.to_thread(self.bench.merge, job, command, session)
+            except (Refused, Fenced, Unknown) as late:
+                log.info("the answer of %s came too late: %s", lease.turn_id, late)
+                return
+            except (StoreError, Busy) as error:
+                log.warning("the answer of %s is not recorded yet: %s", lease.turn_id, error)
+                await asyncio.sleep(RETRY_SECONDS)
+        log.error("the answer of %s is lost: it could not be recorded while the turn was ours", lease.turn_id)
+
+
+def _taken_note(recording: "asyncio.Task[Answer]") -> None:
+    """Whoever waited for it may have been told to let go: then nobody else asks what it came to."""
+    if not recording.cancelled():
+        recording.exception()

@@ -1,0 +1,132 @@
+"""Answers to commands: what a caller is told, and how the same is told again to whoever brings the same key."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from adapters.store import Receipt
+from adapters.writer.unit_of_work import Order
+from domain.session.state import Session
+from domain.values.base import HansardError, Refused, Stale, Unknown
+
+REFUSED = 0
+"""The status of a receipt that keeps a refusal; which HTTP status that is, the API says."""
+_ERRORS = 400
+"""From here on a status is the API's own, and the body is its problem document."""
+
+
+class Busy(HansardError):
+    """More commands wait than the writer takes in; try again."""
+
+
+class KeyReused(HansardError):
+    """The same key came with another request."""
+
+
+class Repeated(HansardError):
+    """The first answer under the key was an error that never came to be a command: its status and its very bytes."""
+
+    replayed = True
+
+    def __init__(self, receipt: Receipt) -> None:
+        super().__init__("This request was answered before.")
+        self.status, self.body = receipt.status, receipt.body
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of a command: its status and body for the outside; `replayed` when it was answered before."""
+
+    status: int
+    body: bytes
+    session_id: str = ""
+    version: int = 0
+    position: int = 0
+    replayed: bool = False
+
+
+def answer_to(order: Order, sessions: Mapping[str, Session], position: int) -> Answer:
+    """The answer to a command that led to these sessions and to this position (contract §2).
+
+    It tells of the session that was addressed, or that this one turned to.
+    """
+    session = sessions[order.session_id]
+    more = session.receipt()
+    told = sessions.get(str(more.get("sessionId")), session) if more else session
+    if told is not session:
+        more |= {"version": told.version}
+    body = {"sessionId": told.id, "kind": told.kind, "version": told.version, "position": position, **more}
+    known = {name: value for name, value in body.items() if value is not None} if more else body
+    return Answer(order.status, orjson.dumps(known), told.id, told.version, position)
+
+
+def same(first: str, second: str) -> None:
+    """Raises KeyReused where one key comes with two requests."""
+    if first != second:
+        raise KeyReused("This Idempotency-Key came with another request before.")
+
+
+def receipt_of(order: Order, answer: Answer, at: int) -> Receipt:
+    """What is kept of an answer under the order's key."""
+    return Receipt(_key(order), order.fingerprint, answer.status, answer.body, at)
+
+
+def refusal_of(order: Order, error: HansardError, at: int) -> Callable[[int], Receipt]:
+    """A refusal is an answer too: the same key is refused in the same words, whatever has happened since."""
+    receipt = Receipt(_key(order), order.fingerprint, REFUSED, orjson.dumps(_words(error)), at)
+    return lambda _: receipt
+
+
+def _key(order: Order) -> str:
+    assert order.key is not None, "only a command with a key leaves a receipt"
+    return order.key
+
+
+def _words(error: HansardError) -> dict[str, Any]:
+    words: dict[str, Any] = {"error": type(error).__name__, "sentence": str(error)}
+    match error:
+        case Refused():
+            words["allowed"] = error.allowed
+        case Stale():
+            words |= {"expected": error.expected, "actual": error.actual}
+    return words
+
+
+def first_answer(receipt: Receipt) -> Answer:
+    """The answer that was given under the key; raises the refusal that was, or Repeated."""
+    if receipt.status >= _ERRORS:
+        raise Repeated(receipt)
+    words = orjson.loads(receipt.body)
+    if receipt.status == REFUSED:
+        raise _first_refusal(words)
+    session_id, version = words.get("sessionId", ""), words.get("version", 0)
+    return Answer(receipt.status, receipt.body, session_id, version, words["position"], replayed=True)
+
+
+def again(error: Exception) -> Exception:
+    """The error for whoever brought the same key a moment later."""
+    return _first_refusal(_words(error)) if isinstance(error, Refused | Stale | Unknown) else error
+
+
+def _first_refusal(words: Mapping[str, Any]) -> HansardError:
+    error: HansardError
+    match words["error"]:
+        case "Stale":
+            error = Stale(expected=words["expected"], actual=words["actual"])
+        case "Unknown":
+            error = Unknown(words["sentence"])
+        case _:
+            error = Refused(words["sentence"], allowed=tuple(words.get("allowed", ())))
+    error.replayed = True
+    return error
+
+
+def fingerprint(*parts: bytes) -> str:
+    """What identifies a request beside its key."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()

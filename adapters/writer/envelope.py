@@ -1,0 +1,98 @@
+"""An order on its way to its answer: what it leads to, what it ends with, and how whoever waits is told."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from adapters.store import Receipt, Write
+from adapters.writer.answers import Answer, again, answer_to, first_answer, receipt_of, same
+from adapters.writer.unit_of_work import Order
+from domain.session.state import Session
+
+
+@dataclass(slots=True)
+class Pending:
+    """An order on its way. It ends with an answer or an error, told to `future` (of `loop`, if it has one)."""
+
+    order: Order
+    future: "Future[Answer] | asyncio.Future[Answer]"
+    loop: asyncio.AbstractEventLoop | None = None
+    write: Write | None = None
+    sessions: dict[str, Session] = field(default_factory=dict)
+    told: Answer | None = None
+    twin: "Pending | None" = None
+    answer: Answer | None = None
+    error: Exception | None = None
+    tries: int = 0
+
+    @property
+    def ended(self) -> bool:
+        return self.answer is not None or self.error is not None
+
+    def wanted(self) -> bool:
+        """Whether somebody still waits for it, who from now on waits to the end."""
+        if isinstance(self.future, Future):
+            return self.future.set_running_or_notify_cancel()
+        return not self.future.cancelled()
+
+    def tell(self) -> None:
+        if self.future.done():
+            return  # whoever asked has left
+        if self.answer is not None:
+            self.future.set_result(self.answer)
+        else:
+            self.future.set_exception(self.error or RuntimeError("The command came to no end."))
+
+    # -- under a key -----------------------------------------------------------------------------------------------
+
+    def answered_before(self, key: str, receipts: Mapping[str, Receipt], first: "dict[str, Pending]") -> bool:
+        """Whether the same request was answered before, or is being answered in this batch."""
+        earlier = first.setdefault(key, self)
+        if earlier is not self:
+            same(earlier.order.fingerprint, self.order.fingerprint)
+            self.twin = earlier
+            return True
+        receipt = receipts.get(key)
+        if receipt is None:
+            return False
+        same(receipt.fingerprint, self.order.fingerprint)
+        self.answer = first_answer(receipt)
+        return True
+
+    def receipt(self) -> Callable[[int], Receipt]:
+        """The receipt is made where the position is known; the answer that stands in it is the one that is told."""
+
+        def receipt(position: int) -> Receipt:
+            self.told = answer_to(self.order, self.sessions, position)
+            return receipt_of(self.order, self.told, self.sessions[self.order.session_id].updated_at)
+
+        return receipt
+
+    def repeat(self) -> None:
+        """The answer of the same request that came a moment before."""
+        if self.twin is None or self.ended:
+            return
+        if self.twin.answer is not None:
+            self.answer = replace(self.twin.answer, replayed=True)
+        elif self.twin.error is not None:
+            self.error = again(self.twin.error)
+
+
+def tell(batch: Iterable[Pending]) -> None:
+    """Each loop is woken once, however many of its callers are told."""
+    loops: dict[asyncio.AbstractEventLoop, list[Pending]] = {}
+    for pending in batch:
+        if pending.loop is None:
+            pending.tell()
+        else:
+            loops.setdefault(pending.loop, []).append(pending)
+    for loop, told in loops.items():
+        with suppress(RuntimeError):  # the loop has ended, and whoever asked with it
+            loop.call_soon_threadsafe(_tell_all, told)
+
+
+def _tell_all(batch: Iterable[Pending]) -> None:
+    for pending in batch:
+        pending.tell()

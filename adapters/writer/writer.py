@@ -1,0 +1,211 @@
+"""The single writer: every command of this process is decided here, many at a time, and answered after its commit.
+
+Callers put commands into a bounded queue; one thread takes what waits, decides it one after another on cached
+sessions, stores the batch in one transaction and then answers each. A refused or conflicting command fails alone.
+"""
+
+import asyncio
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from queue import Empty, SimpleQueue
+
+from adapters.store import Conflict, Fenced, Receipt, SqliteStore, Write
+from adapters.writer.answers import Answer, Busy, KeyReused, answer_to, fingerprint, refusal_of
+from adapters.writer.envelope import Pending, tell
+from adapters.writer.unit_of_work import Order, Scene
+from domain.kinds import fold
+from domain.session.record import Recorded, kind_of
+from domain.session.state import Moved, Session
+from domain.values.base import HansardError, Refused, Stale, Unknown
+
+BATCH = 256
+CACHED = 5_000
+TRIES = 3
+
+Listener = Callable[[], None]
+_STOP = object()
+
+
+class Writer:
+    """Carries out commands. `start` runs its thread; without it `do` carries out one command where it is called."""
+
+    def __init__(self, store: SqliteStore, clock: Callable[[], int], *, waiting: int = 10_000) -> None:
+        self.store, self._clock, self._size = store, clock, waiting
+        self._queue: SimpleQueue[Pending | object] = SimpleQueue()
+        self._cache: OrderedDict[str, Session] = OrderedDict()
+        self._thread: threading.Thread | None = None
+        self._door = threading.Lock()
+        self._deciding = threading.Lock()
+        self.listeners: list[Listener] = []
+        self.batches = self.commands = self.conflicts = 0
+
+    # -- the ways in -----------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Carry out what waits, then end; what comes from now on is carried out where it is called."""
+        with self._door:
+            thread, self._thread = self._thread, None
+        if thread is not None:
+            self._queue.put(_STOP)
+            thread.join()
+
+    def submit(self, order: Order) -> "Future[Answer]":
+        """The answer to come. Raises Busy when the queue is full."""
+        future: Future[Answer] = Future()
+        self._take_in(Pending(order, future))
+        return future
+
+    async def do(self, order: Order) -> Answer:
+        """The answer, after its commit. Raises what `do_now` raises."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Answer] = loop.create_future()
+        self._take_in(Pending(order, future, loop))
+        return await future
+
+    def do_now(self, order: Order) -> Answer:
+        """The answer, after its commit, for callers without a loop. Raises HansardErrors of all kinds."""
+        return self.submit(order).result()
+
+    def _take_in(self, pending: Pending) -> None:
+        with self._door:
+            if self._thread is not None:
+                if self._queue.qsize() >= self._size:
+                    raise Busy("Too many commands wait; try again in a moment.")
+                self._queue.put(pending)
+                return
+        self._carry_out([pending])
+
+    def waiting(self) -> int:
+        return self._queue.qsize()
+
+    # -- the thread ------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while True:
+            batch, stop = self._take()
+            if batch:
+                self._carry_out(batch)
+            if stop:
+                return
+
+    def _take(self) -> tuple[list[Pending], bool]:
+        batch: list[Pending] = []
+        item = self._queue.get()
+        while True:
+            if not isinstance(item, Pending):
+                return batch, True
+            batch.append(item)
+            if len(batch) >= BATCH:
+                return batch, False
+            try:
+                item = self._queue.get_nowait()
+            except Empty:
+                return batch, False
+
+    def _carry_out(self, taken: Sequence[Pending]) -> None:
+        batch = [pending for pending in taken if pending.wanted()]  # whoever left is left out
+        with self._deciding:
+            try:
+                self._attempt(batch)
+            except Exception as error:  # the outermost loop: the callers are told, the writer lives on
+                self._cache.clear()
+                for pending in batch:
+                    if not pending.ended:
+                        pending.error = error
+        tell(batch)
+        if any(pending.write is not None for pending in batch):
+            for listener in self.listeners:
+                listener()
+
+    def _attempt(self, batch: Sequence[Pending]) -> None:
+        """Decide and store a batch. When somebody else wrote first: each command alone, on what the log says now."""
+        scene = Scene(self._cache, self._catch_up, self._history, self._clock)
+        receipts = self._receipts(batch)
+        first: dict[str, Pending] = {}
+        for pending in batch:
+            self._prepare(pending, scene, receipts, first)
+        writes = [(pending, pending.write) for pending in batch if pending.write is not None]
+        try:
+            recorded = self.store.append([write for _, write in writes]) if writes else []
+        except (Conflict, Fenced) as error:
+            return self._apart(batch, error)
+        self.batches += 1
+        self.commands += len(batch)
+        for (pending, _), events in zip(writes, recorded, strict=True):
+            self._accept(pending, events)
+        for pending in batch:
+            pending.repeat()
+
+    def _apart(self, batch: Sequence[Pending], error: HansardError) -> None:
+        self.conflicts += 1
+        for pending in batch:
+            for session_id in (pending.order.session_id, *pending.sessions):
+                self._cache.pop(session_id, None)
+        alone = len(batch) == 1
+        for pending in batch:
+            if alone and (pending.tries == TRIES or isinstance(error, Fenced)):
+                pending.error = error
+            elif pending.answer is None:
+                pending.write = pending.twin = pending.error = None
+                pending.sessions = {}
+                pending.tries += int(alone)
+                self._attempt([pending])
+
+    # -- one command -----------------------------------------------------------------------------------------------
+
+    def _receipts(self, batch: Sequence[Pending]) -> dict[str, Receipt]:
+        keys = [pending.order.key for pending in batch if pending.order.key is not None]
+        return self.store.receipts(keys) if keys else {}
+
+    def _prepare(self, pending: Pending, scene: Scene, receipts: dict[str, Receipt], first: dict[str, Pending]) -> None:
+        try:
+            if pending.order.key is None or not pending.answered_before(pending.order.key, receipts, first):
+                self._decide(pending, scene)
+        except (Refused, Stale, Unknown) as error:
+            pending.error = error
+            if pending.order.key is not None and not error.replayed and not isinstance(error, Moved):
+                pending.write = Write(receipt=refusal_of(pending.order, error, self._clock()))
+        except Exception as error:  # told to the caller
+            pending.error = error
+
+    @staticmethod
+    def _decide(pending: Pending, scene: Scene) -> None:
+        outcome = scene.play(pending.order)
+        pending.sessions = outcome.sessions
+        receipt = pending.receipt() if pending.order.key is not None else None
+        pending.write = Write(outcome.entries, tuple(outcome.blobs.values()), receipt, adopted=outcome.adopted)
+
+    def _history(self, session_id: str, upto: int) -> list[Recorded]:
+        return self.store.history(session_id, upto=upto)
+
+    def load(self, session_id: str, *, upto: int | None = None, known: Session | None = None) -> Session | None:
+        """A session as the log has it (or as it stood after its event `upto`), read from behind what is known: every
+        turn of a long session comes here. From any thread."""
+        if known is None and upto is None:
+            known = self._cache.get(session_id)
+        history = self.store.history(session_id, after=known.version if known else 0, upto=upto)
+        if not history:
+            return known
+        return fold(kind_of(session_id), ((recorded.event, recorded.moment) for recorded in history), known)
+
+    def _catch_up(self, session_id: str, known: Session | None) -> Session | None:
+        return self.load(session_id, known=known)
+
+    def _accept(self, pending: Pending, recorded: Sequence[Recorded]) -> None:
+        if not pending.sessions:
+            return
+        for session_id, session in pending.sessions.items():
+            self._cache[session_id] = session
+            self._cache.move_to_end(session_id)
+        while len(self._cache) > CACHED:
+            self._cache.popitem(last=False)
+        pending.answer = pending.told or answer_to(pending.order, pending.sessions, recorded[-1].position)
+
+
+__all__ = ["Answer", "Busy", "KeyReused", "Order", "Writer", "fingerprint"]

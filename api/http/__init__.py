@@ -1,0 +1,1 @@
+"""HTTP: guards, requests, problems, idempotency, streams."""

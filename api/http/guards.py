@@ -1,0 +1,124 @@
+"""Who may come in: pure ASGI, so that streams cost nothing. Host, key, origin, and what every answer carries."""
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.requests import Request, cookie_parser
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.doors import Door
+from api.http.logins import Logins
+from api.http.problems import Problem, problem
+from api.settings import Settings
+
+Given = Mapping[bytes, str]
+"""The headers of a request by their names in small letters; of several with one name the first."""
+OPEN: Final = frozenset({"/healthz", "/login"})
+ASSETS: Final = "/assets/"
+"""Sheets and scripts are the same for everybody, and the page that asks for a key needs some."""
+SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+        "trusted-types hansard"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",  # with none at all, browsers would say `Origin: null` of our own forms, too
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+CHALLENGE: Final = {"WWW-Authenticate": "Bearer"}
+_RAW: Final = tuple((name.lower().encode(), value.encode()) for name, value in HEADERS.items())
+
+
+class Guard:
+    """The door: 421 for a Host that is not ours, 401 without a key where keys are kept, 403 across origins."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, logins: Logins | None, on_error: Door) -> None:
+        self._app, self._logins, self._on_error = app, logins, on_error
+        more = {name.strip().lower() for name in settings.allowed_hosts.split(",") if name.strip()}
+        self._hosts = {"127.0.0.1", "localhost", "[::1]", settings.host.lower()} | more
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        headers = {name: value.decode("latin-1") for name, value in reversed(scope["headers"])}
+        host = headers.get(b"host", "")
+        if _name(host) not in self._hosts:  # no page of ours is shown under another's name
+            refused = problem(Problem(421, "This host name is not served here."))
+            return await refused(scope, receive, _with_headers(send))
+        try:
+            scope.setdefault("state", {})["actor"] = self._actor(scope["path"], headers)
+            if scope["method"] not in SAFE:
+                _check_origin(headers, scope["scheme"], host)
+        except Problem as error:
+            said = await self._on_error(Request(scope, receive), error)
+            return await said(scope, receive, _with_headers(send))
+        await self._app(scope, receive, _with_headers(send))
+
+    def _actor(self, path: str, headers: Given) -> str:
+        """In whose name the request comes; nobody's ("") where it may come without one."""
+        if self._logins is None:
+            return "local"
+        try:
+            return f"key:{_owner(self._logins, headers)}"
+        except Problem:
+            if path in OPEN or path.startswith(ASSETS):
+                return ""
+            raise
+
+
+def _owner(logins: Logins, headers: Given) -> str:
+    scheme, _, key = headers.get(b"authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and key:
+        name = logins.keys.name_of(key.strip())
+        if name is None:
+            raise Problem(401, "This API key is not known.", headers=CHALLENGE)
+        return name
+    cookie = cookie_parser(headers.get(b"cookie", "")).get(logins.cookie)
+    name = logins.name_of(cookie) if cookie else None
+    if name is None:
+        raise Problem(
+            401, "An API key is needed: send Authorization: Bearer …, or sign in at /login.", headers=CHALLENGE
+        )
+    return name
+
+
+def _name(host: str) -> str:
+    """`localhost:8000` → `localhost`, `[::1]:8000` → `[::1]`."""
+    if host.startswith("["):
+        return host.partition("]")[0].lower() + "]"
+    return host.partition(":")[0].lower()
+
+
+def _check_origin(headers: Given, scheme: str, host: str) -> None:
+    """No page of another origin may command us, whatever it can make a browser send."""
+    site = headers.get(b"sec-fetch-site")
+    if site is not None:
+        if site not in ("same-origin", "none"):
+            raise Problem(403, "Commands from pages of other origins are not taken.")
+        return
+    origin = headers.get(b"origin")
+    if origin is not None and _place(origin) != (scheme, host):
+        raise Problem(403, "Commands from pages of other origins are not taken.")
+
+
+def _place(origin: str) -> tuple[str, str] | None:
+    """Scheme and host; None for what is no origin."""
+    try:
+        return urlsplit(origin)[:2]
+    except ValueError:
+        return None
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            given = message.get("headers", ())
+            names = {name for name, _ in given}
+            message["headers"] = [*given, *(header for header in _RAW if header[0] not in names)]
+        await send(message)
+
+    return sending

@@ -1,0 +1,216 @@
+"""The hub of all event streams: the newest events, encoded once for every client, and who is to be told of them.
+
+Nothing is queued for anybody: a client is a cursor, and clients at the same place are handed the same bytes.
+"""
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final, Protocol
+
+from api.http.frames import Frame, Interest, Piece, Pieces, pieces
+from domain.session.record import Recorded
+from domain.values.base import HansardError
+
+KEPT: Final = 4_096
+KEPT_BYTES: Final = 16 * 1024 * 1024
+MISSED_BEATS: Final = 2
+"""A connection that took nothing for so many heartbeats is cut: its client comes back to where it was, or never."""
+LEAVE_SECONDS: Final = 0.3
+"""At shutdown a connection that has not taken its goodbye after so many seconds is cut."""
+
+
+class Wire(Protocol):
+    """What a client is at the end of."""
+
+    def push(self, data: bytes) -> bool:
+        """Send at once; False, and nothing sent, if that is not possible now."""
+
+    def cut(self) -> None:
+        """Drop the connection without waiting for anything."""
+
+
+@dataclass(eq=False, slots=True)
+class Reader:
+    """One client of the hub: what it wants, how far it is, and how long its wire has taken nothing.
+
+    While it rests it knows everything and waits to be rung; the hub may push to it then.
+    """
+
+    interest: Interest
+    position: int
+    version: int | None
+    end: Callable[[], int | None]
+    wire: Wire
+    rung: asyncio.Event = field(default_factory=asyncio.Event)
+    gone: bool = False
+    beat: bool = False
+    sending: bool = False
+    resting: bool = False
+    missed: int = 0
+
+    async def rest(self) -> None:
+        self.resting = True
+        await self.rung.wait()
+        self.resting = False
+
+    def told(self, found: Piece) -> None:
+        self.position = found.position
+        self.version = found.version or self.version
+
+    def leave(self) -> None:
+        self.gone = True
+        self.rung.set()
+
+
+class Hub:
+    """Belongs to one event loop; only `seen` is called from elsewhere. Heartbeats in seconds."""
+
+    def __init__(self, heartbeat: float) -> None:
+        self._heartbeat = heartbeat
+        self._loop = asyncio.get_running_loop()
+        self._frames: list[Frame] = []
+        self._bytes = self._before = self.position = 0
+        self._newest, self._older = Pieces(), Pieces()
+        self._finding: dict[tuple[Interest, int], asyncio.Task[list[Piece]]] = {}
+        self._ends: dict[str | None, int | None] = {}
+        self._readers: dict[str | None, set[Reader]] = {}
+        self._beating: asyncio.TimerHandle | None = None
+        self.clients = 0
+        self.closed = False
+
+    # -- what happens ----------------------------------------------------------------------------------------------
+
+    def begin(self, position: int) -> None:
+        """Everything behind this position will be seen; what came before is read from the log."""
+        self.position = self._before = position
+
+    def seen(self, page: Sequence[Recorded]) -> None:
+        """A page of the log, from the follower's thread. While nobody reads, nothing is encoded or kept."""
+        frames = [Frame.of(recorded) for recorded in page] if self.clients else None
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._add, frames, page[-1].position)
+
+    def _add(self, frames: list[Frame] | None, position: int) -> None:
+        self.position = position
+        self._newest.clear()
+        if frames is None:
+            self._frames, self._bytes, self._before = [], 0, position
+            return self._wake(set(self._readers))
+        self._frames += frames
+        self._bytes += sum(len(frame.data) for frame in frames)
+        self._trim()
+        self._wake({None, *(frame.session_id for frame in frames)})
+
+    def _trim(self) -> None:
+        count, size = max(0, len(self._frames) - KEPT), self._bytes
+        size -= sum(len(frame.data) for frame in self._frames[:count])
+        while size > KEPT_BYTES:
+            size -= len(self._frames[count].data)
+            count += 1
+        if count:
+            self._before, self._bytes = self._frames[count - 1].position, size
+            del self._frames[:count]
+
+    def _wake(self, groups: set[str | None]) -> None:
+        for group in groups:
+            self._ends.pop(group, None)
+            for reader in self._readers.get(group, ()):
+                if not self._pushed(reader):
+                    reader.rung.set()
+
+    def _pushed(self, reader: Reader) -> bool:
+        """Whether a client that rested knows everything again without being woken: most do, most of the time."""
+        if not reader.resting or reader.rung.is_set():
+            return False
+        found = self.take(reader.interest, reader.position)
+        if found is None or found.position < self.position or (found.data and not reader.wire.push(found.data)):
+            return False
+        reader.told(found)
+        with suppress(HansardError):  # then the client is woken, and told by its own stream
+            return not self.has_ended(reader)
+        return False
+
+    # -- what is read ----------------------------------------------------------------------------------------------
+
+    def take(self, interest: Interest, position: int) -> Piece | None:
+        """What is wanted of what came behind a position; None when that is too far back for what is kept."""
+        if position < self._before:
+            return self._older.find(interest, position)
+        found = self._newest.find(interest, position)
+        if found is None:
+            behind = bisect_right(self._frames, position, key=lambda frame: frame.position)
+            found = next(pieces(islice(self._frames, behind, None), interest, max(position, self.position)))
+            self._newest.keep(interest, position, found)
+        return found
+
+    async def find(self, interest: Interest, position: int, search: Callable[[], list[Piece]]) -> Piece:
+        """What `take` does not know, searched for in a thread, once for all who ask meanwhile or soon."""
+        key = (interest, position)
+        if key not in self._finding:
+            self._finding[key] = asyncio.create_task(asyncio.to_thread(search))
+            self._finding[key].add_done_callback(lambda _: self._finding.pop(key))
+        found = await asyncio.shield(self._finding[key])
+        for each in found:
+            self._older.keep(interest, position, each)
+            position = each.position
+        return found[0]
+
+    def has_ended(self, reader: Reader) -> bool:
+        """Whether a client knows all of a session that has come to rest; found out once for all its clients."""
+        session_id = reader.interest.session_id
+        if session_id is None:
+            return False
+        if session_id not in self._ends:
+            self._ends[session_id] = reader.end()
+        end = self._ends[session_id]
+        return end is not None and reader.position >= end
+
+    # -- who reads -------------------------------------------------------------------------------------------------
+
+    def join(self, reader: Reader) -> None:
+        self._readers.setdefault(reader.interest.session_id, set()).add(reader)
+        self.clients += 1
+        if self._beating is None:
+            self._beating = self._loop.call_later(self._heartbeat, self._beat)
+
+    def part(self, reader: Reader) -> None:
+        group = self._readers[reader.interest.session_id]
+        group.remove(reader)
+        if not group:
+            del self._readers[reader.interest.session_id]
+            self._ends.pop(reader.interest.session_id, None)
+        self.clients -= 1
+        if not self.clients and self._beating is not None:
+            self._beating.cancel()
+            self._beating = None
+
+    def _everybody(self) -> list[Reader]:
+        return [reader for group in self._readers.values() for reader in group]
+
+    def _beat(self) -> None:
+        self._beating = self._loop.call_later(self._heartbeat, self._beat)
+        for reader in self._everybody():
+            reader.beat = True
+            reader.rung.set()
+            reader.missed += reader.sending
+            if reader.missed > MISSED_BEATS:
+                reader.wire.cut()
+
+    def close(self) -> None:
+        """Let every stream take its leave."""
+        if self.closed:
+            return
+        self.closed = True
+        readers = self._everybody()
+        for reader in readers:
+            reader.rung.set()
+        self._loop.call_later(LEAVE_SECONDS, _cut, readers)
+
+
+def _cut(readers: Sequence[Reader]) -> None:
+    for reader in readers:
+        reader.wire.cut()

@@ -1,0 +1,204 @@
+"""Errors as RFC 9457 problems: the one place where what went wrong becomes an HTTP status (contract §3)."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from adapters.store import Conflict, Fenced, StoreError
+from adapters.store.mapper import Broken
+from adapters.writer.answers import Repeated
+from adapters.writer.writer import Busy, KeyReused
+from domain.values.base import HansardError, Invalid, Refused, Stale, Unknown
+from domain.values.strict import Malformed
+
+log = logging.getLogger(__name__)
+
+TITLES = {
+    400: "Malformed request",
+    401: "Key needed",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Method not allowed",
+    406: "Not acceptable",
+    408: "Too slow",
+    409: "Refused now",
+    412: "The session has moved on",
+    413: "Too large",
+    415: "Not JSON",
+    421: "Not our host",
+    422: "Invalid request",
+    429: "Too many requests",
+    500: "Internal error",
+    503: "Not available now",
+}
+RETRY_AFTER = {"Retry-After": "1"}
+SENTENCES = {
+    "extra_forbidden": "unknown field",
+    "dict_type": "should be an object",
+    "model_type": "should be an object",
+    "model_attributes_type": "should be an object",
+    "list_type": "should be a list",
+    "string_type": "should be a string",
+}
+"""What pydantic says in words of Python."""
+PATTERNS = {
+    r"\S": "should not be blank",
+    r"^\S([^\x00-\x1f\x7f]*\S)?$": "should have no blanks at its ends and no control characters",
+}
+"""What the patterns of our bodies mean."""
+
+
+class Problem(HansardError):
+    """An error of the HTTP layer itself."""
+
+    def __init__(self, status: int, detail: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> None:
+        super().__init__(detail)
+        self.status, self.headers, self.more = status, dict(headers or {}), more
+        self.body: bytes | None = None
+        """The very bytes that were sent for it before."""
+
+
+def document(error: Problem) -> bytes:
+    """The problem in JSON."""
+    body = {
+        "type": f"/docs#problem-{error.status}",
+        "title": TITLES.get(error.status, "Error"),
+        "status": error.status,
+        "detail": str(error),
+        **error.more,
+    }
+    return orjson.dumps(body) if error.body is None else error.body
+
+
+def problem(error: Problem) -> Response:
+    """The answer for a problem."""
+    if getattr(error, "replayed", False):
+        error.headers["Idempotency-Replayed"] = "true"
+    return Response(
+        document(error), status_code=error.status, headers=error.headers, media_type="application/problem+json"
+    )
+
+
+def of(error: Exception) -> Problem:
+    """The problem that an error of the inner rooms is."""
+    found = _of(error)
+    found.replayed = getattr(error, "replayed", False)
+    return found
+
+
+def _of(error: Exception) -> Problem:
+    match error:
+        case Problem():
+            return error
+        case Malformed():
+            return Problem(400, str(error))
+        case Repeated():
+            return _repeated(error)
+        case Invalid():
+            errors = [{"pointer": pointer, "detail": detail} for pointer, detail in error.errors.items()]
+            return Problem(422, _listed(errors), errors=errors)
+        case Refused():
+            return Problem(409, _with_allowed(error), allowed=list(error.allowed))
+        case Stale():
+            return Problem(412, str(error), currentVersion=error.actual)
+        case Unknown():
+            return Problem(404, str(error))
+        case KeyReused():
+            return Problem(422, str(error), errors=[{"pointer": "", "detail": str(error)}])
+        case Conflict() | Fenced():
+            return Problem(409, str(error), allowed=[])
+        case Broken():
+            return Problem(500, str(error))  # no 503: those are sent again after a while
+        case StoreError() | Busy():
+            return Problem(503, str(error), headers=RETRY_AFTER)
+        case _:
+            return Problem(500, "Something broke that should not have; the server's log knows more.")
+
+
+def _repeated(error: Repeated) -> Problem:
+    found = Problem(error.status, str(error))
+    found.body = error.body
+    return found
+
+
+def _listed(errors: Sequence[Mapping[str, str]]) -> str:
+    """What is wrong, each place by its pointer; what is wrong with the whole body needs none."""
+    return "; ".join(": ".join(part for part in (found["pointer"], found["detail"]) if part) for found in errors)
+
+
+def _with_allowed(error: Refused) -> str:
+    if not error.allowed:
+        return str(error)
+    return f"{error} Allowed now: {', '.join(error.allowed)}."
+
+
+def invalid(error: ValidationError, sent: object) -> Problem:
+    """What a model found wrong, each place once with its JSON pointer; what was sent is not echoed."""
+    places: dict[str, list[ErrorDetails]] = {}
+    for found in error.errors(include_url=False, include_input=False):
+        pointer = _pointer(found["loc"], sent, missing=found["type"] == "missing")
+        places.setdefault(pointer, []).append(found)
+    above = {pointer[:end] for pointer in places for end, part in enumerate(pointer) if part == "/"}
+    errors = [
+        {"pointer": pointer, "detail": _either(meant)}
+        for pointer, tried in places.items()
+        if (meant := _meant(tried, inside=pointer in above))
+    ]
+    return Problem(422, _listed(errors[:5]), errors=errors)
+
+
+def _meant(tried: list[ErrorDetails], *, inside: bool) -> list[ErrorDetails]:
+    """Of the alternatives that were tried on a value those of its own type, wherever one is: what is wrong `inside` it
+    or with it says that it is one."""
+    fit = [found for found in tried if not found["type"].endswith("_type")]
+    return fit if fit or inside else tried
+
+
+def _pointer(loc: Sequence[str | int], sent: object, *, missing: bool) -> str:
+    """The way to the value in what was sent; the names of alternatives that pydantic tried on it lead nowhere."""
+    pointer = ""
+    for part in loc:
+        match sent, part:
+            case dict(), str() if part in sent or missing:
+                sent = sent.get(part)
+            case list(), int() if part < len(sent):
+                sent = sent[part]
+            case _:
+                continue
+        pointer += "/" + str(part).replace("~", "~0").replace("/", "~1")
+    return pointer
+
+
+def _either(tried: list[ErrorDetails]) -> str:
+    return "; or ".join(dict.fromkeys(map(_sentence, tried))).replace("; or should be ", " or ")
+
+
+def _sentence(found: ErrorDetails) -> str:
+    context = found.get("ctx", {})
+    if context.get("pattern") in PATTERNS:
+        return PATTERNS[context["pattern"]]
+    if found["type"] in ("string_too_short", "too_short") and context.get("min_length") == 1:
+        return "should not be empty"
+    return SENTENCES.get(found["type"], found["msg"].removeprefix("Value error, "))
+
+
+async def on_error(request: Request, error: Exception) -> Response:
+    """Starlette's exception handler for everything but its own HTTPException."""
+    found = of(error)
+    if found.status == 500 and not isinstance(error, HansardError):  # those say themselves what it is
+        log.exception("%s %s broke", request.method, request.url.path, exc_info=error)
+    return problem(found)
+
+
+async def on_http_exception(_: Request, error: Exception) -> Response:
+    """404 and 405 of the router, as problems too."""
+    assert isinstance(error, HTTPException)
+    detail = {404: "There is no such page or door.", 405: "This door does not take that method."}
+    return problem(Problem(error.status_code, detail.get(error.status_code, error.detail), headers=error.headers))

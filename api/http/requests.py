@@ -1,0 +1,185 @@
+"""Reading requests strictly: body, headers and query into values, or a problem that names the field (contract §3)."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from starlette.requests import Request
+
+from api.http.problems import Problem, invalid
+from api.system import System
+from domain.values.strict import JSON, decode
+
+M = TypeVar("M", bound=BaseModel)
+KEY = re.compile(r"[\x21-\x7e]{1,255}")
+ETAG = re.compile(r'"(0|[1-9][0-9]{0,15})"')
+CHARSET = re.compile(r"""charset\s*=\s*["']?([^"';\s]+)""", re.IGNORECASE)
+NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
+LENGTH = re.compile(r"[0-9]{1,20}")
+MOST = 200
+
+
+def system(request: Request) -> System:
+    found: System = request.app.state.system
+    return found
+
+
+async def raw_body(request: Request) -> bytes:
+    """The body, at most `max_body_bytes` of it: 413 past that; 415 for a body that does not say it is JSON in UTF-8.
+
+    It comes once, and is there for whoever asks again.
+    """
+    known: bytes | None = getattr(request.state, "raw", None)
+    if known is not None:
+        return known
+    found = await received(request, system(request).settings.max_body_bytes, "body")
+    if found:
+        _check_type(request)
+    request.state.raw = found
+    return found
+
+
+async def received(request: Request, limit: int, what: str) -> bytes:
+    """What is sent, read once. Raises Problem: 413 past `limit` bytes, as soon as that shows; 408 where it breaks off.
+
+    Every command comes through here: Starlette's own stream of a body would cost it a generator.
+    """
+    if _announced(request) > limit:
+        raise _too_large(request, limit, what)
+    chunks, size, more = [], 0, True
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise Problem(408, "The request did not arrive whole.")
+        chunk = message.get("body", b"")
+        more = message.get("more_body", False)
+        size += len(chunk)
+        if size > limit:
+            raise _too_large(request, limit, what)
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _too_large(request: Request, limit: int, what: str) -> Problem:
+    """Whoever waits to be told to go on will not send the rest: what comes then would be taken for it."""
+    close = {"Connection": "close"} if "expect" in request.headers else {}
+    return Problem(413, f"A {what} has at most {limit} bytes.", headers=close)
+
+
+def _announced(request: Request) -> int:
+    """Bytes of the body as its `Content-Length` says; 0 where none does."""
+    length = request.headers.get("content-length", "")
+    return int(length) if LENGTH.fullmatch(length) else 0
+
+
+def _check_type(request: Request) -> None:
+    """Raises Problem for anything but JSON, and for JSON in another encoding than the one we read."""
+    media, _, parameters = request.headers.get("content-type", "").partition(";")
+    if media.strip().lower() != "application/json":
+        raise Problem(415, "Send application/json.")
+    charset = CHARSET.search(parameters)
+    if charset is not None and charset[1].lower() not in ("utf-8", "utf8"):
+        raise Problem(415, "Send application/json in UTF-8; no other charset is read.")
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise Problem(415, "Send the body as it is; no Content-Encoding is read.")
+
+
+def read_object(raw: bytes) -> dict[str, JSON]:
+    """A JSON object; an empty body is an empty object."""
+    if raw.isspace():
+        raise Problem(400, "The body is blank; send a JSON object, or no body at all.")
+    found = decode(raw) if raw else {}
+    if not isinstance(found, dict):
+        raise Problem(
+            422, "The body should be a JSON object.", errors=[{"pointer": "", "detail": "should be an object"}]
+        )
+    return found
+
+
+def read(model: type[M], found: Mapping[str, JSON]) -> M:
+    """The body as a value: strict about types, closed to unknown fields. 422 with a pointer for each field."""
+    try:
+        return model.model_validate(found, by_name=False)
+    except ValidationError as error:
+        raise invalid(error, found) from None
+
+
+def idempotency_key(request: Request) -> str | None:
+    key = request.headers.get("idempotency-key")
+    if key is not None and not KEY.fullmatch(key):
+        raise Problem(400, "Idempotency-Key has 1 to 255 visible ASCII characters.")
+    return key
+
+
+def if_match(request: Request) -> int | None:
+    """The version that a command is bound to."""
+    tag = request.headers.get("if-match")
+    if tag is None or tag.strip() == "*":
+        return None
+    found = ETAG.fullmatch(tag.strip())
+    if found is None:
+        raise Problem(400, 'If-Match should be a version in quotes, as in "17".')
+    return int(found[1])
+
+
+def has_it_already(request: Request, tag: str) -> bool:
+    """Whether the client holds this state: `If-None-Match` names it, or any, strongly or weakly."""
+    held = request.headers.get("if-none-match", "")
+    return held.strip() == "*" or tag in (found.strip().removeprefix("W/") for found in held.split(","))
+
+
+def number(request: Request, name: str, *, default: int | None = None, least: int = 0, most: int = 2**53) -> int | None:
+    """A whole number from the query."""
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    if not NUMBER.fullmatch(text) or not least <= int(text) <= most:
+        upto = f" to {most}" if most < 2**53 else ""
+        detail = f"should be a whole number from {least}{upto}"
+        raise Problem(422, f"{name}: {detail}", errors=[{"pointer": f"/{name}", "detail": detail}])
+    return int(text)
+
+
+def limit(request: Request, *, default: int = 50, most: int = MOST) -> int:
+    found = number(request, "limit", default=default, least=1, most=most)
+    assert found is not None
+    return found
+
+
+def only(request: Request, *names: str) -> None:
+    """Refuse query parameters that this door does not know, or that are given twice: no filter may be ignored."""
+    given: set[str] = set()
+    for name, value in request.query_params.multi_items():
+        if name not in names:
+            detail = f"unknown parameter; known: {', '.join(names) or 'none'}"
+        elif name in given:
+            detail = "should be given once"
+        elif "\0" in value:
+            detail = "holds U+0000"
+        else:
+            given.add(name)
+            continue
+        raise Problem(422, f"{name}: {detail}", errors=[{"pointer": f"/{name}", "detail": detail}])
+
+
+async def read_after(request: Request) -> None:
+    """Wait until the views have reached the position in `Read-After`; 503 when that takes too long."""
+    text = request.headers.get("read-after")
+    if text is None:
+        return
+    if not NUMBER.fullmatch(text.strip()):
+        raise Problem(400, "Read-After should be a position.")
+    await reached(request, int(text))
+
+
+async def reached(request: Request, position: int) -> None:
+    """Wait until the views have reached a position of the log; 503 when that takes too long."""
+    found = system(request)
+    if not await found.follower.wait_for(position, found.settings.read_after_seconds):
+        detail = f"The views have not reached position {position} yet; they are at {found.follower.position}."
+        raise Problem(503, detail, headers={"Retry-After": "1"})
+
+
+def answer_headers(**more: Any) -> dict[str, str]:
+    return {"Cache-Control": "no-store", **more}

@@ -1,0 +1,228 @@
+"""Server-sent events: history and live on one path. The id is the position in the log; nothing is missed or repeated.
+
+Every client is a cursor. What is new comes from the hub, encoded once for all; whoever is further behind reads the log
+itself. A stream ends politely: for a finished session with `event: end`, at shutdown with `retry:`, and where the log
+cannot be read with `event: problem`.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from adapters.store.mapper import Unreadable
+from api.http.frames import Frame, Interest, Piece, pieces
+from api.http.hub import Hub, Reader
+from api.http.problems import Problem, document, of
+from api.http.requests import NUMBER, number, system
+from api.system import System
+from domain.kinds import KINDS
+from domain.session.record import Recorded, kind_of
+from domain.values.base import HansardError, Unknown
+
+PAGE: Final = 100
+RETRY: Final = b"retry: 1000\n\n"
+ALIVE: Final = b": alive\n\n"
+END: Final = b"event: end\ndata: {}\n\n"
+PROBLEM: Final = b"event: problem\ndata: %b\n\n"
+LATER: Final = b"retry: 30000\n\n"
+"""Whoever comes back finds it again, so: not at once."""
+WIRE: Final = "hansard.wire"
+"""The extension of the scope by which our server lends its connection to a stream."""
+HEADERS: Final = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+]
+
+PAGES: Final = ("application/json", "application/*", "*/*")
+"""What an `Accept` may say of a page, the closest first."""
+WEIGHT: Final = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
+
+Read = Callable[[int, int | None], list[Recorded]]
+"""A page of what is wanted behind a position, which was the version given if that is known."""
+
+
+def wants_stream(request: Request) -> bool:
+    """Whether `Accept` names events, and JSON does not weigh more (RFC 9110 §12.5.1)."""
+    weights = _weights(",".join(request.headers.getlist("accept")))
+    events = weights.get("text/event-stream", 0.0)
+    page = next((weights[media] for media in PAGES if media in weights), 0.0)
+    return events > 0 and events >= page
+
+
+def _weights(accept: str) -> dict[str, float]:
+    """What may be answered, and how welcome each is, from 0 (not at all) to 1."""
+    found = {}
+    for item in accept.split(",")[:50]:
+        media, *parameters = item.lower().split(";")
+        weight = next((q for name, _, q in (p.partition("=") for p in parameters) if name.strip() == "q"), "1")
+        found[media.strip()] = float(weight) if WEIGHT.fullmatch(weight.strip()) else 1.0
+    return found
+
+
+def stream_session(request: Request, session_id: str) -> Response:
+    """A session's events from the first, from behind `?after=` (a version), or from behind `Last-Event-ID`.
+
+    It is not folded before: what of it can be read is told, whatever comes behind. Raises Unknown.
+    """
+    inside = system(request)
+    newest = inside.store.version(session_id) if kind_of(session_id) in KINDS else 0
+    if not newest:
+        raise Unknown(f"There is no session {session_id!r}.")
+    after = number(request, "after", default=0) or 0
+    begin, version, above = _last_event_id(request), None, 0
+    if begin is None:
+        begin = _position_of(inside, session_id, after)
+        version, above = (after, 0) if after <= newest else (None, after)
+
+    def read(position: int, version: int | None) -> list[Recorded]:
+        if version is None:
+            return inside.store.log(after=position, limit=PAGE, session_id=session_id)
+        return inside.store.history(session_id, after=version, upto=version + PAGE)
+
+    def end() -> int | None:
+        now = inside.sessions.get(session_id)
+        if now is None or not now.ended or now.outstanding:
+            return None
+        return _position_of(inside, session_id, now.version)
+
+    return EventStream(inside.hub, Interest(session_id, above=above), (begin, version), read, end)
+
+
+def stream_log(request: Request, *, kind: str | None, topic: str | None) -> Response:
+    """The whole log, or what of it is of a kind or type, from behind `?after=` (a position) or `Last-Event-ID`."""
+    inside = system(request)
+    begin = _last_event_id(request)
+    if begin is None:
+        begin = number(request, "after", default=0) or 0
+
+    def read(position: int, _: int | None) -> list[Recorded]:
+        return inside.store.log(after=position, limit=PAGE, kind=kind, topic=topic)
+
+    return EventStream(inside.hub, Interest(kind=kind, topic=topic), (begin, None), read)
+
+
+def _last_event_id(request: Request) -> int | None:
+    text = request.headers.get("last-event-id")
+    if text is None or not text.strip():
+        return None
+    if not NUMBER.fullmatch(text.strip()):
+        raise Problem(400, "Last-Event-ID should be a position of the log.")
+    return int(text)
+
+
+def _position_of(inside: System, session_id: str, version: int) -> int:
+    if version == 0:
+        return 0
+    found = inside.store.history(session_id, after=version - 1, upto=version)
+    return found[0].position if found else inside.store.head()
+
+
+class EventStream(Response):
+    """A plain ASGI response that writes frames until the client goes, the session ends or the server closes."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        interest: Interest,
+        begin: tuple[int, int | None],
+        read: Read,
+        end: Callable[[], int | None] = lambda: None,
+    ) -> None:
+        super().__init__()
+        self._hub, self._interest, self._begin = hub, interest, begin
+        self._read, self._end = read, end
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS]})
+        if scope["method"] == "HEAD":
+            await send({"type": "http.response.body", "body": b""})
+            return
+        wire = scope.get("extensions", {}).get(WIRE) or _Borrowed()
+        reader = Reader(self._interest, *self._begin, self._end, wire)
+        leaving = asyncio.create_task(_gone(receive))
+        leaving.add_done_callback(lambda _: reader.leave())
+        self._hub.join(reader)
+        try:
+            await self._write(reader, send)
+        finally:
+            self._hub.part(reader)
+            leaving.cancel()
+
+    async def _write(self, reader: Reader, send: Send) -> None:
+        async for chunk in self._chunks(reader):
+            reader.sending, reader.missed = True, 0
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            reader.sending = False
+        if not reader.gone:
+            await send({"type": "http.response.body", "body": b""})
+
+    async def _chunks(self, reader: Reader) -> AsyncIterator[bytes]:
+        yield RETRY
+        try:
+            async for chunk in self._told(reader):
+                yield chunk
+        except HansardError as error:
+            found = of(error)
+            yield (LATER if found.status == 500 else b"") + PROBLEM % document(found)
+
+    async def _told(self, reader: Reader) -> AsyncIterator[bytes]:
+        hub = self._hub
+        while not (hub.closed or reader.gone):
+            reader.rung.clear()
+            found = hub.take(reader.interest, reader.position)
+            if found is None:
+                search = partial(self._search, reader.position, reader.version, hub.position)
+                found = await hub.find(reader.interest, reader.position, search)
+            reader.told(found)
+            if found.data:
+                yield found.data
+            if reader.beat:
+                reader.beat = False
+                yield ALIVE
+            if reader.position < hub.position:
+                continue
+            if hub.has_ended(reader):
+                yield END
+                return
+            await reader.rest()
+        if hub.closed:
+            yield RETRY
+
+    def _search(self, position: int, version: int | None, upto: int) -> list[Piece]:
+        """A page of the log, as far as the hub has got: what comes behind that is told by the hub."""
+        try:
+            page = self._read(position, version)
+            end = page[-1].position if len(page) >= PAGE else upto
+        except Unreadable as error:
+            page, end = error.readable, min(error.position - 1, upto)
+            if end <= position:
+                raise
+        frames = [Frame.of(recorded) for recorded in page if recorded.position <= upto]
+        return list(pieces(frames, self._interest, min(end, upto)))
+
+
+class _Borrowed:
+    """The wire of a server that does not lend it: everything goes through `send`."""
+
+    def __init__(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None, "a request is served in a task"
+        self._task = task
+
+    def push(self, _: bytes) -> bool:
+        return False
+
+    def cut(self) -> None:
+        self._task.cancel()
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,114 @@
+"""From a fork request to its command: what is substituted is decided as the session would have decided it then."""
+
+from collections.abc import Callable
+from typing import Any
+
+from api.routes.bodies import Fork, Substitute
+from domain.convergence import named
+from domain.delivery.commands import ExtendBudget
+from domain.discussion.commands import Decide
+from domain.discussion.state import Discussion
+from domain.orchestration.commands import AddRounds
+from domain.reconstruction import mark
+from domain.session.children import CloseChild
+from domain.session.forking import HELD
+from domain.session.forks import ForkSession, Release
+from domain.session.record import Recorded
+from domain.session.state import Session
+from domain.session.turns import RecordReply, TurnCancelled, TurnRequested
+from domain.values.base import Command, Invalid, Refused, Text
+
+Read = Callable[[str], Session | None]
+
+
+def whole(history: list[Recorded], version: int) -> int | None:
+    """The version at the end of the decision that this version belongs to; None where there is no such version."""
+    if version > len(history):
+        return None
+    ours = mark(history[version - 1])
+    following = next((later.version for later in history[version:] if mark(later) != ours), len(history) + 1)
+    return following - 1
+
+
+def fork_command(body: Fork, at: int, source: Session, fork_id: str, read: Read, *, actor: str) -> ForkSession:
+    """Raises Invalid or Refused where the substitution does not fit the session as it stood."""
+    given = body.substitute
+    chosen = given.model_dump(exclude_none=True, by_alias=True) if given else {}
+    if len(chosen) > 1:
+        raise Invalid({"/substitute": "should name one of decision, answer, budget, profile"})
+    if source.open_children and "decision" not in chosen:
+        waiting = ", ".join(source.open_children)
+        raise Refused(f"At that version the session waits for {waiting}: substitute its decision, or fork that.")
+    command = ForkSession(source=source.id, at_version=at, mode=body.mode, substitute=chosen)
+    if given is None or not chosen:
+        return command
+    if given.profile is not None:
+        if not isinstance(source, Discussion):
+            raise Invalid({"/substitute/profile": "only reviews and debates have a profile"})
+        return command.model_copy(update={"profile": _profile(given)})
+    then = _decided(given, source, read, actor) or _answered(given, source, fork_id) or _budgeted(given, source)
+    return command.model_copy(update={"then": then, "blobs": then.blobs if then else ()})
+
+
+def _profile(given: Substitute) -> Any:
+    try:
+        return named(given.profile or "seed")
+    except Invalid as error:
+        raise Invalid({f"/substitute{at}": detail for at, detail in error.errors.items()}) from None
+
+
+def _decided(given: Substitute, source: Session, read: Read, actor: str) -> Command | None:
+    """The decision of the discussion itself, or of the one that its parent waits for."""
+    if given.decision is None:
+        return None
+    if isinstance(source, Discussion):
+        return Decide(choice=given.decision, actor=actor, rationale="substituted in a fork")
+    children = [read(child) for child in source.open_children]
+    waiting = [child for child in children if isinstance(child, Discussion)]
+    if len(waiting) != 1:
+        number = "several decisions; fork the one of its discussions" if waiting else "no decision"
+        raise Refused(f"At that version the session waits for {number}.")
+    child = waiting[0]
+    return CloseChild(
+        child_id=child.id,
+        choice=given.decision,
+        by="person",
+        synthesis=child.synthesis or Text(),
+        feedback=child.feedback or {},
+        rounds=len(child.rounds),
+    )
+
+
+def _answered(given: Substitute, source: Session, fork_id: str) -> Command | None:
+    if given.answer is None:
+        return None
+    asked = [turn for turn in source.outstanding.values() if turn.work == "ask"]
+    wanted = [turn for turn in asked if given.answer.turn_id in (None, turn.turn_id)]
+    if len(wanted) != 1:
+        names = ", ".join(turn.turn_id for turn in asked) or "none"
+        raise Invalid({"/substitute/answer/turnId": f"should name the turn that waits there: {names}"})
+    reply, blobs = Text.of(given.answer.text)
+    turn_id = fork_id + wanted[0].turn_id[len(source.id) :]
+    return RecordReply(turn_id=turn_id, attempt=0, reply=reply, blobs=blobs)
+
+
+def _budgeted(given: Substitute, source: Session) -> Command | None:
+    if given.budget is None:
+        return None
+    amounts = given.budget.model_dump(exclude_none=True)
+    rounds = source.kind == "orchestration"
+    if not amounts or any((name == "add_rounds") != rounds for name in amounts):
+        raise Invalid({"/substitute/budget": "should add what this kind of session has a budget of"})
+    return (AddRounds if rounds else ExtendBudget)(reason="substituted in a fork", **amounts)
+
+
+def release(history: list[Recorded]) -> Release:
+    """What lets a held fork go on: the turns that were called off when it was held."""
+    held = _held(history)
+    requests = [recorded.event for recorded in history if isinstance(recorded.event, TurnRequested)]
+    return Release(requests=tuple(request for request in requests if request.turn_id in held))
+
+
+def _held(history: list[Recorded]) -> frozenset[str]:
+    called_off = (recorded.event for recorded in history if isinstance(recorded.event, TurnCancelled))
+    return frozenset(event.turn_id for event in called_off if event.reason == HELD)

@@ -1,0 +1,103 @@
+"""How the service is: alive, ready, and in figures."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+
+from api.http.requests import answer_headers, system
+from api.system import System
+from domain.values.base import HansardError
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
+
+
+async def alive(_: Request) -> Response:
+    """GET /healthz: the process lives"""
+    return _answer({"status": "ok"})
+
+
+async def ready(request: Request) -> Response:
+    """GET /readyz: 200 only when the store answers and every view is within its lag limit"""
+    inside = system(request)
+    failure = await asyncio.to_thread(inside.store.failure) if inside.store.failing else None
+    found = _figures(inside, failure)
+    response = _answer(found)
+    if found["status"] != "ready":
+        response.status_code = 503
+        response.headers["Retry-After"] = "1"
+    return response
+
+
+def _answer(found: dict[str, Any]) -> Response:
+    return Response(orjson.dumps(found), headers=answer_headers(), media_type="application/json")
+
+
+def _figures(inside: System, failure: str | None) -> dict[str, Any]:
+    try:
+        head = inside.store.head()
+    except HansardError as error:
+        return {"status": "not ready", "problems": [f"the store does not answer: {error}"]}
+    position = inside.follower.position
+    problems = [f"{found.subject} at position {found.position}: {found.error}" for found in inside.follower.problems()]
+    if failure is not None:
+        problems.insert(0, f"the last write failed: {failure}")
+    if head - position > inside.settings.lag_events:
+        problems.append(f"the views are {head - position} events behind (limit {inside.settings.lag_events})")
+    return {
+        "status": "not ready" if problems else "ready",
+        "head": head,
+        "position": position,
+        "lag": max(0, head - position),
+        "lagLimit": inside.settings.lag_events,
+        "views": inside.follower.lags(),
+        "waitingCommands": inside.writer.waiting(),
+        "exampleTeam": inside.team.example,
+        "problems": problems,
+    }
+
+
+async def metrics(request: Request) -> Response:
+    """GET /metrics: Prometheus"""
+    from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+    registry = CollectorRegistry()
+    registry.register(_Metrics(system(request)))
+    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+
+class _Metrics:
+    """The figures of one moment. What counts from the start on is a counter: it begins anew with each process."""
+
+    def __init__(self, inside: System) -> None:
+        self._inside = inside
+
+    def collect(self) -> "Iterator[Metric]":
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+        inside = self._inside
+        gauges = {
+            "hansard_log_head_position": ("newest position of the log", inside.store.head()),
+            "hansard_views_position": ("position that the views have reached", inside.follower.position),
+            "hansard_views_lag_events": ("events that the views are behind", inside.follower.lag()),
+            "hansard_commands_waiting": ("commands in the writer's queue", inside.writer.waiting()),
+            "hansard_claims_waiting": ("external workers that wait for a turn", inside.claims_waiting()),
+            "hansard_stream_clients": ("open event streams", inside.hub.clients),
+        }
+        counters = {
+            "hansard_commands_total": ("commands carried out since the start", inside.writer.commands),
+            "hansard_batches_total": ("transactions since the start", inside.writer.batches),
+            "hansard_conflicts_total": ("batches that met a conflict since the start", inside.writer.conflicts),
+        }
+        for name, (description, value) in gauges.items():
+            yield GaugeMetricFamily(name, description, value=value)
+        for name, (description, value) in counters.items():
+            yield CounterMetricFamily(name, description, value=value)
+        turns = GaugeMetricFamily("hansard_turns", "turns that are not settled", labels=["state"])
+        for state, count in inside.store.turns.count().items():
+            turns.add_metric([state], count)
+        yield turns

@@ -1,0 +1,92 @@
+"""POST /api/policies/…: the pure rules, so that they can be tried, tuned and tested from outside (contract §5).
+
+Stateless: the same body always gives the same answer, as long as the rules stay; under an `Idempotency-Key`, for good.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.responses import Response
+
+from api.http.idempotency import kept
+from api.http.requests import raw_body, read, read_object
+from api.routes.policies import answers, bodies, rules
+from api.routes.views import answer
+from domain.convergence import Metrics
+from domain.triage import Triage
+from domain.values.base import Value
+
+PREFIX = "/api/policies/"
+INLINE_BYTES = 8_192
+"""A longer body is judged in a thread: rules are linear in their text, and the loop has others to serve."""
+
+B = TypeVar("B", bound=BaseModel)
+A = TypeVar("A", bound=Value)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy(Generic[B, A]):
+    """One rule behind one door: what it is asked, what it answers."""
+
+    name: str
+    summary: str
+    asked: type[B]
+    answered: type[A]
+    rule: Callable[[B], A]
+
+    @property
+    def path(self) -> str:
+        return PREFIX + self.name
+
+    async def judge(self, raw: bytes) -> Response:
+        if len(raw) > INLINE_BYTES:
+            return await asyncio.to_thread(self._judged, raw)
+        return self._judged(raw)
+
+    def _judged(self, raw: bytes) -> Response:
+        found = self.rule(read(self.asked, read_object(raw)))
+        return answer(found.model_dump(mode="json", by_alias=True))
+
+
+# `Any` because each has a body and an answer of its own.
+# fmt: off
+POLICIES: tuple[Policy[Any, Any], ...] = (
+    Policy("triage", "Is this message worth a plan and a team?", bodies.TriageBody, Triage, rules.judge_triage),
+    Policy("intent", "Does this message only say: go on, or start afresh?",
+           bodies.IntentBody, answers.IntentAnswer, rules.judge_intent),
+    Policy("phases", "Which phases does each agent of a plan go through?",
+           bodies.PhasesBody, answers.PhasesAnswer, rules.plan_phases),
+    Policy("match", "Which employee does a plan mean by a name?", bodies.MatchBody, answers.MatchAnswer, rules.match),
+    Policy("parallel", "Which agents of a plan may work at the same time?",
+           bodies.ParallelBody, answers.ParallelAnswer, rules.parallel),
+    Policy("convergence", "Where does a discussion stand, and what follows?",
+           bodies.ConvergenceBody, Metrics, rules.convergence),
+    Policy("agreement", "How far does a text agree?", bodies.AgreementBody, answers.AgreementAnswer, rules.agreement),
+    Policy("similarity", "How much of their words do two texts share?",
+           bodies.SimilarityBody, answers.SimilarityAnswer, rules.similarity),
+    Policy("budget", "May another iteration begin?", bodies.BudgetBody, answers.BudgetAnswer, rules.budget),
+    Policy("validation", "Which commands prove an iteration?",
+           bodies.ValidationBody, answers.ValidationAnswer, rules.plan_validation),
+    Policy("parse", "What does an agent's reply say?", bodies.ParseBody, answers.ParseAnswer, rules.parse),
+    Policy("prompt", "What is an agent told?", bodies.PromptBody, answers.PromptAnswer, rules.prompt),
+)
+# fmt: on
+
+
+def _door(policy: Policy[Any, Any]) -> Callable[[Request], Awaitable[Response]]:
+    @kept
+    async def judged(request: Request) -> Response:
+        return await policy.judge(await raw_body(request))
+
+    judged.__name__ = f"policy_{policy.name}"
+    judged.__doc__ = f"POST {policy.path}: {policy.summary}"
+    return judged
+
+
+DOORS = SimpleNamespace(**{policy.name: _door(policy) for policy in POLICIES})
+"""The handlers by the names of their policies, as `api.app` places them."""

@@ -1,0 +1,91 @@
+"""What the policies answer, with exactly the keys of contract §5."""
+
+from typing import Any
+
+from pydantic import Field
+
+from domain.delivery.validation import Stage
+from domain.orchestration.phases import AgentPhases, Verification
+from domain.session.budget import Reason
+from domain.triage import Intent
+from domain.values.base import Value
+
+
+def _absent(given: object) -> bool:
+    return given is None
+
+
+class IntentAnswer(Value):
+    intent: Intent | None
+
+
+class PlannedVerification(Verification):
+    """What was left out stays out."""
+
+    pass_criteria: str | None = Field(default=None, exclude_if=_absent)
+    fail_criteria: str | None = Field(default=None, exclude_if=_absent)
+    affected_files: tuple[str, ...] | None = Field(default=None, exclude_if=_absent)
+
+
+class PlannedAgent(AgentPhases):
+    verification: PlannedVerification | None = None
+
+
+class PhasesAnswer(Value):
+    agents: tuple[PlannedAgent, ...]
+    warnings: tuple[str, ...]
+
+
+class MatchAnswer(Value):
+    employee: str | None
+
+
+class ParallelAnswer(Value):
+    parallel: tuple[bool, ...]
+
+
+class AgreementAnswer(Value):
+    ratio: float = Field(ge=0, le=1)
+
+
+class SimilarityAnswer(Value):
+    jaccard: float = Field(ge=0, le=1)
+
+
+class BudgetSnapshot(Value):
+    """Instants in the form in which `startedAt` came; `reason` only where the budget is exhausted."""
+
+    max_iterations: int
+    max_minutes: int
+    started_at: str | int
+    deadline_at: str | int
+    elapsed_ms: int
+    remaining_iterations: int
+    reason: Reason | None = Field(default=None, exclude_if=_absent)
+
+
+class BudgetAnswer(Value):
+    ok: bool
+    reason: Reason | None
+    snapshot: BudgetSnapshot
+
+
+class PlannedCommand(Value):
+    stage: Stage
+    command: str
+
+
+class ValidationAnswer(Value):
+    commands: tuple[PlannedCommand, ...]
+
+
+class ParseAnswer(Value):
+    """`problem` only where the text cannot be read; `value` is then null."""
+
+    value: Any
+    problem: str | None = Field(default=None, exclude_if=_absent)
+
+
+class PromptAnswer(Value):
+    text: str
+    version: int

@@ -1,0 +1,159 @@
+"""What the policies are asked: closed bodies, strict types, capped sizes (contract §5).
+
+Subtasks are an agent's words and keep S1's spelling and leniency: what they say beyond the fields is ignored there.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator
+
+from api.routes.bodies import Body
+from api.routes.policies.answers import PlannedVerification
+from api.routes.policies.instants import Instant, instant
+from domain.convergence import SEED, Profile, Thresholds, named
+from domain.orchestration.phases import Role, Subtask
+from domain.replies import KINDS
+from domain.triage import DEFAULT_POLICY, POLICIES
+
+LONGEST_TEXT = 1_048_576
+"""Characters of one text; the body as a whole has a limit of its own."""
+
+MOST_ENTRIES = 1_000
+
+Passage = Annotated[str, Field(max_length=LONGEST_TEXT)]
+Name = Annotated[str, Field(max_length=200)]
+ProfileName = Literal["seed", "shipped-v3", "mysti"]
+
+
+def _none_is_blank(given: object) -> object:
+    return "" if given is None else given
+
+
+def _as_given(given: object) -> object:
+    return given
+
+
+def _profile(given: object) -> Profile:
+    """A name or thresholds; null is the default. Raises Invalid with its own pointers."""
+    if given is None:
+        return SEED
+    if isinstance(given, str | Mapping):
+        return named(given)
+    raise ValueError("should be the name of a profile or an object of thresholds")
+
+
+Judging = Annotated[
+    Profile,
+    PlainValidator(_profile, json_schema_input_type=ProfileName | Thresholds | None),
+    Field(default_factory=lambda: SEED, description="a profile by name (`seed` is the default), or thresholds"),
+]
+# The rule itself says what a command may be, in one sentence instead of one for each type.
+AnyCommand = Annotated[Any, PlainValidator(_as_given, json_schema_input_type=str | list[str])]
+When = Annotated[
+    Instant,
+    PlainValidator(instant, json_schema_input_type=datetime | int),
+    Field(description="ISO 8601 (UTC where it says no offset), or whole milliseconds since 1970"),
+]
+
+
+class PolicyBody(Body):
+    """Nothing is converted: no "3" for 3, no 1 for true."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class TriageBody(PolicyBody):
+    text: Annotated[Passage, BeforeValidator(_none_is_blank)] = Field(description="null is empty: it has no signal")
+    policy: Name = Field(default=DEFAULT_POLICY, json_schema_extra={"enum": list(POLICIES)})
+
+
+class IntentBody(PolicyBody):
+    text: Passage
+
+
+class GivenVerification(PlannedVerification):
+    """As somebody may send it: within the caps."""
+
+    pass_criteria: Passage | None = None
+    fail_criteria: Passage | None = None
+    affected_files: Annotated[tuple[Passage, ...], Field(max_length=MOST_ENTRIES)] | None = None
+
+
+class GivenSubtask(Subtask):
+    """S1's subtask as somebody may send it: a name, and everything within the caps."""
+
+    agent: Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
+    role: Annotated[Role, Field(max_length=200)] = "custom"
+    task: Annotated[Passage, BeforeValidator(_none_is_blank)] = ""
+    verification: GivenVerification | None = None
+
+
+class PhasesBody(PolicyBody):
+    subtasks: Annotated[list[GivenSubtask], Field(max_length=MOST_ENTRIES)]
+
+
+class MatchBody(PolicyBody):
+    agent: Name
+    employees: Annotated[list[Name], Field(max_length=MOST_ENTRIES)]
+
+
+class Claim(PolicyBody):
+    agent: Name
+    parallel: Any = Field(default=False, description="asks for it only when it is the boolean true")
+    affected_files: Annotated[list[Passage], Field(max_length=MOST_ENTRIES)] | None = None
+
+
+class ParallelBody(PolicyBody):
+    agents: Annotated[list[Claim], Field(max_length=MOST_ENTRIES)]
+
+
+class Contribution(PolicyBody):
+    """One contribution to a discussion."""
+
+    round: Annotated[int, Field(ge=0, le=2**53 - 1)]
+    role: Name
+    content: Passage
+
+
+class ConvergenceBody(PolicyBody):
+    rounds: Annotated[list[Contribution], Field(max_length=MOST_ENTRIES)]
+    profile: Judging
+
+
+class AgreementBody(PolicyBody):
+    text: Passage
+    profile: Judging
+
+
+class SimilarityBody(PolicyBody):
+    a: Passage
+    b: Passage
+    profile: Judging
+
+
+class BudgetBody(PolicyBody):
+    max_iterations: Annotated[int, Field(ge=1, le=20)]
+    max_minutes: Annotated[int, Field(ge=1, le=180)]
+    started_at: When
+    iteration: Annotated[int, Field(ge=0, le=2**53 - 1, description="the iteration that is to begin, from 1")]
+    now: When
+
+
+class ValidationBody(PolicyBody):
+    """At least one of them. A command is words as one would type them, without a shell, or its arguments, literally."""
+
+    test_command: AnyCommand | None = None
+    validation_commands: Annotated[list[AnyCommand], Field(max_length=100)] | None = None
+
+
+class ParseBody(PolicyBody):
+    kind: Annotated[str, Field(json_schema_extra={"enum": list(KINDS)})]
+    text: Passage = Field(description="an agent's reply, as it came")
+
+
+class PromptBody(PolicyBody):
+    name: str
+    strategy: str | None = None
+    language: str = "en"

@@ -1,0 +1,91 @@
+"""From a body to an answer: each policy is one call of the domain's own rule, nothing is decided here."""
+
+from adapters.agents.prompts import prompt as find_prompt
+from api.routes.policies import answers, bodies
+from domain import convergence as discussion
+from domain import replies, triage
+from domain.delivery import validation
+from domain.orchestration import matching, phases
+from domain.session.budget import MINUTE, Budget, Limits
+from domain.values.base import Unreadable
+
+
+def judge_triage(body: bodies.TriageBody) -> triage.Triage:
+    return triage.triage(body.text, body.policy)
+
+
+def judge_intent(body: bodies.IntentBody) -> answers.IntentAnswer:
+    return answers.IntentAnswer(intent=triage.intent(body.text))
+
+
+def plan_phases(body: bodies.PhasesBody) -> answers.PhasesAnswer:
+    plan = phases.plan_agents(body.subtasks)
+    agents = tuple(answers.PlannedAgent(**dict(agent)) for agent in plan.agents)
+    return answers.PhasesAnswer(agents=agents, warnings=plan.warnings)
+
+
+def match(body: bodies.MatchBody) -> answers.MatchAnswer:
+    return answers.MatchAnswer(employee=matching.match(body.agent, body.employees))
+
+
+def parallel(body: bodies.ParallelBody) -> answers.ParallelAnswer:
+    claims = [
+        matching.FileClaim(
+            agent=claim.agent,
+            parallel=claim.parallel is True,
+            affected_files=None if claim.affected_files is None else tuple(claim.affected_files),
+        )
+        for claim in body.agents
+    ]
+    return answers.ParallelAnswer(parallel=tuple(matching.parallel(claims)))
+
+
+def convergence(body: bodies.ConvergenceBody) -> discussion.Metrics:
+    rounds = [discussion.Round(round=told.round, role=told.role, content=told.content) for told in body.rounds]
+    return discussion.assess(rounds, body.profile)
+
+
+def agreement(body: bodies.AgreementBody) -> answers.AgreementAnswer:
+    return answers.AgreementAnswer(ratio=discussion.agreement(body.text, body.profile))
+
+
+def similarity(body: bodies.SimilarityBody) -> answers.SimilarityAnswer:
+    return answers.SimilarityAnswer(jaccard=discussion.similarity(body.a, body.b, body.profile))
+
+
+def budget(body: bodies.BudgetBody) -> answers.BudgetAnswer:
+    """The rule itself: a minute has 60 seconds here, whatever a server's own deliveries are tested with."""
+    limits = Limits(max_iterations=body.max_iterations, max_minutes=body.max_minutes, minute=MINUTE)
+    rule = Budget(limits=limits, started_at=body.started_at.at)
+    reason = rule.exhausted(iteration=body.iteration, at=body.now.at)
+    found = rule.snapshot(iteration=body.iteration, at=body.now.at, reason=reason)
+    snapshot = answers.BudgetSnapshot(
+        max_iterations=found.max_iterations,
+        max_minutes=found.max_minutes,
+        started_at=body.started_at.shown(found.started_at),
+        deadline_at=body.started_at.shown(found.deadline_at),
+        elapsed_ms=found.elapsed_ms,
+        remaining_iterations=found.remaining_iterations,
+        reason=found.reason,
+    )
+    return answers.BudgetAnswer(ok=reason is None, reason=reason, snapshot=snapshot)
+
+
+def plan_validation(body: bodies.ValidationBody) -> answers.ValidationAnswer:
+    steps = validation.commands(body.test_command, body.validation_commands)
+    return answers.ValidationAnswer(
+        commands=tuple(answers.PlannedCommand(stage=step.stage, command=step.command) for step in steps)
+    )
+
+
+def parse(body: bodies.ParseBody) -> answers.ParseAnswer:
+    """Words that cannot be read are no error of the caller's: they are the answer. Raises Invalid: no such kind."""
+    try:
+        return answers.ParseAnswer(value=replies.read(body.kind, body.text))
+    except Unreadable as problem:
+        return answers.ParseAnswer(value=None, problem=str(problem))
+
+
+def prompt(body: bodies.PromptBody) -> answers.PromptAnswer:
+    found = find_prompt(body.name, strategy=body.strategy, language=body.language)
+    return answers.PromptAnswer(text=found.text, version=found.version)

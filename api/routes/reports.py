@@ -1,0 +1,111 @@
+"""GET /api/reports/{name}: figures over all sessions, as JSON or CSV, by time, kind and label, as of any position."""
+
+import csv
+import io
+import re
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from api.http.problems import Problem
+from api.http.requests import answer_headers, number, system
+from api.routes.policies.instants import instant
+from api.routes.views import answer, door
+from api.system import System
+from domain.kinds import KINDS
+from domain.values.base import Invalid
+from projections import reports
+from projections.reports import Filters, Report
+
+DAY: Final = 86_400_000
+LONGEST_LABEL: Final = 64
+FORMATS: Final = ("json", "csv")
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+def _asked(request: Request) -> int:
+    """The position that is asked for. Raises Invalid for one that the log has not come to."""
+    head, as_of = system(request).store.head(), filters_of(request).as_of
+    if as_of is not None and as_of > head:
+        raise Invalid({"/asOf": f"should be at most {head}, where the log is"})
+    return head if as_of is None else as_of
+
+
+@door("format", "from", "to", "kind", "label", "asOf", behind=_asked)
+def show_report(request: Request) -> Response:
+    """GET /api/reports/{name}: rows and totals; `format=csv`: the rows"""
+    found = reports.find(request.path_params["name"])
+    wanted = request.query_params.get("format", "json")
+    if wanted not in FORMATS:
+        raise Invalid({"/format": f"should be one of {', '.join(FORMATS)}"})
+    made = make(system(request), found, filters_of(request))
+    if wanted == "json":
+        return answer(made)
+    headers = answer_headers(**{"Content-Disposition": f'attachment; filename="hansard-{found.name}.csv"'})
+    return Response(as_csv(found, made["rows"]), headers=headers, media_type="text/csv; charset=utf-8")
+
+
+def make(inside: System, found: Report, filters: Filters) -> dict[str, Any]:
+    """The report, all of one moment. Raises a 503 where its view has stopped before the position asked for."""
+    with inside.views.reading() as db:
+        position = reports.folded(db, found)
+        if filters.as_of is not None and position < filters.as_of:
+            raise Problem(503, f"The report {found.name} is at position {position}.", headers={"Retry-After": "1"})
+        return reports.report(db, found.name, filters)
+
+
+# -- filters -------------------------------------------------------------------------------------------------------
+
+
+def filters_of(request: Request) -> Filters:
+    """The query as filters. Raises Invalid with the name of what does not hold."""
+    query = request.query_params
+    kind, label = query.get("kind"), query.get("label")
+    if kind is not None and kind not in KINDS:
+        raise Invalid({"/kind": f"should be one of {', '.join(KINDS)}"})
+    if label is not None and not 1 <= len(label) <= LONGEST_LABEL:
+        raise Invalid({"/label": f"should have 1 to {LONGEST_LABEL} characters"})
+    since, until = span(query.get("from"), query.get("to"))
+    return Filters(since=since, until=until, kind=kind, label=label, as_of=number(request, "asOf"))
+
+
+def span(since: str | None, until: str | None, place: str = "") -> tuple[int | None, int | None]:
+    """From (included) and to (not included), in milliseconds; a `to` that is a date means the end of that day (UTC).
+
+    Raises Invalid; `place` is the pointer to what holds both.
+    """
+    first, last = _instant(f"{place}/from", since), _instant(f"{place}/to", until)
+    if last is not None and until is not None and _DATE.fullmatch(until):
+        last += DAY
+    if first is not None and last is not None and first >= last:
+        raise Invalid({f"{place}/to": "should be later than from"})
+    return first, last
+
+
+def _instant(pointer: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return instant(text).at
+    except ValueError as problem:
+        raise Invalid({pointer: f"{problem}, or a date"}) from None
+
+
+# -- CSV -----------------------------------------------------------------------------------------------------------
+
+
+def as_csv(found: Report, rows: list[dict[str, Any]]) -> bytes:
+    """UTF-8, a header row, CRLF; unknown is empty. A cell that a spreadsheet would carry out begins with `'`."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    writer.writerow(found.columns)
+    writer.writerows([_cell(row[column]) for column in found.columns] for row in rows)
+    return out.getvalue().encode()
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return value

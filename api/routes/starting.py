@@ -1,0 +1,233 @@
+"""From a start request to the command that starts a session: paths, commands and scenario are checked at the door."""
+
+import secrets
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal, TypedDict
+
+import orjson
+
+from adapters.agents.scripted import Scenario
+from adapters.agents.team import Team
+from adapters.workspace import Room, WorkspaceError, check, confine
+from api.routes.bodies import Conversation, DebateStart, DeliveryStart, Discussed, ReviewStart, Start, WishBody
+from api.settings import Settings
+from domain.convergence import named
+from domain.delivery.allowing import Prefixes, is_allowed, only, prefixes
+from domain.delivery.commands import StartDelivery
+from domain.delivery.decide import ROLES
+from domain.delivery.validation import DEFAULT_COMMANDS, Step, commands
+from domain.discussion.strategies import CHOICES, strategy_of
+from domain.discussion.topic import Topic, Wish
+from domain.orchestration.events import Employee, Opening
+from domain.session.budget import DEFAULT_MINUTES, Limits, effective_iterations
+from domain.values.base import Blob, Invalid, Text
+from domain.values.spelling import folded
+
+TALKERS = ("reviewer", "coder", "critic", "planner", "synthesizer")
+_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def new_id(kind: str) -> str:
+    """`delivery-7f3k2m9qx4`: the kind, then 50 random bits."""
+    return f"{kind}-{''.join(secrets.choice(_LETTERS) for _ in range(10))}"
+
+
+class Shared(TypedDict):
+    """What any session is started with."""
+
+    title: str
+    origin: str
+    labels: tuple[str, ...]
+    workspace: str | None
+    repository: bool
+    scenario: Text | None
+    crew: dict[str, str]
+
+
+def delivery(body: DeliveryStart, team: Team, settings: Settings) -> StartDelivery:
+    """Raises Invalid with a pointer for each field that does not hold."""
+    shared, blobs = _shared(body, team, settings, *ROLES.values())
+    limits = Limits(
+        max_iterations=effective_iterations(body.max_iterations, body.max_attempts),
+        max_minutes=body.max_minutes if body.max_minutes is not None else DEFAULT_MINUTES,
+        max_tokens=body.max_tokens,
+        max_cost_micros=body.max_cost_micros,
+        minute=round(settings.budget_minute * 1000),
+    )
+    return StartDelivery(
+        task=body.task,
+        file_paths=_file_paths(body.file_paths),
+        steps=_steps(body, shared["workspace"], prefixes(settings.commands_allowed)),
+        limits=limits,
+        max_attempts=body.max_attempts,
+        review=_wish(body.review, "review", team, "/review"),
+        blobs=blobs,
+        **shared,
+    )
+
+
+def orchestration(body: Conversation, team: Team, settings: Settings) -> tuple[Opening, tuple[Blob, ...]]:
+    """What the orchestration is opened with. Raises Invalid with a pointer for each field that does not hold."""
+    if not body.prompt.strip():
+        raise Invalid({"/prompt": "should not be empty"})
+    employees = _employees(body, team)
+    shared, blobs = _shared(body, team, settings, "planner", "judge", "assistant", employees=employees)
+    opening = Opening(
+        prompt=body.prompt.strip(),
+        employees=employees,
+        max_rounds=body.max_rounds,
+        triage=body.triage,
+        plan_review=_wish(body.plan_review, "debate", team, "/planReview"),
+        work_review=_wish(body.work_review, "review", team, "/workReview"),
+        **shared,
+    )
+    return opening, blobs
+
+
+def discussion(body: ReviewStart | DebateStart, team: Team, settings: Settings) -> tuple[Topic, tuple[Blob, ...]]:
+    """What is discussed. Raises Invalid with a pointer for each field that does not hold."""
+    wish = _wished(body, body.kind, team)
+    shared, blobs = _shared(body, team, settings)
+    subject, more = Text.of(body.subject if isinstance(body, ReviewStart) else body.plan)
+    topic = Topic(
+        subject=subject,
+        strategy=wish.strategy,
+        max_rounds=wish.max_rounds,
+        profile=wish.profile,
+        expires_ms=wish.expires_ms,
+        expires_as=wish.expires_as,
+        **shared,
+    )
+    return topic, (*blobs, *more)
+
+
+def _shared(
+    body: Start, team: Team, settings: Settings, *roles: str, employees: Sequence[Employee] = ()
+) -> tuple[Shared, tuple[Blob, ...]]:
+    """Where and by whom it is done; `roles` are those that the kind needs. A scenario stands in for the team."""
+    workspace = _workspace(body, settings)
+    scenario, blobs = _scenario(body)
+    shared = Shared(
+        title=body.title,
+        origin=body.origin,
+        labels=tuple(body.labels),
+        workspace=str(workspace) if workspace else None,
+        repository=workspace is not None and _in_repository(workspace),
+        scenario=scenario,
+        crew={} if scenario or team.example else _stand_ins(team, employees) | _everybody(team, *roles),
+    )
+    return shared, blobs
+
+
+def _wish(body: WishBody | None, kind: Literal["review", "debate"], team: Team, pointer: str) -> Wish | None:
+    """How something is to be discussed; None where it is not."""
+    if body is None or not body.enabled:
+        return None
+    try:
+        return _wished(body, kind, team)
+    except Invalid as error:
+        raise Invalid({pointer + at: detail for at, detail in error.errors.items()}) from None
+
+
+def _wished(body: WishBody | Discussed, kind: Literal["review", "debate"], team: Team) -> Wish:
+    """What is asked for, else what the team has settled (S2 phase 6), never below the strategy's minimum (K-28)."""
+    default, limit = team.settings.of(kind)
+    strategy = strategy_of(kind, default if body.strategy is None else body.strategy)
+    expires_as = body.decision_default
+    if expires_as is not None and expires_as not in CHOICES[kind]:
+        raise Invalid({"/decisionDefault": f"should be one of {', '.join(CHOICES[kind])}"})
+    if expires_as is not None and body.decision_seconds is None:
+        raise Invalid({"/decisionDefault": "means something only with decisionSeconds"})
+    return Wish(
+        strategy=strategy.name,
+        max_rounds=max(strategy.minimum, body.max_rounds or limit),
+        profile=named(body.profile),
+        expires_ms=None if body.decision_seconds is None else body.decision_seconds * 1000,
+        expires_as=expires_as,
+    )
+
+
+def _employees(body: Conversation, team: Team) -> tuple[Employee, ...]:
+    if body.employees is None:
+        return tuple(Employee(name=name, role=role) for name, role in team.employees())
+    names = [folded(employee.name) for employee in body.employees]
+    twins = {
+        f"/employees/{place}/name": "another employee has this name"
+        for place, name in enumerate(names)
+        if name in names[:place]
+    }
+    if twins:
+        raise Invalid(twins)
+    return tuple(Employee(name=employee.name, role=employee.role.strip().lower()) for employee in body.employees)
+
+
+def _crew(team: Team, roles: Iterable[str]) -> dict[str, str]:
+    """Who takes which role: the team's own names, recorded with the session."""
+    members = {role: team.agent_for(role) for role in roles}
+    return {role: member.name for role, member in members.items() if member is not None}
+
+
+def _stand_ins(team: Team, employees: Iterable[Employee]) -> dict[str, str]:
+    """Who is asked for each employee: a request may call them as it likes."""
+    members = {employee.name: team.asked(employee.name, employee.role, {}) for employee in employees}
+    return {name: member.name for name, member in members.items() if member is not None}
+
+
+def _everybody(team: Team, *roles: str) -> dict[str, str]:
+    """Who has these roles, and who reviews and debates: the first agent where nobody does (S2: the main model)."""
+    talkers = [role for role in TALKERS if role not in roles]
+    return dict.fromkeys(talkers, team.agents[0].name) | _crew(team, (*talkers, *roles))
+
+
+def _steps(body: DeliveryStart, workspace: str | None, allowed: Prefixes) -> tuple[Step, ...]:
+    """The validation commands. pnpm's own two belong to projects of pnpm: without a package.json they are left out."""
+    steps = commands(body.test_command, body.validation_commands)
+    if not body.validation_commands and not (workspace and Path(workspace, "package.json").is_file()):
+        steps = tuple(step for step in steps if step.command not in DEFAULT_COMMANDS)
+    refused = {
+        f"/validationCommands/{index}" if body.validation_commands else "/testCommand": f"`{step.command[:200]}` may "
+        f"not run: {only(allowed)} (HANSARD_COMMANDS_ALLOWED)"
+        for index, step in enumerate(steps)
+        if not is_allowed(step.argv, allowed)
+    }
+    if refused:
+        raise Invalid(refused)
+    return steps
+
+
+def _file_paths(paths: list[str]) -> tuple[str, ...]:
+    errors, confined = {}, []
+    for index, path in enumerate(paths):
+        try:
+            confined.append(confine(path))
+        except WorkspaceError as error:
+            errors[f"/filePaths/{index}"] = str(error)
+    if errors:
+        raise Invalid(errors)
+    return tuple(confined)
+
+
+def _workspace(body: Start, settings: Settings) -> Path | None:
+    """Raises Invalid for a folder that nobody could work in, before anybody is paid."""
+    if body.workspace is None:
+        return None
+    path = Path(body.workspace)
+    if "\0" in body.workspace or not path.is_absolute():
+        raise Invalid({"/workspace": "should be an absolute path"})
+    try:
+        check(path, ours=settings.data_dir, room=Room(settings.workspace_files, settings.workspace_bytes))
+    except WorkspaceError as error:
+        raise Invalid({"/workspace": str(error)}) from None
+    return path
+
+
+def _in_repository(folder: Path) -> bool:
+    return any((place / ".git").exists() for place in (folder, *folder.parents))
+
+
+def _scenario(body: Start) -> tuple[Text | None, tuple[Blob, ...]]:
+    if body.scenario is None:
+        return None, ()
+    Scenario.parse(body.scenario, at="/scenario")
+    return Text.of(orjson.dumps(body.scenario).decode())

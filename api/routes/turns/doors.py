@@ -1,0 +1,166 @@
+"""The three doors of external workers. Whoever comes is known by the API key that it brings, `local` without any."""
+
+import asyncio
+from typing import Any, Final
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+
+from adapters.agents.port import Reply
+from adapters.store import Lease
+from adapters.turns.external import Lost, Offer, Receipted, Wish
+from adapters.workspace import WorkspaceError, confine
+from api.http.idempotency import handed_over, keyed, mark, once, own
+from api.http.problems import Problem
+from api.http.requests import answer_headers, idempotency_key, if_match, raw_body, read, read_object, system
+from api.routes.turns.bodies import TurnClaim, TurnHeartbeat, TurnResult
+from domain.session.turns import Failure
+from domain.values.base import Invalid, Refused, Stale, Usage
+from domain.values.time import iso
+
+_NOTHING: Final = 204
+
+
+@once
+async def claim_turn(request: Request) -> Response:
+    """POST /api/turns/claim: the oldest turn that waits for an external agent, as soon as there is one"""
+    body = read(TurnClaim, read_object(await raw_body(request)))
+    offer = await _unless_gone(request, body)
+    if offer is None:
+        return Response(status_code=_NOTHING, headers=answer_headers())
+    return _answer(_offered(offer, request))
+
+
+async def _unless_gone(request: Request, body: TurnClaim) -> Offer | None:
+    """Nobody waits for a client that has left, and nothing is given to it."""
+    inside = system(request)
+    wish = Wish(_folded(body.agents), _folded(body.roles))
+    seconds = min(body.wait_seconds, inside.settings.claim_wait_seconds)
+    claiming = asyncio.create_task(inside.desk().claim(_worker(request), wish, seconds))
+    leaving = asyncio.create_task(_gone(request))
+    try:
+        await asyncio.wait({claiming, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        return claiming.result() if claiming.done() else None
+    finally:
+        claiming.cancel()
+        leaving.cancel()
+        await asyncio.gather(claiming, leaving, return_exceptions=True)
+
+
+def _folded(names: list[str] | None) -> frozenset[str]:
+    return frozenset(name.casefold() for name in names or ())
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+@once
+async def heartbeat_turn(request: Request) -> Response:
+    """POST /api/turns/{turn}/heartbeat: hold on to a turn"""
+    body = read(TurnHeartbeat, read_object(await raw_body(request)))
+    desk = system(request).desk()
+    try:
+        lease = await desk.heartbeat(_worker(request), request.path_params["turn"], body.attempt)
+    except Lost as lost:
+        raise _lost(lost) from None
+    return _answer({"turnId": lease.turn_id, "sessionId": lease.session_id, "lease": _lease(lease, request)})
+
+
+def _lost(lost: Lost) -> Problem:
+    return Problem(409, str(lost), allowed=[], reason=lost.reason)
+
+
+@keyed
+async def record_result(request: Request) -> Response:
+    """POST /api/turns/{turn}/result: hand in what came of a turn, once"""
+    raw = await raw_body(request)
+    body = read(TurnResult, read_object(raw))
+    reply = _reply(body, most=system(request).team.limits.output_bytes)
+    key = idempotency_key(request)
+    receipted = Receipted(
+        key=None if key is None else own(request, key),
+        fingerprint="" if key is None else mark(request, raw),
+        expected=if_match(request),
+    )
+    desk = system(request).desk()
+    try:
+        answer = await desk.result(_worker(request), request.path_params["turn"], body.attempt, reply, receipted)
+    except Lost as lost:
+        raise _lost(lost) from None
+    except (Refused, Stale):
+        handed_over(request)
+        raise
+    headers = answer_headers(ETag=f'"{answer.version}"')
+    if answer.replayed:
+        headers["Idempotency-Replayed"] = "true"
+    return Response(answer.body, headers=headers, media_type="application/json")
+
+
+def _reply(body: TurnResult, *, most: int) -> Reply:
+    """The result as a reply. Raises Invalid for files that leave the workspace; 413 for too long an answer."""
+    text = body.text or ""
+    if len(text.encode()) > most:
+        raise Problem(413, f"An answer has at most {most} bytes (output_bytes of the team file).")
+    errors = {f"/files/{_escaped(path)}": sentence for path in body.files if (sentence := _unconfined(path))}
+    if errors:
+        raise Invalid(errors)
+    failure = None if body.failure is None else Failure(code=body.failure.code, detail=body.failure.detail)
+    usage = Usage(**body.usage.model_dump())
+    return Reply(text, usage, body.files, body.agent_session, failure, model=body.model)
+
+
+def _unconfined(path: str) -> str:
+    try:
+        confine(path)
+    except WorkspaceError as error:
+        return str(error)
+    return ""
+
+
+def _escaped(path: str) -> str:
+    return path.replace("~", "~0").replace("/", "~1")
+
+
+def _worker(request: Request) -> str:
+    """The name under which leases are held: none of this machine's own workers has one with a colon."""
+    return f"external:{request.state.actor}"
+
+
+def _offered(offer: Offer, request: Request) -> dict[str, Any]:
+    asked, session, lease = offer.job.request, offer.job.session, offer.lease
+    return {
+        "turnId": lease.turn_id,
+        "sessionId": lease.session_id,
+        "kind": session.kind,
+        "role": lease.role,
+        "agent": lease.agent,
+        "prompt": offer.asked.prompt,
+        "context": offer.asked.context,
+        "workspace": None if offer.asked.folder is None else str(offer.asked.folder),
+        "access": asked.access,
+        "reads": asked.reads,
+        "expects": list(asked.expects),
+        "phase": asked.phase,
+        "iteration": asked.iteration,
+        "round": asked.round,
+        "agentSession": asked.agent_session,
+        "deadline": None if offer.job.deadline is None else iso(offer.job.deadline),
+        "lease": _lease(lease, request),
+    }
+
+
+def _lease(lease: Lease, request: Request) -> dict[str, Any]:
+    worker = system(request).settings.worker()
+    return {
+        "attempt": lease.attempt,
+        "until": iso(lease.until),
+        "seconds": worker.lease,
+        "heartbeatSeconds": worker.heartbeat,
+    }
+
+
+def _answer(found: dict[str, Any]) -> Response:
+    return Response(orjson.dumps(found), headers=answer_headers(), media_type="application/json")

@@ -1,0 +1,268 @@
+"""GET: what the log has become. Every door waits for `Read-After`, and refuses what it does not know."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import asdict
+from functools import partial, wraps
+from typing import Any
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+
+from adapters.store.sqlite.texts import whole
+from api.allowed import allowed
+from api.http.problems import Problem
+from api.http.requests import MOST, answer_headers, has_it_already, limit, number, only, reached, read_after, system
+from api.http.streams import stream_log, stream_session, wants_stream
+from api.routes.turns.telling import told
+from domain.channel import Channel, channel_id
+from domain.kinds import KINDS, STATUSES, TOPICS, available
+from domain.replay import first_difference
+from domain.session.record import Recorded, kind_of
+from domain.session.state import Session
+from domain.values.base import Unknown
+from projections import sessions as overview
+from projections.record import artifacts, budget, diff, explain, worklog
+from projections.record.session import view
+from projections.sessions import channel, inbox
+
+Handler = Callable[[Request], Awaitable[Response]]
+Reader = Callable[[Request], Response]
+
+
+def answer(found: object, **headers: str) -> Response:
+    """JSON, never cached unless said otherwise."""
+    return Response(orjson.dumps(found), headers=answer_headers(**headers), media_type="application/json")
+
+
+def door(*names: str, behind: Callable[[Request], int] | None = None) -> Callable[[Reader], Handler]:
+    """A GET door that knows these query parameters. It reads in a thread, so that nobody else waits for the disk; the
+    views are to have come to the position `behind` before, where one is given."""
+
+    def decorate(reader: Reader) -> Handler:
+        @wraps(reader)
+        async def opened(request: Request) -> Response:
+            only(request, *names)
+            await read_after(request)
+            if behind is not None:
+                await reached(request, await asyncio.to_thread(behind, request))
+            return await asyncio.to_thread(reader, request)
+
+        opened.parameters = names  # type: ignore[attr-defined]  # the OpenAPI document reads it
+        return opened
+
+    return decorate
+
+
+def _head(request: Request) -> int:
+    return system(request).store.head()
+
+
+def _newest(request: Request) -> int:
+    """The position of the session's newest event: the views must not be older than what was just seen."""
+    session = _session(request)
+    return system(request).store.history(session.id, after=session.version - 1, upto=session.version)[-1].position
+
+
+@door("kind", "status", "q", "label", "limit", "cursor")
+def list_sessions(request: Request) -> Response:
+    """GET /api/sessions"""
+    query = request.query_params
+    _one_of(request, "kind", KINDS)
+    _one_of(request, "status", dict.fromkeys(status for known in STATUSES.values() for status in known))
+    with system(request).views.reading() as db:
+        page = overview.page(
+            db,
+            kind=query.get("kind"),
+            status=query.get("status"),
+            q=query.get("q"),
+            label=query.get("label"),
+            limit=limit(request),
+            cursor=query.get("cursor"),
+        )
+    return answer(page)
+
+
+def _one_of(request: Request, name: str, known: Collection[str]) -> None:
+    """Raises Problem for a filter by a word that there is not."""
+    if request.query_params.get(name, next(iter(known))) not in known:
+        detail = f"should be one of {', '.join(known)}"
+        raise Problem(422, f"{name}: {detail}", errors=[{"pointer": f"/{name}", "detail": detail}])
+
+
+@door("version", "include")
+def show_session(request: Request) -> Response:
+    """GET /api/sessions/{id}"""
+    session = _session(request)
+    tag = f'"{session.version}"'
+    if not session.open_children and has_it_already(request, tag):  # what they allow does not show in its version
+        return Response(status_code=304, headers=answer_headers(ETag=tag))
+    shown = told(view(session), session, system(request).team)
+    found: dict[str, Any] = {"session": shown, "availableCommands": list(_allowed(request, session))}
+    if request.query_params.get("include") == "events":
+        history = system(request).store.history(session.id, upto=session.version, limit=MOST)
+        found["events"] = [recorded.wire() for recorded in history]
+    return answer(found, ETag=tag)
+
+
+def _allowed(request: Request, session: Session) -> tuple[str, ...]:
+    """What its discussions allow is of today: a version that is past does not know it."""
+    if "version" in request.query_params:
+        return available(session)
+    return allowed(session, system(request).sessions.get)
+
+
+@door("after", "cursor", "limit")
+def list_events(request: Request) -> Response:
+    """GET /api/sessions/{id}/events: a page, or with Accept: text/event-stream history, then live"""
+    if wants_stream(request):
+        return stream_session(request, request.path_params["id"])
+    after = number(request, "after", default=number(request, "cursor", default=0))
+    most = limit(request, default=MOST, most=500)
+    session = _session(request)
+    history = system(request).store.history(session.id, after=after or 0, limit=most)
+    full = len(history) == most and history[-1].version < session.version
+    return answer(
+        {"items": [recorded.wire() for recorded in history], "nextCursor": str(history[-1].version) if full else None}
+    )
+
+
+@door("limit", "cursor", behind=_head)
+def list_decisions(request: Request) -> Response:
+    """GET /api/decisions: everything that waits for a person, oldest first"""
+    with system(request).views.reading() as db:
+        return answer(inbox.page(db, limit=limit(request), cursor=request.query_params.get("cursor")))
+
+
+@door("after", "cursor", "limit", "kind", "type")
+def list_log(request: Request) -> Response:
+    """GET /api/events: the whole log by position"""
+    query = request.query_params
+    kind, topic = query.get("kind"), query.get("type")
+    _one_of(request, "kind", KINDS)
+    _one_of(request, "type", TOPICS)
+    if wants_stream(request):
+        return stream_log(request, kind=kind, topic=topic)
+    after = number(request, "after", default=number(request, "cursor", default=0))
+    most = limit(request, default=MOST, most=500)
+    page = system(request).store.log(after=after or 0, limit=most, kind=kind, topic=topic)
+    return answer(
+        {
+            "items": [recorded.wire() for recorded in page],
+            "nextCursor": str(page[-1].position) if len(page) == most else None,
+        }
+    )
+
+
+@door("version", behind=_newest)
+def show_worklog(request: Request) -> Response:
+    """GET /api/sessions/{id}/worklog: Markdown"""
+    session = _session(request)
+    with system(request).views.reading() as db:
+        text = worklog.render(db, session.id, session.version)
+    headers = answer_headers(ETag=f'"{session.version}"')
+    return Response(text or "", headers=headers, media_type="text/markdown; charset=utf-8")
+
+
+@door("version", behind=_newest)
+def show_budget(request: Request) -> Response:
+    """GET /api/sessions/{id}/budget: snapshots over time"""
+    session = _session(request)
+    with system(request).views.reading() as db:
+        return answer({"items": budget.snapshots(db, session.id, session.version), "nextCursor": None})
+
+
+@door(behind=_newest)
+def list_artifacts(request: Request) -> Response:
+    """GET /api/sessions/{id}/artifacts"""
+    session = _session(request)
+    with system(request).views.reading() as db:
+        return answer({"items": artifacts.artifacts(db, session.id), "nextCursor": None})
+
+
+@door(behind=_newest)
+def show_artifact(request: Request) -> Response:
+    """GET /api/sessions/{id}/artifacts/{artifactId}: the whole text, and the patch where there is one"""
+    session = _session(request)
+    artifact_id = request.path_params["artifact"]
+    with system(request).views.reading() as db:
+        found = artifacts.artifact(db, session.id, artifact_id)
+    if found is None:
+        raise Unknown(f"Session {session.id} has no artifact {artifact_id!r}.")
+    body = dict(found.entry)
+    body["content"] = whole(system(request).store, found.content)
+    body["patch"] = whole(system(request).store, found.patch) if found.patch else None
+    return answer(body)
+
+
+@door("version", "wish")
+def show_explanation(request: Request) -> Response:
+    """GET /api/sessions/{id}/explain: why it is in this state; with `wish`, what another state lacks"""
+    session = _session(request)
+    history = system(request).store.history(session.id, upto=session.version)
+    found = explain.explain(history, session)
+    wish = request.query_params.get("wish")
+    if wish is not None:
+        states = explain.CHARTS[session.kind].states
+        if wish not in states:
+            detail = f"should be one of {', '.join(states)}"
+            raise Problem(422, f"wish: {detail}", errors=[{"pointer": "/wish", "detail": detail}])
+        found["whyNot"] = explain.why_not(session, wish)
+    return answer(found)
+
+
+@door()
+def show_replay(request: Request) -> Response:
+    """GET /api/sessions/{id}/replay: the history decided again with today's rules; the first difference, or null"""
+    session = _session(request)
+    store = system(request).store
+    history = store.history(session.id, upto=session.version)
+    difference = first_difference(history, partial(whole, store), lambda event_id: _event(request, event_id))
+    found = None if difference is None else asdict(difference)
+    return answer({"sessionId": session.id, "version": session.version, "difference": found})
+
+
+@door("atA", "atB")
+def show_diff(request: Request) -> Response:
+    """GET /api/sessions/{a}/diff/{b}: where two sessions part; with `atA` and `atB`, as they stood then"""
+    sides = []
+    for name in ("a", "b"):
+        version = number(request, f"at{name.upper()}", least=1)
+        session = _found(request, request.path_params[name], version)
+        sides.append((system(request).store.history(session.id, upto=session.version), session))
+    (a, first), (b, second) = sides
+    return answer(diff.diff(a, b, first, second, partial(whole, system(request).store)))
+
+
+def _event(request: Request, event_id: str) -> Recorded | None:
+    session_id, _, version = event_id.rpartition(":")
+    if not version.isdecimal():
+        return None
+    found = system(request).store.history(session_id, after=int(version) - 1, upto=int(version))
+    return found[0] if found else None
+
+
+@door("origin")
+def show_channel(request: Request) -> Response:
+    """GET /api/message: what an origin is busy with, and the messages that wait"""
+    origin = request.query_params.get("origin", "")
+    found = system(request).sessions.get(channel_id(origin))
+    return answer(channel.view(origin, found if isinstance(found, Channel) else None))
+
+
+def _session(request: Request) -> Session:
+    """The session of the path, as it is or as it stood after its event `?version=`."""
+    return _found(request, request.path_params["id"], number(request, "version", least=1))
+
+
+def _found(request: Request, session_id: str, version: int | None) -> Session:
+    if kind_of(session_id) not in KINDS:
+        raise Unknown(f"There is no session {session_id!r}.")
+    found = system(request).sessions.get(session_id, version)
+    if found is None:
+        newest = system(request).sessions.get(session_id)
+        if newest is None:
+            raise Unknown(f"There is no session {session_id!r}.")
+        raise Unknown(f"Session {session_id} has no version {version}; it is at {newest.version}.")
+    return found

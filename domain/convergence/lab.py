@@ -1,0 +1,162 @@
+"""The policy lab: recorded discussions judged again by other profiles. A pure look back; nobody is asked anything.
+
+What was said is fixed, so a profile can only be seen to stop within the recorded rounds. Where it would have gone on
+behind them, how that had gone is unknown, and is said to be.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from domain.convergence import Ending, Profile, Round, course
+from domain.discussion.findings import counted
+from domain.discussion.state import Contribution, Discussion
+from domain.discussion.strategies import STRATEGIES
+from domain.discussion.suggestion import suggested
+from domain.values.base import Value
+
+Against = Literal["earlier", "same", "later", "unknown"]
+"""`later`: what is recorded stopped and this would not have. `unknown`: the record has no stop to compare with."""
+
+
+class Talk(Value):
+    """A recorded discussion: its rounds, what each round's end suggested, how it stopped and what a person chose."""
+
+    session_id: str
+    kind: str
+    strategy: str
+    profile: str
+    title: str = ""
+    minimum: int
+    max_rounds: int
+    rounds: tuple[Round, ...]
+    suggestions: tuple[str | None, ...]
+    stop_reason: str | None
+    choice: str | None = None
+    decided_by: Literal["person", "expired", "cancelled"] | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the policy in force then ended it; an error or a person may have, too."""
+        return self.stop_reason in ("converged", "stalled", "limit")
+
+
+class Outcome(Value):
+    """What a profile makes of a talk: `round` and `reason` of its stop, `unknown` and None behind the recorded end.
+
+    `suggestion` is the choice that the last judgement until then speaks for; `overruled` whether the person who
+    decided chose otherwise, None where no person did or nothing was suggested.
+    """
+
+    profile: str
+    reason: Ending | Literal["unknown"]
+    round: int | None
+    against: Against
+    suggestion: str | None = None
+    overruled: bool | None = None
+
+
+class Tally(Value):
+    """The outcomes of one profile, counted. `overruled` are those of `converged` in which a person chose otherwise
+    than suggested, `upheld` those in which one chose just that."""
+
+    profile: str
+    discussions: int
+    earlier: int
+    same: int
+    later: int
+    unknown: int
+    converged: int
+    upheld: int
+    overruled: int
+
+
+def talk(session: Discussion) -> Talk:
+    """A discussion as it stands in the record."""
+    return Talk(
+        session_id=session.id,
+        kind=session.kind,
+        strategy=session.strategy,
+        profile=session.profile.id,
+        title=session.title,
+        minimum=STRATEGIES[session.strategy].minimum,
+        max_rounds=session.max_rounds,
+        rounds=tuple(counted(session)),
+        suggestions=_suggestions(session),
+        stop_reason=session.stop_reason,
+        choice=session.decision.choice if session.decision else None,
+        decided_by=_decided_by(session),
+    )
+
+
+def _suggestions(session: Discussion) -> tuple[str | None, ...]:
+    """After each round: what the last judgement until then speaks for."""
+    found: list[str | None] = []
+    for said in session.rounds:
+        if STRATEGIES[session.strategy].part(said.round).judges:
+            found.append(_suggested(said))
+        else:
+            found.append(found[-1] if found else None)
+    return tuple(found)
+
+
+def _suggested(said: Contribution) -> str | None:
+    return None if said.problem else suggested(said.feedback)
+
+
+def _decided_by(session: Discussion) -> Literal["person", "expired", "cancelled"] | None:
+    if session.decision is None:
+        return None
+    if session.state == "cancelled":
+        return "cancelled"
+    return "expired" if session.decision.expired else "person"
+
+
+def rescore(found: Talk, profile: Profile, name: str | None = None) -> Outcome:
+    """Where and why this profile would have stopped the talk, against what is recorded. `name` is how it is called."""
+    number, reason = _stop(found, profile)
+    if number is None or reason is None:
+        against: Against = "later" if found.stopped else "unknown"
+        return Outcome(profile=name or profile.id, reason="unknown", round=None, against=against)
+    suggestion = found.suggestions[number - 1]
+    return Outcome(
+        profile=name or profile.id,
+        reason=reason,
+        round=number,
+        against="same" if found.stopped and number == len(found.rounds) else "earlier",
+        suggestion=suggestion,
+        overruled=_overruled(found, suggestion),
+    )
+
+
+def _stop(found: Talk, profile: Profile) -> tuple[int | None, Ending | None]:
+    """As the rounds themselves go (K-26, K-28): the strategy's own rounds are held, then whatever comes first."""
+    for number, metrics in enumerate(course(found.rounds, profile), start=1):
+        if metrics.recommendation != "continue" and number >= found.minimum:
+            return number, metrics.recommendation
+        if metrics.recommendation == "continue" and number >= found.max_rounds:
+            return number, "limit"
+    return None, None
+
+
+def _overruled(found: Talk, suggestion: str | None) -> bool | None:
+    if found.decided_by != "person" or suggestion is None:
+        return None
+    return found.choice != suggestion
+
+
+def tally(profile: str, outcomes: Sequence[Outcome]) -> Tally:
+    """The outcomes of that profile, counted."""
+    own = [outcome for outcome in outcomes if outcome.profile == profile]
+    against = [outcome.against for outcome in own]
+    converged = [outcome for outcome in own if outcome.reason == "converged"]
+    return Tally(
+        profile=profile,
+        discussions=len(own),
+        earlier=against.count("earlier"),
+        same=against.count("same"),
+        later=against.count("later"),
+        unknown=against.count("unknown"),
+        converged=len(converged),
+        upheld=sum(outcome.overruled is False for outcome in converged),
+        overruled=sum(outcome.overruled is True for outcome in converged),
+    )

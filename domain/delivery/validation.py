@@ -1,0 +1,286 @@
+"""Validation: which commands prove an iteration, and what their ends mean (S4 §6.2, behaviour §3.2, K-42).
+
+A command is a list of arguments. It never reaches a shell, so words that only a shell understands are refused at the
+door instead of being handed to a program that takes them literally.
+"""
+
+import re
+import shlex
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from domain.values.base import Invalid, Text, Value
+
+Stage = Literal["lint", "type", "test", "custom"]
+FailureClass = Literal["lint", "type", "test", "runtime", "unknown"]
+Ended = Literal["exited", "not_started", "timeout", "idle", "limit", "cancelled"]
+
+DEFAULT_COMMANDS = ("pnpm lint", "pnpm typecheck")
+"""What runs before a `testCommand` that comes without commands of its own."""
+
+MOST_COMMANDS = 100
+LONGEST_COMMAND = 16_384
+"""Characters of one command."""
+
+LONGEST_SUMMARY = 2_000
+"""Characters."""
+
+DID_NOT_EXIT = -1
+"""The exit code of a command that could not run or was stopped."""
+
+GivenCommand = str | Sequence[str]
+"""Words as one would type them, or the arguments themselves, taken literally."""
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^\]]*\])?\+?=")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_QUOTED = re.compile(
+    r"""\\. | '[^']*+' | "(?P<double>[^"\\]*+(?:\\.[^"\\]*+)*+)" """,
+    re.VERBOSE | re.DOTALL,
+)
+_EXPANSION = re.compile(r"[`$]")
+_LITERAL = "\x00"
+"""Stands for what was quoted; a command that is split holds no such character."""
+_SHELL = re.compile(r"[;&|><`$()*?]|(?<!\S)[~#]")
+_BRACES = re.compile(r"\{((?:[^\s{}]|\{[^\s{}]*+\})*+)\}")
+# fmt: off
+_SHELL_WORDS = frozenset((
+    ".", ":", "alias", "bg", "bind", "break", "builtin", "caller", "case", "cd", "command", "compgen",
+    "complete", "compopt", "continue", "coproc", "declare", "dirs", "disown", "do", "done", "elif", "else",
+    "enable", "esac", "eval", "exec", "exit", "export", "fc", "fg", "fi", "for", "function", "getopts", "hash",
+    "help", "history", "if", "jobs", "let", "local", "logout", "mapfile", "popd", "pushd", "read", "readarray",
+    "readonly", "return", "select", "set", "shift", "shopt", "source", "suspend", "then", "times", "trap",
+    "type", "typeset", "ulimit", "umask", "unalias", "unset", "until", "wait", "while", "{", "}", "[[", "]]",
+))
+# fmt: on
+"""Builtins and keywords without a program of their own, as `test`, `[`, `echo`, `kill` and `time` have one."""
+_ANSI = re.compile(r"\x1b\[[0-9;?]*+[ -/]*+[@-~]")
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+_SIGNS: tuple[tuple[FailureClass, re.Pattern[str]], ...] = (
+    ("type", re.compile(r"error TS\d|\btype ?error|\btypecheck|\bmypy\b|\bpyright\b|\bis not assignable to\b", re.I)),
+    ("lint", re.compile(r"\b(?:es|style|oxc)?lint\b|\bprettier\b|\bruff\b|\bflake8\b|\bbiome\b", re.I)),
+    (
+        "test",
+        re.compile(r"\b[1-9]\d* (?:tests? )?fail|\btests? failed\b|\bassert|\bvitest\b|\bjest\b|\bpytest\b", re.I),
+    ),
+    (
+        "runtime",
+        re.compile(
+            r"\bTraceback\b|\b(?:Syntax|Reference|Import|ModuleNotFound)Error\b|\bcannot find module\b|\bpanic"
+            r"|\bsegmentation fault\b|\bcommand not found\b|\bE(?:NOENT|ACCES|ADDRINUSE|CONNREFUSED)\b"
+            r"|\bout of memory\b|\bkilled\b",
+            re.I,
+        ),
+    ),
+)
+"""Signs of a class in the output of a custom command, looked for in this order."""
+
+
+class Step(Value):
+    """One command to run: its stage, its words as given, its arguments."""
+
+    stage: Stage
+    command: str
+    argv: tuple[str, ...]
+
+
+class CommandRun(Value):
+    """One command that was run, or should have been; `exit_code` is `DID_NOT_EXIT` unless it `exited` by itself."""
+
+    stage: Stage
+    command: str
+    argv: tuple[str, ...]
+    exit_code: int
+    seconds: float = 0.0
+    ended: Ended = "exited"
+    stdout: Text = Text()
+    stderr: Text = Text()
+    truncated: bool = False
+    reason: str = Field(default="", description="how it ended, where more is known of that than `ended` says")
+    tail: str = Field(default="", description="the end of the output, where a `Text` keeps only its beginning")
+
+    @property
+    def passed(self) -> bool:
+        return self.ended == "exited" and self.exit_code == 0
+
+
+class Outcome(Value):
+    """What the runs of one validation prove. `summary` is one or two sentences and the end of the failing output."""
+
+    passed: bool
+    failure_class: FailureClass | None
+    runs: tuple[CommandRun, ...]
+    summary: str
+
+
+def commands(
+    test_command: GivenCommand | None = None, validation_commands: Sequence[GivenCommand] | None = None
+) -> tuple[Step, ...]:
+    """The explicit commands, else `pnpm lint`, `pnpm typecheck` and the test command (S4, K-42).
+
+    Both may be given, the commands win, and what loses still has to be valid. Raises `Invalid` with a pointer for each
+    blank, malformed or shell-bound command.
+    """
+    errors: dict[str, str] = {}
+    test = [] if test_command is None else [_step(test_command, "/testCommand", errors)]
+    if isinstance(validation_commands, str):
+        raise Invalid({"/validationCommands": "should be a list of commands"})
+    given = list(validation_commands or ())
+    if len(given) > MOST_COMMANDS:
+        raise Invalid({"/validationCommands": f"should have at most {MOST_COMMANDS} entries"})
+    explicit = [_step(command, f"/validationCommands/{index}", errors) for index, command in enumerate(given)]
+    if not test and not explicit:
+        errors["/testCommand"] = "give a testCommand or validationCommands"
+    if errors:
+        raise Invalid(errors)
+    chosen = explicit or [*(_split(command) for command in DEFAULT_COMMANDS), *test]
+    return tuple(step for step in chosen if step is not None)
+
+
+def stage(command: str) -> Stage:
+    """What a command is for, by its text (behaviour §3.2)."""
+    text = command.lower()
+    if "lint" in text:
+        return "lint"
+    if "typecheck" in text or "tsc" in text:
+        return "type"
+    if " test" in text or text.endswith("test") or "vitest" in text or "jest" in text:
+        return "test"
+    return "custom"
+
+
+def classify(stage: Stage, run: CommandRun) -> FailureClass:
+    """The class of a run that failed: `runtime` where it did not come to its own end, else its stage.
+
+    A custom command is classified by the words of its output, by the first class in the order of `_SIGNS`.
+    """
+    if run.ended != "exited" or run.exit_code == DID_NOT_EXIT:
+        return "runtime"
+    if stage != "custom":
+        return stage
+    output = f"{run.stdout.head}\n{run.stderr.head}\n{run.tail}"
+    return next((failure for failure, sign in _SIGNS if sign.search(output)), "unknown")
+
+
+def outcome(runs: Sequence[CommandRun]) -> Outcome:
+    """What the runs prove: passed when there is at least one and none failed; else the first failure tells why."""
+    if not runs:
+        return Outcome(passed=False, failure_class="unknown", runs=(), summary="No validation command was run.")
+    failed = next((run for run in runs if not run.passed), None)
+    if failed is None:
+        noun = "command" if len(runs) == 1 else "commands"
+        seconds = sum(run.seconds for run in runs)
+        summary = f"Validation passed: {len(runs)} {noun} in {seconds:.1f} s."
+        return Outcome(passed=True, failure_class=None, runs=tuple(runs), summary=summary)
+    failure = classify(failed.stage, failed)
+    return Outcome(passed=False, failure_class=failure, runs=tuple(runs), summary=_failure(failed, failure))
+
+
+def _step(given: object, pointer: str, errors: dict[str, str]) -> Step | None:
+    try:
+        return _split(given) if isinstance(given, str) else _literal(given)
+    except ValueError as problem:
+        errors[pointer] = str(problem)
+        return None
+
+
+def _split(command: str) -> Step:
+    words = command.strip()
+    _check(words)
+    _check_needs_no_shell(words)
+    argv = shlex.split(words)
+    if not argv[0]:
+        raise ValueError("names no program")
+    return Step(stage=stage(words), command=words, argv=tuple(argv))
+
+
+def _literal(given: object) -> Step:
+    if not isinstance(given, Sequence) or isinstance(given, bytes) or not all(isinstance(word, str) for word in given):
+        raise ValueError("should be a string or a list of strings")
+    argv = tuple(str(word) for word in given)
+    if not argv or not argv[0].strip():
+        raise ValueError("should not be blank")
+    if any("\x00" in word for word in argv):
+        raise ValueError("holds U+0000")
+    words = shlex.join(argv)
+    if len(words) > LONGEST_COMMAND:
+        raise ValueError(f"should have at most {LONGEST_COMMAND} characters")
+    return Step(stage=stage(words), command=words, argv=argv)
+
+
+def _check(words: str) -> None:
+    if not words:
+        raise ValueError("should not be blank")
+    if len(words) > LONGEST_COMMAND:
+        raise ValueError(f"should have at most {LONGEST_COMMAND} characters")
+    if _CONTROL.search(words):
+        raise ValueError("should be one line without control characters; a script file may hold more")
+
+
+def _check_needs_no_shell(words: str) -> None:
+    """Quoted and escaped characters are meant literally, but for the expansions that a shell does in double quotes."""
+    bare = _QUOTED.sub(_unquoted, words)
+    if any(quote in bare for quote in "'\"\\"):
+        raise ValueError("has an unbalanced quote or a backslash at its end")
+    if _ASSIGNMENT.match(bare):
+        raise ValueError("begins with a variable, which only a shell sets; use env NAME=value …")
+    if found := _of_a_shell(bare):
+        quote = "" if found in _SHELL_WORDS else "quote it, "
+        raise ValueError(
+            f"needs a shell because of {found}, and none is used; {quote}run a script file, or name one: sh -c '…'"
+        )
+
+
+def _unquoted(token: re.Match[str]) -> str:
+    """What a shell would still see of something quoted."""
+    expansion = _EXPANSION.search(token["double"] or "")
+    return expansion.group() if expansion else _LITERAL
+
+
+def _of_a_shell(bare: str) -> str | None:
+    """What only a shell understands: a first word, a character, braces that stand for several words."""
+    first = bare.split(maxsplit=1)[0]
+    if first in _SHELL_WORDS or first.startswith("!"):
+        return first if first in _SHELL_WORDS else "!"
+    if character := _SHELL.search(bare):
+        return character.group()
+    several = any("," in braces or ".." in braces for braces in _BRACES.findall(bare))
+    return "{…}" if several else None
+
+
+def _failure(run: CommandRun, failure: FailureClass) -> str:
+    shown = run.command if len(run.command) <= 200 else f"{run.command[:200]}…"
+    sentence = f"Validation failed ({failure}): `{shown}` {_end(run)}."
+    tail = _tail(run, LONGEST_SUMMARY - len(sentence) - 2)
+    return f"{sentence}\n{tail}" if tail else sentence
+
+
+def _end(run: CommandRun) -> str:
+    if run.reason:
+        return run.reason
+    match run.ended:
+        case "exited":
+            return f"ended with exit code {run.exit_code}"
+        case "not_started":
+            return "could not be run"
+        case "timeout":
+            return f"was stopped after {run.seconds:.0f} s"
+        case "idle":
+            return "was stopped because it said nothing more"
+        case "limit":
+            return "was stopped at a limit"
+        case "cancelled":
+            return "was cancelled"
+
+
+def _tail(run: CommandRun, limit: int) -> str:
+    """The end of the output, stderr last, without terminal control."""
+    parts = [run.tail] if run.tail else [run.stdout.head, run.stderr.head]
+    output = "\n".join(plain for part in parts if (plain := _plain(part)))
+    return output if len(output) <= limit else f"…{output[1 - limit :]}"
+
+
+def _plain(output: str) -> str:
+    return _UNPRINTABLE.sub("", _ANSI.sub("", output)).strip()

@@ -1,0 +1,119 @@
+"""Who is meant by a name in a plan, and who may work at the same time (K-18, K-19)."""
+
+from collections.abc import Iterable
+
+from domain.orchestration.phases import OnlyTrue
+from domain.values.base import Value
+from domain.values.spelling import composed, folded, trimmed
+
+LONGEST_PATH = 4_096
+"""Characters; what is longer is no path of any file system, so nobody knows what it names."""
+
+Place = tuple[str, ...]
+"""A path below the workspace by its parts; none is the workspace itself."""
+
+
+class FileClaim(Value):
+    """What an agent of a plan wants to touch, and whether it asks to do so beside others."""
+
+    agent: str
+    parallel: OnlyTrue = False
+    affected_files: tuple[str, ...] | None = None
+
+
+def match(agent: str, employees: Iterable[str]) -> str | None:
+    """The employee of exactly that name, else the only one of that name in another case, else None (K-18).
+
+    Two that differ in case alone are ambiguous unless one is exact: a plan that has to be guessed at is not valid.
+    """
+    names = list(dict.fromkeys(employees))
+    if agent in names:
+        return agent
+    for spelling in (composed, folded):
+        wanted = spelling(agent)
+        found = [name for name in names if spelling(name) == wanted]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def parallel(claims: Iterable[FileClaim]) -> list[bool]:
+    """Who keeps working in parallel, in the order of the plan (K-19).
+
+    One has to wait its turn who names no files, or one that cannot be placed below the workspace (absolute, leading
+    out of it, with a wildcard); whose agent is already at work; whose files, or folders around or inside them, an
+    earlier parallel agent has claimed. Who waits claims nothing.
+    """
+    taken = _Taken()
+    busy: set[str] = set()
+    return [_admit(claim, taken=taken, busy=busy) for claim in claims]
+
+
+def _admit(claim: FileClaim, *, taken: "_Taken", busy: set[str]) -> bool:
+    if not claim.parallel:
+        return False
+    agent = folded(claim.agent)
+    places = _places(claim.affected_files or ())
+    if agent in busy or not places or any(taken.overlaps(place) for place in places):
+        return False
+    busy.add(agent)
+    for place in places:
+        taken.add(place)
+    return True
+
+
+def _places(paths: tuple[str, ...]) -> list[Place]:
+    """Where all the paths lead; nothing if one of them leads nowhere certain."""
+    places: list[Place] = []
+    for path in paths:
+        place = place_of(path)
+        if place is None:
+            return []
+        places.append(place)
+    return places
+
+
+def place_of(path: str) -> Place | None:
+    """The parts of a relative path, `.`, `//` and `a/..` taken out, case kept; None if it is not surely one."""
+    plain = trimmed(path).replace("\\", "/")
+    if not plain or len(plain) > LONGEST_PATH or plain[0] in "/~" or plain[1:2] == ":" or set(plain) & set("*?"):
+        return None
+    parts: list[str] = []
+    for part in composed(plain).split("/"):
+        if part == ".." and not parts:
+            return None
+        if part == "..":
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return tuple(parts)
+
+
+class _Branch:
+    """A folder on the way to something claimed, or the claimed thing itself."""
+
+    def __init__(self) -> None:
+        self.claimed = False
+        self.below: dict[str, _Branch] = {}
+
+
+class _Taken:
+    """All claimed places as a tree: asked in the time it takes to walk one path, however many there are."""
+
+    def __init__(self) -> None:
+        self._root = _Branch()
+
+    def add(self, place: Place) -> None:
+        branch = self._root
+        for part in place:
+            branch = branch.below.setdefault(part, _Branch())
+        branch.claimed = True
+
+    def overlaps(self, place: Place) -> bool:
+        """Whether the place, a folder around it or anything inside it is claimed."""
+        branch = self._root
+        for part in place:
+            if branch.claimed or part not in branch.below:
+                return branch.claimed
+            branch = branch.below[part]
+        return branch.claimed or bool(branch.below)

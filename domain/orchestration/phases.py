@@ -1,0 +1,218 @@
+"""Phases: which of the five an agent goes through, and how it gets from one to the next (S1 §3.1, behaviour §1.7)."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import BeforeValidator, ConfigDict, Field
+
+from domain.values.base import Value
+
+Language = Literal["ko", "en"]
+
+
+class PhaseName(NamedTuple):
+    ko: str
+    en: str
+
+
+PHASES: Mapping[int, PhaseName] = MappingProxyType(
+    {
+        1: PhaseName(ko="기획", en="planning"),
+        2: PhaseName(ko="기획검증", en="plan review"),
+        3: PhaseName(ko="개발", en="development"),
+        4: PhaseName(ko="디버깅", en="debugging"),
+        5: PhaseName(ko="통합검증", en="integration"),
+    }
+)
+
+_EVERY = (1, 2, 3, 4, 5)
+PROFILES: Mapping[str, tuple[int, ...]] = MappingProxyType(
+    {"frontend": _EVERY, "backend": _EVERY, "data": _EVERY, "docs": (1, 3, 5), "custom": (3,)}
+)
+"""The phases of each role, ascending; every other role has those of `custom`."""
+
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+def _bound(given: object) -> float | None:
+    """A number, or a string that is one; everything else (null, "", booleans, NaN, infinity) means omitted (§1.7 R)."""
+    if isinstance(given, bool) or not isinstance(given, int | float | str):
+        return None
+    if isinstance(given, str) and not _DECIMAL.fullmatch(given.strip()):
+        return None
+    try:
+        number = float(given)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _role(given: object) -> str:
+    return given.strip().lower() or "custom" if isinstance(given, str) else "custom"
+
+
+def _only_true(given: object) -> bool:
+    return given is True
+
+
+Bound = Annotated[float | None, BeforeValidator(_bound)]
+Role = Annotated[str, BeforeValidator(_role)]
+OnlyTrue = Annotated[bool, BeforeValidator(_only_true)]
+"""True for the boolean true alone: `"true"` and 1 are an agent's carelessness, not a request."""
+
+
+class Verification(Value):
+    """What an agent's work is judged by, in the planner's own spelling on both ways."""
+
+    model_config = ConfigDict(alias_generator=None, extra="ignore")
+
+    pass_criteria: str | None = None
+    fail_criteria: str | None = None
+    affected_files: tuple[str, ...] | None = None
+
+
+class Subtask(Value):
+    """One entry of the planner's `subtasks`, in its own spelling; what it says beyond these fields is ignored.
+
+    `role` is lower-cased and `custom` where none is given. Lengths are the business of whoever read the words.
+    """
+
+    model_config = ConfigDict(alias_generator=None, extra="ignore")
+
+    agent: str
+    role: Role = "custom"
+    task: str = ""
+    start_phase: Bound = None
+    end_phase: Bound = None
+    checkpoint: OnlyTrue = False
+    parallel: OnlyTrue = False
+    verification: Verification | None = None
+
+
+class Judged(Value):
+    """One verdict on one phase of one agent."""
+
+    round: int
+    phase: int
+    passed: bool = Field(alias="pass")
+    feedback: str = ""
+
+
+class AgentPhases(Value):
+    """One agent's part of a run: its phases, where it stands, what was said about it (§1.1)."""
+
+    agent: str
+    task: str = ""
+    role: str
+    parallel: bool = False
+    checkpoint: bool = False
+    checkpointed: bool = False
+    verification: Verification | None = None
+    phase_profile: tuple[int, ...]
+    current_phase_idx: int = 0
+    current_phase: int
+    completed: bool = False
+    history: tuple[Judged, ...] = ()
+
+
+class PhasePlan(NamedTuple):
+    """The agents of a plan in its order, and what a person should know about how it was read."""
+
+    agents: tuple[AgentPhases, ...]
+    warnings: tuple[str, ...]
+
+
+class PhaseRange(NamedTuple):
+    """The bounds after clamping, the phases within them, and whether none lay there and the nearest was taken."""
+
+    start: float
+    end: float
+    profile: tuple[int, ...]
+    fell_back: bool
+
+
+def plan_agents(subtasks: Iterable[Subtask]) -> PhasePlan:
+    """Every subtask as an agent at the first of its phases."""
+    planned = [_planned(subtask) for subtask in subtasks]
+    return PhasePlan(
+        agents=tuple(agent for agent, _ in planned),
+        warnings=tuple(warning for _, warning in planned if warning is not None),
+    )
+
+
+def _planned(subtask: Subtask) -> tuple[AgentPhases, str | None]:
+    chosen = phase_range(role=subtask.role, start_phase=subtask.start_phase, end_phase=subtask.end_phase)
+    agent = AgentPhases(
+        agent=subtask.agent,
+        task=subtask.task,
+        role=subtask.role,
+        parallel=subtask.parallel,
+        checkpoint=subtask.checkpoint,
+        verification=subtask.verification,
+        phase_profile=chosen.profile,
+        current_phase=chosen.profile[0],
+    )
+    if not chosen.fell_back:
+        return agent, None
+    bounds = f"[{chosen.start:g}, {chosen.end:g}]"
+    return agent, f"{subtask.agent}: {subtask.role} has no phase in {bounds}, so it gets phase {chosen.profile[0]}"
+
+
+def full_profile(role: str) -> tuple[int, ...]:
+    """All phases of a role, in any case; an unknown one has those of `custom`."""
+    return PROFILES.get(_role(role), PROFILES["custom"])
+
+
+def phase_range(*, role: str, start_phase: float | None, end_phase: float | None) -> PhaseRange:
+    """The part of the role's profile between both bounds, each clamped into it; None is the profile's own end.
+
+    Fractions are compared as they are (S1): a start of 3.7 begins with phase 4.
+    """
+    whole = full_profile(role)
+    first, last = whole[0], whole[-1]
+    start = first if start_phase is None else max(first, min(last, start_phase))
+    end = last if end_phase is None else max(start, min(last, end_phase))
+    within = tuple(phase for phase in whole if start <= phase <= end)
+    if within:
+        return PhaseRange(start=start, end=end, profile=within, fell_back=False)
+    nearest = next((phase for phase in whole if phase >= start), last)
+    return PhaseRange(start=start, end=end, profile=(nearest,), fell_back=True)
+
+
+def advance(profile: Sequence[int], idx: int, passed: bool, *, judged: int = 1) -> tuple[int, bool]:
+    """Where the verdict leaves an agent, and whether it has finished: FAIL stays, PASS moves past all judged phases.
+
+    `judged` is how many phases from the current one the verdict was about (`widen`). A finished agent stands at the
+    last of its phases.
+    """
+    if not passed:
+        return idx, False
+    following = idx + max(1, judged)
+    last = len(profile) - 1
+    return (last, True) if following > last else (following, False)
+
+
+def widen(profile: Sequence[int], idx: int, claimed: Iterable[int]) -> tuple[int, ...]:
+    """The phases the next verdict is about: the current one, and with a claim of `phases_completed` all up to it.
+
+    A claim says what is to be judged, never what is done (K-12). Its highest phase counts, and only where it names
+    two or more (§1.8); numbers that are no phase are ignored.
+    """
+    known = {phase for phase in claimed if phase in PHASES and not isinstance(phase, bool)}
+    highest = max(known) if len(known) >= 2 else profile[idx]
+    return (profile[idx], *(phase for phase in profile[idx + 1 :] if phase <= highest))
+
+
+def after_checkpoint(role: str, finished_profile: Sequence[int]) -> tuple[int, ...]:
+    """The phases a run goes on with after a checkpoint: what the role has beyond the finished ones (K-7)."""
+    finished = max(finished_profile, default=0)
+    return tuple(phase for phase in full_profile(role) if phase > finished)
+
+
+def phase_name(phase: int, language: Language = "ko") -> str:
+    """What people call a phase; `KeyError` where there is none of that number."""
+    name = PHASES[phase]
+    return name.ko if language == "ko" else name.en

@@ -1,0 +1,132 @@
+"""Budgets: how much a delivery may use, what it has used, and the gate before more is begun (S4 §7.1, behaviour §3.3).
+
+Iterations are asked before minutes; the deadline itself is still allowed. Tokens and money follow, where agents report
+them: what nobody reported is unknown and neither counts as zero nor as used up.
+"""
+
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field
+
+from domain.values.base import Count, Usage, Value
+
+DEFAULT_ITERATIONS = 6
+DEFAULT_MINUTES = 45
+MINUTE = 60_000
+
+Reason = Literal["iterations", "minutes", "tokens", "cost"]
+Iterations = Annotated[int, Field(ge=1, le=20, strict=True)]
+Minutes = Annotated[int, Field(ge=1, le=180, strict=True)]
+
+
+class Limits(Value):
+    """What may be used. `minute` is the length of a budget minute in milliseconds (60,000; tests shorten it)."""
+
+    max_iterations: int = DEFAULT_ITERATIONS
+    max_minutes: int = DEFAULT_MINUTES
+    max_tokens: int | None = None
+    max_cost_micros: int | None = None
+    minute: int = MINUTE
+
+    def remaining(self, iteration: int) -> int:
+        """The iterations left, this one among them; before the first all are."""
+        return max(0, self.max_iterations - max(1, iteration) + 1)
+
+
+def effective_iterations(max_iterations: int | None, max_attempts: int | None) -> int:
+    """`maxIterations ?? maxAttempts ?? 6` (S4 §4.2, K-39)."""
+    if max_iterations is not None:
+        return max_iterations
+    return max_attempts if max_attempts is not None else DEFAULT_ITERATIONS
+
+
+class Spent(Value):
+    """Usage summed over turns; `unknown` counts the turns of which nothing was reported."""
+
+    tokens: Count | None = None
+    cost_micros: Count | None = None
+    unknown: Count = 0
+
+    def __add__(self, more: "Spent") -> "Spent":
+        """Both sums in one: what a discussion cost counts for the session that wanted it."""
+        return Spent(
+            tokens=add(self.tokens, more.tokens),
+            cost_micros=add(self.cost_micros, more.cost_micros),
+            unknown=self.unknown + more.unknown,
+        )
+
+    def after(self, usage: Usage, *, asked: bool) -> "Spent":
+        """The sum after one more turn; of commands that were run (nobody was asked) no report is missed."""
+        unknown = int(asked and usage.tokens is None and usage.cost_micros is None)
+        return self + Spent(tokens=usage.tokens, cost_micros=usage.cost_micros, unknown=unknown)
+
+
+class Snapshot(NamedTuple):
+    """The budget at one moment."""
+
+    max_iterations: int
+    max_minutes: int
+    started_at: int
+    deadline_at: int
+    elapsed_ms: int
+    remaining_iterations: int
+    reason: Reason | None = None
+    tokens: int | None = None
+    cost_micros: int | None = None
+
+
+class Budget(Value):
+    """Limits with a clock that starts with the session and stands still while the session is stopped (`paused`, ms)."""
+
+    limits: Limits
+    started_at: int
+    paused: int = 0
+    spent: Spent = Spent()
+
+    @property
+    def deadline_at(self) -> int:
+        return self.started_at + self.limits.max_minutes * self.limits.minute + self.paused
+
+    def exhausted(self, *, iteration: int, at: int) -> Reason | None:
+        """Why iteration `iteration` may not begin, None when it may."""
+        if iteration > self.limits.max_iterations:
+            return "iterations"
+        return self.overdrawn(at=at)
+
+    def overdrawn(self, *, at: int) -> Reason | None:
+        """Why nothing more may begin inside an iteration either."""
+        if at > self.deadline_at:
+            return "minutes"
+        if _reached(self.spent.tokens, self.limits.max_tokens):
+            return "tokens"
+        if _reached(self.spent.cost_micros, self.limits.max_cost_micros):
+            return "cost"
+        return None
+
+    def elapsed(self, at: int) -> int:
+        """Milliseconds used by then."""
+        return max(0, at - self.started_at - self.paused)
+
+    def snapshot(self, *, iteration: int, at: int, reason: Reason | None = None) -> Snapshot:
+        return Snapshot(
+            max_iterations=self.limits.max_iterations,
+            max_minutes=self.limits.max_minutes,
+            started_at=self.started_at,
+            deadline_at=self.deadline_at,
+            elapsed_ms=self.elapsed(at),
+            remaining_iterations=self.limits.remaining(iteration),
+            reason=reason,
+            tokens=self.spent.tokens,
+            cost_micros=self.spent.cost_micros,
+        )
+
+
+def _reached(used: int | None, limit: int | None) -> bool:
+    return used is not None and limit is not None and used >= limit
+
+
+def add(known: int | None, more: int | None) -> int | None:
+    """A sum in which what is unknown adds nothing and, alone, stays unknown."""
+    if more is None:
+        return known
+    return (known or 0) + more

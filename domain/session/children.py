@@ -1,0 +1,83 @@
+"""Parents and children: a session has something discussed, and the discussion reports back (S2, K-24, K-25)."""
+
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from domain.discussion.topic import Topic
+from domain.session.budget import Spent
+from domain.values.base import Command, DomainEvent, Text, Value
+
+
+class Child(Value):
+    """A discussion that is not closed yet."""
+
+    kind: str
+    about: str
+    requested_at: int
+
+
+class ChildRequested(DomainEvent):
+    """Something of this session goes to a review or a debate; the child begins in the same transaction."""
+
+    TOPIC: ClassVar[str] = "session.child_requested"
+    message: str = Field(default="", description="the event as a sentence")
+    role: str = Field(default="supervisor", description="who speaks; the supervisor is Hansard itself")
+    child_id: str = Field(description="the review or debate")
+    child_kind: str = Field(description="which of both")
+    about: str = Field(description="plan, agent:<place> or delivery")
+    topic: Topic = Field(description="what it begins with")
+
+
+class ChildClosed(DomainEvent):
+    """The discussion is over: what was chosen, by a person or, where nobody chose, by default."""
+
+    TOPIC: ClassVar[str] = "session.child_closed"
+    message: str = Field(default="", description="the event as a sentence")
+    role: str = Field(default="supervisor", description="who speaks; the supervisor is Hansard itself")
+    child_id: str = Field(description="the review or debate")
+    about: str = Field(description="plan, agent:<place> or delivery")
+    choice: str = Field(description="what was chosen, or stands in for it")
+    by: str = Field(description="person, policy or cancelled")
+    synthesis: Text = Field(description="the discussion in one text")
+    feedback: dict[str, Any] = Field(description="the last judgement")
+    rounds: int = Field(description="how many there were")
+    waited: int = Field(default=0, description="milliseconds for which a person was waited for")
+    spent: Spent = Field(default=Spent(), description="what its turns cost")
+
+
+EVENTS: tuple[type[DomainEvent], ...] = (ChildRequested, ChildClosed)
+
+
+class CloseChild(Command):
+    """A child tells its parent how it ended."""
+
+    child_id: str
+    choice: str
+    by: str
+    synthesis: Text
+    feedback: dict[str, Any]
+    rounds: int
+    waited: int = 0
+    spent: Spent = Spent()
+
+
+def child_id(parent_id: str, kind: str, number: int) -> str:
+    """The id of a parent's n-th child: `review-<the parent's own part>c2`."""
+    return f"{kind}-{parent_id.partition('-')[2]}c{number}"
+
+
+def fix_feedback(feedback: dict[str, Any], synthesis: Text) -> str:
+    """The result of a step that has to be fixed (behaviour §2.4)."""
+    return fix_issues(feedback) + (f"\n\n[Synthesis]: {synthesis.head}" if synthesis.length else "")
+
+
+def fix_issues(feedback: dict[str, Any]) -> str:
+    """What has to be mended: the summary and a line for each issue."""
+    summary = f"[Review NEEDS_FIX] {feedback.get('summary', '')}".rstrip()
+    return "\n".join([summary, *(_issue(issue) for issue in feedback.get("issues") or ())])
+
+
+def _issue(issue: dict[str, Any]) -> str:
+    suggestion = issue.get("suggestion")
+    return f"- **[{issue['severity']}]** {issue['description']}" + (f" → {suggestion}" if suggestion else "")

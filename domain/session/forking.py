@@ -1,0 +1,113 @@
+"""Forking: another's history under one's own name, and what is decided about it (K-46's freedom, without the risk)."""
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from domain.session.draft import Draft
+from domain.session.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
+from domain.session.record import Recorded
+from domain.session.settling import cancel_turns
+from domain.session.state import Session
+from domain.session.turns import TurnRequested
+from domain.values.base import Command, DomainEvent, Refused
+
+E = TypeVar("E", bound=DomainEvent)
+HELD = "held"
+
+
+def renamed(event: E, *, source: str, fork: str) -> E:
+    """The event as the fork's own: what bore the source's name bears the fork's. Words are not touched."""
+    return type(event).model_validate(_renamed(event.model_dump(), source, fork))
+
+
+def _renamed(value: Any, source: str, fork: str) -> Any:
+    match value:
+        case str() if value == source or value.startswith(f"{source}."):
+            return fork + value[len(source) :]
+        case str() if value.startswith(address := f"/api/sessions/{source}/"):
+            return f"/api/sessions/{fork}/" + value[len(address) :]
+        case dict():
+            return {key: _renamed(part, source, fork) for key, part in value.items()}
+        case list() | tuple():
+            return [_renamed(part, source, fork) for part in value]
+        case _:
+            return value
+
+
+def names(history: Iterable[Recorded]) -> tuple[str, ...]:
+    """Whose history it is, and whose it was before, fork of fork: the words in it may know it by any of these."""
+    found: dict[str, None] = {}
+    for recorded in history:
+        found[recorded.session_id] = None
+        if isinstance(recorded.event, SessionForked):
+            found[recorded.event.source] = None
+    return tuple(sorted(found, key=len, reverse=True))
+
+
+def unnamed(words: str, known: Iterable[str]) -> str:
+    """The words without those names: two histories that differ in them alone say the same."""
+    for name in known:
+        words = words.replace(name, "…")
+    return words
+
+
+def decide(draft: Draft[Session], command: Command) -> bool:
+    """Whether the command was about the fork itself; then it is recorded, else the kind decides."""
+    match command:
+        case ForkSession():
+            _fork(draft, command)
+        case Diverge():
+            _diverge(draft, command)
+        case Release():
+            _release(draft, command)
+        case _:
+            return False
+    return True
+
+
+def _fork(draft: Draft[Session], command: ForkSession) -> None:
+    draft.record(
+        SessionForked(
+            message=f"Forked from {command.source} at version {command.at_version}.",
+            source=command.source,
+            source_version=command.at_version,
+            mode=command.mode,
+            substitute=command.substitute,
+            profile=command.profile,
+        )
+    )
+
+
+def _diverge(draft: Draft[Session], command: Diverge) -> None:
+    session = draft.session
+    session.turn(command.turn_id)
+    if session.reuse is None:
+        raise Refused("This session reuses no answers.")
+    held = session.reuse.mode == "stop"
+    draft.record(
+        SessionDiverged(
+            message="Here the fork leaves what is recorded." + (" It waits to be released." if held else ""),
+            turn_id=command.turn_id,
+            held=held,
+        )
+    )
+    if held:
+        cancel_turns(draft, HELD)
+
+
+def _release(draft: Draft[Session], command: Release) -> None:
+    session = draft.session
+    if not session.held:
+        raise Refused("Only a fork that is held can be released.")
+    draft.record(SessionReleased(message="The fork goes on live."))
+    for request in command.requests:
+        draft.record(request.model_copy(update={"turn_id": f"{session.id}.t{draft.session.turns + 1}"}))
+
+
+def same_request(one: TurnRequested, other: TurnRequested) -> bool:
+    """Whether two turns ask the same of the same agent, so that one answer fits both."""
+    return _question(one) == _question(other)
+
+
+def _question(request: TurnRequested) -> dict[str, Any]:
+    return request.model_dump(exclude={"turn_id", "ordinal", "role_ordinal", "agent_session", "deadline"})

@@ -1,0 +1,61 @@
+"""An event as the log holds it: the fact in its envelope."""
+
+from typing import Any, NamedTuple
+
+from domain.session.state import Moment
+from domain.values.base import DomainEvent
+from domain.values.time import iso
+
+
+class Cause(NamedTuple):
+    """Who did it, by which command, as part of what, because of what."""
+
+    actor: str
+    command_id: str
+    correlation_id: str
+    causation_id: str
+
+
+class Recorded(NamedTuple):
+    """One event of the log. `position` orders the whole log, `version` counts 1, 2, 3 … within the session."""
+
+    position: int
+    session_id: str
+    version: int
+    at: int
+    cause: Cause
+    event: DomainEvent
+
+    @property
+    def kind(self) -> str:
+        return kind_of(self.session_id)
+
+    @property
+    def event_id(self) -> str:
+        return f"{self.session_id}:{self.version}"
+
+    @property
+    def moment(self) -> Moment:
+        return Moment(self.session_id, self.at)
+
+    def wire(self) -> dict[str, Any]:
+        """The event as the outside sees it (contract §2)."""
+        return {
+            "position": self.position,
+            "eventId": self.event_id,
+            "sessionId": self.session_id,
+            "kind": self.kind,
+            "version": self.version,
+            "type": self.event.TOPIC,
+            "timestamp": iso(self.at),
+            "actor": self.cause.actor,
+            "correlationId": self.cause.correlation_id,
+            "causationId": self.cause.causation_id,
+            "commandId": self.cause.command_id,
+            "data": self.event.model_dump(mode="json", by_alias=True),
+        }
+
+
+def kind_of(session_id: str) -> str:
+    """A session's id begins with its kind: `delivery-…`."""
+    return session_id.partition("-")[0]

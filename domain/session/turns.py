@@ -1,0 +1,124 @@
+"""Turns: what an agent is asked, and what came of it. Shared by every kind of session.
+
+A turn is requested by an event, leased to a worker, and settled exactly once: answered, failed or cancelled
+(at-least-once asking, exactly-once recording).
+"""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from domain.values.base import Command, Count, DomainEvent, Text, Usage, Value
+
+Access = Literal["none", "read", "write"]
+Work = Literal["ask", "validate", "package", "wait"]
+"""`wait` is a person's turn: nobody works on it, it only has a deadline."""
+FailureCode = Literal["timeout", "idle", "deadline", "limit", "crash", "refused", "provider", "auth", "bad_output"]
+
+
+class Failure(Value):
+    """Why a turn has no usable answer: a value, never an exception."""
+
+    code: FailureCode
+    detail: str = ""
+
+
+class TurnRequested(DomainEvent):
+    """Somebody has to do something: `work` says whether an agent is asked or commands are run."""
+
+    TOPIC: ClassVar[str] = "turn.requested"
+    turn_id: str
+    work: Work
+    agent: str
+    role: str
+    prompt: str = Field(default="", description="name of the prompt, its version behind an @")
+    context: dict[str, Text] = Field(default_factory=dict, description="what fills the prompt's places")
+    reads: str = Field(default="text", description="the kind of reply expected (`domain/replies`)")
+    expects: tuple[str, ...] = Field(default=(), description="the agents whom a judge has to judge")
+    lane: Count = Field(default=0, description="which folder: agents that work at once have their own")
+    access: Access = Field(default="none", description="what the agent may do with the workspace")
+    ordinal: Count = Field(default=0, description="how many turns this agent had in this session before")
+    role_ordinal: Count = Field(default=0, description="how many turns this role had in this session before")
+    agent_session: str | None = Field(default=None, description="the conversation to resume, where one was kept")
+    deadline: str | None = Field(default=None, description="ISO instant at which the turn is stopped")
+    phase: str | None = None
+    iteration: int | None = None
+    round: int | None = None
+
+
+class Settled(DomainEvent):
+    """The end of a turn; `attempt` fences it: only the attempt that holds the lease may say so."""
+
+    turn_id: str
+    attempt: int = Field(description="0 where no attempt ran: cancelled or expired while it waited")
+    agent: str
+    role: str
+    seconds: float = Field(default=0.0, description="how long it took")
+    usage: Usage = Field(default=Usage(), description="what it cost, as far as the agent said")
+
+
+class TurnAnswered(Settled):
+    """The agent answered, or the commands or the handing over were carried out."""
+
+    TOPIC: ClassVar[str] = "turn.answered"
+    model: str | None = Field(default=None, description="the model that answered, where it is known")
+    reply: Text = Field(default=Text(), description="what the agent said")
+    prompt: Text = Field(default=Text(), description="what it was asked, word for word")
+    agent_session: str | None = Field(default=None, description="the handle by which the conversation can be resumed")
+    files: tuple[str, ...] = Field(default=(), description="files that changed in the workspace")
+    patch: Text | None = Field(default=None, description="how they changed")
+    tree: str | None = Field(default=None, description="the recorded state of the workspace afterwards")
+    slot: int = Field(default=0, description="which of the session's folders was worked in")
+
+
+class TurnFailed(Settled):
+    """The turn ended without a usable answer."""
+
+    TOPIC: ClassVar[str] = "turn.failed"
+    failure: Failure
+    model: str | None = Field(default=None, description="the model that was asked, where it is known")
+    reply: Text = Field(default=Text(), description="what it said before, if anything")
+    prompt: Text = Field(default=Text(), description="what it was asked, word for word")
+
+
+class TurnCancelled(Settled):
+    """The turn was called off; a late answer changes nothing."""
+
+    TOPIC: ClassVar[str] = "turn.cancelled"
+    reason: str
+
+
+class AgentSessionsCleared(DomainEvent):
+    """The conversations that agents kept to be resumed are over; who keeps something for one may drop it (S1 §1.2)."""
+
+    TOPIC: ClassVar[str] = "session.agent_sessions_cleared"
+    agent_sessions: dict[str, str] = Field(default_factory=dict, description="the handles, by agent")
+    reason: str
+
+
+EVENTS: tuple[type[DomainEvent], ...] = (
+    TurnRequested,
+    TurnAnswered,
+    TurnFailed,
+    TurnCancelled,
+    AgentSessionsCleared,
+)
+
+
+class RecordReply(Command):
+    """An agent's answer, or its failure, for the attempt that holds the lease."""
+
+    turn_id: str
+    attempt: int
+    reply: Text = Text()
+    prompt: Text = Text()
+    usage: Usage = Usage()
+    model: str | None = None
+    seconds: float = 0.0
+    agent_session: str | None = None
+    files: tuple[str, ...] = ()
+    patch: Text | None = None
+    base: str | None = Field(default=None, description="the state of the workspace that `tree` was made from")
+    tree: str | None = None
+    slot: int = 0
+    failure: Failure | None = None

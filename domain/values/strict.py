@@ -1,0 +1,145 @@
+"""The one strict JSON decoder, for HTTP bodies and agents' words alike (contract §3).
+
+What it refuses is what the standard library lets through and something behind it would choke on or misread: another
+encoding than UTF-8, a byte order mark, duplicate keys (the last would win), NaN and infinity, integers that JavaScript
+cannot hold, U+0000, lone surrogates, and nesting that would exhaust the stack.
+"""
+
+import json
+import math
+import re
+from typing import NoReturn, TypeAlias
+
+from domain.values.base import HansardError
+
+JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
+
+MAX_DEPTH = 64
+"""Objects and lists within one another; a scalar has depth 0."""
+
+LARGEST_INTEGER = 2**53
+"""The magnitude up to which every integer is the same number for every reader of JSON."""
+
+_INTEGER_LENGTH = len(str(-LARGEST_INTEGER))
+_BRACKETS_AND_STRINGS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+class Malformed(HansardError):
+    """Not JSON as it is spoken here; the sentence says what is wrong and, where that is known, at which place."""
+
+
+def decode(raw: bytes | str, *, max_depth: int = MAX_DEPTH) -> JSON:
+    """The one JSON value that `raw` holds. Raises `Malformed`, and nothing else."""
+    text = _text(raw)
+    _check_depth(text, max_depth)
+    try:
+        value: JSON = _DECODER.decode(text)
+    except json.JSONDecodeError as problem:
+        reason = problem.msg[:1].lower() + problem.msg[1:].removesuffix(" at")
+        place = f"line {problem.lineno}, column {problem.colno}"
+        raise Malformed(f"This is not JSON: {reason} at {place}.") from None
+    if "\\u" in text:
+        _check_strings(value, "")
+    return value
+
+
+def _text(raw: bytes | str) -> str:
+    text = raw if isinstance(raw, str) else _utf8(raw)
+    if text.startswith("\ufeff"):
+        raise Malformed("This begins with a byte order mark; UTF-8 without one was expected.")
+    if not text or text.isspace():
+        raise Malformed("This is empty; JSON was expected.")
+    if found := _UNSTORABLE.search(text):
+        raise Malformed(f"This holds {_name(found.group())} at {_place(text, found.start())}.")
+    return text
+
+
+def _utf8(raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        raise Malformed(f"This is not UTF-8: byte {problem.start} does not belong there.") from None
+
+
+def _check_depth(text: str, limit: int) -> None:
+    """Before parsing and without recursion. Few brackets cannot nest deeply, which spares most texts the scan."""
+    if text.count("{") + text.count("[") <= limit:
+        return
+    depth = 0
+    for token in _BRACKETS_AND_STRINGS.finditer(text):
+        first = text[token.start()]
+        if first in "{[":
+            depth += 1
+        elif first != '"':
+            depth -= 1
+        if depth > limit:
+            raise Malformed(f"This nests more than {limit} levels deep at {_place(text, token.start())}.")
+
+
+def _object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+    found: dict[str, JSON] = {}
+    for key, value in pairs:
+        if key in found:
+            raise Malformed(f"The key {_quoted(key)} stands twice in one object.")
+        found[key] = value
+    return found
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise Malformed(f"{name} is not a JSON number.")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise Malformed(f"The number {_shortened(digits)} is too large.")
+    return number
+
+
+def _exact(digits: str) -> int:
+    if len(digits) > _INTEGER_LENGTH or abs(int(digits)) > LARGEST_INTEGER:
+        raise Malformed(f"The integer {_shortened(digits)} is beyond ±2^53.")
+    return int(digits)
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_exact
+)
+
+
+def _check_strings(value: JSON, pointer: str) -> None:
+    """Escapes can spell what the text itself may not hold. The depth was checked, so recursion is bounded."""
+    match value:
+        case str():
+            _check_string(value, pointer)
+        case list():
+            for index, item in enumerate(value):
+                _check_strings(item, f"{pointer}/{index}")
+        case dict():
+            for key, item in value.items():
+                _check_string(key, pointer)
+                _check_strings(item, f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}")
+
+
+def _check_string(words: str, pointer: str) -> None:
+    if found := _UNSTORABLE.search(words):
+        raise Malformed(f"A string holds {_name(found.group())} at {_quoted(pointer)}.")
+
+
+def _name(character: str) -> str:
+    return "U+0000" if character == "\x00" else f"the lone surrogate U+{ord(character):04X}"
+
+
+def _place(text: str, index: int) -> str:
+    line_start = text.rfind("\n", 0, index) + 1
+    return f"line {text.count(chr(10), 0, index) + 1}, column {index - line_start + 1}"
+
+
+def _shortened(words: str, limit: int = 60) -> str:
+    return words if len(words) <= limit else f"{words[:limit]}…"
+
+
+def _quoted(words: str) -> str:
+    """As a JSON string in ASCII: what a hostile text chose is shown without its control characters."""
+    return json.dumps(_shortened(words))

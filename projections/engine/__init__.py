@@ -1,0 +1,1 @@
+"""Following the log and folding it into views."""

@@ -1,0 +1,20 @@
+"""All views as bytes, so that live ones can be compared with rebuilt ones (P13)."""
+
+import json
+from collections.abc import Iterable
+
+from projections.engine.catalogue import PROJECTIONS
+from projections.engine.ports import Database, Projection, Views
+
+
+def dump(views: Views, projections: Iterable[Projection] = PROJECTIONS) -> bytes:
+    """Canonical JSON of every table, of one moment: `{"table": [[column, …], …]}`, tables and rows sorted."""
+    with views.reading() as db:
+        tables = sorted(table for projection in projections for table in projection.tables)
+        parts = [f"{json.dumps(table)}:[{','.join(_rows(db, table))}]" for table in tables]
+    return ("{" + ",".join(parts) + "}").encode()
+
+
+def _rows(db: Database, table: str) -> list[str]:
+    rows = db.execute(f"SELECT * FROM {table}").fetchall()
+    return sorted(json.dumps(list(row), ensure_ascii=False, separators=(",", ":")) for row in rows)

@@ -1,0 +1,275 @@
+"""A page of the log into the views: every view in one transaction with its position, a failing view parked."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from domain.session.record import Recorded
+from domain.values.base import Unknown
+from projections.engine import snapshots
+from projections.engine.ports import Database, Log, Projection
+
+SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS progress (view TEXT PRIMARY KEY, shape TEXT NOT NULL, position BIGINT NOT NULL,"
+    " event_id TEXT, failed_at BIGINT, error TEXT)",
+    "CREATE TABLE IF NOT EXISTS unreadable (position BIGINT PRIMARY KEY, error TEXT NOT NULL)",
+    snapshots.SCHEMA,
+)
+PAGE = 500
+UNREADABLE = (Unknown, ValueError, LookupError, TypeError)
+"""How a row fails to become an event: a topic of another version, or data that does not fit its class."""
+LONGEST_ERROR = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A stretch of the log, decoded once: what lies behind one position up to and with `end`."""
+
+    end: int
+    events: Sequence[Recorded] = ()
+    unreadable: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a view has come; a view with an `error` is parked before the event at `failed_at`."""
+
+    shape: str
+    position: int
+    event_id: str | None
+    failed_at: int | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What keeps a view from following. `subject` is a view that is parked, `log` for an event that cannot be read, or
+    `follower` for the loop itself."""
+
+    subject: str
+    position: int
+    error: str
+
+
+def read(log: Log, *, after: int, limit: int) -> Page:
+    """The next page. One event that cannot be read costs its page single reads, never the loop."""
+    try:
+        events = log.log(after=after, limit=limit)
+    except UNREADABLE:
+        return _read_singly(log, after=after, limit=limit)
+    return Page(end=events[-1].position if events else after, events=events)
+
+
+def _read_singly(log: Log, *, after: int, limit: int) -> Page:
+    """An unreadable event is taken to stand at the very next position: the log says only that there is one behind."""
+    events: list[Recorded] = []
+    unreadable: dict[int, str] = {}
+    end, head = after, log.head()
+    while end < head and len(events) + len(unreadable) < limit:
+        try:
+            found = log.log(after=end, limit=1)
+        except UNREADABLE as error:
+            end += 1
+            unreadable[end] = _words(error)
+            continue
+        if not found:
+            break
+        events.extend(found)
+        end = found[-1].position
+    return Page(end=end, events=events, unreadable=unreadable)
+
+
+class Folding:
+    """The views as a whole, and how far each has come."""
+
+    def __init__(self, projections: Iterable[Projection]) -> None:
+        self.projections = tuple(projections)
+
+    def prepare(self, db: Database, log: Log) -> None:
+        """Make the tables. Views of another shape, or of another log than this one, are all folded anew."""
+        for statement in SCHEMA:
+            db.execute(statement)
+        known = self.progress(db)
+        for projection in self.projections:
+            if projection.name in known and known[projection.name].shape != shape(projection):
+                _drop(db, projection)
+            _create(db, projection)
+        for gone in known.keys() - {projection.name for projection in self.projections}:
+            db.execute("DELETE FROM progress WHERE view = ?", (gone,))
+        if any(self._is_strange(known, log, projection) for projection in self.projections):
+            self.refold(db, log)
+
+    @staticmethod
+    def _is_strange(known: dict[str, Progress], log: Log, projection: Projection) -> bool:
+        progress = known.get(projection.name)
+        if progress is None:
+            return False
+        return progress.shape != shape(projection) or not _is_of(progress, log)
+
+    def progress(self, db: Database) -> dict[str, Progress]:
+        rows = db.execute("SELECT view, shape, position, event_id, failed_at, error FROM progress").fetchall()
+        return {row[0]: Progress(*row[1:]) for row in rows}
+
+    def lowest(self, db: Database) -> int | None:
+        """The position that every view has reached that is not parked; None when all are."""
+        progress = self.progress(db)
+        names = [projection.name for projection in self.projections]
+        running = [progress[name].position for name in names if progress[name].error is None]
+        return min(running, default=None)
+
+    def problems(self, db: Database) -> list[Problem]:
+        parked = [
+            Problem(name, progress.failed_at or progress.position, progress.error)
+            for name, progress in sorted(self.progress(db).items())
+            if progress.error is not None
+        ]
+        rows = db.execute("SELECT position, error FROM unreadable ORDER BY position LIMIT 100").fetchall()
+        return [*parked, *(Problem("log", position, error) for position, error in rows)]
+
+    def fold(self, db: Database, page: Page) -> None:
+        """Each view takes the events that are new to it: another process may have folded some of them already."""
+        for position, error in page.unreadable.items():
+            db.execute("INSERT INTO unreadable VALUES (?, ?) ON CONFLICT (position) DO NOTHING", (position, error))
+        known = self.progress(db)
+        behind = [
+            projection
+            for projection in self.projections
+            if known[projection.name].error is None and known[projection.name].position < page.end
+        ]
+        places = {known[projection.name].position for projection in behind}
+        if len(places) == 1 and _all_at_once(db, behind, _behind(page, places.pop()), page.end):
+            return
+        for projection in behind:
+            self._advance(db, projection, _behind(page, known[projection.name].position), page.end)
+
+    def _advance(self, db: Database, projection: Projection, events: Sequence[Recorded], end: int) -> None:
+        about = _about(projection, events)
+        error = _apply(db, projection, about)
+        if error is None:
+            return _note(db, [projection], end, events)
+        for recorded in about:
+            alone = _apply(db, projection, [recorded])
+            if alone is not None:
+                return _park(db, projection, recorded, alone, events)
+        raise RuntimeError(f"The view {projection.name} is no pure fold: {error}, but not event by event.")
+
+    def refold(self, db: Database, log: Log) -> None:
+        """Empty every view, parked ones too, and fold the whole log from zero, inside the caller's transaction."""
+        head = log.head()
+        db.execute("DELETE FROM unreadable")
+        db.execute("DELETE FROM snapshots")
+        for projection in self.projections:
+            for table in projection.tables:
+                db.execute(f"DELETE FROM {table}")
+            db.execute(
+                "UPDATE progress SET position = 0, event_id = NULL, failed_at = NULL, error = NULL, shape = ?"
+                " WHERE view = ?",
+                (shape(projection), projection.name),
+            )
+        position = 0
+        while position < head:
+            page = read(log, after=position, limit=PAGE)
+            if page.end == position:
+                return
+            self.fold(db, page)
+            position = page.end
+
+
+def shape(projection: Projection) -> str:
+    """What tells a view from an earlier version of itself."""
+    words = "\n".join((str(projection.version), *projection.tables, *projection.schema))
+    return hashlib.sha256(words.encode()).hexdigest()[:16]
+
+
+def _behind(page: Page, position: int) -> Sequence[Recorded]:
+    return [recorded for recorded in page.events if recorded.position > position]
+
+
+def _all_at_once(db: Database, projections: Sequence[Projection], events: Sequence[Recorded], end: int) -> bool:
+    """What nearly always works, with a quarter of the statements; if not, all is as before, and each has its turn."""
+    db.execute("SAVEPOINT fold")
+    try:
+        for projection in projections:
+            about = _about(projection, events)
+            if about:
+                projection.apply(db, about)
+    except OSError:
+        raise
+    except Exception:  # which view it was, and on which event, comes out one by one
+        db.execute("ROLLBACK TO SAVEPOINT fold")
+        db.execute("RELEASE SAVEPOINT fold")
+        return False
+    db.execute("RELEASE SAVEPOINT fold")
+    _note(db, projections, end, events)
+    return True
+
+
+def _about(projection: Projection, events: Sequence[Recorded]) -> Sequence[Recorded]:
+    """The events that concern the view."""
+    kinds = {type(recorded.event) for recorded in events}
+    wanted = {kind for kind in kinds if issubclass(kind, projection.about)}
+    if wanted == kinds:
+        return events
+    return [recorded for recorded in events if type(recorded.event) in wanted]
+
+
+def _apply(db: Database, projection: Projection, events: Sequence[Recorded]) -> str | None:
+    """Why the view did not take these events; then it is as it was before."""
+    if not events:
+        return None
+    db.execute("SAVEPOINT fold")
+    try:
+        projection.apply(db, events)
+    except OSError:  # the database's failure, not the events': the whole page is tried again
+        raise
+    except Exception as error:  # whatever it is, it may stop this view only; told by `problems`
+        db.execute("ROLLBACK TO SAVEPOINT fold")
+        db.execute("RELEASE SAVEPOINT fold")
+        return _words(error)
+    db.execute("RELEASE SAVEPOINT fold")
+    return None
+
+
+def _note(db: Database, projections: Sequence[Projection], position: int, events: Sequence[Recorded]) -> None:
+    """The views' position, and the event there by which their log is known again (none where it could not be read)."""
+    event_id = next((recorded.event_id for recorded in reversed(events) if recorded.position == position), None)
+    names = [projection.name for projection in projections]
+    db.execute(
+        f"UPDATE progress SET position = ?, event_id = ? WHERE view IN ({', '.join('?' * len(names))})",
+        (position, event_id, *names),
+    )
+
+
+def _park(db: Database, projection: Projection, poison: Recorded, error: str, events: Sequence[Recorded]) -> None:
+    """The view stays before that event until it is folded anew."""
+    _note(db, [projection], poison.position - 1, events)
+    values = (poison.position, error, projection.name)
+    db.execute("UPDATE progress SET failed_at = ?, error = ? WHERE view = ?", values)
+
+
+def _is_of(progress: Progress, log: Log) -> bool:
+    """Whether the view was folded from this log: a log that was put back to an earlier day has other events."""
+    if progress.position > log.head():
+        return False
+    if progress.event_id is None:
+        return True
+    page = read(log, after=progress.position - 1, limit=1)
+    return bool(page.events) and page.events[0].event_id == progress.event_id
+
+
+def _create(db: Database, projection: Projection) -> None:
+    for statement in projection.schema:
+        db.execute(statement)
+    db.execute(
+        "INSERT INTO progress (view, shape, position) VALUES (?, ?, 0) ON CONFLICT (view) DO NOTHING",
+        (projection.name, shape(projection)),
+    )
+
+
+def _drop(db: Database, projection: Projection) -> None:
+    for table in projection.tables:
+        db.execute(f"DROP TABLE IF EXISTS {table}")
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:LONGEST_ERROR]

@@ -1,0 +1,217 @@
+"""Following the log: one loop that keeps the views caught up and tells whoever listens.
+
+Views carry their own positions, shared with other processes; listeners are told by this follower's own cursor, so that
+each of them gets every event once whatever another process has folded meanwhile.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from domain.session.record import Recorded
+from projections.engine.catalogue import PROJECTIONS
+from projections.engine.fold import PAGE, Folding, Page, Problem, read
+from projections.engine.ports import Log, Projection, Views
+
+GATHERING = 0.01
+"""Seconds for which events gather to a page, unless somebody waits for one: a page costs more than its events."""
+LONGEST_POLL = 1.0
+"""Seconds: a wake-up is a hint that may get lost, the poll is not (P10)."""
+
+Listener = Callable[[Sequence[Recorded]], None]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(eq=False, slots=True)
+class _Waiter:
+    position: int
+    loop: asyncio.AbstractEventLoop
+    arrived: "asyncio.Future[None]"
+
+    def tell(self) -> None:
+        with suppress(RuntimeError):  # its loop is closed: nobody waits any more
+            self.loop.call_soon_threadsafe(self._arrive)
+
+    def _arrive(self) -> None:
+        if not self.arrived.done():
+            self.arrived.set_result(None)
+
+
+class Follower:
+    """Follows one log into one database of views. Listeners are told what comes after the log's head of now."""
+
+    def __init__(
+        self,
+        log: Log,
+        views: Views,
+        projections: Iterable[Projection] = PROJECTIONS,
+        *,
+        page: int = PAGE,
+        poll_seconds: float = LONGEST_POLL,
+    ) -> None:
+        self._source, self._views, self._folding = log, views, Folding(projections)
+        self._page, self._poll = page, min(poll_seconds, LONGEST_POLL)
+        self._rounds, self._waiting = threading.Lock(), threading.Lock()
+        self._woken, self._stopped = threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
+        self._waiters: list[_Waiter] = []
+        self._failure: str | None = None
+        self.listeners: list[Listener] = []
+        """Called in the thread that follows, after the views' commit, with the events of a page in order."""
+        with views.transaction() as db:
+            self._folding.prepare(db, log)
+            lowest = self._folding.lowest(db)
+        self._published = log.head()
+        self._position = self._published if lowest is None else min(self._published, lowest)
+
+    @property
+    def position(self) -> int:
+        """Up to here every view that is not parked has folded the log, and every listener been told."""
+        return self._position
+
+    # -- following -------------------------------------------------------------------------------------------------
+
+    def catch_up(self) -> int:
+        """Fold and tell what there is, up to the head; the position then. Raises what the log or the views raise."""
+        while self._round():
+            pass
+        return self._position
+
+    def start(self) -> None:
+        """Follow in a thread, until `stop`."""
+        if self._thread is None:
+            self._stopped.clear()
+            self._woken.set()
+            self._thread = threading.Thread(target=self._run, name="follower", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End after the page at hand."""
+        if self._thread is not None:
+            self._stopped.set()
+            self._woken.set()
+            self._thread.join()
+            self._thread = None
+
+    def wake(self) -> None:
+        """There may be something new. Cheap, from any thread."""
+        self._woken.set()
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            self._woken.wait(self._poll)
+            if not self._waiters:
+                self._stopped.wait(GATHERING)
+            self._woken.clear()
+            try:
+                while not self._stopped.is_set() and self._round():
+                    pass
+                if self._failure is not None:
+                    self._failure = None
+                    _log.warning("the log is followed again, up to position %d", self._position)
+            except Exception as error:  # the outermost loop: told by `problems`, tried again after a pause
+                self._failure = f"{type(error).__name__}: {error}"
+                _log.exception("following the log failed behind position %d", self._position)
+                self._stopped.wait(self._poll)
+
+    def _round(self) -> bool:
+        """One page; whether there may be more. A page that is not full may still not be the last (`ports.Log`)."""
+        with self._rounds:
+            with self._views.reading() as db:
+                lowest = self._folding.lowest(db)
+            start = self._published if lowest is None else min(self._published, lowest)
+            page = read(self._source, after=start, limit=self._page)
+            if page.unreadable or (lowest is not None and lowest < page.end):
+                with self._views.transaction() as db:
+                    self._folding.fold(db, page)
+            self._publish(page)
+            return page.end > start
+
+    def _publish(self, page: Page) -> None:
+        fresh = [recorded for recorded in page.events if recorded.position > self._published]
+        self._published = max(self._published, page.end)
+        if fresh:
+            for listener in tuple(self.listeners):
+                self._tell(listener, fresh)
+        with self._waiting:
+            self._position = max(self._position, page.end)
+            arrived = [waiter for waiter in self._waiters if waiter.position <= self._position]
+        for waiter in arrived:
+            waiter.tell()
+
+    @staticmethod
+    def _tell(listener: Listener, events: Sequence[Recorded]) -> None:
+        try:
+            listener(events)
+        except Exception:  # a listener's failure is its own; the others and the views go on
+            _log.exception("a listener failed on events %d to %d", events[0].position, events[-1].position)
+
+    def listen(self, listener: Listener) -> int:
+        """Add a listener while the follower runs; it is told of every event behind the position given back."""
+        with self._rounds:
+            self.listeners.append(listener)
+            return self._published
+
+    # -- waiting ---------------------------------------------------------------------------------------------------
+
+    async def wait_for(self, position: int, timeout: float) -> bool:  # noqa: ASYNC109 - the bound is the caller's
+        """Whether the views got to `position` within `timeout` seconds (`Read-After`, contract §3)."""
+        if self._position >= position:
+            return True
+        loop = asyncio.get_running_loop()
+        waiter = _Waiter(position, loop, loop.create_future())
+        with self._waiting:
+            self._waiters.append(waiter)
+            if self._position >= position:
+                waiter.arrived.set_result(None)
+        self.wake()
+        try:
+            async with asyncio.timeout(timeout):
+                await waiter.arrived
+            return True
+        except TimeoutError:
+            return self._position >= position
+        finally:
+            with self._waiting:
+                self._waiters.remove(waiter)
+
+    # -- care ------------------------------------------------------------------------------------------------------
+
+    @property
+    def failing(self) -> str | None:
+        """Why following does not get on now, which is tried again; None while it does."""
+        return self._failure
+
+    def lag(self) -> int:
+        """How many positions the following is behind the log."""
+        return max(0, self._source.head() - self._position)
+
+    def lags(self) -> dict[str, int]:
+        """How many positions each view is behind the log, parked ones too."""
+        with self._views.reading() as db:
+            progress = self._folding.progress(db)
+        head = self._source.head()
+        names = (projection.name for projection in self._folding.projections)
+        return {name: max(0, head - progress[name].position) for name in names}
+
+    def problems(self) -> list[Problem]:
+        """What keeps views from following, empty when all is well. Rebuilding un-parks."""
+        with self._views.reading() as db:
+            problems = self._folding.problems(db)
+        failure = self._failure
+        return problems if failure is None else [*problems, Problem("follower", self._position, failure)]
+
+    def rebuild(self) -> int:
+        """Fold the whole log again from zero, in one transaction: readers see the old views until the new ones stand.
+
+        Other followers of the same views wait meanwhile. The position of the new views.
+        """
+        with self._views.transaction() as db:
+            self._folding.refold(db, self._source)
+            lowest = self._folding.lowest(db)
+        self.wake()
+        return self._source.head() if lowest is None else lowest

@@ -1,0 +1,197 @@
+"""What long histories were folded into, kept beside the views: nothing far along is folded from the beginning.
+
+A cache, never the truth: it may be emptied at any time, and nothing but time is different then. A snapshot counts only
+under the rules that folded it and for the very history that it was folded from (decision 18).
+"""
+
+import hashlib
+import logging
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Final, NamedTuple, TypeVar
+
+import pydantic
+
+from domain.channel.state import Channel
+from domain.delivery.state import Delivery
+from domain.discussion.state import Discussion
+from domain.kinds import fold
+from domain.orchestration.state import Orchestration
+from domain.session.record import Recorded, kind_of
+from domain.session.state import Session
+from projections.engine.keeping import Keeper
+from projections.engine.ports import Database, Histories, Views
+
+EVERY: Final = 256
+"""A snapshot is kept at every version that this divides: shorter sessions have none."""
+SCHEMA: Final = (
+    "CREATE TABLE IF NOT EXISTS snapshots (session_id TEXT NOT NULL, what TEXT NOT NULL, version BIGINT NOT NULL,"
+    " rules TEXT NOT NULL, hash TEXT NOT NULL, state TEXT NOT NULL, PRIMARY KEY (session_id, what, version))"
+)
+
+_STATES: Final[dict[str, type[Session]]] = {
+    "delivery": Delivery,
+    "orchestration": Orchestration,
+    "review": Discussion,
+    "debate": Discussion,
+    "channel": Channel,
+}
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+HashOf = Callable[[str, int], bytes | None]
+"""The chained hash of an event: it stands for the whole history of its session up to that version."""
+
+
+@cache
+def rules() -> str:
+    """Names the code that folds sessions, so that no release reads what another one folded."""
+    return digest_of("domain")
+
+
+def digest_of(*packages: str) -> str:
+    """Names the code of packages, and what serialises its values."""
+    digest = hashlib.sha256(pydantic.VERSION.encode())
+    pending = [files(package) for package in packages]
+    while pending:
+        for place in sorted(pending.pop().iterdir(), key=lambda found: found.name):
+            if place.is_dir():
+                pending.append(place)
+            elif place.name.endswith(".py"):
+                digest.update(place.name.encode() + place.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+SESSION: Final = "session"
+
+
+class Snapshot(NamedTuple):
+    """`state` is JSON of what a session was folded into up to a version, by rules of that name."""
+
+    session_id: str
+    what: str
+    version: int
+    rules: str
+    state: str
+
+
+class Place(NamedTuple):
+    """Of which session something is kept, and what."""
+
+    session_id: str
+    what: str
+
+    def __str__(self) -> str:
+        return self.session_id
+
+
+class Snapshots:
+    """The snapshots of one log. They are read by whoever folds, and written in a thread of its own."""
+
+    def __init__(self, log: Histories, views: Views, hash_of: HashOf, *, every: int = EVERY) -> None:
+        self._source, self._views, self._hash_of, self.every = log, views, hash_of, every
+        self._offered: dict[Place, Snapshot] = {}
+        self._keeper = Keeper("snapshots", what="snapshots", where="the views", keep=self._keep, missed=self._missed)
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def nearest(self, session_id: str, version: int | None = None) -> Session | None:
+        """The newest session kept up to that version; None where there is none that counts."""
+        found = self.read(session_id, SESSION, rules(), version)
+        return None if found is None else read_as(_STATES[kind_of(session_id)].model_validate_json, found)
+
+    def read(self, session_id: str, what: str, by: str, version: int | None = None) -> Snapshot | None:
+        """The newest snapshot up to that version, by those rules and of the history that the log has now."""
+        try:
+            with self._views.reading() as db:
+                row = db.execute(
+                    "SELECT version, hash, state FROM snapshots WHERE session_id = ? AND what = ? AND version <= ?"
+                    " AND rules = ? ORDER BY version DESC LIMIT 1",
+                    (session_id, what, 2**62 if version is None else version, by),
+                ).fetchone()
+        except OSError:
+            _log.warning("the snapshots of %s cannot be read; its history is folded", session_id, exc_info=True)
+            return None
+        if row is None or row[1] != self._seal(session_id, row[0]):
+            return None
+        return Snapshot(session_id, what, row[0], by, row[2])
+
+    def _seal(self, session_id: str, version: int) -> str | None:
+        found = self._hash_of(session_id, version)
+        return None if found is None else found.hex()
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def seen(self, events: Sequence[Recorded]) -> None:
+        """A listener of the follower: these events happened."""
+        self._keeper.tell(Place(each.session_id, SESSION) for each in events if each.version % self.every == 0)
+
+    def offer(self, snapshot: Snapshot) -> None:
+        """Something else that was folded, to be kept soon; of its sort the newest alone is kept, and is tried once."""
+        place = Place(snapshot.session_id, snapshot.what)
+        self._offered[place] = snapshot
+        self._keeper.tell([place])
+
+    def start(self) -> None:
+        """Keep snapshots in a thread, first those that are missing."""
+        self._keeper.start()
+
+    def stop(self) -> None:
+        """End after the snapshot at hand; what is missing of long sessions is found again at the next start."""
+        self._keeper.stop()
+
+    def write(self) -> int:
+        """Keep what was offered, and what is missing of sessions that grew; how many failed, and are tried again."""
+        return self._keeper.work_off()
+
+    def _missed(self) -> list[Place]:
+        """The sessions that grew long while nobody followed."""
+        with self._views.reading() as db:
+            rows = db.execute("SELECT session_id FROM overview WHERE version >= ?", (self.every,)).fetchall()
+        return [Place(row[0], SESSION) for row in rows]
+
+    def _keep(self, place: Place) -> None:
+        offered = self._offered.pop(place, None)
+        if offered is not None:
+            self._keep_alone(offered)
+        elif place.what == SESSION and not self._keeper.ending:
+            self._follow(place.session_id)
+
+    def _follow(self, session_id: str) -> None:
+        """From the newest snapshot on, a stretch at a time."""
+        session = self.nearest(session_id)
+        while not self._keeper.ending:
+            after = session.version if session else 0
+            history = self._source.history(session_id, after=after, upto=after + self.every)
+            if len(history) < self.every:
+                return
+            session = fold(kind_of(session_id), ((recorded.event, recorded.moment) for recorded in history), session)
+            assert session is not None, "a session that had an event exists"
+            state = Snapshot(session_id, SESSION, session.version, rules(), session.model_dump_json())
+            with self._views.transaction() as db:
+                self._insert(db, state)
+
+    def _keep_alone(self, snapshot: Snapshot) -> None:
+        with self._views.transaction() as db:
+            place = (snapshot.session_id, snapshot.what)
+            db.execute("DELETE FROM snapshots WHERE session_id = ? AND what = ?", place)
+            self._insert(db, snapshot)
+
+    def _insert(self, db: Database, snapshot: Snapshot) -> None:
+        seal = self._seal(snapshot.session_id, snapshot.version)
+        if seal is not None:
+            db.execute(
+                "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (session_id, what, version) DO UPDATE"
+                " SET rules = excluded.rules, hash = excluded.hash, state = excluded.state",
+                (*snapshot[:4], seal, snapshot.state),
+            )
+
+
+def read_as(load: Callable[[str], T], snapshot: Snapshot) -> T | None:
+    """What was folded; None where the snapshot is damaged."""
+    try:
+        return load(snapshot.state)
+    except ValueError:
+        _log.warning("a snapshot of %s is damaged; its history is folded", snapshot.session_id, exc_info=True)
+        return None

@@ -1,0 +1,1 @@
+"""One session's record: its state, worklog, timeline, budget and artifacts."""

@@ -1,0 +1,151 @@
+"""Two sessions, or two versions of one, side by side: where they part, and what came of each."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from domain.reconstruction import Whole
+from domain.session.forking import names, unnamed
+from domain.session.record import Recorded
+from domain.session.state import Session
+from domain.values.base import Text
+from domain.values.time import iso
+from projections.record.describe import message
+from projections.record.explain import INPUTS
+from projections.record.session import view
+
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
+VOLATILE = frozenset(
+    {"elapsedMs", "seconds", "deadline", "deadlineAt", "attempt", "agentSession", "slot", "tree", "usage"}
+)
+"""What differs between any two runs of the same thing."""
+DECISIONS = frozenset({"review.decided", "debate.decided", "review.expired", "debate.expired", "session.child_closed"})
+VERDICTS = frozenset(
+    {
+        "orchestration.verdict_given",
+        "delivery.review_blocking_detected",
+        "delivery.review_approved",
+        "delivery.tests_passed",
+        "delivery.validation_failed",
+    }
+)
+TELLING = ("agent", "round", "iteration", "phase", "pass", "choice")
+FORK = frozenset({"session.forked", "session.diverged", "session.released"})
+
+
+def diff(a: Sequence[Recorded], b: Sequence[Recorded], first: Session, second: Session, whole: Whole) -> dict[str, Any]:
+    """First divergence, decisions, verdicts, cost, time and state of both (contract §2)."""
+    known = names((*a, *b))
+    return {
+        "a": _side(a, first),
+        "b": _side(b, second),
+        "firstDivergence": _divergence(a, b, known, whole),
+        "decisions": {"a": _told(a, DECISIONS), "b": _told(b, DECISIONS)},
+        "verdicts": {"a": _told(a, VERDICTS), "b": _told(b, VERDICTS)},
+        "cost": _cost(first, second),
+        "state": _state(first, second, known),
+    }
+
+
+def _side(history: Sequence[Recorded], session: Session) -> dict[str, Any]:
+    elapsed = history[-1].at - history[0].at if history else 0
+    return {
+        "id": session.id,
+        "kind": session.kind,
+        "version": session.version,
+        "state": session.state,
+        "elapsedMs": elapsed,
+        "createdAt": iso(session.created_at),
+        "updatedAt": iso(session.updated_at),
+        "forkedFrom": session.forked_from,
+    }
+
+
+def _divergence(
+    a: Sequence[Recorded], b: Sequence[Recorded], known: Sequence[str], whole: Whole
+) -> dict[str, Any] | None:
+    """The first place where they say different things; a fork's own marks are no difference."""
+    ours = [recorded for recorded in a if recorded.event.TOPIC not in FORK]
+    theirs = [recorded for recorded in b if recorded.event.TOPIC not in FORK]
+    for place in range(max(len(ours), len(theirs))):
+        one, other = ours[place : place + 1], theirs[place : place + 1]
+        if not one or not other or not _alike(one[0], other[0], known, whole):
+            return {"a": _event(one), "b": _event(other)}
+    return None
+
+
+def _alike(one: Recorded, other: Recorded, known: Sequence[str], whole: Whole) -> bool:
+    """Long texts are only read where their digests are all that differs, perhaps by a name within."""
+    return _plain(one, known) == _plain(other, known) or _plain(one, known, whole) == _plain(other, known, whole)
+
+
+def _plain(recorded: Recorded, known: Sequence[str], whole: Whole | None = None) -> tuple[str, Any]:
+    return recorded.event.TOPIC, _without(recorded.event.model_dump(mode="json", by_alias=True), known, whole)
+
+
+def _without(value: Any, known: Sequence[str], whole: Whole | None = None) -> Any:
+    match value:
+        case {"head": str(), "length": int(), "digest": str(), **more} if whole and not more:
+            return _without(whole(Text.model_validate(value)), known)
+        case dict():
+            return {key: _without(part, known, whole) for key, part in value.items() if key not in VOLATILE}
+        case list():
+            return [_without(part, known, whole) for part in value]
+        case str():
+            return _INSTANT.sub("…", unnamed(value, known))
+        case _:
+            return value
+
+
+def _event(found: Sequence[Recorded]) -> dict[str, Any] | None:
+    if not found:
+        return None
+    event = found[0].event
+    told = {"version": found[0].version, "type": event.TOPIC, "message": message(event)}
+    return told | {"inputs": _inputs(event.model_dump(mode="json", by_alias=True))}
+
+
+def _inputs(data: dict[str, Any]) -> dict[str, Any]:
+    """What the rules looked at."""
+    return {name: data[name] for name in INPUTS if data.get(name) is not None}
+
+
+def _told(history: Sequence[Recorded], topics: frozenset[str]) -> list[dict[str, Any]]:
+    found = []
+    for recorded in history:
+        if recorded.event.TOPIC in topics:
+            data = recorded.event.model_dump(mode="json", by_alias=True)
+            kept = {name: data[name] for name in TELLING if name in data}
+            found.append({"version": recorded.version, "type": recorded.event.TOPIC} | kept | {"inputs": _inputs(data)})
+    return found
+
+
+def _cost(first: Session, second: Session) -> dict[str, Any]:
+    return {
+        "a": _spent(first),
+        "b": _spent(second),
+        "tokensDelta": _delta(first.spent.tokens, second.spent.tokens),
+        "costMicrosDelta": _delta(first.spent.cost_micros, second.spent.cost_micros),
+    }
+
+
+def _spent(session: Session) -> dict[str, int | None]:
+    spent = session.spent
+    return {"tokens": spent.tokens, "costMicros": spent.cost_micros, "unknownTurns": spent.unknown}
+
+
+def _delta(first: int | None, second: int | None) -> int | None:
+    """Unknown where either is."""
+    return None if first is None or second is None else second - first
+
+
+_IDENTITY = frozenset(
+    {"id", "createdAt", "updatedAt", "version", "forkedFrom", "parent", "children", "outstandingTurns"}
+)
+
+
+def _state(first: Session, second: Session, known: Sequence[str]) -> dict[str, Any]:
+    """The fields of both views that differ."""
+    one, other = _without(view(first), known), _without(view(second), known)
+    keys = [key for key in dict.fromkeys((*one, *other)) if key not in _IDENTITY]
+    return {key: {"a": one.get(key), "b": other.get(key)} for key in keys if one.get(key) != other.get(key)}

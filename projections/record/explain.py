@@ -1,0 +1,185 @@
+"""Why a session is in its state, as a chain of causes from the commands; and what a wished state lacks."""
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from domain.delivery.chart import TABLE as DELIVERY
+from domain.delivery.state import Delivery, Resume
+from domain.discussion.chart import TABLES
+from domain.kinds import available
+from domain.orchestration.chart import TABLE as ORCHESTRATION
+from domain.orchestration.state import Orchestration
+from domain.reconstruction import Decision, decisions
+from domain.session.chart import Edge, Guard, Table
+from domain.session.record import Recorded
+from domain.session.state import Session
+from domain.values.time import iso
+from projections.record.describe import message
+
+CHARTS: Mapping[str, Table] = {"delivery": DELIVERY, "orchestration": ORCHESTRATION, **TABLES}
+
+RESTS = frozenset({"exhausted", "partial", "checkpoint"})
+"""Where a session stands still until a person lets it go on."""
+
+INPUTS = (
+    *("elapsedMs", "remainingIterations", "reason", "iteration", "phase", "round"),
+    *("metrics", "pass", "allDone", "choice", "classification", "score", "errorType", "expiresAt"),
+)
+"""What the rules looked at, as the events have it."""
+
+
+def explain(history: Sequence[Recorded], session: Session) -> dict[str, Any]:
+    """The commands that led to the newest change of state, first cause first, and what each decided on what."""
+    owner = {recorded.event_id: decision for decision in decisions(history) for recorded in decision.recorded}
+    moved = [recorded for recorded in history if hasattr(recorded.event, "state")]
+    chain: deque[dict[str, Any]] = deque()
+    at = owner.get((moved or list(history))[-1].event_id)
+    while at is not None:
+        chain.appendleft(_link(at))
+        before = owner.get(at.recorded[0].cause.causation_id)
+        at = before if before and before.recorded[0].version < at.recorded[0].version else None  # a cause comes first
+    return {
+        "sessionId": session.id,
+        "kind": session.kind,
+        "version": session.version,
+        "state": session.state,
+        "chain": list(chain),
+        "text": "\n".join(_sentence(link) for link in chain),
+    }
+
+
+def _link(decision: Decision) -> dict[str, Any]:
+    """One command: who gave it, because of what, and what it led to."""
+    first = decision.recorded[0]
+    return {
+        "version": first.version,
+        "timestamp": iso(first.at),
+        "actor": first.cause.actor,
+        "commandId": first.cause.command_id,
+        "causationId": first.cause.causation_id,
+        "events": [_told_event(recorded) for recorded in decision.recorded],
+    }
+
+
+def _told_event(recorded: Recorded) -> dict[str, Any]:
+    data = recorded.event.model_dump(mode="json", by_alias=True)
+    return {
+        "version": recorded.version,
+        "type": recorded.event.TOPIC,
+        "message": message(recorded.event),
+        "state": data.get("state"),
+        "inputs": {name: data[name] for name in INPUTS if data.get(name) is not None},
+    }
+
+
+def _sentence(link: dict[str, Any]) -> str:
+    """The events of a link that decide something; a link without one is told by its first event."""
+    deciding = [event for event in link["events"] if event["state"] or "pass" in event["inputs"]] or link["events"][:1]
+    return "\n".join(f"{event['version']}. {link['actor']}: {_event_sentence(event)}" for event in deciding)
+
+
+def _event_sentence(event: dict[str, Any]) -> str:
+    inputs = ", ".join(f"{name}={value}" for name, value in event["inputs"].items())
+    led = f" → {event['state']}" if event["state"] else ""
+    return f"{event['message']}{led}" + (f" ({inputs})" if inputs else "")
+
+
+def why_not(session: Session, wished: str) -> dict[str, Any]:
+    """Whether the wished state is one step away, and what stands between: guards that do not hold, or steps to come."""
+    table = CHARTS[session.kind]
+    direct = [
+        {"event": event, "guard": edge.guard, "holds": table.target(session.state, event, _guard(session)) == wished}
+        for event in table.events
+        for edge in table.edges(session.state, event)
+        if edge.target == wished
+    ]
+    steps = _way(table, session, wished)
+    return {
+        "wished": wished,
+        "state": session.state,
+        "reached": session.state == wished,
+        "direct": direct,
+        "steps": steps,
+        "text": "\n".join(part for part in (_told(session, wished, direct, steps), _waiting(session, wished)) if part),
+    }
+
+
+def _guard(session: Session) -> Guard:
+    return getattr(session, "guard", lambda _: False)
+
+
+def _way(table: Table, session: Session, wished: str) -> list[dict[str, str]] | None:
+    """The shortest way from where the session stands; None where there is none.
+
+    No way leads through a rest: who is stopped by a limit goes on where it was, and nowhere that was not open before.
+    """
+    ways: deque[tuple[str, list[dict[str, str]]]] = deque([(session.state, [])])
+    seen = {session.state}
+    while ways:
+        here, steps = ways.popleft()
+        if here == wished:
+            return steps
+        if here in RESTS and steps:
+            continue
+        for event, edge in _open(table, session, here):
+            if edge.target not in seen:
+                seen.add(edge.target)
+                step = {"event": event, "to": edge.target} | ({"guard": edge.guard} if edge.guard else {})
+                ways.append((edge.target, [*steps, step]))
+    return None
+
+
+def _open(table: Table, session: Session, here: str) -> Iterator[tuple[str, Edge]]:
+    """The steps out of a state; of that where the session stands those that its guards leave open."""
+    for event in table.events:
+        for edge in table.edges(here, event):
+            if here != session.state or table.target(here, event, _guard(session)) == edge.target:
+                yield event, edge
+
+
+def _told(
+    session: Session, wished: str, direct: Sequence[dict[str, Any]], steps: Sequence[dict[str, str]] | None
+) -> str:
+    if session.state == wished:
+        return f"It is {wished}."
+    way = " → ".join(f"{step['event']} to {step['to']}" for step in steps or ())
+    lacking = [found["guard"] for found in direct if not found["holds"] and found["guard"]]
+    if lacking and not any(found["holds"] for found in direct):
+        looked = "; ".join(filter(None, (_looked(session, guard) for guard in lacking)))
+        lacks = f"{', '.join(lacking)} does not hold{f' ({looked})' if looked else ''}"
+        return f"{wished} is one step away, but {lacks}." + (f" The way there: {way}." if way else "")
+    if steps is None:
+        return f"From {session.state} no way leads to {wished}."
+    return f"From {session.state}, {wished} needs: {way}."
+
+
+def _looked(session: Session, guard: str) -> str:
+    """What a guard looked at, in words."""
+    match session:
+        case Delivery(resume=Resume() as resume) if guard.startswith("resumes_"):
+            return f"it was stopped in {resume.phase}, before iteration {resume.iteration}"
+        case Orchestration() if guard == "nothing_left":
+            left = [
+                f"{agent.agent} in phase {agent.current_phase}" for agent in session.resumed() if not agent.completed
+            ]
+            return f"there is left: {', '.join(left)}" if left else ""
+        case Orchestration() if guard == "answers_directly":
+            return f"its mode is {session.mode}, with {len(session.agents)} agents"
+        case Orchestration():
+            return f"it stopped for {session.partial_reason}, with {len(session.agents)} agents"
+        case _:
+            return ""
+
+
+def _waiting(session: Session, wished: str) -> str:
+    """Whose move it is, while the wished state is not there."""
+    if session.state == wished:
+        return ""
+    busy = [f"{turn.agent} ({turn.turn_id})" for turn in session.outstanding.values() if turn.work != "wait"]
+    waited = [*busy, *session.open_children]
+    if waited:
+        return f"It waits for {', '.join(waited)}."
+    if session.held or session.state in RESTS or session.state == "waiting_for_decision":
+        return f"It waits for a person: {', '.join(available(session))}."
+    return ""

@@ -1,0 +1,130 @@
+"""Worklogs as files in a folder, as cli-jaw keeps them, with `latest.md` for the newest (behaviour §1.12).
+
+A copy for people and their editors: nothing reads it back. It follows in a thread of its own; what could not be written
+is tried again.
+"""
+
+import os
+import re
+import unicodedata
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from domain.kinds import KINDS
+from domain.session.record import Recorded
+from domain.values.time import iso
+from projections.engine.keeping import Keeper
+from projections.engine.ports import Database, Views
+from projections.record import worklog
+
+TITLE = 30
+LATEST = "latest.md"
+
+_OTHERS = re.compile(r"[^0-9A-Za-z가-힣]")
+
+
+def file_name(created_at: str, title: str, twin: int = 0) -> str:
+    """`20261121T120000_Add_a___json_flag.md`; the n-th of the same second and title is told apart by `_n+1`."""
+    second = re.sub(r"[-:]", "", created_at)[:15]
+    words = _OTHERS.sub("_", unicodedata.normalize("NFC", title)[:TITLE])
+    return f"{second}_{words}{f'_{twin + 1}' if twin else ''}.md"
+
+
+class Mirror:
+    """Keeps the folder up to date. `seen` is a listener of the follower; `start` first brings everything up to date."""
+
+    def __init__(self, folder: Path, views: Views) -> None:
+        self._folder, self._views = folder, views
+        self._keeper = Keeper(
+            "worklog mirror", what="the worklog", where=folder, keep=self._mirror, missed=self._missed
+        )
+
+    # -- following -------------------------------------------------------------------------------------------------
+
+    def seen(self, events: Sequence[Recorded]) -> None:
+        """These events happened, and the views have them."""
+        self._keeper.tell(recorded.session_id for recorded in events if recorded.kind in KINDS)
+
+    def start(self) -> None:
+        self._keeper.start()
+
+    def stop(self) -> None:
+        """End after a last try at what is to be written."""
+        self._keeper.stop()
+
+    def write(self) -> int:
+        """Write the worklogs that changed; how many could not be, and are kept for the next time."""
+        return self._keeper.work_off()
+
+    def _missed(self) -> list[str]:
+        """What changed while nobody followed: a file bears the time of the newest event that is in it."""
+        with self._views.reading() as db:
+            rows = db.execute(
+                "SELECT session_id, created, created_at, updated_at, title FROM overview ORDER BY created"
+            ).fetchall()
+            return [
+                session_id
+                for session_id, created, created_at, updated_at, title in rows
+                if self._written_at(_name(db, created, created_at, title)) != updated_at
+            ]
+
+    def _written_at(self, name: str) -> int | None:
+        """Milliseconds; None where there is no such file."""
+        with suppress(FileNotFoundError):
+            return (self._folder / name).stat().st_mtime_ns // 1_000_000
+        return None
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def _mirror(self, session_id: str) -> None:
+        with self._views.reading() as db:
+            row = db.execute(
+                "SELECT created, created_at, updated_at, title FROM overview WHERE session_id = ?", (session_id,)
+            ).fetchone()
+            text = worklog.render(db, session_id)
+            if row is None or text is None:
+                return
+            created, created_at, updated_at, title = row
+            name, newest = _name(db, created, created_at, title), _newest(db)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._write(name, text, updated_at * 1_000_000)
+        if newest == session_id:
+            self._point_to(name)
+
+    def _write(self, name: str, text: str, at: int) -> None:
+        beside = self._beside(name)
+        beside.write_text(text, encoding="utf-8")
+        os.utime(beside, ns=(at, at))
+        beside.replace(self._folder / name)
+
+    def _point_to(self, name: str) -> None:
+        latest = self._folder / LATEST
+        if latest.is_symlink() and str(latest.readlink()) == name:
+            return
+        beside = self._beside(LATEST)
+        beside.unlink(missing_ok=True)
+        beside.symlink_to(name)
+        beside.replace(latest)
+
+    def _beside(self, name: str) -> Path:
+        """Where it is written before it takes the place of what was there; of this process alone."""
+        return self._folder / f".{name}.{os.getpid()}"
+
+
+def _name(db: Database, created: int, created_at: int, title: str) -> str:
+    """The session's file. Of several with the same name the first that began has it."""
+    begin = created_at - created_at % 1_000
+    others = db.execute(
+        "SELECT title FROM overview WHERE created_at >= ? AND created_at < ? AND created < ?",
+        (begin, begin + 1_000, created),
+    ).fetchall()
+    at = iso(created_at)
+    wanted = file_name(at, title)
+    return file_name(at, title, sum(file_name(at, other[0]) == wanted for other in others))
+
+
+def _newest(db: Database) -> str | None:
+    """The session that a person started last; what it had discussed is not it."""
+    row = db.execute("SELECT session_id FROM overview WHERE parent IS NULL ORDER BY created DESC LIMIT 1").fetchone()
+    return None if row is None else str(row[0])

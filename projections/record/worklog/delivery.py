@@ -1,0 +1,198 @@
+"""How a delivery is written down: phases instead of agents, iterations instead of rounds."""
+
+import json
+from collections.abc import Iterator, Sequence
+
+from domain.delivery.chart import PHASES, status
+from domain.delivery.events import (
+    ArtifactCreated,
+    AttemptStarted,
+    BranchPublished,
+    BudgetExhausted,
+    BudgetExtended,
+    DeliveryEvent,
+    FixRequested,
+    PhaseCompleted,
+    PhaseFailed,
+    PhaseSkipped,
+    PhaseStarted,
+    ReviewApproved,
+    ReviewBlockingDetected,
+    SessionFinished,
+    SessionStarted,
+    TestsPassed,
+    Transition,
+    ValidationFailed,
+)
+from domain.session.children import ChildClosed, ChildRequested
+from domain.session.forks import SessionForked
+from domain.session.record import Recorded
+from domain.session.turns import Settled
+from domain.values.base import Text
+from projections.record.markdown import cell, code, neutral
+from projections.record.worklog.before import Before
+from projections.record.worklog.parts import (
+    Row,
+    begun,
+    block,
+    chapter,
+    child_begins,
+    child_ends,
+    execution,
+    forked,
+    heading,
+    joined,
+    point,
+    result,
+    summary,
+    title,
+)
+
+_SKIPPED = '["skipped"'
+
+
+def rows(before: Before, recorded: Recorded) -> Iterator[Row]:
+    """What an event adds."""
+    match recorded.event:
+        case SessionStarted() as event:
+            yield from _started(recorded, event)
+        case Settled() as event:
+            yield from _settled(before, recorded, event)
+        case ChildRequested() as event:
+            yield child_begins(event, "the delivery")
+        case ChildClosed() as event:
+            yield child_ends(event)
+        case SessionForked() as event:
+            yield forked(event)
+        case BudgetExtended() as event:
+            yield from _extended(before, recorded, event)
+        case DeliveryEvent() as event:
+            yield from _delivery(event)
+    if isinstance(recorded.event, Transition):
+        yield "status", status(recorded.event.state)
+
+
+def _started(recorded: Recorded, event: SessionStarted) -> Iterator[Row]:
+    yield from begun(event.task, recorded.at)
+    yield "iterations", f"0/{event.limits.max_iterations}"
+    yield "criteria", "\n".join(f"- {cell(step.stage)}: {code(step.command)}" for step in event.steps)
+    for phase in PHASES:
+        yield _mark(phase, "pending", 0)
+
+
+def _mark(phase: str, word: str, iteration: int) -> Row:
+    return f"phase:{phase}", json.dumps([word, iteration])
+
+
+# -- what each event adds ------------------------------------------------------------------------------------------
+
+
+def _delivery(event: DeliveryEvent) -> Iterator[Row]:
+    match event:
+        case PhaseStarted(phase=phase) if phase:
+            yield _mark(phase, "running", event.iteration)
+        case PhaseCompleted(phase=phase) if phase:
+            yield _mark(phase, "completed", event.iteration)
+        case PhaseSkipped(phase=phase) if phase:
+            yield _mark(phase, "skipped", event.iteration)
+        case PhaseFailed(phase=phase) if phase:
+            yield _mark(phase, "failed", event.iteration)
+            yield "log", point(f"Phase {phase} failed ({cell(event.error_type)})", event.error_message)
+        case AttemptStarted():
+            yield "iterations", f"{event.iteration}/{event.iteration + max(0, event.remaining_iterations - 1)}"
+        case ArtifactCreated(phase="planning"):
+            yield "plan", block(event.content.head)
+        case ArtifactCreated(phase="validation", media_type="application/json"):
+            for line in _commands(event.content):
+                yield "log", line
+        case TestsPassed():
+            yield "log", point("Validation", "passed")
+        case ValidationFailed(phase=phase):
+            if phase:
+                yield _mark(phase, "failed", event.iteration)
+            yield "log", point(f"Validation: failed ({cell(event.classification)})", event.summary)
+        case _:
+            yield from _outcome(event)
+
+
+def _outcome(event: DeliveryEvent) -> Iterator[Row]:
+    match event:
+        case ReviewApproved():
+            yield "log", f"- Review: approved{_score(event.score)}"
+        case ReviewBlockingDetected():
+            yield "log", f"- Review: blocked{_score(event.score)}"
+            for number, issue in enumerate(event.blocking_issues, start=1):
+                yield "log", point(f"Blocking issue {number}", f"{issue.title}: {issue.detail}")
+            for number, step in enumerate(event.fix_plan, start=1):
+                yield "log", point(f"Fix {number}", step)
+        case BudgetExhausted():
+            yield "log", f"### Budget exhausted by {event.reason}\n\n- Message: {neutral(event.message)}"
+        case BranchPublished():
+            yield "log", f"- Branch: {code(event.branch)} at {code(event.commit)}"
+        case FixRequested():
+            yield "log", point("Fix wanted", event.feedback.head)
+        case SessionFinished():
+            yield "summary", event.final_summary
+
+
+def _score(score: int | None) -> str:
+    return "" if score is None else f" (score {score})"
+
+
+def _extended(before: Before, recorded: Recorded, event: BudgetExtended) -> Iterator[Row]:
+    """More budget: what had been skipped waits again, and there is no summary yet."""
+    amounts = {
+        "iterations": event.add_iterations,
+        "minutes": event.add_minutes,
+        "tokens": event.add_tokens,
+        "cost (millionths)": event.add_cost_micros,
+    }
+    words = ", ".join(f"{amount} {name}" for name, amount in amounts.items() if amount)
+    yield "log", f"### Budget extended by {words}\n\n{point('Reason', event.why)}"
+    yield "iterations", f"{event.iteration}/{event.limits.max_iterations}"
+    yield "summary", ""
+    for phase in PHASES:
+        mark = before.newest(recorded.session_id, f"phase:{phase}") or ""
+        if mark.startswith(_SKIPPED):
+            yield _mark(phase, "pending", json.loads(mark)[1])
+
+
+def _commands(report: Text) -> Iterator[str]:
+    """The runs of a validation report; one that is too long to stand in its event is summed up by the next event."""
+    try:
+        runs = json.loads(report.head)["runs"]
+        found = [(str(run["command"]), int(run["exitCode"])) for run in runs]
+    except (ValueError, LookupError, TypeError):
+        return
+    for command, exit_code in found:
+        yield f"- Command: {code(command)} → exit code {exit_code}"
+
+
+def _settled(before: Before, recorded: Recorded, event: Settled) -> Iterator[Row]:
+    place = before.turn(recorded.session_id, event.turn_id)
+    first = heading(f"Iteration {place.number}", event.agent, event.role, place.phase)
+    yield "log", "\n".join([first, "", *result(event)])
+
+
+# -- rendering -----------------------------------------------------------------------------------------------------
+
+
+def text(rows: Sequence[Row]) -> str:
+    """The worklog of these rows."""
+    latest = dict(rows)
+    return joined(
+        title(latest, f"Iterations: {latest['iterations']}"),
+        chapter("Plan", latest.get("plan")),
+        chapter("Verification Criteria", latest.get("criteria")),
+        chapter("Phase Status Matrix", _matrix(latest)),
+        execution(rows),
+        chapter("Final Summary", summary(latest.get("summary", ""))),
+    )
+
+
+def _matrix(latest: dict[str, str]) -> str:
+    lines = ["| Phase | Status | Iteration |", "|---|---|---|"]
+    for phase in PHASES:
+        word, iteration = json.loads(latest[f"phase:{phase}"])
+        lines.append(f"| {phase} | {word} | {iteration or '-'} |")
+    return "\n".join(lines)

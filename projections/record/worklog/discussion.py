@@ -1,0 +1,168 @@
+"""How a review or a debate is written down: its rounds with verdict and convergence, synthesis, decision."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from domain.discussion.events import (
+    AgentFailed,
+    Assessed,
+    Cancelled,
+    Converged,
+    Decided,
+    DecisionRequested,
+    DiscussionEvent,
+    Expired,
+    LimitReached,
+    RoundAdded,
+    SessionStarted,
+    Stalled,
+    Synthesized,
+    Transition,
+)
+from domain.session.forks import SessionForked
+from domain.session.record import Recorded
+from domain.values.time import iso
+from projections.record.markdown import cell
+from projections.record.worklog.before import Before
+from projections.record.worklog.parts import (
+    UNFINISHED,
+    Row,
+    begun,
+    block,
+    chapter,
+    execution,
+    forked,
+    heading,
+    joined,
+    link,
+    point,
+    said,
+    title,
+)
+
+_LISTS = {"concerns": "Concern", "suggestions": "Suggestion"}
+_MOST = 20
+"""Points of one kind in an entry; the events have them all."""
+
+
+def rows(_: Before, recorded: Recorded) -> Iterator[Row]:
+    """What an event adds."""
+    event = recorded.event
+    if isinstance(event, SessionStarted):
+        yield from _started(recorded, event)
+    elif isinstance(event, SessionForked):
+        yield forked(event)
+        yield "parent", ""
+    elif isinstance(event, DiscussionEvent):
+        yield from _spoken(event)
+        yield from _closed(event)
+        yield from _decided(recorded, event)
+    if isinstance(event, Transition):
+        yield "status", event.state
+
+
+def _started(recorded: Recorded, event: SessionStarted) -> Iterator[Row]:
+    topic = event.topic
+    yield from begun(topic.title.strip() or topic.subject.head, recorded.at)
+    yield "round", "0"
+    yield "last", str(topic.max_rounds)
+    yield "strategy", cell(topic.strategy)
+    yield "name", "Subject" if recorded.kind == "review" else "Plan"
+    yield "subject", block(topic.subject.head)
+    if topic.parent is not None:
+        yield "parent", f"{link(topic.parent.session_id)} ({cell(topic.parent.about)})"
+
+
+# -- rounds --------------------------------------------------------------------------------------------------------
+
+
+def _spoken(event: DiscussionEvent) -> Iterator[Row]:
+    match event:
+        case RoundAdded():
+            yield "round", str(event.round)
+            first = heading(f"Round {event.round}", event.agent, event.role)
+            lines = [first, "", "- Status: done", *said("Result", event.content), *_feedback(event.feedback or {})]
+            if event.problem:
+                lines.append(point("Unreadable", event.problem))
+            yield "log", "\n".join(lines)
+        case Assessed():
+            metrics = event.metrics
+            shares = f"agreement {metrics.agreement_ratio:.2f}, stability {metrics.avg_stability:.2f}"
+            yield "log", f"- Convergence: {metrics.overall_score:.2f} ({shares}, {metrics.recommendation})"
+
+
+def _feedback(found: dict[str, Any]) -> Iterator[str]:
+    """What could be read of a contribution (S2, behaviour §2.2)."""
+    if found.get("verdict"):
+        yield point("Verdict", str(found["verdict"]))
+    if found.get("summary"):
+        yield point("Summary", str(found["summary"]))
+    for issue in list(found.get("issues") or ())[:_MOST]:
+        yield point(f"Issue ({cell(str(issue.get('severity', '')))})", str(issue.get("description", "")))
+    for name, label in _LISTS.items():
+        for words in list(found.get(name) or ())[:_MOST]:
+            yield point(label, str(words))
+    if found.get("error"):
+        yield point("Error", str(found["error"]))
+
+
+def _closed(event: DiscussionEvent) -> Iterator[Row]:
+    match event:
+        case Converged() | Stalled() | LimitReached():
+            yield "log", point("Stopped", event.message)
+        case AgentFailed():
+            yield "log", f"### Failed after round {event.round}\n\n{point('Error', event.error)}"
+        case Synthesized():
+            note = "The synthesis failed; the rounds stand in for it.\n\n" if event.fallback else ""
+            yield "synthesis", note + block(event.synthesis.head)
+
+
+# -- the decision --------------------------------------------------------------------------------------------------
+
+
+def _decided(recorded: Recorded, event: DiscussionEvent) -> Iterator[Row]:
+    match event:
+        case DecisionRequested():
+            yield "decision", "\n".join(_asked(event))
+        case Decided():
+            lines = [f"- Choice: {cell(event.choice)}", point("By", event.actor or "a person")]
+            lines += [f"- At: {iso(recorded.at)}", *_reason("Rationale", event.rationale)]
+            yield "decision", "\n".join(lines)
+        case Expired():
+            by = "nobody decided in time; the default stands in"
+            yield "decision", f"- Choice: {cell(event.choice)}\n- By: {by}\n- At: {iso(recorded.at)}"
+        case Cancelled():
+            lines = [f"- Choice: {cell(event.choice)}", "- By: called off", f"- At: {iso(recorded.at)}"]
+            yield "decision", "\n".join([*lines, *_reason("Reason", event.reason)])
+
+
+def _asked(event: DecisionRequested) -> Iterator[str]:
+    yield f"- Waits for a person: {' or '.join(cell(choice) for choice in event.choices)}"
+    if event.expires_at:
+        yield f"- Expires: {event.expires_at}"
+    yield from _feedback(event.feedback)
+    for words in event.dissent[:_MOST]:
+        yield point("Not agreed", words)
+
+
+def _reason(label: str, words: str) -> Iterator[str]:
+    if words.strip():
+        yield point(label, words)
+
+
+# -- rendering -----------------------------------------------------------------------------------------------------
+
+
+def text(rows: Sequence[Row]) -> str:
+    """The worklog of these rows."""
+    latest = dict(rows)
+    facts = [f"Rounds: {latest['round']}/{latest['last']}", f"Strategy: {latest['strategy']}"]
+    if latest.get("parent"):
+        facts.append(f"Parent: {latest['parent']}")
+    return joined(
+        title(latest, *facts),
+        chapter(latest["name"], latest["subject"]),
+        execution(rows),
+        chapter("Synthesis", latest.get("synthesis")),
+        chapter("Decision", latest.get("decision", UNFINISHED).rstrip()),
+    )

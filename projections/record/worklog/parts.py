@@ -1,0 +1,132 @@
+"""What worklogs of all kinds are made of: rows, entries of the log, children, and the words at the end."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from domain.session.children import ChildClosed, ChildRequested
+from domain.session.forks import SessionForked
+from domain.session.turns import TurnAnswered, TurnCancelled, TurnFailed
+from domain.values.base import DomainEvent, Text
+from domain.values.time import iso
+from projections.record.markdown import cell, inline, item, neutral, plain, quote, shortened
+
+TITLE, RESULT, PLAN = 80, 500, 4_000
+"""Characters of the title, of an agent's result, of a plan or a synthesis."""
+WAITING, UNFINISHED = "(대기 중)", "(미완료)"
+
+Row = tuple[str, str]
+"""Section and body. `log` goes on with the newest entry or, with a heading, begins one; `log:<place>` belongs to the
+entry of that place, wherever it stands."""
+
+_BY = {"person": "by a person", "policy": "nobody decided in time", "cancelled": "called off"}
+
+
+def begun(task: str, at: int) -> Iterator[Row]:
+    """The first rows of a session; `at` in milliseconds."""
+    yield "task", inline(task, TITLE)
+    yield "created", iso(at)
+
+
+def heading(place: str, agent: str, *names: str | None) -> str:
+    """The first line of an agent's entry: the round or iteration, who, and as what."""
+    return f"### {place} — {cell(agent)} ({', '.join(cell(name) for name in names if name)})"
+
+
+def point(label: str, words: str) -> str:
+    """An item of an entry."""
+    return item(label, words, limit=RESULT)
+
+
+def result(event: DomainEvent) -> Iterator[str]:
+    """How a turn ended, as items."""
+    match event:
+        case TurnAnswered():
+            yield "- Status: done"
+            yield from said("Result", event.reply)
+        case TurnFailed():
+            yield "- Status: error"
+            yield point(f"Error: {event.failure.code}", event.failure.detail)
+            yield from said("Result", event.reply)
+        case TurnCancelled():
+            yield "- Status: cancelled"
+            yield point("Reason", event.reason)
+
+
+def said(label: str, words: Text) -> Iterator[str]:
+    if words.head.strip():
+        yield point(label, words.head)
+
+
+def block(words: str, *, limit: int = PLAN) -> str:
+    """Somebody's text as a quote; empty for none."""
+    return quote(shortened(words.strip(), limit)) if words.strip() else ""
+
+
+def summary(words: str) -> str:
+    """The words at the end, or that there are none yet."""
+    if not words.strip():
+        return UNFINISHED
+    return quote(words) if "\n" in plain(words).strip() else neutral(words.strip())
+
+
+# -- children ------------------------------------------------------------------------------------------------------
+
+
+def link(session_id: str) -> str:
+    """Another session's worklog (contract §2)."""
+    return f"[{session_id}](/api/sessions/{session_id}/worklog)"
+
+
+def child_begins(event: ChildRequested, what: str) -> Row:
+    first = f"### {event.child_kind.capitalize()} of {what}"
+    lines = [first, "", f"- Session: {link(event.child_id)}", f"- Strategy: {event.topic.strategy}"]
+    return f"log:{event.child_id}", "\n".join(lines)
+
+
+def child_ends(event: ChildClosed) -> Row:
+    lines = [f"- Decision: {cell(event.choice)} ({_BY.get(event.by, cell(event.by))}, {event.rounds} rounds)"]
+    lines += said("Synthesis", event.synthesis)
+    return f"log:{event.child_id}", "\n".join(lines)
+
+
+def forked(event: SessionForked) -> Row:
+    return "log", f"### Forked from {link(event.source)} at version {event.source_version}"
+
+
+# -- the text ------------------------------------------------------------------------------------------------------
+
+
+def title(latest: Mapping[str, str], *facts: str) -> str:
+    """The head: what it is about, since when, how it stands, and what else the kind says."""
+    created, status = f"- Created: {latest['created']}", f"- Status: {latest['status']}"
+    return "\n".join((f"# Work Log: {latest['task']}", created, status, *(f"- {fact}" for fact in facts)))
+
+
+def chapter(name: str, words: str | None) -> str:
+    """A part with its words, which may have to be waited for."""
+    return f"## {name}\n\n{words or WAITING}"
+
+
+def execution(rows: Iterable[Row]) -> str:
+    """The log itself."""
+    return "\n\n".join(("## Execution Log", *_entries(rows)))
+
+
+def _entries(rows: Iterable[Row]) -> list[str]:
+    """Entries in the order of their beginning, each with the items that belong to it."""
+    found: list[str] = []
+    places: dict[str, int] = {}
+    for section, body in rows:
+        if section == "log" and (body.startswith("### ") or not found):
+            found.append(body)
+        elif section == "log":
+            found[-1] += f"\n{body}"
+        elif section in places:
+            found[places[section]] += f"\n{body}"
+        elif section.startswith("log:"):
+            places[section] = len(found)
+            found.append(body)
+    return [entry.rstrip("\n") for entry in found]
+
+
+def joined(*parts: str) -> str:
+    return "\n\n".join(parts) + "\n"
