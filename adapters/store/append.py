@@ -67,7 +67,7 @@ class Sheet:
             "SELECT hash FROM events WHERE stream = ? AND version = ?", (stream, version - 1)
         ).fetchone()
         if found is None:
-            raise Conflict(f"{stream} has no version {version - 1}.")
+            raise Conflict(f"{stream} has no version {version - 1}.", streams=[stream])
         return bytes(found[0])
 
     def store(self) -> None:
@@ -76,3 +76,16 @@ class Sheet:
         receipts = [(kept.key, kept.fingerprint, kept.status, kept.body, kept.at) for kept in self.receipts]
         if receipts:
             insert(self._connection, "INSERT INTO receipts VALUES (?, ?, ?, ?, ?)", receipts)
+
+    def conflict(self, connection: sqlite3.Connection, error: sqlite3.IntegrityError) -> Conflict:
+        """What of it others have written, once our transaction is rolled back."""
+
+        def found(query: str, *values: object) -> bool:
+            return connection.execute(query, values).fetchone() is not None
+
+        version, key = "SELECT 1 FROM events WHERE stream = ? AND version = ?", "SELECT 1 FROM receipts WHERE key = ?"
+        return Conflict(
+            f"Another process wrote first: {error}.",
+            streams={row[1] for row in self._rows if found(version, row[1], row[2])},
+            keys={kept.key for kept in self.receipts if found(key, kept.key)},
+        )

@@ -1,6 +1,6 @@
 """What goes into the log and how it is written: the mapper between events and rows, and one command's whole write."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -42,11 +42,19 @@ class Unreadable(Broken, ValueError):
 
 
 class Conflict(HansardError):
-    """Somebody else wrote that stream, or used that command's key, first."""
+    """Another process wrote first: `streams` have moved on, `keys` already have a receipt."""
+
+    def __init__(self, sentence: str, *, streams: Iterable[str] = (), keys: Iterable[str] = ()) -> None:
+        super().__init__(sentence)
+        self.streams, self.keys = frozenset(streams), frozenset(keys)
 
 
 class Fenced(HansardError):
-    """The turn is not, or no longer, held by the attempt that answers it."""
+    """The attempt that answers the turn does not hold its lease, or no longer."""
+
+    def __init__(self, turn_id: str, attempt: int) -> None:
+        super().__init__(f"Turn {turn_id} is not held by attempt {attempt}; its answer changes nothing.")
+        self.turn_id, self.attempt = turn_id, attempt
 
 
 class Entry(NamedTuple):

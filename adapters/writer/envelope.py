@@ -6,13 +6,14 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from adapters.store import Receipt, Write
+from adapters.store import Conflict, Fenced, Receipt, Write
 from adapters.writer.answers import Answer, again, answer_to, first_answer, receipt_of, same
 from adapters.writer.unit_of_work import Order
 from domain.session.state import Session
+from domain.session.turns import Settled
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Pending:
     """An order on its way. It ends with an answer or an error, told to `future` (of `loop`, if it has one)."""
 
@@ -26,6 +27,21 @@ class Pending:
     answer: Answer | None = None
     error: Exception | None = None
     tries: int = 0
+
+    def restart(self) -> None:
+        """Forget what was decided: it is decided again."""
+        self.write = self.told = self.twin = self.answer = self.error = None
+        self.sessions = {}
+
+    def is_overtaken(self, error: Conflict | Fenced) -> bool:
+        """Whether it is this command's write that was in conflict."""
+        entries = self.write.entries if self.write is not None else ()
+        match error:
+            case Conflict():
+                return self.order.key in error.keys or any(entry.session_id in error.streams for entry in entries)
+            case Fenced():
+                settled = (entry.event for entry in entries if isinstance(entry.event, Settled))
+                return any(event.turn_id == error.turn_id for event in settled)
 
     @property
     def ended(self) -> bool:

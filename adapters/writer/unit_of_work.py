@@ -1,11 +1,11 @@
 """Deciding a command where it stands: the sessions as a batch sees them, and all that follows from one command."""
 
 from collections import deque
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from adapters.store import Entry
+from adapters.store import Entry, Fenced
 from domain.discussion.commands import CancelDiscussion
 from domain.kinds import CHANNEL, carry_out, fold
 from domain.policy import Reaction, react
@@ -14,6 +14,7 @@ from domain.session.forking import renamed
 from domain.session.forks import ForkSession
 from domain.session.record import Cause, Recorded, kind_of
 from domain.session.state import Moment, Session
+from domain.session.turns import Settled, TurnCancelled
 from domain.values.base import Blob, Command, Refused, Stale, Unknown
 
 _BETWEEN = (CloseChild, CancelDiscussion)
@@ -83,12 +84,15 @@ class Scene:
         load: Callable[[str, Session | None], Session | None],
         history: Callable[[str, int], list[Recorded]],
         clock: Callable[[], int],
+        attempts: Mapping[str, int | None],
     ) -> None:
+        """`attempts` are those that hold the turns which the batch may settle."""
         self._cache, self._load, self._history, self._clock = cache, load, history, clock
+        self._attempts = attempts
         self._seats: dict[str, Seat] = {}
 
     def play(self, order: Order) -> Outcome:
-        """Decide an order and what follows from it; all of it or, with Refused, Stale or Unknown, nothing.
+        """Decide an order and what follows from it; all of it or, with Refused, Stale, Unknown or Fenced, nothing.
 
         Another process may have moved a session on: a refusal is only given on what the log says now.
         """
@@ -96,7 +100,7 @@ class Scene:
             touched: dict[str, Session | None] = {}
             try:
                 return self._play(order, touched)
-            except (Refused, Stale, Unknown):
+            except (Refused, Stale, Unknown, Fenced):
                 self._undo(touched)
                 stale = [name for name in touched if not (self._seats[name].fresh or self._seats[name].changed)]
                 if not stale:
@@ -122,6 +126,7 @@ class Scene:
         while waiting:
             step = waiting.popleft()
             for entry in self._carry_out(order, step, touched, outcome):
+                self._check_fence(entry)
                 event_id = f"{entry.session_id}:{entry.version}"
                 follow = react(entry.session_id, entry.event)
                 waiting.extend(_Step(reaction, event_id, step.passed_on) for reaction in follow)
@@ -155,6 +160,16 @@ class Scene:
         outcome.entries.extend(entries)
         outcome.blobs.update((blob.digest, blob) for blob in decision.blobs)
         return entries
+
+    def _check_fence(self, entry: Entry) -> None:
+        """Raises Fenced for an answer that comes late. The store checks again: leases may move until the commit."""
+        match entry.event:
+            case TurnCancelled():
+                return
+            case Settled() as event if self._attempts.get(event.turn_id, event.attempt) != event.attempt:
+                raise Fenced(event.turn_id, event.attempt)
+            case _:
+                return
 
     def _adopt(self, name: str, command: ForkSession, outcome: Outcome) -> Session | None:
         """The source's history up to the version, as the fork's own; what it caused elsewhere is not caused again."""

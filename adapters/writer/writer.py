@@ -18,7 +18,7 @@ from adapters.writer.unit_of_work import Order, Scene
 from domain.kinds import fold
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Moved, Session
-from domain.values.base import HansardError, Refused, Stale, Unknown
+from domain.values.base import Refused, Stale, Unknown
 
 BATCH = 256
 CACHED = 5_000
@@ -112,7 +112,7 @@ class Writer:
         batch = [pending for pending in taken if pending.wanted()]  # whoever left is left out
         with self._deciding:
             try:
-                self._attempt(batch)
+                self._commit(batch)
             except Exception as error:  # the outermost loop: the callers are told, the writer lives on
                 self._cache.clear()
                 for pending in batch:
@@ -123,18 +123,17 @@ class Writer:
             for listener in self.listeners:
                 listener()
 
-    def _attempt(self, batch: Sequence[Pending]) -> None:
-        """Decide and store a batch. When somebody else wrote first: each command alone, on what the log says now."""
-        scene = Scene(self._cache, self._catch_up, self._history, self._clock)
-        receipts = self._receipts(batch)
-        first: dict[str, Pending] = {}
-        for pending in batch:
-            self._prepare(pending, scene, receipts, first)
-        writes = [(pending, pending.write) for pending in batch if pending.write is not None]
-        try:
-            recorded = self.store.append([write for _, write in writes]) if writes else []
-        except (Conflict, Fenced) as error:
-            return self._apart(batch, error)
+    def _commit(self, batch: Sequence[Pending]) -> None:
+        """Decide a batch and store it in one transaction. What was overtaken is decided again, with all the others, on
+        what the log says now: they may have been decided after it."""
+        while True:
+            writes = self._decided(batch)
+            try:
+                recorded = self.store.append([write for _, write in writes]) if writes else []
+            except (Conflict, Fenced) as error:
+                batch = self._overtaken(batch, error)
+            else:
+                break
         self.batches += 1
         self.commands += len(batch)
         for (pending, _), events in zip(writes, recorded, strict=True):
@@ -142,20 +141,35 @@ class Writer:
         for pending in batch:
             pending.repeat()
 
-    def _apart(self, batch: Sequence[Pending], error: HansardError) -> None:
+    def _decided(self, batch: Sequence[Pending]) -> list[tuple[Pending, Write]]:
+        """What each command of a batch writes, if anything."""
+        turn_ids = [turn_id for pending in batch if (turn_id := getattr(pending.order.command, "turn_id", None))]
+        attempts = self.store.turns.attempts(turn_ids) if turn_ids else {}
+        scene = Scene(self._cache, self._catch_up, self._history, self._clock, attempts)
+        receipts = self._receipts(batch)
+        first: dict[str, Pending] = {}
+        for pending in batch:
+            self._prepare(pending, scene, receipts, first)
+        return [(pending, pending.write) for pending in batch if pending.write is not None]
+
+    def _overtaken(self, batch: Sequence[Pending], error: Conflict | Fenced) -> list[Pending]:
+        """The commands to decide again. Those that were overtaken too often, or lost their turn, end with the error."""
         self.conflicts += 1
-        for pending in batch:
-            for session_id in (pending.order.session_id, *pending.sessions):
+        if isinstance(error, Conflict):
+            for session_id in error.streams:
                 self._cache.pop(session_id, None)
-        alone = len(batch) == 1
+        overtaken = [pending for pending in batch if pending.is_overtaken(error)]
+        if not overtaken:
+            raise error
+        for pending in overtaken:
+            pending.tries += 1
+        given_up = [pending for pending in overtaken if pending.tries > TRIES or isinstance(error, Fenced)]
+        kept = [pending for pending in batch if pending not in given_up]
         for pending in batch:
-            if alone and (pending.tries == TRIES or isinstance(error, Fenced)):
-                pending.error = error
-            elif pending.answer is None:
-                pending.write = pending.twin = pending.error = None
-                pending.sessions = {}
-                pending.tries += int(alone)
-                self._attempt([pending])
+            pending.restart()
+        for pending in given_up:
+            pending.error = error
+        return kept
 
     # -- one command -----------------------------------------------------------------------------------------------
 

@@ -5,13 +5,14 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import pytest
 
 from adapters.store import Conflict, Fenced, SqliteStore, StoreError, Write
 from adapters.writer import writer as writer_module
+from adapters.writer.envelope import Pending
 from adapters.writer.writer import Answer, Busy, KeyReused, Order, Writer, fingerprint
 from domain.channel import channel_id
 from domain.delivery.commands import CancelDelivery
@@ -387,6 +388,104 @@ def test_a_writer_that_comes_in_between_is_outlived(
     interfering(mine, theirs, monkeypatch, times=3, with_order=more())
     assert mine.do_now(more()).version == 7
     assert extensions(mine.store) == 4 and contiguous(mine.store)
+
+
+class Transactions:
+    """Counts the transactions that commands take."""
+
+    def __init__(self, writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count, self._append = 0, writer.store.append
+        monkeypatch.setattr(writer.store, "append", self._counted)
+
+    def _counted(self, writes: list[Write]) -> list[list[Recorded]]:
+        self.count += 1
+        return self._append(writes)
+
+
+def one_batch(writer: Writer, *orders: Order) -> list["Future[Answer]"]:
+    """The outcomes of orders that wait in the queue when the writer takes its next batch."""
+    batch = [Pending(each, Future()) for each in orders]
+    writer._carry_out(batch)
+    return [cast("Future[Answer]", pending.future) for pending in batch]
+
+
+def test_one_conflict_among_many_commands_takes_one_more_transaction(
+    two: tuple[Writer, Writer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All are decided again together, and only the session that moved is read from the log."""
+    mine, theirs = two
+    names = [f"delivery-{number}" for number in range(201)]
+    one_batch(mine, *(begin(name) for name in names))
+    theirs.do_now(more("delivery-100"))
+    transactions, reads = Transactions(mine, monkeypatch), Reads(mine.store, monkeypatch)
+    futures = one_batch(mine, *(more(name) for name in names))
+    assert [future.result(0).version for future in futures] == [4] * 100 + [5] + [4] * 100
+    assert (transactions.count, mine.conflicts, reads.calls) == (2, 1, 1)
+
+
+def test_many_conflicts_are_named_at_once(two: tuple[Writer, Writer], monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, theirs = two
+    names = [f"delivery-{number}" for number in range(50)]
+    one_batch(mine, *(begin(name) for name in names))
+    one_batch(theirs, *(more(name) for name in names[::2]))
+    transactions = Transactions(mine, monkeypatch)
+    futures = one_batch(mine, *(more(name) for name in names))
+    assert [future.result(0).version for future in futures] == [5, 4] * 25
+    assert transactions.count == 2
+
+
+def test_a_late_answer_among_many_commands_takes_no_transaction_of_its_own(
+    store: SqliteStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = Writer(store, clock)
+    names = [f"delivery-{number}" for number in range(200)]
+    one_batch(writer, *(begin(name) for name in names))
+    claim(store, "frozen", now=START, lease_ms=1_000)
+    claim(store, "next", now=START + 1_000, lease_ms=1_000)
+    transactions = Transactions(writer, monkeypatch)
+    late, *good = one_batch(writer, answered("delivery-0.t1", attempt=1), *(more(name) for name in names))
+    assert isinstance(late.exception(0), Fenced)
+    assert [future.result(0).version for future in good] == [4] * 200
+    assert (transactions.count, writer.conflicts) == (1, 0)
+
+
+def test_a_turn_that_is_lost_just_before_the_commit_fails_alone(
+    writer: Writer, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("delivery-a", "delivery-b"):
+        writer.do_now(begin(name))
+    claim(store, "slow", now=START, lease_ms=1_000)
+    append = store.append
+
+    def lost(writes: list[Write]) -> list[list[Recorded]]:
+        claim(store, "fast", now=START + 1_000, lease_ms=1_000)
+        return append(writes)
+
+    monkeypatch.setattr(store, "append", lost)
+    before, late, after = one_batch(writer, more("delivery-a"), answered("delivery-a.t1"), more("delivery-b"))
+    assert isinstance(late.exception(0), Fenced)
+    assert (before.result(0).version, after.result(0).version) == (4, 4)
+
+
+def test_a_key_that_conflicts_is_named_too(two: tuple[Writer, Writer], monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, theirs = two
+    for name in ("delivery-a", "delivery-b"):
+        mine.do_now(begin(name))
+    interfering(mine, theirs, monkeypatch, times=1, with_order=keyed(more("delivery-b"), "k"))
+    transactions = Transactions(mine, monkeypatch)
+    good, repeated = one_batch(mine, more("delivery-a"), keyed(more("delivery-b"), "k"))
+    assert (good.result(0).version, repeated.result(0).replayed) == (4, True)
+    assert transactions.count == 2
+
+
+def test_one_that_is_always_overtaken_ends_alone(two: tuple[Writer, Writer], monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, theirs = two
+    for name in ("delivery-a", "delivery-b"):
+        mine.do_now(begin(name))
+    interfering(mine, theirs, monkeypatch, times=10**6, with_order=more("delivery-b"))
+    good, overtaken = one_batch(mine, more("delivery-a"), cancel("delivery-b"))
+    assert good.result(0).version == 4
+    assert isinstance(overtaken.exception(0), Conflict)
 
 
 def test_a_writer_that_always_comes_in_between_is_a_conflict_that_stores_nothing(

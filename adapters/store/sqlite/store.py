@@ -125,8 +125,8 @@ class SqliteStore(ApplicationRecorder):
     def append(self, writes: Sequence[Write]) -> list[list[Recorded]]:
         """Store the writes of a batch in one transaction; the recorded events of each, in order.
 
-        Raises Conflict (a version or key is taken), Fenced (a turn is not held by the attempt that settles it) or
-        StoreError; then nothing is stored.
+        Raises Conflict (with every stream and key that is taken), Fenced (the attempt that settles a turn does not hold
+        it) or StoreError; then nothing is stored.
         """
         if not writes:
             return []
@@ -138,7 +138,8 @@ class SqliteStore(ApplicationRecorder):
                 for write, recorded in zip(writes, written, strict=True):
                     self.turns.follow(connection, recorded, adopted=write.adopted)
         except sqlite3.IntegrityError as error:
-            raise Conflict(str(error)) from error
+            with self._reading() as connection:
+                raise sheet.conflict(connection, error) from error
         self._tails.keep(sheet.tails)
         self._writing.appended()
         return written

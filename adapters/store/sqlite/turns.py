@@ -136,7 +136,7 @@ class Turns:
             (state, event.turn_id, *values),
         )
         if done.rowcount != 1:
-            raise Fenced(f"Turn {event.turn_id} is not held by attempt {event.attempt}; its answer changes nothing.")
+            raise Fenced(event.turn_id, event.attempt)
 
     # -- taking ----------------------------------------------------------------------------------------------------
 
@@ -224,6 +224,15 @@ class Turns:
                 (turn_id,),
             ).fetchone()
         return None if row is None else Lease(*row)
+
+    def attempts(self, turn_ids: Sequence[str]) -> dict[str, int | None]:
+        """The attempt that holds each of these turns, None where none does."""
+        marks = ",".join("?" * len(turn_ids))
+        with self._reading() as connection:
+            rows = connection.execute(
+                f"SELECT turn_id, attempt FROM turns WHERE turn_id IN ({marks}) AND state = 'running'", turn_ids
+            ).fetchall()
+        return dict.fromkeys(turn_ids) | dict(rows)
 
     def standing(self, turn_id: str) -> Standing | None:
         """How the turn stands; None: it was never requested."""
