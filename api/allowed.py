@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from domain.discussion.state import Discussion
-from domain.kinds import available
+from domain.kinds import allowed_actions
 from domain.session.state import Session
 
 Read = Callable[[str], Session | None]
@@ -18,7 +18,7 @@ def waiting_child(session: Session, read: Read) -> str | None:
 
 def allowed(session: Session, read: Read) -> tuple[str, ...]:
     """The doors that are open: `decision` of a parent too, where it would reach the one child that waits."""
-    doors = available(session)
+    doors = allowed_actions(session)
     if "decision" in doors or waiting_child(session, read) is None:
         return doors
     return ("decision", *doors)

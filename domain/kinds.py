@@ -21,10 +21,10 @@ from domain.orchestration import events as orchestration_events
 from domain.orchestration import state as orchestration_state
 from domain.orchestration.commands import ResetOrchestration
 from domain.session import children, forking, forks, turns
-from domain.session.actions import opened
+from domain.session.actions import with_release
 from domain.session.draft import Draft
 from domain.session.forks import ForkSession
-from domain.session.state import Moment, Session
+from domain.session.state import EventMetadata, Session
 from domain.values.base import Blob, Command, DomainEvent, Unknown
 
 
@@ -34,8 +34,8 @@ class Kind:
 
     name: str
     decide: Callable[[Any, Command], None]
-    evolve: Callable[[Any, DomainEvent, Moment], Any]
-    available: Callable[[Any], tuple[str, ...]]
+    evolve: Callable[[Any, DomainEvent, EventMetadata], Any]
+    allowed_actions: Callable[[Any], tuple[str, ...]]
     cancel: Callable[[str], Command]
     """The command that ends a session of this kind at once, for a reason."""
 
@@ -47,14 +47,14 @@ KINDS: dict[str, Kind] = {
             name="delivery",
             decide=delivery_decide.decide,
             evolve=delivery_state.evolve,
-            available=delivery_decide.available,
+            allowed_actions=delivery_decide.allowed_actions,
             cancel=lambda reason: CancelDelivery(reason=reason),
         ),
         Kind(
             name="orchestration",
             decide=orchestration_decide.decide,
             evolve=orchestration_state.evolve,
-            available=orchestration_decide.available,
+            allowed_actions=orchestration_decide.allowed_actions,
             cancel=lambda reason: ResetOrchestration(reason=reason or "cancelled", door="cancel"),
         ),
         *(
@@ -62,7 +62,7 @@ KINDS: dict[str, Kind] = {
                 name=name,
                 decide=discussion_decide.decide,
                 evolve=discussion_state.evolve,
-                available=discussion_decide.available,
+                allowed_actions=discussion_decide.allowed_actions,
                 cancel=lambda reason: CancelDiscussion(reason=reason),
             )
             for name in ("review", "debate")
@@ -81,7 +81,7 @@ CHANNEL = Kind(
     name="channel",
     decide=channel.decide,
     evolve=channel.evolve,
-    available=channel.available,
+    allowed_actions=channel.allowed_actions,
     cancel=lambda _: channel_refuses(),
 )
 """Not a session that anybody starts or sees, but a stream like theirs."""
@@ -131,9 +131,9 @@ class Decision:
     session: Session
 
 
-def carry_out(kind: str, session: Session | None, command: Command, moment: Moment) -> Decision:
+def carry_out(kind: str, session: Session | None, command: Command, metadata: EventMetadata) -> Decision:
     """Decide a command on a session (None: it does not exist yet). Raises Refused; changes nothing itself."""
-    draft: Draft[Session] = Draft(evolve=_all(kind).evolve, moment=moment, before=session)
+    draft: Draft[Session] = Draft(evolve=_all(kind).evolve, metadata=metadata, before=session)
     if not forking.decide(draft, command):
         _all(kind).decide(draft, command)
     elif isinstance(command, ForkSession) and command.then is not None:
@@ -142,14 +142,16 @@ def carry_out(kind: str, session: Session | None, command: Command, moment: Mome
     return Decision(events=tuple(draft.events), blobs=tuple(blobs.values()), session=draft.session)
 
 
-def fold(kind: str, history: Iterable[tuple[DomainEvent, Moment]], session: Session | None = None) -> Session | None:
+def fold(
+    kind: str, history: Iterable[tuple[DomainEvent, EventMetadata]], session: Session | None = None
+) -> Session | None:
     """The session that a history makes, going on from `session` if given."""
     evolve = _all(kind).evolve
-    for event, moment in history:
-        session = evolve(session, event, moment)
+    for event, metadata in history:
+        session = evolve(session, event, metadata)
     return session
 
 
-def available(session: Session) -> tuple[str, ...]:
+def allowed_actions(session: Session) -> tuple[str, ...]:
     """The doors that are open to a person now."""
-    return opened(session, _all(session.kind).available(session))
+    return with_release(session, _all(session.kind).allowed_actions(session))

@@ -15,7 +15,7 @@ from domain.discussion import commands as discussion
 from domain.discussion import events as discussed
 from domain.orchestration import commands as orchestration
 from domain.orchestration import events as orchestrated
-from domain.orchestration.events import Opening
+from domain.orchestration.events import OrchestrationRequest
 from domain.session.children import ChildClosed, CloseChild
 from domain.session.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
 from domain.session.record import Recorded
@@ -53,7 +53,7 @@ def decisions(history: Sequence[Recorded]) -> Iterator[Decision]:
 
 def mark(recorded: Recorded) -> tuple[str, str, int]:
     """What the events of one decision have in common; somebody elsewhere may have used the same command id before."""
-    return recorded.cause.command_id, recorded.cause.causation_id, recorded.at
+    return recorded.causation.command_id, recorded.causation.causation_id, recorded.at
 
 
 def command_of(decision: Decision, session: Session | None, whole: Whole) -> Command:
@@ -241,7 +241,7 @@ def _heard(decision: Decision, session: Session | None) -> Command | None:
         case channel.MessageStarted() | channel.MessageQueued() as event:
             return channel.ReceiveMessage(session_id=event.session_id, opening=event.opening, sender=event.sender)
         case channel.MessageRejected(reason="duplicate") as event if isinstance(session, channel.Channel):
-            first = session.last_opening or Opening(prompt=event.text)
+            first = session.last_opening or OrchestrationRequest(prompt=event.text)
             return channel.ReceiveMessage(session_id="", opening=first.changed(prompt=event.text))
         case channel.MessageRejected() as event:
             return _message(event.text)
@@ -257,11 +257,11 @@ def _heard(decision: Decision, session: Session | None) -> Command | None:
                 origin=event.origin,
                 status=event.status,
                 claims=event.claims,
-                opens=decision.recorded[0].cause.causation_id == f"{event.session_id}:1",
+                opens=decision.recorded[0].causation.causation_id == f"{event.session_id}:1",
             )
         case _:
             return None
 
 
 def _message(words: str) -> Command:
-    return channel.ReceiveMessage(session_id="", opening=Opening(prompt=words))
+    return channel.ReceiveMessage(session_id="", opening=OrchestrationRequest(prompt=words))

@@ -14,7 +14,7 @@ from domain.replies.plain import plain
 from domain.session.forking import names, unnamed
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded, kind_of
-from domain.session.state import Moment, Session
+from domain.session.state import EventMetadata, Session
 from domain.values.base import Command, DomainEvent, HansardError, Text
 
 Find = Callable[[str], Recorded | None]
@@ -44,7 +44,7 @@ def first_difference(history: Sequence[Recorded], whole: Whole, find: Find | Non
         kind = kind_of(first.session_id)
         try:
             command = command_of(decision, session, whole)
-            today = carry_out(kind, session, command, Moment(first.session_id, first.at))
+            today = carry_out(kind, session, command, EventMetadata(first.session_id, first.at))
         except HansardError as error:
             return Difference(first.version, "", _told(decision.events[:1]), f"refused: {error}")
         found = _compare(first.version, type(command).__name__, decision.events, today, known, whole)
@@ -52,7 +52,7 @@ def first_difference(history: Sequence[Recorded], whole: Whole, find: Find | Non
             found = _unfounded(decision, command, find)
         if found is not None:
             return found
-        session = fold(kind, ((recorded.event, recorded.moment) for recorded in decision.recorded), session)
+        session = fold(kind, ((recorded.event, recorded.metadata) for recorded in decision.recorded), session)
     return None
 
 
@@ -103,14 +103,14 @@ def _adopted(history: Sequence[Recorded]) -> int:
 def _unfounded(decision: Decision, command: Command, find: Find) -> Difference | None:
     """A command that today's policy does not make of the event that it followed from."""
     first = decision.recorded[0]
-    cause = find(first.cause.causation_id)
-    if cause is None or cause.cause.command_id != first.cause.command_id:
+    causation = find(first.causation.causation_id)
+    if causation is None or causation.causation.command_id != first.causation.command_id:
         return None
-    meant = react(cause.session_id, cause.event)
+    meant = react(causation.session_id, causation.event)
     if any(reaction.session_id == first.session_id and _alike(reaction.command, command) for reaction in meant):
         return None
     today = ", ".join(type(reaction.command).__name__ for reaction in meant) or "nothing"
-    actual = f"not followed: {cause.event.TOPIC} of {cause.event_id} leads to {today}"
+    actual = f"not followed: {causation.event.TOPIC} of {causation.event_id} leads to {today}"
     return Difference(first.version, type(command).__name__, _told(decision.events[:1]), actual)
 
 

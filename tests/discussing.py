@@ -11,11 +11,11 @@ from domain.discussion.commands import POLICY, CancelDiscussion, Decide, StartDi
 from domain.discussion.events import DecisionRequested, RoundAdded
 from domain.discussion.state import Discussion
 from domain.discussion.strategies import STRATEGIES, Choice
-from domain.discussion.topic import Topic, Wish
+from domain.discussion.topic import DiscussionBrief, ReviewSettings
 from domain.kinds import carry_out, fold
 from domain.policy import Reaction, react
 from domain.session.record import kind_of
-from domain.session.state import Moment, Session
+from domain.session.state import EventMetadata, Session
 from domain.session.turns import Failure, FailureCode, RecordReply, TurnRequested
 from domain.values.base import Command, DomainEvent, Refused, Text, Usage
 from tests.given import START, Story
@@ -43,14 +43,16 @@ def challenge(verdict: str = "CHALLENGE", *, words: str = "", **lists: Any) -> s
     return f"{words}\n" + json.dumps({"verdict": verdict, "concerns": [], "suggestions": [], **lists})
 
 
-def topic(strategy: str = "review", *, rounds: int = OFTEN, profile: Profile = SEED, **fields: Any) -> Topic:
+def topic(strategy: str = "review", *, rounds: int = OFTEN, profile: Profile = SEED, **fields: Any) -> DiscussionBrief:
     subject, _ = Text.of("The parser: it reads lines.")
-    return Topic(**{"subject": subject, "strategy": strategy, "max_rounds": rounds, "profile": profile} | fields)
+    return DiscussionBrief(
+        **{"subject": subject, "strategy": strategy, "max_rounds": rounds, "profile": profile} | fields
+    )
 
 
-def wish(strategy: str, rounds: int | None = None, **fields: Any) -> Wish:
+def wish(strategy: str, rounds: int | None = None, **fields: Any) -> ReviewSettings:
     most = STRATEGIES[strategy].minimum if rounds is None else rounds
-    return Wish(strategy=strategy, max_rounds=most, profile=SEED, **fields)
+    return ReviewSettings(strategy=strategy, max_rounds=most, profile=SEED, **fields)
 
 
 class DiscussionStory(Story):
@@ -105,7 +107,7 @@ class Family:
     def __init__(self) -> None:
         self.at = START
         self.sessions: dict[str, Session] = {}
-        self.histories: dict[str, list[tuple[DomainEvent, Moment]]] = {}
+        self.histories: dict[str, list[tuple[DomainEvent, EventMetadata]]] = {}
         self.blobs: dict[str, str] = {}
 
     def when(self, session_id: str, command: Command, *, starts: bool = False, after: int = 0) -> None:
@@ -126,13 +128,13 @@ class Family:
         reaction = waiting.popleft()
         name = reaction.session_id
         assert reaction.starts or name in self.sessions, f"there is no session {name}"
-        moment = Moment(name, self.at)
-        decision = carry_out(kind_of(name), self.sessions.get(name), reaction.command, moment)
+        metadata = EventMetadata(name, self.at)
+        decision = carry_out(kind_of(name), self.sessions.get(name), reaction.command, metadata)
         self.sessions[name] = decision.session
         self.blobs |= {blob.digest: blob.content for blob in decision.blobs}
         told = self.histories.setdefault(name, [])
         for event in decision.events:
-            told.append((event, moment))
+            told.append((event, metadata))
             waiting.extend(react(name, event))
 
     def refused(self, session_id: str, command: Command) -> Refused:

@@ -15,10 +15,10 @@ from domain.delivery.state import Delivery
 from domain.delivery.validation import Step
 from domain.kinds import Decision, carry_out, fold
 from domain.orchestration.commands import POLICY, ContinueOrchestration, ResetOrchestration, StartOrchestration
-from domain.orchestration.events import Employee, Opening
+from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.orchestration.state import Orchestration
 from domain.session.budget import Limits
-from domain.session.state import Moment, Outstanding, Session
+from domain.session.state import EventMetadata, Outstanding, Session
 from domain.session.turns import Failure, FailureCode, RecordReply, TurnRequested
 from domain.values.base import Command, DomainEvent, Refused, Text, Usage
 
@@ -70,13 +70,13 @@ class Story:
     def __init__(self, kind: str = "delivery", session_id: str = "delivery-1") -> None:
         self.kind, self.id, self.at = kind, session_id, START
         self.now: Session | None = None
-        self.history: list[tuple[DomainEvent, Moment]] = []
+        self.history: list[tuple[DomainEvent, EventMetadata]] = []
         self.blobs: dict[str, str] = {}
 
     def when(self, command: Command, *, after: int = 0) -> list[DomainEvent]:
         """Carry out a command, `after` milliseconds later; what it recorded."""
         self.at += after
-        decision = carry_out(self.kind, self.now, command, Moment(self.id, self.at))
+        decision = carry_out(self.kind, self.now, command, EventMetadata(self.id, self.at))
         self._tell(decision)
         return list(decision.events)
 
@@ -85,7 +85,7 @@ class Story:
         self.at += after
         before = self.now
         with pytest.raises(Refused) as refusal:
-            carry_out(self.kind, self.now, command, Moment(self.id, self.at))
+            carry_out(self.kind, self.now, command, EventMetadata(self.id, self.at))
         assert self.now == before
         return refusal.value
 
@@ -121,7 +121,7 @@ class Story:
         return RecordReply(turn_id=turn_id or self.turn.turn_id, reply=text, blobs=blobs, **(given | fields))
 
     def _tell(self, decision: Decision) -> None:
-        self.history += [(event, Moment(self.id, self.at)) for event in decision.events]
+        self.history += [(event, EventMetadata(self.id, self.at)) for event in decision.events]
         self.blobs |= {blob.digest: blob.content for blob in decision.blobs}
         self.now = decision.session
         assert self.now == fold(self.kind, self.history), "the decision and its replay must agree"
@@ -233,7 +233,9 @@ class OrchestrationStory(Story):
     ) -> None:
         super().__init__("orchestration", session_id)
         given = {"employees": tuple(Employee(name=name, role=name.lower()) for name in TEAM)}
-        self.begun = self.when(StartOrchestration(opening=Opening(prompt=prompt, **(given | fields)), policy=policy))
+        self.begun = self.when(
+            StartOrchestration(opening=OrchestrationRequest(prompt=prompt, **(given | fields)), policy=policy)
+        )
 
     @property
     def run(self) -> Orchestration:

@@ -46,10 +46,10 @@ class Order:
 
     def _before_its_cause(self, recorded: Recorded) -> Iterator[Fault]:
         """Only what one command brought about is compared, in streams that were there: others may be imported later."""
-        effect = self._early.pop((recorded.event_id, recorded.cause.command_id), None)
+        effect = self._early.pop((recorded.event_id, recorded.causation.command_id), None)
         if effect is not None:
             yield effect.position, f"{effect.event_id} stands before {recorded.event_id}, which is its cause"
-        stream, _, version = recorded.cause.causation_id.rpartition(":")
+        stream, _, version = recorded.causation.causation_id.rpartition(":")
         last = self._last.get(stream)
         if last is not None and stream != recorded.session_id and version.isdecimal() and last.version < int(version):
-            self._early[recorded.cause.causation_id, recorded.cause.command_id] = recorded
+            self._early[recorded.causation.causation_id, recorded.causation.command_id] = recorded

@@ -67,7 +67,7 @@ def _family(store: Log, session_id: str) -> list[str]:
     while waiting:
         name = waiting.pop()
         found.append(name)
-        moments = ((recorded.event, recorded.moment) for recorded in store.history(name))
+        moments = ((recorded.event, recorded.metadata) for recorded in store.history(name))
         session = fold(kind_of(name), moments)
         waiting += [child for child in (session.children if session else ()) if child not in found]
     return found
@@ -182,7 +182,7 @@ class _Import:
         try:
             recorded = decode(row.stored(), number)
             before = self._sessions.get(row.stream)
-            self._sessions[row.stream] = fold(kind_of(row.stream), [(recorded.event, recorded.moment)], before)
+            self._sessions[row.stream] = fold(kind_of(row.stream), [(recorded.event, recorded.metadata)], before)
         except Exception as error:  # whatever a file makes of the rules, it is a fault of the file and not of ours
             why = error.why if isinstance(error, Unreadable) else error
             raise NotImported(f"Line {number}: {row.topic[:80]!r} cannot be read: {why}") from None

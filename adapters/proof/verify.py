@@ -165,7 +165,7 @@ def _folded(verdict: Verdict, row: Row, seen: _Seen) -> None:
     try:
         recorded: Recorded = decode(row.stored(), row.position)
         before = seen.sessions.get(row.stream)
-        seen.sessions[row.stream] = fold(kind_of(row.stream), [(recorded.event, recorded.moment)], before)
+        seen.sessions[row.stream] = fold(kind_of(row.stream), [(recorded.event, recorded.metadata)], before)
     except Exception as error:  # whatever an event makes of the rules, it is a fault of the log and not of ours
         why = error.why if isinstance(error, Unreadable) else f"{type(error).__name__}: {error}"
         verdict.blame(row.position, f"{row.topic} of {row.stream} cannot be read: {why}")

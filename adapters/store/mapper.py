@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 
 from adapters.store.upcasting import upcast, version_of
 from domain.kinds import event_class
-from domain.session.record import Cause, Recorded
+from domain.session.record import Causation, Recorded
 from domain.values.base import Blob, DomainEvent, HansardError, Unknown
 
 
@@ -63,11 +63,11 @@ class Entry(NamedTuple):
     session_id: str
     version: int
     at: int
-    cause: Cause
+    causation: Causation
     event: DomainEvent
 
     def recorded(self, position: int) -> Recorded:
-        return Recorded(position, self.session_id, self.version, self.at, self.cause, self.event)
+        return Recorded(position, self.session_id, self.version, self.at, self.causation, self.event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +94,15 @@ class Write:
 
 def encode(entry: Entry) -> StoredEvent:
     """The row of an event; the envelope stands beside the data in one JSON object."""
-    event, cause = entry.event, entry.cause
+    event, causation = entry.event, entry.causation
     version = version_of(event.TOPIC)
     data = event.__pydantic_serializer__.to_json(event, by_alias=True, exclude_none=True)
     state = ({} if version == 1 else {"v": version}) | {
         "at": entry.at,
-        "actor": cause.actor,
-        "command": cause.command_id,
-        "correlation": cause.correlation_id,
-        "causation": cause.causation_id,
+        "actor": causation.actor,
+        "command": causation.command_id,
+        "correlation": causation.correlation_id,
+        "causation": causation.causation_id,
         "data": orjson.Fragment(data),
     }
     return StoredEvent(entry.session_id, entry.version, event.TOPIC, orjson.dumps(state))
@@ -114,8 +114,8 @@ def decode(row: StoredEvent, position: int) -> Recorded:
         found = _envelope(row)
     except _UNFIT as error:
         raise Unreadable(row, position, _why(error)) from error
-    cause = Cause(found["actor"], found["command"], found["correlation"], found["causation"])
-    return Recorded(position, str(row.originator_id), row.originator_version, found["at"], cause, found["data"])
+    causation = Causation(found["actor"], found["command"], found["correlation"], found["causation"])
+    return Recorded(position, str(row.originator_id), row.originator_version, found["at"], causation, found["data"])
 
 
 def decode_all(rows: Sequence[tuple[int, str, int, str, bytes]]) -> list[Recorded]:

@@ -9,7 +9,7 @@ from domain.reconstruction import Decision, Whole, command_of, decisions
 from domain.session.forking import renamed, same_request
 from domain.session.forks import Diverge, Reuse
 from domain.session.record import Recorded
-from domain.session.state import Moment
+from domain.session.state import EventMetadata
 from domain.session.turns import RecordReply, TurnAnswered, TurnFailed, TurnRequested
 from domain.values.base import Command, DomainEvent, Usage
 
@@ -47,6 +47,6 @@ def _settles(decision: Decision, turn_id: str | None) -> bool:
     return isinstance(first, TurnAnswered | TurnFailed) and first.turn_id == turn_id
 
 
-def _until(history: Sequence[Recorded], decision: Decision) -> Iterator[tuple[DomainEvent, Moment]]:
+def _until(history: Sequence[Recorded], decision: Decision) -> Iterator[tuple[DomainEvent, EventMetadata]]:
     first = decision.recorded[0].version
-    return ((recorded.event, recorded.moment) for recorded in history if recorded.version < first)
+    return ((recorded.event, recorded.metadata) for recorded in history if recorded.version < first)

@@ -12,8 +12,8 @@ from domain.policy import Reaction, react
 from domain.session.children import CloseChild
 from domain.session.forking import renamed
 from domain.session.forks import ForkSession
-from domain.session.record import Cause, Recorded, kind_of
-from domain.session.state import Moment, Session
+from domain.session.record import Causation, Recorded, kind_of
+from domain.session.state import EventMetadata, Session
 from domain.session.turns import Settled, TurnCancelled
 from domain.values.base import Blob, Command, Refused, Stale, Unknown
 
@@ -150,11 +150,11 @@ class Scene:
         if step.expected not in (None, version) and not step.to_channel:
             raise Stale(expected=step.expected, actual=version)
         at = max(self._clock(), before.updated_at if before else 0)
-        decision = carry_out(kind_of(name), before, reaction.command, Moment(name, at))
+        decision = carry_out(kind_of(name), before, reaction.command, EventMetadata(name, at))
         correlation = order.correlation_id or decision.session.parent or name
-        cause = Cause(reaction.actor or order.actor, order.command_id, correlation, step.caused_by)
+        causation = Causation(reaction.actor or order.actor, order.command_id, correlation, step.caused_by)
         entries = [
-            Entry(name, version + number, at, cause, event) for number, event in enumerate(decision.events, start=1)
+            Entry(name, version + number, at, causation, event) for number, event in enumerate(decision.events, start=1)
         ]
         seat.session = outcome.sessions[name] = decision.session
         outcome.entries.extend(entries)
@@ -179,9 +179,9 @@ class Scene:
         outcome.adopted = True
         events = [renamed(recorded.event, source=command.source, fork=name) for recorded in history]
         for recorded, event in zip(history, events, strict=True):
-            cause = recorded.cause._replace(correlation_id=name)
-            outcome.entries.append(Entry(name, recorded.version, recorded.at, cause, event))
-        moments = (Moment(name, recorded.at) for recorded in history)
+            causation = recorded.causation._replace(correlation_id=name)
+            outcome.entries.append(Entry(name, recorded.version, recorded.at, causation, event))
+        moments = (EventMetadata(name, recorded.at) for recorded in history)
         return fold(kind_of(name), zip(events, moments, strict=True))
 
     def _seat(self, name: str) -> Seat:

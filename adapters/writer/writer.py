@@ -206,7 +206,7 @@ class Writer:
         history = self.store.history(session_id, after=known.version if known else 0, upto=upto)
         if not history:
             return known
-        return fold(kind_of(session_id), ((recorded.event, recorded.moment) for recorded in history), known)
+        return fold(kind_of(session_id), ((recorded.event, recorded.metadata) for recorded in history), known)
 
     def _catch_up(self, session_id: str, known: Session | None) -> Session | None:
         return self.load(session_id, known=known)

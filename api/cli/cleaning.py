@@ -63,7 +63,7 @@ def _rests(store: "Sealed", name: str, before: float) -> bool:
         return False
     try:
         history = store.history(name)
-        session = fold(kind_of(name), ((recorded.event, recorded.moment) for recorded in history))
+        session = fold(kind_of(name), ((recorded.event, recorded.metadata) for recorded in history))
     except (HansardError, ValueError):  # what cannot be read may still be wanted
         return False
     if session is None or session.updated_at >= before:

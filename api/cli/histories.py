@@ -52,7 +52,7 @@ def _trouble(store: "Sealed", name: str) -> Finding | None:
     for row in store.rows.events([name]):
         try:
             recorded = decode(row.stored(), row.position)
-            session = fold(kind_of(name), [(recorded.event, recorded.moment)], session)
+            session = fold(kind_of(name), [(recorded.event, recorded.metadata)], session)
         except Exception as error:  # whatever it is that an old event does to today's rules
             return Finding("fail", name, f"version {row.version}, {row.topic}, does not load: {_told(error)}", _LOAD)
         history.append(recorded)

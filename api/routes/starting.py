@@ -18,8 +18,8 @@ from domain.delivery.commands import StartDelivery
 from domain.delivery.decide import ROLES
 from domain.delivery.validation import DEFAULT_COMMANDS, Step, commands
 from domain.discussion.strategies import CHOICES, strategy_of
-from domain.discussion.topic import Topic, Wish
-from domain.orchestration.events import Employee, Opening
+from domain.discussion.topic import DiscussionBrief, ReviewSettings
+from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.session.budget import DEFAULT_MINUTES, Limits, effective_iterations
 from domain.values.base import Blob, Invalid, Text
 from domain.values.spelling import folded
@@ -67,13 +67,13 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings) -> StartDelive
     )
 
 
-def orchestration(body: Conversation, team: Team, settings: Settings) -> tuple[Opening, tuple[Blob, ...]]:
+def orchestration(body: Conversation, team: Team, settings: Settings) -> tuple[OrchestrationRequest, tuple[Blob, ...]]:
     """What the orchestration is opened with. Raises Invalid with a pointer for each field that does not hold."""
     if not body.prompt.strip():
         raise Invalid({"/prompt": "should not be empty"})
     employees = _employees(body, team)
     shared, blobs = _shared(body, team, settings, "planner", "judge", "assistant", employees=employees)
-    opening = Opening(
+    opening = OrchestrationRequest(
         prompt=body.prompt.strip(),
         employees=employees,
         max_rounds=body.max_rounds,
@@ -85,12 +85,14 @@ def orchestration(body: Conversation, team: Team, settings: Settings) -> tuple[O
     return opening, blobs
 
 
-def discussion(body: ReviewStart | DebateStart, team: Team, settings: Settings) -> tuple[Topic, tuple[Blob, ...]]:
+def discussion(
+    body: ReviewStart | DebateStart, team: Team, settings: Settings
+) -> tuple[DiscussionBrief, tuple[Blob, ...]]:
     """What is discussed. Raises Invalid with a pointer for each field that does not hold."""
     wish = _wished(body, body.kind, team)
     shared, blobs = _shared(body, team, settings)
     subject, more = Text.of(body.subject if isinstance(body, ReviewStart) else body.plan)
-    topic = Topic(
+    topic = DiscussionBrief(
         subject=subject,
         strategy=wish.strategy,
         max_rounds=wish.max_rounds,
@@ -120,7 +122,7 @@ def _shared(
     return shared, blobs
 
 
-def _wish(body: WishBody | None, kind: Literal["review", "debate"], team: Team, pointer: str) -> Wish | None:
+def _wish(body: WishBody | None, kind: Literal["review", "debate"], team: Team, pointer: str) -> ReviewSettings | None:
     """How something is to be discussed; None where it is not."""
     if body is None or not body.enabled:
         return None
@@ -130,7 +132,7 @@ def _wish(body: WishBody | None, kind: Literal["review", "debate"], team: Team, 
         raise Invalid({pointer + at: detail for at, detail in error.errors.items()}) from None
 
 
-def _wished(body: WishBody | Discussed, kind: Literal["review", "debate"], team: Team) -> Wish:
+def _wished(body: WishBody | Discussed, kind: Literal["review", "debate"], team: Team) -> ReviewSettings:
     """What is asked for, else what the team has settled (S2 phase 6), never below the strategy's minimum (K-28)."""
     default, limit = team.settings.of(kind)
     strategy = strategy_of(kind, default if body.strategy is None else body.strategy)
@@ -139,7 +141,7 @@ def _wished(body: WishBody | Discussed, kind: Literal["review", "debate"], team:
         raise Invalid({"/decisionDefault": f"should be one of {', '.join(CHOICES[kind])}"})
     if expires_as is not None and body.decision_seconds is None:
         raise Invalid({"/decisionDefault": "means something only with decisionSeconds"})
-    return Wish(
+    return ReviewSettings(
         strategy=strategy.name,
         max_rounds=max(strategy.minimum, body.max_rounds or limit),
         profile=named(body.profile),

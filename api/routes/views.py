@@ -17,7 +17,7 @@ from api.http.requests import MOST, answer_headers, has_it_already, limit, numbe
 from api.http.streams import stream_log, stream_session, wants_stream
 from api.routes.turns.telling import told
 from domain.channel import Channel, channel_id
-from domain.kinds import KINDS, STATUSES, TOPICS, available
+from domain.kinds import KINDS, STATUSES, TOPICS, allowed_actions
 from domain.replay import first_difference
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
@@ -109,7 +109,7 @@ def show_session(request: Request) -> Response:
 def _allowed(request: Request, session: Session) -> tuple[str, ...]:
     """What its discussions allow is of today: a version that is past does not know it."""
     if "version" in request.query_params:
-        return available(session)
+        return allowed_actions(session)
     return allowed(session, system(request).sessions.get)
 
 

@@ -16,7 +16,7 @@ from domain.channel.events import (
     ResetWanted,
     SessionNoted,
 )
-from domain.channel.rules import TO_END, TO_GO_ON, available, decide
+from domain.channel.rules import TO_END, TO_GO_ON, allowed_actions, decide
 from domain.channel.state import Channel, Waiting, evolve
 
 __all__ = [
@@ -35,7 +35,7 @@ __all__ = [
     "ResetWanted",
     "SessionNoted",
     "Waiting",
-    "available",
+    "allowed_actions",
     "channel_id",
     "decide",
     "evolve",

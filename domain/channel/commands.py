@@ -1,6 +1,6 @@
 """What can be asked of a channel."""
 
-from domain.orchestration.events import Opening
+from domain.orchestration.events import OrchestrationRequest
 from domain.values.base import Command
 
 
@@ -8,7 +8,7 @@ class ReceiveMessage(Command):
     """A message of `sender`; `session_id` is the id that a session it starts will have."""
 
     session_id: str
-    opening: Opening
+    opening: OrchestrationRequest
     sender: str = ""
 
 

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from domain.orchestration.events import Opening
+from domain.orchestration.events import OrchestrationRequest
 from domain.values.base import DomainEvent
 
 
@@ -20,7 +20,7 @@ class MessageStarted(ChannelEvent):
 
     TOPIC: ClassVar[str] = "channel.message_started"
     session_id: str = Field(description="the session that begins")
-    opening: Opening = Field(description="what it begins with")
+    opening: OrchestrationRequest = Field(description="what it begins with")
     sender: str = Field(default="", description="who said it")
     queued: bool = Field(default=False, description="whether it had waited")
 
@@ -30,7 +30,7 @@ class MessageQueued(ChannelEvent):
 
     TOPIC: ClassVar[str] = "channel.message_queued"
     session_id: str = Field(description="the session that it will be")
-    opening: Opening = Field(description="what it will begin with")
+    opening: OrchestrationRequest = Field(description="what it will begin with")
     sender: str = Field(default="", description="who said it")
     pending: int = Field(description="how many messages wait, with this one")
 

@@ -35,7 +35,7 @@ def decide(draft: Draft[Channel], command: Command) -> None:
             raise Refused("A channel takes messages, and words to continue or to reset; nothing else.")
 
 
-def available(_: Channel) -> tuple[str, ...]:
+def allowed_actions(_: Channel) -> tuple[str, ...]:
     return ()
 
 

@@ -8,8 +8,8 @@ from domain.channel.events import (
     ResetWanted,
     SessionNoted,
 )
-from domain.orchestration.events import Opening
-from domain.session.state import Moment, Session
+from domain.orchestration.events import OrchestrationRequest
+from domain.session.state import EventMetadata, Session
 from domain.values.base import DomainEvent, Value
 from domain.values.spelling import composed
 
@@ -23,7 +23,7 @@ class Waiting(Value):
     """A message that waits for its turn."""
 
     session_id: str
-    opening: Opening
+    opening: OrchestrationRequest
     sender: str = ""
     queued_at: int
 
@@ -40,7 +40,7 @@ class Channel(Session):
     busy: str | None = None
     paused: tuple[str, ...] = ()
     queue: tuple[Waiting, ...] = ()
-    last_opening: Opening | None = None
+    last_opening: OrchestrationRequest | None = None
     last_at: int = -DUPLICATE_MS - 1
     last_session: str | None = None
     answer: dict[str, object] = {}
@@ -53,7 +53,7 @@ class Channel(Session):
     def ended(self) -> bool:
         return False
 
-    def has_heard(self, opening: Opening, at: int) -> bool:
+    def has_heard(self, opening: OrchestrationRequest, at: int) -> bool:
         """Whether it is the newest message once more, however its letters were typed: the same words with other agents,
         or another scenario, are another one."""
         last = self.last_opening
@@ -69,11 +69,11 @@ class Channel(Session):
         return {"kind": "orchestration", "sessionId": None, "version": 0} | self.answer
 
 
-def evolve(channel: Channel | None, event: DomainEvent, moment: Moment) -> Channel:
+def evolve(channel: Channel | None, event: DomainEvent, metadata: EventMetadata) -> Channel:
     before = channel or Channel(
-        id=moment.session_id, kind="channel", state="open", created_at=moment.at, updated_at=moment.at
+        id=metadata.session_id, kind="channel", state="open", created_at=metadata.at, updated_at=metadata.at
     )
-    return before.stamped(moment.at, **_changes(before, event, moment.at))
+    return before.stamped(metadata.at, **_changes(before, event, metadata.at))
 
 
 def _changes(channel: Channel, event: DomainEvent, at: int) -> dict[str, object]:

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from domain.delivery.validation import Step
-from domain.discussion.topic import Wish
+from domain.discussion.topic import ReviewSettings
 from domain.session.budget import Limits
 from domain.session.turns import Failure
 from domain.values.base import Command, Text
@@ -32,7 +32,7 @@ class StartDelivery(Command):
     repository: bool = False
     scenario: Text | None = None
     crew: dict[str, str] = {}
-    review: Wish | None = None
+    review: ReviewSettings | None = None
 
 
 class RecordValidation(Command):

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from domain.delivery.chart import Phase
 from domain.delivery.validation import Step
-from domain.discussion.topic import Wish
+from domain.discussion.topic import ReviewSettings
 from domain.session.budget import Limits, Reason
 from domain.values.base import DomainEvent, Text, Value
 
@@ -54,7 +54,9 @@ class SessionStarted(Transition):
     repository: bool = Field(default=False, description="whether that folder belongs to a git repository")
     scenario: Text | None = Field(default=None, description="what scripted agents say in this session")
     crew: dict[str, str] = Field(default_factory=dict, description="the agent's name for each role")
-    review: Wish | None = Field(default=None, description="the review that a person decides before packaging, if any")
+    review: ReviewSettings | None = Field(
+        default=None, description="the review that a person decides before packaging, if any"
+    )
 
 
 class PhaseStarted(Transition):

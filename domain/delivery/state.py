@@ -20,12 +20,12 @@ from domain.delivery.events import (
     ValidationFailed,
 )
 from domain.delivery.validation import Step
-from domain.discussion.topic import Wish
+from domain.discussion.topic import ReviewSettings
 from domain.session.budget import Budget, Reason, Snapshot
 from domain.session.children import ChildClosed
 from domain.session.evolve import evolve_turn
 from domain.session.forks import SessionForked
-from domain.session.state import Moment, Session
+from domain.session.state import EventMetadata, Session
 from domain.values.base import DomainEvent, Text, Value
 
 
@@ -45,7 +45,7 @@ class Delivery(Session):
     steps: tuple[Step, ...]
     max_attempts: int | None
     repository: bool
-    review: Wish | None = None
+    review: ReviewSettings | None = None
     budget: Budget
     phase: Phase = "planning"
     phases: dict[Phase, PhaseStatus] = dict.fromkeys(PHASES, "pending")
@@ -80,26 +80,26 @@ class Delivery(Session):
         """The iteration that the budget is asked about: the running one, or the one that could not begin."""
         return self.resume.iteration if self.resume else self.iteration
 
-    def stands_at(self, at: int) -> int:
+    def budget_time(self, at: int) -> int:
         """The moment that the budget has come to: it stands still while the delivery is stopped or has ended."""
         return at if self.stopped_at is None else self.stopped_at
 
     def snapshot(self, at: int) -> Snapshot:
         """The budget now."""
-        return self.budget.snapshot(iteration=self.gate, at=self.stands_at(at), reason=self.exhausted_by)
+        return self.budget.snapshot(iteration=self.gate, at=self.budget_time(at), reason=self.exhausted_by)
 
 
-def evolve(delivery: Delivery | None, event: DomainEvent, moment: Moment) -> Delivery:
+def evolve(delivery: Delivery | None, event: DomainEvent, metadata: EventMetadata) -> Delivery:
     """The delivery after one more event."""
     if isinstance(event, SessionStarted):
-        return _begin(event, moment)
+        return _begin(event, metadata)
     assert delivery is not None, "a delivery begins with session_started"  # a log that lies is corrupt
     if isinstance(event, DeliveryEvent):
-        changes = _changes(delivery, event, moment.at)
+        changes = _changes(delivery, event, metadata.at)
         if isinstance(event, Transition):
             changes["state"] = event.state
-        return delivery.stamped(moment.at, **changes)
-    turned = evolve_turn(delivery, event, moment.at)
+        return delivery.stamped(metadata.at, **changes)
+    turned = evolve_turn(delivery, event, metadata.at)
     return turned.changed(budget=_budget(delivery, turned, event))
 
 
@@ -112,14 +112,14 @@ def _budget(before: Delivery, after: Delivery, event: DomainEvent) -> Budget:
     return after.budget.changed(spent=after.spent, paused=after.budget.paused + waited)
 
 
-def _begin(event: SessionStarted, moment: Moment) -> Delivery:
+def _begin(event: SessionStarted, metadata: EventMetadata) -> Delivery:
     return Delivery(
-        id=moment.session_id,
+        id=metadata.session_id,
         kind="delivery",
         state=event.state,
         version=1,
-        created_at=moment.at,
-        updated_at=moment.at,
+        created_at=metadata.at,
+        updated_at=metadata.at,
         title=event.title,
         origin=event.origin,
         labels=event.labels,
@@ -133,7 +133,7 @@ def _begin(event: SessionStarted, moment: Moment) -> Delivery:
         max_attempts=event.max_attempts,
         repository=event.repository,
         review=event.review,
-        budget=Budget(limits=event.limits, started_at=moment.at),
+        budget=Budget(limits=event.limits, started_at=metadata.at),
     )
 
 

@@ -1,7 +1,7 @@
 """What can be asked of a review or a debate."""
 
 from domain.discussion.strategies import Choice
-from domain.discussion.topic import Topic
+from domain.discussion.topic import DiscussionBrief
 from domain.values.base import Command
 
 POLICY = "discussion@3"
@@ -13,7 +13,7 @@ word or two that are too short to be compared ("ok") does not keep the others fr
 
 
 class StartDiscussion(Command):
-    topic: Topic
+    topic: DiscussionBrief
     policy: str = POLICY
 
 

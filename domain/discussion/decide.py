@@ -7,7 +7,7 @@ from domain.discussion import decision, rounds
 from domain.discussion.chart import TABLES
 from domain.discussion.commands import CancelDiscussion, Decide, StartDiscussion
 from domain.discussion.events import VOICES, SessionStarted
-from domain.discussion.parts import DiscussionDraft, available
+from domain.discussion.parts import DiscussionDraft, allowed_actions
 from domain.orchestration.commands import AddRounds
 from domain.session.actions import NO_BUDGET, refusal, unfit
 from domain.session.record import kind_of
@@ -29,18 +29,18 @@ def decide(draft: DiscussionDraft, command: Command) -> None:
         case CancelDiscussion():
             decision.cancel(draft, command)
         case ExtendBudget() | AddRounds():
-            raise refusal(draft.session, NO_BUDGET, available(draft.session))
+            raise refusal(draft.session, NO_BUDGET, allowed_actions(draft.session))
         case _:
-            raise unfit(draft.session, command, available(draft.session))
+            raise unfit(draft.session, command, allowed_actions(draft.session))
 
 
 def _start(draft: DiscussionDraft, command: StartDiscussion) -> None:
     if draft.before is not None:
-        raise Refused("This session has already started.", allowed=available(draft.session))
-    kind = kind_of(draft.moment.session_id)
+        raise Refused("This session has already started.", allowed=allowed_actions(draft.session))
+    kind = kind_of(draft.metadata.session_id)
     begun: dict[str, Any] = {"state": TABLES[kind].initial, "topic": command.topic, "policy": command.policy}
     draft.record(VOICES[kind][SessionStarted](message="Started.", **begun))
     rounds.ask_next(draft)
 
 
-__all__ = ["available", "decide"]
+__all__ = ["allowed_actions", "decide"]

@@ -6,7 +6,7 @@ from domain.delivery.commands import ExpireTurn
 from domain.discussion import findings
 from domain.discussion.commands import CancelDiscussion, Decide
 from domain.discussion.events import Cancelled, Decided, DecisionRequested, Expired
-from domain.discussion.parts import DiscussionDraft, available, next_state, say
+from domain.discussion.parts import DiscussionDraft, allowed_actions, next_state, say
 from domain.discussion.strategies import CHOICES, PASSING
 from domain.session.actions import NO_DECISION, refusal
 from domain.session.settling import cancel_turns, cancelled, clear_agents
@@ -48,9 +48,9 @@ def record(draft: DiscussionDraft, command: Decide) -> None:
     state = next_state(draft, "decide", verdict=NO_DECISION)
     if command.version is not None and command.version != session.version:
         verdict = f"is at version {session.version}, and the decision answers version {command.version}"
-        raise refusal(session, verdict, available(session))
+        raise refusal(session, verdict, allowed_actions(session))
     if command.choice not in choices:
-        raise refusal(session, f"is decided by one of {', '.join(choices)}", available(session))
+        raise refusal(session, f"is decided by one of {', '.join(choices)}", allowed_actions(session))
     cancel_turns(draft, "decided")
     say(
         draft,
@@ -84,7 +84,7 @@ def expire(draft: DiscussionDraft, command: ExpireTurn) -> None:
     session = draft.session
     turn = session.turn(command.turn_id)
     if turn.work != "wait" or session.expires_at is None or draft.at <= milliseconds(session.expires_at):
-        raise Refused("The decision may still be made.", allowed=available(session))
+        raise Refused("The decision may still be made.", allowed=allowed_actions(session))
     choice = session.expires_as or PASSING[session.kind]
     draft.record(cancelled(turn, "expired"))
     say(

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from domain.convergence import Metrics
-from domain.discussion.topic import Link, Topic
+from domain.discussion.topic import DiscussionBrief, Link
 from domain.session.budget import Spent
 from domain.values.base import DomainEvent, Text
 
@@ -30,7 +30,7 @@ class SessionStarted(Transition):
     """A discussion begins, under this policy, strategy and profile."""
 
     policy: str = Field(default="discussion@1", description="the version of the rules in force for this session")
-    topic: Topic = Field(description="what is discussed, and how")
+    topic: DiscussionBrief = Field(description="what is discussed, and how")
 
 
 class RoundAdded(DiscussionEvent):

@@ -17,7 +17,7 @@ REWRITTEN = {"challenge.perspectives": 2}
 """Prompts that are no longer in their first version."""
 
 
-def available(session: Discussion) -> tuple[str, ...]:
+def allowed_actions(session: Discussion) -> tuple[str, ...]:
     """What a person may do now, by the names of the doors (contract §2)."""
     allowed = TABLES[session.kind].allowed(session.state, session.guard)
     doors = {"decide": "decision", "cancel": "cancel"}
@@ -29,7 +29,7 @@ def next_state(draft: DiscussionDraft, event: str, *, verdict: str = "does not a
     session = draft.session
     target = TABLES[session.kind].target(session.state, event, session.guard)
     if target is None:
-        raise refusal(session, verdict, available(session), behind=_outcome(session))
+        raise refusal(session, verdict, allowed_actions(session), behind=_outcome(session))
     return target
 
 

@@ -24,7 +24,7 @@ from domain.discussion.topic import Link
 from domain.session.evolve import evolve_turn
 from domain.session.forks import SessionForked
 from domain.session.record import kind_of
-from domain.session.state import Moment, Session
+from domain.session.state import EventMetadata, Session
 from domain.values.base import DomainEvent, Text, Value
 
 
@@ -96,17 +96,17 @@ _REASONS: dict[type[DiscussionEvent], StopReason] = {
 }
 
 
-def evolve(session: Discussion | None, event: DomainEvent, moment: Moment) -> Discussion:
+def evolve(session: Discussion | None, event: DomainEvent, metadata: EventMetadata) -> Discussion:
     """The discussion after one more event."""
     if isinstance(event, SessionStarted):
-        return _begin(event, moment)
+        return _begin(event, metadata)
     assert session is not None, "a discussion begins with session_started"
     if isinstance(event, DiscussionEvent):
-        changes = _changes(session, event, moment.at)
+        changes = _changes(session, event, metadata.at)
         if isinstance(event, Transition):
             changes["state"] = event.state
-        return session.stamped(moment.at, **changes)
-    turned = evolve_turn(session, event, moment.at)
+        return session.stamped(metadata.at, **changes)
+    turned = evolve_turn(session, event, metadata.at)
     return turned.changed(**_forked(session, event))
 
 
@@ -117,15 +117,15 @@ def _forked(session: Discussion, event: DomainEvent) -> dict[str, object]:
     return {"about": None, "profile": event.profile or session.profile}
 
 
-def _begin(event: SessionStarted, moment: Moment) -> Discussion:
+def _begin(event: SessionStarted, metadata: EventMetadata) -> Discussion:
     topic = event.topic
     return Discussion(
-        id=moment.session_id,
-        kind=kind_of(moment.session_id),
+        id=metadata.session_id,
+        kind=kind_of(metadata.session_id),
         state=event.state,
         version=1,
-        created_at=moment.at,
-        updated_at=moment.at,
+        created_at=metadata.at,
+        updated_at=metadata.at,
         title=topic.title,
         origin=topic.origin,
         labels=topic.labels,

@@ -6,7 +6,7 @@ from domain.convergence import Profile
 from domain.values.base import Text, Value
 
 
-class Wish(Value):
+class ReviewSettings(Value):
     """How a session wants its plan or its work discussed."""
 
     strategy: str = Field(description="how the voices talk")
@@ -23,7 +23,7 @@ class Link(Value):
     about: str = Field(description="plan, agent:<place> or delivery")
 
 
-class Topic(Value):
+class DiscussionBrief(Value):
     """What a discussion is started with."""
 
     subject: Text = Field(description="the text that is discussed")

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from domain.orchestration.events import Opening
+from domain.orchestration.events import OrchestrationRequest
 from domain.values.base import Command
 
 POLICY = "orchestration@2"
@@ -16,7 +16,7 @@ in the agent's history for every phase that it was about (K-12); a plan is for `
 
 
 class StartOrchestration(Command):
-    opening: Opening
+    opening: OrchestrationRequest
     policy: str = POLICY
 
 

@@ -44,20 +44,20 @@ def decide(draft: OrchestrationDraft, command: Command) -> None:
         case CloseChild():
             debates.close(draft, command)
         case Decide():
-            refuse_decision(draft.session, available(draft.session))
+            refuse_decision(draft.session, allowed_actions(draft.session))
         case ClearAgentSessions():
             clear_agents(draft, "a new request begins clean")
         case _:
-            raise unfit(draft.session, command, available(draft.session))
+            raise unfit(draft.session, command, allowed_actions(draft.session))
 
 
-def available(session: Orchestration) -> tuple[str, ...]:
+def allowed_actions(session: Orchestration) -> tuple[str, ...]:
     return doors(session)
 
 
 def _start(draft: OrchestrationDraft, command: StartOrchestration) -> None:
     if draft.before is not None:
-        raise Refused("This session has already started.", allowed=available(draft.session))
+        raise Refused("This session has already started.", allowed=allowed_actions(draft.session))
     opening = command.opening
     found = triage(opening.prompt, TRIAGE)
     wanted = {"auto": found.orchestrate, "orchestrate": True, "direct": False}[opening.triage]
@@ -103,7 +103,7 @@ def _through(draft: OrchestrationDraft, event: str, verdict: str, *, before: str
     session = draft.session
     target = TABLE.target(session.state, event, session.guard)
     if target is None:
-        raise refusal(session, verdict, available(session), before=before)
+        raise refusal(session, verdict, allowed_actions(session), before=before)
     return target
 
 

@@ -4,7 +4,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from domain.discussion.topic import Wish
+from domain.discussion.topic import ReviewSettings
 from domain.orchestration.phases import AgentPhases
 from domain.values.base import DomainEvent, Text, Value
 
@@ -19,7 +19,7 @@ class Employee(Value):
     role: str
 
 
-class Opening(Value):
+class OrchestrationRequest(Value):
     """What an orchestration is started with."""
 
     prompt: str = Field(description="what is wanted")
@@ -33,8 +33,8 @@ class Opening(Value):
     repository: bool = Field(default=False, description="whether that folder belongs to a git repository")
     scenario: Text | None = Field(default=None, description="what scripted agents say in this session")
     crew: dict[str, str] = Field(default={}, description="the agent's name for each role and each employee")
-    plan_review: Wish | None = Field(default=None, description="how the plan is debated, if it is")
-    work_review: Wish | None = Field(default=None, description="how passed work is reviewed, if it is")
+    plan_review: ReviewSettings | None = Field(default=None, description="how the plan is debated, if it is")
+    work_review: ReviewSettings | None = Field(default=None, description="how passed work is reviewed, if it is")
 
 
 class Signals(Value):
@@ -72,7 +72,7 @@ class SessionStarted(Transition):
 
     TOPIC: ClassVar[str] = "orchestration.session_started"
     policy: str = Field(default="orchestration@1", description="the version of the rules in force for this session")
-    opening: Opening = Field(description="the request")
+    opening: OrchestrationRequest = Field(description="the request")
     mode: Mode = Field(description="answered directly, or planned and distributed")
     triage: Signals = Field(description="what the rule saw in the request")
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from domain.discussion.topic import Wish
+from domain.discussion.topic import ReviewSettings
 from domain.orchestration.chart import Status, status
 from domain.orchestration.events import (
     CheckpointReached,
@@ -11,8 +11,8 @@ from domain.orchestration.events import (
     Employee,
     Forced,
     Mode,
-    Opening,
     OrchestrationEvent,
+    OrchestrationRequest,
     PartialReached,
     PlanMade,
     PlanRefused,
@@ -31,7 +31,7 @@ from domain.orchestration.events import (
 from domain.orchestration.phases import AgentPhases, Judged, after_checkpoint
 from domain.session.children import ChildClosed, ChildRequested
 from domain.session.evolve import evolve_turn, without
-from domain.session.state import Moment, Session
+from domain.session.state import EventMetadata, Session
 from domain.values.base import DomainEvent, Text, Value
 
 AGENT = "agent:"
@@ -80,8 +80,8 @@ class Orchestration(Session):
     summary: Text | None = None
     partial_reason: str | None = None
     warnings: tuple[str, ...] = ()
-    plan_review: Wish | None = None
-    work_review: Wish | None = None
+    plan_review: ReviewSettings | None = None
+    work_review: ReviewSettings | None = None
     debate_rounds: int = 0
     all_done: bool = False
     judged: Text = Text()
@@ -129,17 +129,17 @@ class Orchestration(Session):
         )
 
 
-def evolve(session: Orchestration | None, event: DomainEvent, moment: Moment) -> Orchestration:
+def evolve(session: Orchestration | None, event: DomainEvent, metadata: EventMetadata) -> Orchestration:
     """The orchestration after one more event."""
     if isinstance(event, SessionStarted):
-        return _begin(event, moment)
+        return _begin(event, metadata)
     assert session is not None, "an orchestration begins with session_started"
     if isinstance(event, OrchestrationEvent):
         changes = _changes(session, event)
         if isinstance(event, Transition):
             changes["state"] = event.state
-        return session.stamped(moment.at, **changes)
-    turned = evolve_turn(session, event, moment.at)
+        return session.stamped(metadata.at, **changes)
+    turned = evolve_turn(session, event, metadata.at)
     return turned.changed(**_counted(session, event))
 
 
@@ -155,21 +155,21 @@ def _counted(session: Orchestration, event: DomainEvent) -> dict[str, object]:
             return {}
 
 
-def _begin(event: SessionStarted, moment: Moment) -> Orchestration:
+def _begin(event: SessionStarted, metadata: EventMetadata) -> Orchestration:
     opening = event.opening
     return Orchestration(
-        id=moment.session_id,
+        id=metadata.session_id,
         kind="orchestration",
         state=event.state,
         version=1,
-        created_at=moment.at,
-        updated_at=moment.at,
+        created_at=metadata.at,
+        updated_at=metadata.at,
         policy=event.policy,
         forced=opening.triage,
         mode=event.mode,
         triage=event.triage,
         last_round=opening.max_rounds,
-        **{name: getattr(opening, name) for name in Opening.model_fields if name != "triage"},
+        **{name: getattr(opening, name) for name in OrchestrationRequest.model_fields if name != "triage"},
     )
 
 

@@ -23,9 +23,9 @@ _REFUSED: dict[type[Command], str] = {
 """In the words of whoever asked. What is not among them no door sends."""
 
 
-def opened(session: Session, doors: tuple[str, ...]) -> tuple[str, ...]:
+def with_release(session: Session, actions: tuple[str, ...]) -> tuple[str, ...]:
     """The doors of a session; one that is held can be let go on, too."""
-    return ("continue", *doors) if session.held and "continue" not in doors else doors
+    return ("continue", *actions) if session.held and "continue" not in actions else actions
 
 
 def told(session: Session) -> str:
@@ -35,25 +35,25 @@ def told(session: Session) -> str:
     return f"{article} {session.kind} in the state {state}"
 
 
-def refusal(session: Session, verdict: str, doors: tuple[str, ...], *, before: str = "", behind: str = "") -> Refused:
+def refusal(session: Session, verdict: str, actions: tuple[str, ...], *, before: str = "", behind: str = "") -> Refused:
     """`verdict` as in "cannot be reset"; `before` and `behind` are sentences around it."""
-    found = opened(session, doors)
+    found = with_release(session, actions)
     nothing = "" if found else "Nothing is allowed now."
     sentence = " ".join(part for part in (before, f"{told(session)} {verdict}.", behind, nothing) if part)
     return Refused(sentence, allowed=found)
 
 
-def unfit(session: Session, command: Command, doors: tuple[str, ...]) -> Refused:
+def unfit(session: Session, command: Command, actions: tuple[str, ...]) -> Refused:
     """A command that this kind of session never takes."""
-    return refusal(session, _REFUSED.get(type(command), "does not take this"), doors)
+    return refusal(session, _REFUSED.get(type(command), "does not take this"), actions)
 
 
-def refuse_decision(session: Session, doors: tuple[str, ...]) -> NoReturn:
+def refuse_decision(session: Session, actions: tuple[str, ...]) -> NoReturn:
     """What waits for a decision is always a discussion; its parent never does itself."""
     waiting = ", ".join(session.open_children)
     if len(session.open_children) > 1:
-        raise refusal(session, "waits for several decisions", doors, behind=f"Address one of {waiting}.")
+        raise refusal(session, "waits for several decisions", actions, behind=f"Address one of {waiting}.")
     if waiting:
-        raise refusal(session, f"{NO_DECISION} yet", doors, behind=f"{waiting} still discusses.")
+        raise refusal(session, f"{NO_DECISION} yet", actions, behind=f"{waiting} still discusses.")
     last = f"The last one was: {session.last_choice}." if session.last_choice else ""
-    raise refusal(session, NO_DECISION, doors, behind=last)
+    raise refusal(session, NO_DECISION, actions, behind=last)

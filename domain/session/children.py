@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from domain.discussion.topic import Topic
+from domain.discussion.topic import DiscussionBrief
 from domain.session.budget import Spent
 from domain.values.base import Command, DomainEvent, Text, Value
 
@@ -26,7 +26,7 @@ class ChildRequested(DomainEvent):
     child_id: str = Field(description="the review or debate")
     child_kind: str = Field(description="which of both")
     about: str = Field(description="plan, agent:<place> or delivery")
-    topic: Topic = Field(description="what it begins with")
+    topic: DiscussionBrief = Field(description="what it begins with")
 
 
 class ChildClosed(DomainEvent):

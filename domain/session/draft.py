@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from domain.session.state import Moment, Session
+from domain.session.state import EventMetadata, Session
 from domain.values.base import Blob, DomainEvent, Refused, Text
 
 S = TypeVar("S", bound=Session)
-Evolve = Callable[[S | None, DomainEvent, Moment], S]
+Evolve = Callable[[S | None, DomainEvent, EventMetadata], S]
 
 
 @dataclass
@@ -16,14 +16,14 @@ class Draft(Generic[S]):
     """A decision in the making: each recorded event is folded at once, so that the next step sees it."""
 
     evolve: Evolve[S]
-    moment: Moment
+    metadata: EventMetadata
     before: S | None
     events: list[DomainEvent] = field(default_factory=list)
     blobs: list[Blob] = field(default_factory=list)
 
     @property
     def at(self) -> int:
-        return self.moment.at
+        return self.metadata.at
 
     @property
     def session(self) -> S:
@@ -34,7 +34,7 @@ class Draft(Generic[S]):
     def record(self, *events: DomainEvent) -> None:
         for event in events:
             self.events.append(event)
-            self.before = self.evolve(self.before, event, self.moment)
+            self.before = self.evolve(self.before, event, self.metadata)
 
     def text(self, words: str) -> Text:
         """Words for an event; what is too long for it is kept to be stored beside."""

@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from domain.discussion.topic import Link, Topic, Wish
+from domain.discussion.topic import DiscussionBrief, Link, ReviewSettings
 from domain.session.children import Child, ChildClosed, ChildRequested, CloseChild, child_id
 from domain.session.draft import Draft
 from domain.session.state import Session
@@ -14,12 +14,12 @@ CHILDREN = 1_000
 
 
 def request_child(
-    draft: Draft[S], *, kind: str, about: str, title: str, subject: str, wish: Wish, max_rounds: int
+    draft: Draft[S], *, kind: str, about: str, title: str, subject: str, wish: ReviewSettings, max_rounds: int
 ) -> None:
     """Have something discussed: by the same agents, over the same workspace as it is now, linked both ways."""
     session = draft.session
     number = len(session.children) + 1
-    topic = Topic(
+    topic = DiscussionBrief(
         subject=draft.text(subject),
         strategy=wish.strategy,
         max_rounds=max_rounds,

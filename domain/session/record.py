@@ -2,12 +2,12 @@
 
 from typing import Any, NamedTuple
 
-from domain.session.state import Moment
+from domain.session.state import EventMetadata
 from domain.values.base import DomainEvent
 from domain.values.time import iso
 
 
-class Cause(NamedTuple):
+class Causation(NamedTuple):
     """Who did it, by which command, as part of what, because of what."""
 
     actor: str
@@ -23,7 +23,7 @@ class Recorded(NamedTuple):
     session_id: str
     version: int
     at: int
-    cause: Cause
+    causation: Causation
     event: DomainEvent
 
     @property
@@ -35,8 +35,8 @@ class Recorded(NamedTuple):
         return f"{self.session_id}:{self.version}"
 
     @property
-    def moment(self) -> Moment:
-        return Moment(self.session_id, self.at)
+    def metadata(self) -> EventMetadata:
+        return EventMetadata(self.session_id, self.at)
 
     def wire(self) -> dict[str, Any]:
         """The event as the outside sees it (contract §2)."""
@@ -48,10 +48,10 @@ class Recorded(NamedTuple):
             "version": self.version,
             "type": self.event.TOPIC,
             "timestamp": iso(self.at),
-            "actor": self.cause.actor,
-            "correlationId": self.cause.correlation_id,
-            "causationId": self.cause.causation_id,
-            "commandId": self.cause.command_id,
+            "actor": self.causation.actor,
+            "correlationId": self.causation.correlation_id,
+            "causationId": self.causation.causation_id,
+            "commandId": self.causation.command_id,
             "data": self.event.model_dump(mode="json", by_alias=True),
         }
 

@@ -98,7 +98,7 @@ class Session(Value):
         return self.changed(version=self.version + 1, updated_at=at, **changes)
 
 
-class Moment(NamedTuple):
+class EventMetadata(NamedTuple):
     """Which session, and when (milliseconds): what an event's envelope knows and its data does not repeat."""
 
     session_id: str

@@ -166,7 +166,7 @@ class Snapshots:
             history = self._source.history(session_id, after=after, upto=after + self.every)
             if len(history) < self.every:
                 return
-            session = fold(kind_of(session_id), ((recorded.event, recorded.moment) for recorded in history), session)
+            session = fold(kind_of(session_id), ((recorded.event, recorded.metadata) for recorded in history), session)
             assert session is not None, "a session that had an event exists"
             state = Snapshot(session_id, SESSION, session.version, rules(), session.model_dump_json())
             with self._views.transaction() as db:

@@ -7,7 +7,7 @@ from typing import Any
 from domain.delivery.chart import TABLE as DELIVERY
 from domain.delivery.state import Delivery, Resume
 from domain.discussion.chart import TABLES
-from domain.kinds import available
+from domain.kinds import allowed_actions
 from domain.orchestration.chart import TABLE as ORCHESTRATION
 from domain.orchestration.state import Orchestration
 from domain.reconstruction import Decision, decisions
@@ -37,7 +37,7 @@ def explain(history: Sequence[Recorded], session: Session) -> dict[str, Any]:
     at = owner.get((moved or list(history))[-1].event_id)
     while at is not None:
         chain.appendleft(_link(at))
-        before = owner.get(at.recorded[0].cause.causation_id)
+        before = owner.get(at.recorded[0].causation.causation_id)
         at = before if before and before.recorded[0].version < at.recorded[0].version else None  # a cause comes first
     return {
         "sessionId": session.id,
@@ -55,9 +55,9 @@ def _link(decision: Decision) -> dict[str, Any]:
     return {
         "version": first.version,
         "timestamp": iso(first.at),
-        "actor": first.cause.actor,
-        "commandId": first.cause.command_id,
-        "causationId": first.cause.causation_id,
+        "actor": first.causation.actor,
+        "commandId": first.causation.command_id,
+        "causationId": first.causation.causation_id,
         "events": [_told_event(recorded) for recorded in decision.recorded],
     }
 
@@ -181,5 +181,5 @@ def _waiting(session: Session, wished: str) -> str:
     if waited:
         return f"It waits for {', '.join(waited)}."
     if session.held or session.state in RESTS or session.state == "waiting_for_decision":
-        return f"It waits for a person: {', '.join(available(session))}."
+        return f"It waits for a person: {', '.join(allowed_actions(session))}."
     return ""

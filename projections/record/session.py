@@ -261,6 +261,6 @@ class Sessions:
 
 
 def _next(session: Session | None, recorded: Recorded) -> Session:
-    folded = fold(kind_of(recorded.session_id), [(recorded.event, recorded.moment)], session)
+    folded = fold(kind_of(recorded.session_id), [(recorded.event, recorded.metadata)], session)
     assert folded is not None, "a session that had an event exists"
     return folded

@@ -41,7 +41,7 @@ def _row(db: Database, recorded: Recorded, turns: _Turns) -> tuple[object, ...]:
         recorded.position,
         recorded.at,
         event.TOPIC,
-        recorded.cause.actor,
+        recorded.causation.actor,
         *_place(db, recorded, turns),
         shortened(plain(message(event)), LONGEST_MESSAGE),
         int(event.TOPIC in HIGHLIGHTED),

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from adapters.store import Entry, Receipt, SqliteStore, Write, open_store
-from domain.session.record import Cause
-from domain.session.state import Moment
+from domain.session.record import Causation
+from domain.session.state import EventMetadata
 from domain.values.base import Blob, DomainEvent
 from tests.given import START, DeliveryStory
 
-CAUSE = Cause(actor="person", command_id="command-1", correlation_id="delivery-1", causation_id="command-1")
+CAUSE = Causation(actor="person", command_id="command-1", correlation_id="delivery-1", causation_id="command-1")
 
 Opener = Callable[[Path], SqliteStore]
 
@@ -76,5 +76,5 @@ def tell(store: SqliteStore, story: DeliveryStory, events: Sequence[DomainEvent]
     store.append([write(events, session_id=story.id, after=version, at=story.at)])
 
 
-def moments(store: SqliteStore, session_id: str) -> list[tuple[DomainEvent, Moment]]:
-    return [(recorded.event, recorded.moment) for recorded in store.history(session_id)]
+def moments(store: SqliteStore, session_id: str) -> list[tuple[DomainEvent, EventMetadata]]:
+    return [(recorded.event, recorded.metadata) for recorded in store.history(session_id)]

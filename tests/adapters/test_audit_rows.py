@@ -135,7 +135,7 @@ def test_an_event_that_stands_before_its_cause_is_told(tmp_path: Path) -> None:
     stage.store.close()
     log = tmp_path / "log.db"
     last, noted = recorded(log)[-2:]
-    assert (noted.kind, noted.cause.causation_id) == ("channel", last.event_id)
+    assert (noted.kind, noted.causation.causation_id) == ("channel", last.event_id)
     harmed(log, *exchange(last.position, noted.position))
     told = [fault.problem for fault in verified(log).faults]
     assert f"{noted.event_id} stands before {last.event_id}, which is its cause" in told

@@ -41,8 +41,8 @@ def test_what_is_appended_is_what_is_read(store: SqliteStore) -> None:
     story = told().in_review()
     story.approves(after=1_000)
     given = [
-        Entry(moment.session_id, version, moment.at, CAUSE, event)
-        for version, (event, moment) in enumerate(story.history, start=1)
+        Entry(metadata.session_id, version, metadata.at, CAUSE, event)
+        for version, (event, metadata) in enumerate(story.history, start=1)
     ]
     # As it happened: the turns are settled by the attempt that holds them.
     for entry in given:
@@ -52,7 +52,7 @@ def test_what_is_appended_is_what_is_read(store: SqliteStore) -> None:
     found = store.history("delivery-1")
     assert [recorded.event for recorded in found] == story.events
     assert [recorded.version for recorded in found] == list(range(1, len(given) + 1))
-    assert {recorded.cause for recorded in found} == {CAUSE}
+    assert {recorded.causation for recorded in found} == {CAUSE}
     assert (found[0].at, found[-1].at) == (START, START + 1_000)
     assert fold("delivery", moments(store, "delivery-1")) == story.delivery
 

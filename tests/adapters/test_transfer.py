@@ -78,7 +78,7 @@ def test_a_session_brings_the_discussions_that_it_opened(log: Path) -> None:
         for (stream,) in audited.rows(log, "SELECT stream FROM events WHERE topic = 'session.child_requested'")
     )
     with audited.opened(log) as store:
-        history = ((recorded.event, recorded.moment) for recorded in store.history(parent))
+        history = ((recorded.event, recorded.metadata) for recorded in store.history(parent))
         session = fold(kind_of(parent), history)
     assert session is not None and session.children
     exported = audited.exported(log, parent).splitlines()

@@ -8,7 +8,7 @@ import pytest
 
 from adapters.store import Lease, SqliteStore, open_store
 from adapters.store.sqlite.walk import LIMIT, Walk
-from adapters.turns.external.waiting import Queue, Wish
+from adapters.turns.external.waiting import Queue, ReviewSettings
 from adapters.turns.routing import Whose
 from adapters.turns.worker import Worker, WorkerSettings
 from adapters.writer.writer import Writer
@@ -167,8 +167,8 @@ def test_an_external_agent_is_given_its_turn_behind_many_that_it_does_not_want(
     async def story() -> Lease | None:
         whose = Whose(TEAM, Writer(store, lambda: START).load)
         desk = Queue(store.turns, whose, lambda: START, LEASE)
-        nobody = asyncio.create_task(desk.next("nobody", Wish(roles=frozenset({"dev"})), 20))
-        given = await desk.next("me", Wish(agents=frozenset({"remote"})), seconds)
+        nobody = asyncio.create_task(desk.next("nobody", ReviewSettings(roles=frozenset({"dev"})), 20))
+        given = await desk.next("me", ReviewSettings(agents=frozenset({"remote"})), seconds)
         desk.close()
         assert await nobody is None
         return given
@@ -188,7 +188,7 @@ def test_who_asks_once_is_told_that_there_is_nothing_only_after_all_was_looked_a
 
     async def story() -> Lease | None:
         desk = Queue(turns, Whose(TEAM, Writer(store, lambda: START).load), lambda: START, LEASE)
-        return await desk.next("me", Wish(agents=frozenset({"somebody"})), 0)
+        return await desk.next("me", ReviewSettings(agents=frozenset({"somebody"})), 0)
 
     assert asyncio.run(asyncio.wait_for(story(), 60)) is None
     ahead = turns.read[1::2]

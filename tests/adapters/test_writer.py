@@ -19,7 +19,7 @@ from domain.delivery.commands import CancelDelivery
 from domain.delivery.events import BudgetExtended
 from domain.delivery.state import Delivery
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration, StartOrchestration
-from domain.orchestration.events import Opening
+from domain.orchestration.events import OrchestrationRequest
 from domain.session.record import Recorded
 from domain.session.state import Session
 from domain.session.turns import Failure, RecordReply
@@ -168,7 +168,7 @@ def test_an_answer_comes_after_the_commit(writer: Writer, database: Database) ->
 def test_the_events_say_who_did_it_by_which_command_and_because_of_what(writer: Writer, store: SqliteStore) -> None:
     writer.do_now(begin(command_id="c-1"))
     writer.do_now(more(command_id="c-2", causation_id="delivery-9:7", correlation_id="delivery-9"))
-    [first, *_, last] = [found.cause for found in store.log()]
+    [first, *_, last] = [found.causation for found in store.log()]
     assert (first.actor, first.command_id, first.causation_id, first.correlation_id) == (
         *("person", "c-1", "c-1"),
         "delivery-1",
@@ -514,7 +514,7 @@ def test_the_one_that_came_first_decides_what_the_other_is_told(
 
 
 def talk(session_id: str, origin: str = "chat") -> Order:
-    opening = Opening(prompt="Hello.", triage="direct", origin=origin)
+    opening = OrchestrationRequest(prompt="Hello.", triage="direct", origin=origin)
     return order(StartOrchestration(opening=opening), session_id, starts=True, status=202)
 
 
@@ -531,8 +531,8 @@ def test_what_follows_from_a_command_is_stored_with_it(writer: Writer, store: Sq
     answer = writer.do_now(talk("orchestration-a"))
     assert answer.session_id == "orchestration-a"
     [noted] = store.history(channel_id("chat"))
-    assert (noted.event.TOPIC, noted.cause.causation_id) == ("channel.session_noted", "orchestration-a:1")
-    assert noted.cause.command_id == "command-1"
+    assert (noted.event.TOPIC, noted.causation.causation_id) == ("channel.session_noted", "orchestration-a:1")
+    assert noted.causation.command_id == "command-1"
     assert answer.position == store.head()
 
 

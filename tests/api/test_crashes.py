@@ -173,10 +173,10 @@ def _log(store: SqliteStore) -> list[Recorded]:
 
 def _nothing_lost_or_doubled(answered: list[Answered], whole: list[Recorded]) -> None:
     """Every accepted command has its effect once, at the version that was answered; a refused one has none."""
-    effects = Counter((recorded.cause.command_id, recorded.event.TOPIC) for recorded in whole)
+    effects = Counter((recorded.causation.command_id, recorded.event.TOPIC) for recorded in whole)
     caused: dict[tuple[str, str], list[Recorded]] = {}
     for recorded in whole:
-        caused.setdefault((recorded.cause.command_id, recorded.session_id), []).append(recorded)
+        caused.setdefault((recorded.causation.command_id, recorded.session_id), []).append(recorded)
     for command in answered:
         mine = caused.get((command.key, command.session_id), [])
         if command.status == 409:
@@ -188,7 +188,7 @@ def _nothing_lost_or_doubled(answered: list[Answered], whole: list[Recorded]) ->
         assert versions == list(range(versions[0], versions[0] + len(versions))), "a command is stored whole"
     keys = Counter(command.key for command in answered)
     assert max(keys.values()) == 1
-    started = {recorded.cause.command_id for recorded in whole if recorded.event.TOPIC == STARTED}
+    started = {recorded.causation.command_id for recorded in whole if recorded.event.TOPIC == STARTED}
     assert started <= set(keys), "whatever began was answered in the end"
 
 

@@ -86,7 +86,7 @@ class Arena:
         return [recorded.event for recorded in self.store.history(name) if isinstance(recorded.event, Ending)]
 
     def talk(self, name: str) -> Discussion:
-        found = fold("review", ((recorded.event, recorded.moment) for recorded in self.store.history(name)))
+        found = fold("review", ((recorded.event, recorded.metadata) for recorded in self.store.history(name)))
         assert isinstance(found, Discussion)
         return found
 

@@ -284,7 +284,7 @@ def test_two_commands_under_one_id_are_two_decisions(client: TestClient) -> None
     """Two people may use the same key for what they do."""
     source, _ = blocked_once(client)
     first, second = system(client).store.history(source)[:2]
-    twins = [first, second._replace(cause=first.cause, at=first.at + 1)]
+    twins = [first, second._replace(causation=first.causation, at=first.at + 1)]
     assert (whole(twins, 1), whole(twins, 2)) == (1, 2)
     assert whole([first, second], 1) == 2
 

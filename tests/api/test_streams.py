@@ -25,7 +25,7 @@ from api.http.frames import Frame
 from domain.delivery.commands import CancelDelivery, ExtendBudget, StartDelivery
 from domain.delivery.validation import Step
 from domain.session.budget import Limits
-from domain.session.record import Cause, Recorded
+from domain.session.record import Causation, Recorded
 from domain.session.turns import TurnCancelled
 from domain.values.base import Text
 from projections.engine.follow import Follower
@@ -544,9 +544,9 @@ def test_words_cannot_forge_a_message(server: Server) -> None:
 
 @given(words=st.text(st.characters(exclude_categories=["Cs"])))
 def test_every_text_makes_one_message(words: str) -> None:
-    cause = Cause(actor=words, command_id=words, correlation_id="c", causation_id="c")
+    causation = Causation(actor=words, command_id=words, correlation_id="c", causation_id="c")
     event = TurnCancelled(turn_id="t", attempt=0, agent=words, role="dev", reason=words)
-    recorded = Recorded(position=7, session_id="delivery-1", version=1, at=0, cause=cause, event=event)
+    recorded = Recorded(position=7, session_id="delivery-1", version=1, at=0, causation=causation, event=event)
     block = Frame.of(recorded).data
     assert block.endswith(b"\n\n")
     lines = block[:-2].decode().replace("\r", "\n").split("\n")

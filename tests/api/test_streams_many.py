@@ -8,7 +8,7 @@ import pytest
 
 from api.http.frames import Frame, Interest, Piece, pieces
 from api.http.hub import Hub, Reader
-from domain.session.record import Cause, Recorded
+from domain.session.record import Causation, Recorded
 from domain.session.turns import TurnCancelled
 from tests.api.listening import SCENARIO, Listener, filled, path
 from tests.api.server import Server, delivery, serving, start, until
@@ -36,9 +36,9 @@ class Wire:
 
 
 def recorded(position: int, session_id: str = "delivery-a", version: int | None = None) -> Recorded:
-    cause = Cause(actor="a", command_id="c", correlation_id="c", causation_id="c")
+    causation = Causation(actor="a", command_id="c", correlation_id="c", causation_id="c")
     event = TurnCancelled(turn_id="t", attempt=0, agent="a", role="dev", reason="r")
-    return Recorded(position, session_id, version or position, 0, cause, event)
+    return Recorded(position, session_id, version or position, 0, causation, event)
 
 
 def resting(hub: Hub, interest: Interest, wire: Wire, *, end: Callable[[], int | None] = lambda: None) -> Reader:

@@ -110,7 +110,7 @@ def test_a_fold_costs_less_than_reading_its_events(tmp_path: Path, tell: Tell) -
         extend(writer, "delivery-1", 5_000)
         reading = min(seconds(lambda: store.history("delivery-1")) for _ in range(3))
         history = store.history("delivery-1")
-        pairs = [(recorded.event, recorded.moment) for recorded in history]
+        pairs = [(recorded.event, recorded.metadata) for recorded in history]
         folding = min(seconds(lambda: fold("delivery", pairs)) for _ in range(20))
         texts = [orjson.dumps(recorded.wire()) for recorded in history]
         floor = min(seconds(lambda: [orjson.loads(text) for text in texts]) for _ in range(3))

@@ -12,8 +12,8 @@ from adapters.store import Entry, SqliteStore, Write
 from adapters.store.sqlite.views import SqliteViews
 from adapters.writer.writer import Writer
 from domain.kinds import carry_out
-from domain.session.record import Cause
-from domain.session.state import Moment
+from domain.session.record import Causation
+from domain.session.state import EventMetadata
 from projections.engine.follow import Follower
 from projections.engine.snapshots import EVERY
 from tests.api.server import Server, serving, until
@@ -36,9 +36,9 @@ def lengthen(store: SqliteStore, writer: Writer, session_id: str, version: int) 
         writes = []
         for _ in range(min(BATCH, version - session.version)):
             at = session.updated_at + 1_000
-            decision = carry_out("delivery", session, MORE, Moment(session_id, at))
-            cause = Cause("test", "more", session_id, "more")
-            writes.append(Write([Entry(session_id, session.version + 1, at, cause, decision.events[0])]))
+            decision = carry_out("delivery", session, MORE, EventMetadata(session_id, at))
+            causation = Causation("test", "more", session_id, "more")
+            writes.append(Write([Entry(session_id, session.version + 1, at, causation, decision.events[0])]))
             session = decision.session
         store.append(writes)
 

@@ -20,7 +20,7 @@ from domain.channel import (
     channel_id,
 )
 from domain.orchestration.commands import ResetOrchestration
-from domain.orchestration.events import Opening
+from domain.orchestration.events import OrchestrationRequest
 from domain.values.base import DomainEvent
 from tests.given import START, Story, topics
 
@@ -39,7 +39,7 @@ class Talk(Story):
 
     def says(self, text: str, session_id: str = "orchestration-1", *, after: int = 0, sender: str = "") -> DomainEvent:
         """A message, and the one thing that came of it."""
-        opening = Opening(prompt=text, origin=self.origin)
+        opening = OrchestrationRequest(prompt=text, origin=self.origin)
         command = ReceiveMessage(session_id=session_id, opening=opening, sender=sender)
         [event] = self.when(command, after=after)
         return event
@@ -225,7 +225,7 @@ def test_the_same_words_with_something_else_beside_them_are_another_message(talk
     rests(talk, "done")
     talk.says("hello", "orchestration-2", after=6_000)
     talk.notes("orchestration-2", "done")
-    opening = Opening(prompt="hello", origin=talk.origin, triage="direct")
+    opening = OrchestrationRequest(prompt="hello", origin=talk.origin, triage="direct")
     [event] = talk.when(ReceiveMessage(session_id="orchestration-3", opening=opening))
     assert isinstance(event, MessageStarted)
 

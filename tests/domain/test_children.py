@@ -9,9 +9,9 @@ import pytest
 from domain.delivery.commands import CancelDelivery, ExpireTurn, ExtendBudget, RecordValidation, StartDelivery
 from domain.delivery.state import Delivery
 from domain.discussion.commands import CancelDiscussion
-from domain.discussion.topic import Wish
+from domain.discussion.topic import ReviewSettings
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration, StartOrchestration
-from domain.orchestration.events import Employee, Opening, PlanMade, VerdictOverturned
+from domain.orchestration.events import Employee, OrchestrationRequest, PlanMade, VerdictOverturned
 from domain.orchestration.state import Orchestration
 from domain.session.children import CloseChild, child_id, fix_feedback, fix_issues
 from domain.values.base import Text, Usage
@@ -32,7 +32,7 @@ class Run(Family):
         super().__init__()
         employees = tuple(Employee(name=name, role=name.lower()) for name in TEAM)
         given = {"prompt": "src/ API 만들어줘", "employees": employees, "max_rounds": rounds}
-        self.when(RUN, StartOrchestration(opening=Opening(**(given | fields))), starts=True)
+        self.when(RUN, StartOrchestration(opening=OrchestrationRequest(**(given | fields))), starts=True)
 
     @property
     def run(self) -> Orchestration:
@@ -130,7 +130,7 @@ def test_debates_share_one_budget_of_rounds_and_never_fall_below_their_minimum(
 ) -> None:
     """K-24, K-28: each debate here breaks off or ends as soon as its strategy allows."""
     hasty = wish(strategy, budget).profile.model_copy(update={"patience": 1})
-    run = planned(plan_review=Wish(strategy=strategy, max_rounds=budget, profile=hasty))
+    run = planned(plan_review=ReviewSettings(strategy=strategy, max_rounds=budget, profile=hasty))
     held = []
     while run.run.open_children:
         [child] = run.run.open_children

@@ -118,13 +118,13 @@ def _budget_is_hard(before: Delivery, story: DeliveryStory, recorded: list[Domai
 def _every_prefix_folds(story: DeliveryStory) -> None:
     """P14; and what the log gives back is what was written."""
     delivery: Delivery | None = None
-    for version, (event, moment) in enumerate(story.history, start=1):
+    for version, (event, metadata) in enumerate(story.history, start=1):
         row = event.model_dump(mode="json", by_alias=True, exclude_none=True)
         read = TOPICS[event.TOPIC].model_validate(row)
         assert read == event
-        delivery = evolve(delivery, read, moment)
-        assert (delivery.version, delivery.updated_at) == (version, moment.at)
-        assert delivery.snapshot(moment.at).elapsed_ms >= 0
+        delivery = evolve(delivery, read, metadata)
+        assert (delivery.version, delivery.updated_at) == (version, metadata.at)
+        assert delivery.snapshot(metadata.at).elapsed_ms >= 0
         if isinstance(event, Transition):
             assert delivery.state == event.state
     assert delivery == story.delivery

@@ -6,10 +6,10 @@ import pytest
 
 from domain.delivery.chart import PHASES, Phase
 from domain.delivery.commands import CancelDelivery, ExpireTurn, RecordPackage, RecordValidation
-from domain.delivery.decide import available
+from domain.delivery.decide import allowed_actions
 from domain.delivery.events import SessionFinished
 from domain.kinds import carry_out
-from domain.session.state import Moment
+from domain.session.state import EventMetadata
 from domain.session.turns import RecordReply, TurnCancelled
 from domain.values.base import Command, Refused
 from tests.given import MINUTE, START, DeliveryStory, extension, start, topics
@@ -100,14 +100,14 @@ def test_every_command_is_carried_out_or_refused_with_what_is_allowed_instead(st
 
 @pytest.mark.parametrize("state", [*RUNNING, *ENDED])
 def test_the_doors_that_are_shown_are_the_doors_that_open(state: str) -> None:
-    assert available(story_in(state).delivery) == OPEN[state]
+    assert allowed_actions(story_in(state).delivery) == OPEN[state]
 
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name != "start"])
 def test_nothing_is_done_to_a_session_that_does_not_exist(command: str) -> None:
     words = COMMANDS[command](DeliveryStory())
     with pytest.raises(Refused):
-        carry_out("delivery", None, words, Moment("delivery-2", START))
+        carry_out("delivery", None, words, EventMetadata("delivery-2", START))
 
 
 # -- cancelling ----------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from domain.discussion.commands import CancelDiscussion, Decide, StartDiscussion
 from domain.discussion.events import Cancelled, Decided, Expired
 from domain.discussion.strategies import Choice
 from domain.discussion.topic import Link
-from domain.kinds import available
+from domain.kinds import allowed_actions
 from domain.orchestration.commands import ContinueOrchestration
 from domain.session.budget import Spent
 from domain.session.turns import TurnCancelled, TurnRequested
@@ -77,15 +77,15 @@ def test_only_what_waits_can_be_decided() -> None:
     said = []
     for words in ("It is broken.", "All in all."):
         refusal = story.refused(_decide("skip"))
-        said.append((str(refusal), refusal.allowed, available(story.talk)))
+        said.append((str(refusal), refusal.allowed, allowed_actions(story.talk)))
         story.says(words)
     assert said == [
         ("A review in the state reviewing does not wait for a decision.", ("cancel",), ("cancel",)),
         ("A review in the state synthesizing does not wait for a decision.", ("cancel",), ("cancel",)),
     ]
-    assert available(story.talk) == ("decision", "cancel")
+    assert allowed_actions(story.talk) == ("decision", "cancel")
     story.decides("skip")
-    assert available(story.talk) == ()
+    assert allowed_actions(story.talk) == ()
 
 
 def test_after_an_error_a_person_decides_like_after_any_other_end() -> None:
@@ -207,7 +207,7 @@ def test_whatever_has_not_ended_can_be_called_off(strategy: str, choice: str, af
     assert story.talk.stop_reason == expected
     assert story.talk.decision is not None
     assert (story.talk.decision.choice, story.talk.decision.actor) == (choice, "policy")
-    assert available(story.talk) == ()
+    assert allowed_actions(story.talk) == ()
 
 
 def test_what_was_called_off_accepts_nothing_more() -> None:

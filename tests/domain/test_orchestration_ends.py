@@ -11,13 +11,13 @@ from domain.orchestration.commands import (
     ResetOrchestration,
     StartOrchestration,
 )
-from domain.orchestration.decide import available
+from domain.orchestration.decide import allowed_actions
 from domain.orchestration.events import (
     CheckpointReached,
     Completed,
     Continued,
-    Opening,
     OrchestrateDone,
+    OrchestrationRequest,
     PartialReached,
     PlanMade,
     RoundsAdded,
@@ -374,9 +374,9 @@ def test_a_run_can_be_reset_at_any_time_before_its_end(at: str) -> None:
         "partial": ran_out,
     }[at]()
     assert story.run.state == at
-    assert {"reset", "cancel"} <= set(available(story.run))
+    assert {"reset", "cancel"} <= set(allowed_actions(story.run))
     story.resets()
-    assert (story.run.status, available(story.run)) == ("reset", ())
+    assert (story.run.status, allowed_actions(story.run)) == ("reset", ())
 
 
 # -- what is refused -----------------------------------------------------------------------------------------------
@@ -431,7 +431,7 @@ def test_what_has_ended_is_not_reset(story: Any) -> None:
 
 def test_a_run_starts_once() -> None:
     story = OrchestrationStory()
-    refusal = story.refused(StartOrchestration(opening=Opening(prompt="again")))
+    refusal = story.refused(StartOrchestration(opening=OrchestrationRequest(prompt="again")))
     assert str(refusal) == "This session has already started."
 
 
@@ -471,7 +471,7 @@ def test_more_rounds_for_a_run_that_goes_on() -> None:
 def test_a_run_whose_rounds_are_used_up_goes_on_with_more() -> None:
     """An extension is a person's command; what had run out goes on (contract §2)."""
     story = ran_out(max_rounds=2)
-    assert "extend" in available(story.run)
+    assert "extend" in allowed_actions(story.run)
     events = story.when(AddRounds(add_rounds=1, reason="nearly there"))
     assert topics(events) == ["orchestration.rounds_added", *GOES_ON]
     assert (story.run.round, story.run.last_round, newest(story, Continued).last_round) == (3, 3, 3)
@@ -492,7 +492,7 @@ def test_rounds_are_not_added_where_they_are_not_what_is_missing(story: Any) -> 
     refusal = found.refused(AddRounds(add_rounds=1, reason="more"))
     sentence = f"An orchestration in the state {found.run.status} cannot be given more rounds."
     assert str(refusal) == (sentence if refusal.allowed else f"{sentence} Nothing is allowed now.")
-    assert "extend" not in available(found.run)
+    assert "extend" not in allowed_actions(found.run)
 
 
 # -- S1 §4, the three scenarios as this session sees them ----------------------------------------------------------

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from domain.kinds import Decision, fold
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration
 from domain.orchestration.events import OrchestrateDone, PlanMade
-from domain.session.state import Moment
+from domain.session.state import EventMetadata
 from domain.session.turns import Failure, TurnRequested
 from tests.given import OrchestrationStory
 
@@ -208,7 +208,7 @@ class Tale(OrchestrationStory):
     """The history is only folded anew once the whole of it is told."""
 
     def _tell(self, decision: Decision) -> None:
-        self.history += [(event, Moment(self.id, self.at)) for event in decision.events]
+        self.history += [(event, EventMetadata(self.id, self.at)) for event in decision.events]
         self.now = decision.session
 
 

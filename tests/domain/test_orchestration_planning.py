@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from domain.orchestration.decide import available
+from domain.orchestration.decide import allowed_actions
 from domain.orchestration.events import PlanMade, PlanRefused
 from domain.session.turns import AgentSessionsCleared, Failure
 from tests.given import OrchestrationStory, plan, subtask, topics
@@ -366,7 +366,7 @@ def test_a_plan_that_stays_invalid_ends_the_run_partial() -> None:
     assert [event.attempt for event in story.events if isinstance(event, PlanRefused)] == [1, 2]
     assert (story.run.status, story.run.partial_reason, story.run.agents) == ("partial", "plan_invalid", ())
     assert story.run.summary is not None and story.run.summary.head == no_employee("Phantom")[0]
-    assert available(story.run) == ("continue", "reset", "cancel")
+    assert allowed_actions(story.run) == ("continue", "reset", "cancel")
 
 
 def test_continue_after_an_invalid_plan_plans_anew() -> None:

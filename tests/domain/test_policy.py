@@ -18,11 +18,18 @@ from domain.orchestration.commands import (
     ResetOrchestration,
     StartOrchestration,
 )
-from domain.orchestration.events import Completed, Continued, Opening, OrchestrateDone, SessionStarted, Signals
+from domain.orchestration.events import (
+    Completed,
+    Continued,
+    OrchestrateDone,
+    OrchestrationRequest,
+    SessionStarted,
+    Signals,
+)
 from domain.policy import Reaction, react
 from domain.values.base import DomainEvent, Text
 
-HELLO = Opening(prompt="hello", origin="chat")
+HELLO = OrchestrationRequest(prompt="hello", origin="chat")
 CHANNEL = channel_id("chat")
 
 
@@ -31,7 +38,7 @@ def noted(status: str, *, claims: bool = False, opens: bool = False, origin: str
     return (Reaction(channel_id(origin), command, starts=True),)
 
 
-def started(opening: Opening) -> SessionStarted:
+def started(opening: OrchestrationRequest) -> SessionStarted:
     return SessionStarted(
         state="direct", opening=opening, mode="direct", triage=Signals(orchestrate=False, signals=(), policy="p@1")
     )
@@ -61,7 +68,9 @@ def test_the_channel_is_told_of_every_beginning_and_every_end() -> None:
 
 
 def test_nobodys_sessions_claim_no_origin() -> None:
-    assert react("orchestration-1", started(Opening(prompt="hello"))) == noted("active", opens=True, origin="")
+    assert react("orchestration-1", started(OrchestrationRequest(prompt="hello"))) == noted(
+        "active", opens=True, origin=""
+    )
     goes_on = Continued(state="working", agents=(), last_round=3, origin="")
     assert react("orchestration-1", goes_on) == noted("active", origin="")
 

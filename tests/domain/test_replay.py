@@ -8,10 +8,10 @@ from domain import channel
 from domain.delivery.events import SessionStarted
 from domain.kinds import carry_out
 from domain.orchestration.commands import StartOrchestration
-from domain.orchestration.events import Opening
+from domain.orchestration.events import OrchestrationRequest
 from domain.replay import Difference, first_difference
-from domain.session.record import Cause, Recorded
-from domain.session.state import Moment, Session
+from domain.session.record import Causation, Recorded
+from domain.session.state import EventMetadata, Session
 from domain.values.base import Command, DomainEvent
 from tests.given import DeliveryStory, topics
 
@@ -20,7 +20,9 @@ ONE, TWO = "orchestration-1", "orchestration-2"
 
 
 def says(text: str, session_id: str = ONE) -> Command:
-    return channel.ReceiveMessage(session_id=session_id, opening=Opening(prompt=text, origin="chat"), sender="Kim")
+    return channel.ReceiveMessage(
+        session_id=session_id, opening=OrchestrationRequest(prompt=text, origin="chat"), sender="Kim"
+    )
 
 
 def noted(session_id: str, status: str, **fields: bool) -> Command:
@@ -33,11 +35,11 @@ def told(*commands: Command, seconds: int = 10) -> list[Recorded]:
     session: Session | None = None
     for number, command in enumerate(commands):
         at = number * seconds * 1_000
-        decision = carry_out("channel", session, command, Moment(NAME, at))
+        decision = carry_out("channel", session, command, EventMetadata(NAME, at))
         session = decision.session
-        cause = Cause("tester", f"c{number}", NAME, followed(command))
+        causation = Causation("tester", f"c{number}", NAME, followed(command))
         for event in decision.events:
-            history.append(Recorded(len(history) + 1, NAME, len(history) + 1, at, cause, event))
+            history.append(Recorded(len(history) + 1, NAME, len(history) + 1, at, causation, event))
     return history
 
 
@@ -48,16 +50,16 @@ def followed(command: Command) -> str:
     return f"{command.session_id}:1" if command.opens else f"{ONE}:9"
 
 
-def difference(history: Sequence[Recorded], cause: Recorded | None = None) -> Difference | None:
-    return first_difference(history, lambda text: text.head, lambda _: cause)
+def difference(history: Sequence[Recorded], causation: Recorded | None = None) -> Difference | None:
+    return first_difference(history, lambda text: text.head, lambda _: causation)
 
 
 def changed(recorded: Recorded, event: DomainEvent, *, version: int = 0, command_id: str = "") -> Recorded:
     """The same with another event, at another version or of another command."""
-    known = recorded.cause
-    cause = Cause(known.actor, command_id or known.command_id, known.correlation_id, known.causation_id)
+    known = recorded.causation
+    causation = Causation(known.actor, command_id or known.command_id, known.correlation_id, known.causation_id)
     number = version or recorded.version
-    return Recorded(recorded.position, recorded.session_id, number, recorded.at, cause, event)
+    return Recorded(recorded.position, recorded.session_id, number, recorded.at, causation, event)
 
 
 STARTED = (says("do this"), noted(ONE, "active", claims=True, opens=True))
@@ -93,7 +95,9 @@ def test_the_same_words_sent_twice_are_rejected_again() -> None:
 
 
 def test_a_whole_message_that_was_sent_twice_is_rejected_again() -> None:
-    whole = channel.ReceiveMessage(session_id=ONE, opening=Opening(prompt="do this", title="This", triage="direct"))
+    whole = channel.ReceiveMessage(
+        session_id=ONE, opening=OrchestrationRequest(prompt="do this", title="This", triage="direct")
+    )
     history = told(whole, whole.changed(session_id=TWO), seconds=1)
     assert isinstance(history[1].event, channel.MessageRejected) and history[1].event.reason == "duplicate"
     assert difference(history) is None
@@ -146,10 +150,12 @@ def test_a_start_without_a_policy_is_of_the_first() -> None:
 
 def recorded(story: DeliveryStory) -> list[Recorded]:
     """The story as the log has it: the events of one instant are those of one command."""
-    commands = list(dict.fromkeys(moment.at for _, moment in story.history))
+    commands = list(dict.fromkeys(metadata.at for _, metadata in story.history))
     return [
-        Recorded(number, story.id, number, moment.at, Cause("", f"c{commands.index(moment.at)}", story.id, ""), event)
-        for number, (event, moment) in enumerate(story.history, start=1)
+        Recorded(
+            number, story.id, number, metadata.at, Causation("", f"c{commands.index(metadata.at)}", story.id, ""), event
+        )
+        for number, (event, metadata) in enumerate(story.history, start=1)
     ]
 
 
@@ -188,6 +194,6 @@ def begun(message: Recorded) -> list[Recorded]:
     """The history of the session that a message began."""
     event = message.event
     assert isinstance(event, channel.MessageStarted)
-    decision = carry_out("orchestration", None, StartOrchestration(opening=event.opening), Moment(ONE, 0))
-    cause = Cause("Kim", "c0", ONE, message.event_id)
-    return [Recorded(9 + n, ONE, n, 0, cause, made) for n, made in enumerate(decision.events, start=1)]
+    decision = carry_out("orchestration", None, StartOrchestration(opening=event.opening), EventMetadata(ONE, 0))
+    causation = Causation("Kim", "c0", ONE, message.event_id)
+    return [Recorded(9 + n, ONE, n, 0, causation, made) for n, made in enumerate(decision.events, start=1)]

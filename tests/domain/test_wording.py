@@ -14,7 +14,7 @@ from domain.kinds import Decision
 from domain.replay import Difference, first_difference
 from domain.replies import shapes
 from domain.replies.plain import plain
-from domain.session.record import Cause, Recorded
+from domain.session.record import Causation, Recorded
 from domain.values.base import Unreadable
 from tests.discussing import DiscussionStory
 from tests.given import DeliveryStory, OrchestrationStory, Story, subtask
@@ -182,8 +182,8 @@ def delivered() -> Story:
 def difference(story: Story) -> Difference | None:
     """What replay finds."""
     history = [
-        Recorded(version, story.id, version, moment.at, Cause("tester", f"c{moment.at}", story.id, "x"), event)
-        for version, (event, moment) in enumerate(story.history, start=1)
+        Recorded(version, story.id, version, metadata.at, Causation("tester", f"c{metadata.at}", story.id, "x"), event)
+        for version, (event, metadata) in enumerate(story.history, start=1)
     ]
     return first_difference(history, story.whole)
 

@@ -62,7 +62,7 @@ def test_a_golden_log_loads_folds_renders_and_replays(path: Path, tmp_path: Path
 
 def _still_what_it_was(store: SqliteStore, views: SqliteViews, session_id: str, expected: list[object]) -> None:
     history = store.history(session_id)
-    session = fold(kind_of(session_id), ((recorded.event, recorded.moment) for recorded in history))
+    session = fold(kind_of(session_id), ((recorded.event, recorded.metadata) for recorded in history))
     assert session is not None
     assert [session.version, session.state] == expected
     assert view(session)["id"] == session_id

@@ -12,10 +12,10 @@ from adapters.store.sqlite.views import SqliteViews
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation, StartDelivery
 from domain.delivery.events import Step
 from domain.delivery.state import Delivery
-from domain.kinds import available, carry_out
+from domain.kinds import allowed_actions, carry_out
 from domain.session.budget import Limits
-from domain.session.record import Cause, Recorded, kind_of
-from domain.session.state import Moment, Session
+from domain.session.record import Causation, Recorded, kind_of
+from domain.session.state import EventMetadata, Session
 from domain.session.turns import Failure, RecordReply
 from domain.values.base import Blob, Command, Text, Usage
 from projections.engine.follow import Follower
@@ -66,7 +66,9 @@ class Twin:
         for recorded in events:
             position = self.head() + 1
             self.events.append(
-                Recorded(position, recorded.session_id, recorded.version, recorded.at, recorded.cause, recorded.event)
+                Recorded(
+                    position, recorded.session_id, recorded.version, recorded.at, recorded.causation, recorded.event
+                )
             )
 
 
@@ -90,12 +92,12 @@ class Story:
         return next(iter(self.delivery.outstanding))
 
     def do(self, command: Command) -> "Story":
-        decision = carry_out(kind_of(self.session_id), self.session, command, Moment(self.session_id, self.at))
+        decision = carry_out(kind_of(self.session_id), self.session, command, EventMetadata(self.session_id, self.at))
         version = self.session.version if self.session else 0
         for number, event in enumerate(decision.events, start=1):
-            cause = Cause("tester", f"c{version}", self.session_id, f"c{version}")
+            causation = Causation("tester", f"c{version}", self.session_id, f"c{version}")
             position = len(self.events) + 1
-            self.events.append(Recorded(position, self.session_id, version + number, self.at, cause, event))
+            self.events.append(Recorded(position, self.session_id, version + number, self.at, causation, event))
         self.blobs.extend(decision.blobs)
         self.session = decision.session
         self.at += SECOND
@@ -192,7 +194,7 @@ def exhausted(session_id: str = "delivery-1", *, at: int = NOON) -> Story:
 def store_events(store: SqliteStore, events: Sequence[Recorded], blobs: Sequence[Blob] = ()) -> None:
     """Append events, one write each, every turn leased before its answer comes."""
     for recorded in events:
-        entry = Entry(recorded.session_id, recorded.version, recorded.at, recorded.cause, recorded.event)
+        entry = Entry(recorded.session_id, recorded.version, recorded.at, recorded.causation, recorded.event)
         store.append([Write(entries=[entry], blobs=blobs)])
         while claim(store, "worker", now=0, lease_ms=2**60) is not None:
             pass
@@ -203,7 +205,7 @@ def wander(seed: int, session_id: str = "delivery-1") -> Story:
     chance = random.Random(seed)  # noqa: S311 - the same story for the same seed
     story = Story(session_id, NOON + seed).start(f"Task {seed}", limits=Limits(max_iterations=1 + seed % 3))
     for _ in range(25):
-        doors = available(story.delivery)
+        doors = allowed_actions(story.delivery)
         if not doors:
             break
         happening = chance.random()

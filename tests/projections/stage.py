@@ -20,10 +20,10 @@ from domain.delivery.commands import (
 from domain.delivery.validation import Step
 from domain.discussion.commands import CancelDiscussion, Decide, StartDiscussion
 from domain.discussion.state import Discussion
-from domain.discussion.topic import Topic, Wish
-from domain.kinds import KINDS, available
+from domain.discussion.topic import DiscussionBrief, ReviewSettings
+from domain.kinds import KINDS, allowed_actions
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration, StartOrchestration
-from domain.orchestration.events import Employee, Opening
+from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.orchestration.state import Orchestration
 from domain.session.budget import Limits
 from domain.session.record import Recorded, kind_of
@@ -39,8 +39,8 @@ HOSTILE = (
 )
 """What would break a worklog if it stood there as it is."""
 EMPLOYEES = (Employee(name="Backend", role="backend"), Employee(name="Fr|ont\n## end", role="frontend"))
-REVIEW = Wish(strategy="review", max_rounds=3, profile=named())
-DEBATE = Wish(strategy="debate", max_rounds=2, profile=named())
+REVIEW = ReviewSettings(strategy="review", max_rounds=3, profile=named())
+DEBATE = ReviewSettings(strategy="debate", max_rounds=2, profile=named())
 
 
 class Stage:
@@ -104,12 +104,14 @@ class Stage:
 
     def orchestrates(self, session_id: str = "orchestration-1", prompt: str = "Add a login", **fields: Any) -> "Stage":
         given: dict[str, Any] = {"employees": EMPLOYEES, "triage": "orchestrate"}
-        return self.do(session_id, StartOrchestration(opening=Opening(prompt=prompt, **(given | fields))), starts=True)
+        return self.do(
+            session_id, StartOrchestration(opening=OrchestrationRequest(prompt=prompt, **(given | fields))), starts=True
+        )
 
     def discusses(self, session_id: str = "review-1", subject: str = "Step: a result", **fields: Any) -> "Stage":
         kind = kind_of(session_id)
         given: dict[str, Any] = {"strategy": kind, "max_rounds": 3, "profile": named()}
-        topic = Topic(subject=Text.of(subject)[0], **(given | fields))
+        topic = DiscussionBrief(subject=Text.of(subject)[0], **(given | fields))
         return self.do(session_id, StartDiscussion(topic=topic), starts=True)
 
     def delivers(self, session_id: str = "delivery-1", **fields: Any) -> "Stage":
@@ -118,7 +120,7 @@ class Stage:
         return self.do(session_id, StartDelivery(task="Add a flag", **(given | fields)), starts=True)
 
     def says(self, session_id: str, prompt: str, origin: str) -> "Stage":
-        opening = Opening(prompt=prompt, employees=EMPLOYEES, origin=origin)
+        opening = OrchestrationRequest(prompt=prompt, employees=EMPLOYEES, origin=origin)
         return self.do(channel_id(origin), ReceiveMessage(session_id=session_id, opening=opening), starts=True)
 
 
@@ -151,7 +153,7 @@ def wander(folder: Path, seed: int, steps: int = 80) -> Stage:
     """Sessions of every kind side by side: whatever is allowed may happen."""
     chance, stage = random.Random(seed), Stage(folder)  # noqa: S311 - the same story for the same seed
     for number in range(steps):
-        open_now = [session for session in stage.sessions() if available(session)]
+        open_now = [session for session in stage.sessions() if allowed_actions(session)]
         if not open_now:
             _begin(stage, seed, number)
         else:

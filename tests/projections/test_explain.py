@@ -122,8 +122,8 @@ def test_the_chain_begins_with_the_command_that_began_it_or_with_what_another_se
     own = explain(stage.store.history(NAME), stage.session(NAME))
     assert own["chain"][0]["causationId"] == own["chain"][0]["commandId"]
     found = explain(stage.store.history(child), stage.session(child))
-    cause, _, version = found["chain"][0]["causationId"].rpartition(":")
-    assert cause == NAME
+    causation, _, version = found["chain"][0]["causationId"].rpartition(":")
+    assert causation == NAME
     [event] = stage.store.history(NAME, after=int(version) - 1, upto=int(version))
     assert event.event.TOPIC == "session.child_requested"
 
@@ -133,6 +133,8 @@ def test_a_cause_that_does_not_come_before_its_effect_ends_the_chain(stage: Stag
     in_review(stage)
     history = list(stage.store.history(NAME))
     first = history[0]
-    itself = [recorded._replace(cause=first.cause._replace(causation_id=first.event_id)) for recorded in history]
+    itself = [
+        recorded._replace(causation=first.causation._replace(causation_id=first.event_id)) for recorded in history
+    ]
     first_link, last_link = explain(itself, stage.session(NAME))["chain"]
     assert first_link["version"] == 1 < last_link["version"]

@@ -61,7 +61,7 @@ def _event(stage: Stage, event_id: str) -> Recorded | None:
 def _prefixes(history: list[Recorded], views: SqliteViews) -> None:
     session: Session | None = None
     for recorded in history:
-        session = fold(recorded.kind, [(recorded.event, recorded.moment)], session)
+        session = fold(recorded.kind, [(recorded.event, recorded.metadata)], session)
         assert session is not None and session.version == recorded.version
         assert view(session)["version"] == recorded.version
         with views.reading() as db:

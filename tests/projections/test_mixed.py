@@ -76,7 +76,7 @@ def walk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def _step(views: SqliteViews, sessions: dict[str, Session], recorded: Recorded) -> Step:
     session_id = recorded.session_id
-    session = fold(recorded.kind, [(recorded.event, recorded.moment)], sessions.get(session_id))
+    session = fold(recorded.kind, [(recorded.event, recorded.metadata)], sessions.get(session_id))
     assert session is not None
     sessions[session_id] = session
     with views.reading() as db:

@@ -193,7 +193,7 @@ def test_a_row_says_the_same_as_the_session_at_every_version(tmp_path: Path, see
 
 
 def session_view(events: list[Recorded]) -> dict[str, Any]:
-    session = fold("delivery", ((recorded.event, recorded.moment) for recorded in events))
+    session = fold("delivery", ((recorded.event, recorded.metadata) for recorded in events))
     assert session is not None
     return view(session)
 

@@ -100,7 +100,7 @@ def test_a_session_at_a_version_is_the_fold_of_the_history_up_to_there(seed: int
     story = wander(seed)
     sessions = Sessions(merged(story))
     for number in [len(story.events), 1, *range(len(story.events), 0, -1)]:
-        expected = fold("delivery", ((found.event, found.moment) for found in story.events[:number]))
+        expected = fold("delivery", ((found.event, found.metadata) for found in story.events[:number]))
         assert sessions.get("delivery-1", number) == expected
 
 
@@ -108,7 +108,7 @@ def test_what_is_new_is_folded_onto_what_is_known() -> None:
     story, log = success(), Twin()
     sessions = Sessions(log)
     log.add(story.events[:3])
-    assert sessions.get("delivery-1") == fold("delivery", ((found.event, found.moment) for found in story.events[:3]))
+    assert sessions.get("delivery-1") == fold("delivery", ((found.event, found.metadata) for found in story.events[:3]))
     log.add(story.events[3:])
     assert sessions.get("delivery-1") == story.delivery
 
@@ -172,5 +172,5 @@ def test_many_threads_read_the_same_session() -> None:
     versions = [number % 66 + 1 for number in range(200)]
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda version: sessions.get("delivery-1", version), versions * 4))
-    known = [fold("delivery", ((e.event, e.moment) for e in story.events[:version])) for version in range(1, 67)]
+    known = [fold("delivery", ((e.event, e.metadata) for e in story.events[:version])) for version in range(1, 67)]
     assert found == [known[version - 1] for version in versions * 4]

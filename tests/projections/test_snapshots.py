@@ -68,7 +68,7 @@ def kept(views: SqliteViews) -> list[tuple[str, int]]:
 
 def folded(store: SqliteStore, session_id: str, version: int) -> Session | None:
     history = store.history(session_id, upto=version)
-    return fold(kind_of(session_id), [(recorded.event, recorded.moment) for recorded in history])
+    return fold(kind_of(session_id), [(recorded.event, recorded.metadata) for recorded in history])
 
 
 def test_a_snapshot_is_kept_at_every_so_many_versions(log: Reading, store: SqliteStore, views: SqliteViews) -> None:

@@ -10,7 +10,7 @@ from api.web.session.standing import ICONS, badge_of
 from api.web.words import Words
 from domain.discussion.state import Discussion
 from domain.discussion.suggestion import suggested
-from domain.kinds import available
+from domain.kinds import allowed_actions
 from domain.session.state import Session
 
 
@@ -26,7 +26,7 @@ def act(request: Request, inside: System, now: Session, say: Words, *, key: str 
         kind=now.kind,
         version=now.version,
         state=badge_of(now),
-        doors=available(now),
+        doors=allowed_actions(now),
         choices=now.choices if isinstance(now, Discussion) else (),
         suggested=suggested(now.feedback) if isinstance(now, Discussion) else None,
         waiting=[overview.asked(child) for child in waiting],

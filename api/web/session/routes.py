@@ -27,7 +27,7 @@ from api.web.session.standing import badge_of
 from api.web.session.strip import strip
 from api.web.words import Words
 from domain.delivery.events import BudgetExtended
-from domain.kinds import available
+from domain.kinds import allowed_actions
 from domain.session.state import Session
 from domain.values.base import Text, Unknown
 from projections.record import timeline
@@ -212,7 +212,7 @@ def _followed(now: Session, head: int) -> Followed:
     then: its page waits in the log's for an extension."""
     if not now.ended or now.outstanding:
         return Followed(f"/api/sessions/{quote(now.id, safe='')}/events", now.version)
-    if "extend" in available(now):
+    if "extend" in allowed_actions(now):
         return Followed(f"/api/events?type={BudgetExtended.TOPIC}", head)
     return Followed("", now.version)
 

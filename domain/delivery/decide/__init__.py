@@ -10,7 +10,7 @@ from domain.delivery.commands import (
 )
 from domain.delivery.decide.ends import BUDGET_EXHAUSTED
 from domain.delivery.decide.outcomes import expire, record_package, record_reply, record_validation
-from domain.delivery.decide.parts import ROLES, DeliveryDraft, available
+from domain.delivery.decide.parts import ROLES, DeliveryDraft, allowed_actions
 from domain.delivery.decide.person import cancel, extend, start
 from domain.delivery.decide.reviews import blocking_feedback, close_review
 from domain.discussion.commands import Decide
@@ -40,9 +40,9 @@ def decide(draft: DeliveryDraft, command: Command) -> None:
         case CloseChild():
             close_review(draft, command)
         case Decide():
-            refuse_decision(draft.session, available(draft.session))
+            refuse_decision(draft.session, allowed_actions(draft.session))
         case _:
-            raise unfit(draft.session, command, available(draft.session))
+            raise unfit(draft.session, command, allowed_actions(draft.session))
 
 
-__all__ = ["BUDGET_EXHAUSTED", "ROLES", "available", "blocking_feedback", "decide"]
+__all__ = ["BUDGET_EXHAUSTED", "ROLES", "allowed_actions", "blocking_feedback", "decide"]

@@ -4,7 +4,7 @@ from typing import Any
 
 from domain.delivery.commands import ExpireTurn, RecordPackage, RecordValidation
 from domain.delivery.decide.ends import exhaust, fail, succeed
-from domain.delivery.decide.parts import DeliveryDraft, about, artifact, available, waiting
+from domain.delivery.decide.parts import DeliveryDraft, about, allowed_actions, artifact, waiting
 from domain.delivery.decide.phases import again, complete
 from domain.delivery.decide.reviews import record_review
 from domain.delivery.events import BranchPublished, PhaseFailed, TestsPassed, ValidationFailed
@@ -77,9 +77,9 @@ def expire(draft: DeliveryDraft, command: ExpireTurn) -> None:
     delivery = draft.session
     phase = delivery.phase
     if phase == "packaging":
-        raise Refused("Handing over finished work has no deadline.", allowed=available(delivery))
+        raise Refused("Handing over finished work has no deadline.", allowed=allowed_actions(delivery))
     if draft.at <= delivery.budget.deadline_at:
-        raise Refused("The deadline has not passed.", allowed=available(delivery))
+        raise Refused("The deadline has not passed.", allowed=allowed_actions(delivery))
     draft.record(cancelled(turn, "deadline"))
     draft.record(
         PhaseFailed(
@@ -97,7 +97,7 @@ def _turn(draft: DeliveryDraft, turn_id: str, work: Work) -> Outstanding:
     turn = waiting(draft, turn_id)
     if turn.work != work:
         sentence = f"Turn {turn_id} waits for an outcome of the work {turn.work!r}, not {work!r}."
-        raise Refused(sentence, allowed=available(draft.session))
+        raise Refused(sentence, allowed=allowed_actions(draft.session))
     return turn
 
 

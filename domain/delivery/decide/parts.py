@@ -24,7 +24,7 @@ ROLES: dict[Phase, str] = {
 }
 
 
-def available(delivery: Delivery) -> tuple[str, ...]:
+def allowed_actions(delivery: Delivery) -> tuple[str, ...]:
     """What a person may do now, by the names of the doors (contract §2)."""
     return tuple(door for door in DOORS if TABLE.target(delivery.state, door, delivery.guard) is not None)
 
@@ -44,7 +44,7 @@ def waiting(draft: DeliveryDraft, turn_id: str) -> Outstanding:
     """The turn, while it is waited for. The doors are looked up for a refusal alone: every answer comes this way."""
     delivery = draft.session
     found = delivery.outstanding.get(turn_id)
-    return found if found is not None else delivery.turn(turn_id, allowed=available(delivery))
+    return found if found is not None else delivery.turn(turn_id, allowed=allowed_actions(delivery))
 
 
 def about(
@@ -56,7 +56,7 @@ def about(
         "role": role or ROLES[phase],
         "phase": phase,
         "iteration": delivery.iteration if iteration is None else iteration,
-        "elapsed_ms": delivery.budget.elapsed(delivery.stands_at(draft.at)),
+        "elapsed_ms": delivery.budget.elapsed(delivery.budget_time(draft.at)),
         "remaining_iterations": delivery.budget.limits.remaining(delivery.gate if iteration is None else iteration),
         "reason": delivery.exhausted_by,
     }

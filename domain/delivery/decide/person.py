@@ -3,7 +3,7 @@
 from domain.delivery.chart import TABLE, Phase
 from domain.delivery.commands import CancelDelivery, ExtendBudget, StartDelivery
 from domain.delivery.decide.ends import finish, skip
-from domain.delivery.decide.parts import DeliveryDraft, about, available
+from domain.delivery.decide.parts import DeliveryDraft, about, allowed_actions
 from domain.delivery.decide.phases import attempt, enter
 from domain.delivery.events import BudgetExtended, SessionStarted
 from domain.delivery.state import Delivery
@@ -18,7 +18,7 @@ _OPENING = tuple(name for name in StartDelivery.model_fields if name != "blobs")
 
 def start(draft: DeliveryDraft, command: StartDelivery) -> None:
     if draft.before is not None:
-        raise Refused("This session has already started.", allowed=available(draft.session))
+        raise Refused("This session has already started.", allowed=allowed_actions(draft.session))
     draft.record(
         SessionStarted(
             message="Session started.",
@@ -43,7 +43,7 @@ def extend(draft: DeliveryDraft, command: ExtendBudget) -> None:
     target = _through(draft, "extend", "cannot be given more budget")
     if not any((command.add_iterations, command.add_minutes, command.add_tokens, command.add_cost_micros)):
         sentence = "An extension adds at least one of iterations, minutes, tokens or cost."
-        raise Refused(sentence, allowed=available(delivery))
+        raise Refused(sentence, allowed=allowed_actions(delivery))
     resume = delivery.resume
     draft.record(_extended(draft, command, target))
     if resume is not None:
@@ -55,7 +55,7 @@ def _through(draft: DeliveryDraft, door: str, verdict: str) -> str:
     delivery = draft.session
     target = TABLE.target(delivery.state, door, delivery.guard)
     if target is None:
-        raise refusal(delivery, verdict, available(delivery))
+        raise refusal(delivery, verdict, allowed_actions(delivery))
     return target
 
 
