@@ -12,7 +12,7 @@ from typing import NoReturn, Protocol
 
 from adapters.store import StoreError
 from adapters.store.mapper import decode_all
-from adapters.store.sqlite.connection import told
+from adapters.store.sqlite.connection import refuse_foreign, told
 from adapters.store.sqlite.rows import Rows
 from domain.session.record import Recorded
 
@@ -90,6 +90,8 @@ def sealed(path: Path) -> Iterator[Sealed]:
     """The log in this file. Raises StoreError where it is none."""
     with closing(_connected(path)) as connection:
         log = Sealed(path, connection)
+        with log._reading():
+            refuse_foreign(connection, path)
         log.head()
         yield log
 

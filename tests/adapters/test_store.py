@@ -1,5 +1,6 @@
 """The log, as every store has to keep it (P1, P4, P6, P14, P23, P27), and what the file of SQLite promises besides."""
 
+import contextlib
 import itertools
 import os
 import signal
@@ -484,6 +485,26 @@ def test_a_log_that_cannot_be_opened_says_which_and_why(tmp_path: Path) -> None:
     for path in (tmp_path / "folder", tmp_path / "file", tmp_path / "file" / "log.db"):
         with pytest.raises(StoreError, match=rf"^The log {path} cannot be opened: .+\.$"):
             open_store(f"sqlite:///{path}")
+
+
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+@pytest.mark.parametrize("table", ["notes (text)", "events (id, name)"])
+def test_another_programs_database_is_refused_and_not_changed(tmp_path: Path, mode: str, table: str) -> None:
+    path = tmp_path / "other.db"
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute(f"PRAGMA journal_mode={mode}")
+        other.execute(f"CREATE TABLE {table}")
+    before = path.read_bytes()
+    with pytest.raises(Broken, match=f"^{path} is another program's SQLite database, not a Hansard log"):
+        open_store(f"sqlite:///{path}")
+    assert path.read_bytes() == before
+
+
+def test_an_empty_file_becomes_a_log(tmp_path: Path) -> None:
+    (tmp_path / "log.db").touch()
+    store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
+    assert store.head() == 0
+    store.close()
 
 
 def test_a_log_in_a_folder_that_is_read_only_says_so_and_what_can_be_done(

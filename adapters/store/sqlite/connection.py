@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,31 @@ from adapters.store.mapper import Broken, StoreError
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _LASTING: Final = _DAMAGED | {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
 _PASSING: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+
+
+_COLUMNS: Final = ["position", "stream", "version", "topic", "state", "hash"]
+"""Of the table of events: what makes a SQLite file a log."""
+
+
+def check_ownership(path: Path, busy_seconds: float) -> None:
+    """Raise Broken for another program's database, which is not changed; a file that is missing or empty may become a
+    log. Raises sqlite3.Error."""
+    if not path.is_file() or not path.stat().st_size:
+        return
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    with closing(sqlite3.connect(uri, uri=True, timeout=busy_seconds, isolation_level=None)) as connection:
+        refuse_foreign(connection, path)
+
+
+def refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise Broken for another program's database. Raises sqlite3.Error."""
+    columns = [row[1] for row in connection.execute("PRAGMA table_info(events)")]
+    empty = connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None
+    if columns != _COLUMNS and not empty:
+        raise Broken(
+            f"{path} is another program's SQLite database, not a Hansard log. It was not changed."
+            " Name a log with --database or HANSARD_DATABASE."
+        )
 
 
 def durable(path: Path, busy_seconds: float, *pragmas: str) -> sqlite3.Connection:

@@ -17,7 +17,7 @@ from eventsourcing.persistence import ApplicationRecorder, IntegrityError, Notif
 from adapters.private import private_file, private_folder
 from adapters.store.append import Sheet, Tails
 from adapters.store.mapper import Conflict, Fenced, Receipt, StoreError, Write, decode_all, encode
-from adapters.store.sqlite.connection import Writing, durable, lasting, of_the_file, told, unopened
+from adapters.store.sqlite.connection import Writing, check_ownership, durable, lasting, of_the_file, told, unopened
 from adapters.store.sqlite.rows import SCHEMA, Rows
 from adapters.store.sqlite.turns import Turns
 from domain.session.record import Recorded
@@ -37,6 +37,7 @@ class SqliteStore(ApplicationRecorder):
         self._tails, self._writing = Tails(), Writing()
         self._readers: queue.LifoQueue[sqlite3.Connection | None] = queue.LifoQueue()
         try:
+            check_ownership(self.path, busy_seconds)
             private_folder(self.path.parent)
             private_file(self.path)
             self._writer = self._connect()
