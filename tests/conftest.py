@@ -1,12 +1,34 @@
-"""What holds for every test."""
+"""What holds for every test: its kind, and the settings of the run."""
 
 import signal
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # How long an example takes depends on what else the machine does; speed is for the benchmarks.
 settings.register_profile("hansard", deadline=None)
 settings.load_profile("hansard")
 
-# Whatever started the tests: in the background of a script Ctrl-C is ignored, and so it would be by what they start.
+# Scripts that run in the background ignore Ctrl-C, and so would every process that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+KINDS = {
+    "domain": "unit",
+    "projections": "unit",
+    "adapters": "system",
+    "api": "system",
+    "golden": "system",
+    "browser": "acceptance",
+    "docs": "acceptance",
+    "benchmarks": "acceptance",
+}
+"""The kind of the tests in each folder."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test with its kind, so that `-m unit` and the like select by it."""
+    root = Path(__file__).parent
+    for item in items:
+        folder = item.path.relative_to(root).parts[0]
+        item.add_marker(KINDS.get(folder, "system"))

@@ -87,7 +87,7 @@ def test_every_harmed_row_is_found(log: Path, tmp_path: Path, harm: object) -> N
     assert unfound(log, tmp_path, harm, 1, 25) == []
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("harm", [deleted, inserted, swapped, retyped])
 def test_every_one_of_a_thousand_harmed_rows_of_each_kind_is_found(

@@ -104,7 +104,7 @@ def test_a_single_flipped_bit_is_found_or_changes_nothing(log: Path, tmp_path: P
     assert found >= 120, f"{harmless} were harmless"
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(20))
 def test_ten_thousand_flipped_bits_are_found_or_change_nothing(log: Path, tmp_path: Path, seed: int) -> None:
     found, _ = flips(log, tmp_path, seed, 500)

@@ -67,6 +67,7 @@ def pids(folder: Path) -> list[int]:
     return [int(text) for path in sorted(folder.glob("*.pid")) if (text := path.read_text().strip())]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("script", LEFT.values(), ids=LEFT.keys())
 def test_what_a_killed_worker_has_left_is_ended(tmp_path: Path, script: str) -> None:
     with killed_worker(tmp_path, f"here.{tmp_path.name}", script) as left:
@@ -147,6 +148,7 @@ def as_a_validation(server: Server, program: list[str], workspace: Path) -> str:
     return start(server.client, delivery(workspace=str(workspace), maxMinutes=180, validationCommands=[program]))
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("begin", [as_an_agent, as_a_validation])
 def test_an_agent_whose_server_was_killed_dies_within_a_second_of_the_next_start_and_writes_no_more(
     tmp_path: Path, begin: Callable[[Server, list[str], Path], str]

@@ -373,7 +373,7 @@ def test_ten_backups_under_load_have_all_that_was_acknowledged(tmp_path: Path) -
     assert backed_up(tmp_path, 10) > 0
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_fifty_backups_under_load_have_all_that_was_acknowledged(tmp_path: Path) -> None:
     assert backed_up(tmp_path, 50) > 0
 

@@ -269,6 +269,7 @@ def test_every_command_works_through_a_server_too(
         assert hansard("show", "nope", "--server", address).returncode == 3
 
 
+@pytest.mark.alone
 def test_told_to_stop_it_ends_open_streams_and_gives_the_log_back(environment: dict[str, str], tmp_path: Path) -> None:
     with _serving(environment, tmp_path, "--example") as (process, address, talk):
         port = int(address.rpartition(":")[2])

@@ -243,7 +243,7 @@ def test_ten_kills_lose_and_double_nothing(tmp_path: Path, record_property: Call
     record_property("measured", story(tmp_path, 10))
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_hundred_kills_lose_and_double_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,6 +100,7 @@ def test_a_review_that_always_blocks_uses_up_the_iterations(server: Server) -> N
     assert (finished["message"], finished["status"]) == ("failed_budget_exhausted", "failed")
 
 
+@pytest.mark.alone
 def test_a_deadline_stops_the_turn_that_runs(server: Server) -> None:
     """S4 §10.2.4, preset "time exhausted": the developer would need a minute, the budget has half a second."""
     slow = {"dev": [{"text": "late", "delayMs": 60_000}]}

@@ -429,7 +429,7 @@ def test_a_decision_that_waits_survives_kill_9(tmp_path: Path) -> None:
     _survives(tmp_path, 1)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_decision_that_waits_survives_kill_9_twenty_times(tmp_path: Path) -> None:
     _survives(tmp_path, 20)
 

@@ -258,6 +258,7 @@ def waiters(client: httpx.Client) -> int:
 # -- waiting -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.alone
 def test_whoever_waits_is_woken_by_the_turn_that_comes(client: TestClient) -> None:
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(claim, client, wait=20)

@@ -496,6 +496,7 @@ def _clients(server: Server) -> float:
     return float(next(line.split()[1] for line in lines if line.startswith("hansard_stream_clients ")))
 
 
+@pytest.mark.alone
 def test_a_server_that_ends_takes_leave_of_its_streams_at_once(server: Server) -> None:
     """Every stream ends between two messages, asking to come back in a second; a new life tells the rest."""
     session_id = start(server.client, SILENT)

@@ -72,7 +72,7 @@ def test_all_prefixes_of_three_hundred_random_histories(tmp_path: Path) -> None:
     assert walked(tmp_path, range(1_000, 1_027)) >= 300
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("part", range(4))
 def test_all_prefixes_of_two_thousand_random_histories(tmp_path: Path, part: int) -> None:
     begin = 2_000 + part * 46

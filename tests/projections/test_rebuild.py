@@ -143,7 +143,7 @@ import sys
 from dataclasses import replace
 from adapters.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
-from projections import overview
+from projections import sessions as overview
 from projections.engine.catalogue import PROJECTIONS
 from projections.engine.follow import Follower
 from projections.engine.ports import each
