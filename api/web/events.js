@@ -1,18 +1,28 @@
-// The list of events of a session: a window of it that grows at its end, filtered by the server, never moved by itself.
+// The list of events of a session: a window of it that grows at both ends while one scrolls, filtered by the server.
+// Nothing that arrives ever moves the reader.
 
-const ROWS = 400;
-const NEAR_END = -8;
+const MOST = 240;
+const NEAR = 8;
+const EXTEND_AT = 400;
 const GAP = 12;
+const SIDES = { earlier: "upto", later: "from" };
 
 /** Takes over the list; `where` says which event is shown and which is the newest. */
 export function listOfEvents({ find, fill, pieces, announce, told, where }) {
   let atNewest = where.at === null;
+  let extending = false;
+  let unread = 0;
   const box = () => find("[data-rows] [data-scroll]");
   const listed = () => [...document.querySelectorAll("[data-row]")];
   const number = (row) => Number(row?.dataset.row ?? 0);
+  const atEnd = () => atNewest && box().scrollTop > -NEAR;
 
   function filtered() {
     return [...new FormData(find("[data-filter]"))].filter(([name]) => name === "role" || name === "highlights");
+  }
+
+  function rowsOf(html) {
+    return pieces(html).flatMap((node) => [...(node.querySelectorAll?.("[data-row]") ?? [])]);
   }
 
   /** The rows around an event, or the newest. */
@@ -21,11 +31,12 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
     const found = await told("/rows", query);
     fill(find("[data-rows]"), pieces(found.rows));
     atNewest = version === null;
+    if (atNewest) seen();
     mark();
   }
 
   function mark() {
-    for (const row of document.querySelectorAll("[data-row]")) {
+    for (const row of listed()) {
       const version = number(row);
       row.classList.toggle("is-later", where.at !== null && version > where.at);
       if (version === where.at) row.setAttribute("aria-current", "true");
@@ -47,36 +58,117 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
     }
   }
 
-  /** New rows at the end: who stands at the end goes along, who reads further up stays and is told. */
+  // -- growing ---------------------------------------------------------------------------------------------------------
+
+  /** Changes the list; the first row in sight stays where it is. */
+  function still(change) {
+    const frame = box();
+    const top = frame.getBoundingClientRect().top;
+    const anchor = listed().find((row) => row.getBoundingClientRect().bottom > top);
+    const before = anchor?.getBoundingClientRect().top;
+    change(frame);
+    if (anchor?.isConnected) frame.scrollTop += anchor.getBoundingClientRect().top - before;
+  }
+
+  /** Where the list goes on at one of its ends: the version next to it; 0 where there is nothing more. */
+  function point(side, version) {
+    const link = find(`[data-more="${side}"]`);
+    link.hidden = !version;
+    link.dataset.window = String(version);
+    const address = new URL(link.href);
+    address.searchParams.set("at", String(version));
+    link.href = address.href;
+    link.querySelector("[data-number]").textContent = String(version);
+  }
+
+  function dropEarliest() {
+    const rows = listed();
+    if (rows.length <= MOST) return;
+    for (const row of rows.slice(0, -MOST)) row.remove();
+    point("earlier", number(listed()[0]) - 1);
+  }
+
+  function dropLatest() {
+    const rows = listed();
+    if (rows.length <= MOST) return;
+    for (const row of rows.slice(MOST)) row.remove();
+    atNewest = false;
+    point("later", number(listed().at(-1)) + 1);
+  }
+
+  /** More rows at the end that the reader comes near to. */
+  async function extend(side) {
+    const link = find(`[data-more="${side}"]`);
+    if (extending || !link || link.hidden) return;
+    extending = true;
+    try {
+      const found = await told("/rows", [...filtered(), [SIDES[side], link.dataset.window]]);
+      if (!link.isConnected) return;
+      const fresh = rowsOf(found.rows);
+      still((frame) => {
+        const list = frame.querySelector(".rows");
+        if (side === "earlier") list.prepend(...fresh);
+        else list.append(...fresh);
+        point(side, found[side]);
+        if (side === "earlier") dropLatest();
+        else dropEarliest();
+      });
+      atNewest ||= side === "later" && !found.later;
+      mark();
+    } finally {
+      extending = false;
+    }
+  }
+
+  // -- live ------------------------------------------------------------------------------------------------------------
+
+  /** New rows at the end: who stands at the end goes along, who reads further up stays and sees how many there are. */
   function append(html) {
-    const fresh = pieces(html).flatMap((node) => [...(node.querySelectorAll?.("[data-row]") ?? [])]);
     const last = number(listed().at(-1));
-    const rows = fresh.filter((row) => number(row) > last);
+    const rows = rowsOf(html).filter((row) => number(row) > last);
     if (!rows.length) return;
     const frame = box();
-    const [top, height, atEnd] = [frame.scrollTop, frame.scrollHeight, frame.scrollTop > NEAR_END];
     frame.querySelector(".none")?.remove();
-    frame.querySelector(".rows").append(...rows);
-    for (const row of listed().slice(0, -ROWS)) row.remove();
-    if (!atEnd) {
-      frame.scrollTop = top - (frame.scrollHeight - height);
-      find("[data-fresh]").hidden = false;
+    if (atEnd()) {
+      frame.querySelector(".rows").append(...rows);
+      dropEarliest();
+    } else {
+      still(() => {
+        frame.querySelector(".rows").append(...rows);
+        dropLatest();
+      });
+      unseen(rows.length);
     }
     announce(document);
   }
 
-  /** The page was brought up to date; `first` since it came from somewhere else. */
-  function renew(html, { first }) {
-    if (atNewest && !first) return append(html);
-    fill(find("[data-rows]"), pieces(html));
-    atNewest = true;
-    return undefined;
+  function unseen(count) {
+    unread += count;
+    find("[data-fresh]").hidden = false;
+    find("[data-fresh-count]").textContent = String(unread);
   }
 
-  function toEnd() {
-    box().scrollTop = 0;
+  function seen() {
+    unread = 0;
     find("[data-fresh]").hidden = true;
   }
+
+  /** The page was brought up to date by so many events; `first` since it came from somewhere else. */
+  function renew(html, { first, more }) {
+    if (first) {
+      fill(find("[data-rows]"), pieces(html));
+      atNewest = true;
+    } else if (atNewest) append(html);
+    else if (more > 0) unseen(more);
+  }
+
+  async function toEnd() {
+    if (!atNewest) await around(null);
+    box().scrollTop = 0;
+    seen();
+  }
+
+  // -- hands and room --------------------------------------------------------------------------------------------------
 
   /** Tells the sheet how much of the height is not the list's, so that its end stands above the steps. */
   function fit() {
@@ -95,7 +187,11 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
   document.addEventListener(
     "scroll",
     (event) => {
-      if (event.target === box() && event.target.scrollTop > NEAR_END) find("[data-fresh]").hidden = true;
+      const frame = event.target;
+      if (frame !== box()) return;
+      if (atEnd()) seen();
+      if (-frame.scrollTop < EXTEND_AT) extend("later");
+      else if (frame.scrollHeight - frame.clientHeight + frame.scrollTop < EXTEND_AT) extend("earlier");
     },
     { capture: true, passive: true },
   );

@@ -2,46 +2,59 @@
 
 import { sent } from "./sending.js";
 
+const AT_REST_MS = 200;
 const LONGEST_PAUSE_MS = 2000;
 const SHORTEST_PAUSE_MS = 40;
-const FOLLOWED = "a[data-at], a[data-step], a[data-now], a[data-window], [data-fresh], [data-play], [data-fork]";
+const FOLLOWED = "a[data-at], a[data-step], a[data-now], a[data-more], [data-fresh], [data-play], [data-fork]";
 
 /** Takes over the steps. `startAnew` lets the next renewal send everything that is shown. */
 export function replaying({ find, address, load, apply, renew, list, where, startAnew }) {
   const slider = find("[data-slider]");
   let wanted = null;
+  let written = null;
   let going = false;
   let playing = false;
 
-  /** To an event; of many that are asked for at once the last alone is shown. */
+  /** To an event; of many that are asked for at once the last one always wins. */
   async function go(version, { push = false } = {}) {
     wanted = Math.min(where.newest, Math.max(1, version));
-    history[push ? "pushState" : "replaceState"](null, "", address("", { at: wanted }));
     slider.value = String(wanted);
+    write(wanted, { push });
     if (going) return;
     going = true;
     try {
       while (wanted !== null) {
         const next = wanted;
         const found = await load(next);
-        if (wanted === next) wanted = null;
+        if (wanted === null) break;
         where.at = next;
         apply(found);
+        await list.bring(next);
+        if (wanted === next) wanted = null;
       }
-      if (where.at !== null) await list.bring(where.at);
     } finally {
+      wanted = null;
       going = false;
+      place();
     }
+  }
+
+  /** The position becomes the address: at once where a step is one of the history, else when the hand rests. */
+  function write(version, { push }) {
+    clearTimeout(written);
+    if (push) history.pushState(null, "", address("", { at: version }));
+    else written = setTimeout(() => history.replaceState(null, "", address("", { at: version })), AT_REST_MS);
   }
 
   async function live({ push = true } = {}) {
     stop();
+    clearTimeout(written);
     wanted = null;
     where.at = null;
     if (push) history.pushState(null, "", address(""));
     startAnew();
     await renew();
-    list.toEnd();
+    await list.toEnd();
   }
 
   function stop() {
@@ -121,7 +134,7 @@ export function replaying({ find, address, load, apply, renew, list, where, star
     if ("now" in link.dataset) live();
     else if ("play" in link.dataset) play();
     else if ("fork" in link.dataset) fork();
-    else if ("window" in link.dataset) list.around(Number(link.dataset.window));
+    else if ("more" in link.dataset) list.around(Number(link.dataset.window));
     else if ("fresh" in link.dataset) list.toEnd();
     else {
       stop();

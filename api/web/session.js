@@ -98,11 +98,10 @@ export function session({ pieces, fill, announce, plan }) {
       fill(find("[data-act]"), pieces(act));
     }
     if (where.at !== null) return place();
-    const first = seen === 0;
+    const [first, more] = [seen === 0, found.version - seen];
     seen = found.version;
     apply(found);
-    list.renew(found.rows, { first });
-    return undefined;
+    return list.renew(found.rows, { first, more });
   }
 
   setInterval(() => {

@@ -22,7 +22,7 @@ from api.web.rendering import KEY, explicit, fragment, invalid, language_of, pag
 from api.web.session.acting import act
 from api.web.session.panels import PANELS, Panels
 from api.web.session.reading import as_of, gallery, reading
-from api.web.session.rows import Wanted, window
+from api.web.session.rows import Span, Wanted, around, following, newest, window
 from api.web.session.standing import badge_of
 from api.web.session.strip import strip
 from api.web.words import Words
@@ -33,6 +33,7 @@ from domain.values.base import Text, Unknown
 from projections.record import timeline
 from projections.record.session import title_of, view
 
+JSON: Final = "application/json"
 FOR_EVER: Final = "private, max-age=31536000, immutable"
 ROLES: Final = 20
 """Roles that a list can be filtered to at once."""
@@ -87,15 +88,22 @@ async def show_at(request: Request) -> Response:
     body = await reading(request, build)
     lasting = at is not None and request.query_params.get("v") == BUILD
     headers = {"Cache-Control": FOR_EVER} if lasting else answer_headers()
-    return Response(body, headers=headers | {"Vary": "Accept-Language"}, media_type="application/json")
+    return Response(body, headers=headers | {"Vary": "Accept-Language"}, media_type=JSON)
 
 
 async def show_rows(request: Request) -> Response:
-    """GET /sessions/{id}/rows: the list of events around one of them, or its newest"""
-    only(request, "at", "lang", "role", "highlights")
+    """GET /sessions/{id}/rows: the events around `?at=`, up to `?upto=`, from `?from=` on, or the newest"""
+    only(request, "at", "upto", "from", "lang", "role", "highlights")
     say, at, wanted = language_of(request), number(request, "at", least=1), _wanted(request)
-    found = await reading(request, lambda inside, now, _: {"rows": _rows(request, inside, now, say, wanted, at)})
-    return Response(orjson.dumps(found), headers=answer_headers(), media_type="application/json")
+    upto, since = number(request, "upto", least=1), number(request, "from", least=1)
+    span = around(at) if at else newest(upto) if upto else following(since) if since else None
+
+    def build(inside: System, now: Session, _: int) -> dict[str, Any]:
+        found = _window(inside, now, wanted, span or newest(now.version))
+        rows = _rows(request, now, say, wanted, at, found)
+        return {"rows": rows, "earlier": found["earlier"], "later": found["later"]}
+
+    return Response(orjson.dumps(await reading(request, build)), headers=answer_headers(), media_type=JSON)
 
 
 async def show_raw(request: Request) -> Response:
@@ -142,6 +150,7 @@ def _page(
     then = as_of(inside, now, at)
     panels = _panels(request, inside, then, say)
     it = view(then)
+    listed = _window(inside, now, wanted, around(at) if at else newest(now.version))
     return render(
         request,
         say,
@@ -160,7 +169,7 @@ def _page(
         build=BUILD,
         language=say.language if explicit(request) else "",
         act=_safe(act(request, inside, now, say, key=KEY, sent=sent)) if at is None else "",
-        rows=_safe(_rows(request, inside, now, say, wanted, at)),
+        rows=_safe(_rows(request, now, say, wanted, at, listed)),
         wanted=wanted,
         roles=_roles(inside, now),
         strip=_strip(request, now, say),
@@ -188,12 +197,13 @@ def _live(
     request: Request, inside: System, now: Session, head: int, say: Words, wanted: Wanted, since: int | None
 ) -> dict[str, Any]:
     drawn = _strip(request, now, say)
+    listed = _window(inside, now, wanted, newest(now.version), since=since or 0)
     return {
         "newest": now.version,
         "followed": _followed(now, head)._asdict(),
         "state": badge_of(now),
         "act": act(request, inside, now, say),
-        "rows": _rows(request, inside, now, say, wanted, None, after=since or 0),
+        "rows": _rows(request, now, say, wanted, None, listed),
         "strip": drawn["drawn"],
         "lights": drawn["lights"],
         "open": bool(now.open_children),
@@ -221,19 +231,13 @@ def _strip(request: Request, now: Session, say: Words) -> dict[str, Any]:
     return strip(gallery(request).trail(now), now.version, say("session_strip"))
 
 
-def _rows(
-    request: Request,
-    inside: System,
-    now: Session,
-    say: Words,
-    wanted: Wanted,
-    at: int | None,
-    *,
-    after: int = 0,
-) -> str:
+def _window(inside: System, now: Session, wanted: Wanted, span: Span, *, since: int = 0) -> dict[str, Any]:
     with inside.views.reading() as db:
-        found = window(db, now, wanted, at=at, after=after)
-    return fragment(say, explicit(request), "session_rows.html", id=now.id, at=at, wanted=wanted, w=found, after=after)
+        return window(db, now, wanted, span, since=since)
+
+
+def _rows(request: Request, now: Session, say: Words, wanted: Wanted, at: int | None, found: dict[str, Any]) -> str:
+    return fragment(say, explicit(request), "session_rows.html", id=now.id, at=at, wanted=wanted, w=found)
 
 
 def _roles(inside: System, now: Session) -> list[str]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from api.web.model import clock
 from api.web.session.marks import tone_of
@@ -12,8 +12,8 @@ from domain.values.time import iso
 from projections.engine.ports import Database
 from projections.record import timeline
 
-ROWS: Final = 400
-"""Events on one page: style recalculation over thousands of rows is what makes a page slow (page design §3)."""
+ROWS: Final = 60
+"""Events sent at once; the script asks for more while one scrolls. Every row costs time at each step of a replay."""
 MESSAGE: Final = 300
 
 
@@ -38,20 +38,39 @@ class Row:
     tone: str
 
 
-def window(db: Database, session: Session, wanted: Wanted, *, at: int | None, after: int = 0) -> dict[str, Any]:
-    """Around event `at`, half before and half behind it; without it the newest, those behind `after` alone."""
-    place, later = (session.version, 0) if at is None else (at, ROWS // 2)
-    earlier = ROWS - later
+class Span(NamedTuple):
+    """How many events up to version `at`, and how many after it."""
+
+    at: int
+    before: int
+    after: int
+
+
+def newest(version: int) -> Span:
+    return Span(version, ROWS, 0)
+
+
+def around(at: int) -> Span:
+    return Span(at, ROWS // 2, ROWS // 2)
+
+
+def following(version: int) -> Span:
+    return Span(version - 1, 0, ROWS)
+
+
+def window(db: Database, session: Session, wanted: Wanted, span: Span, *, since: int = 0) -> dict[str, Any]:
+    """The rows of a span, those after version `since` alone; `earlier` and `later` are the versions at which the list
+    goes on, 0 where it does not."""
     found = timeline.around(
-        db, session.id, place, before=earlier, behind=later, roles=wanted.roles, highlights=wanted.highlights
+        db, session.id, span.at, before=span.before, behind=span.after, roles=wanted.roles, highlights=wanted.highlights
     )
     found = [item for item in found if item["version"] <= session.version]
     began = datetime.fromisoformat(iso(session.created_at))
-    upto = sum(item["version"] <= place for item in found)
+    upto = sum(item["version"] <= span.at for item in found)
     return {
-        "rows": [_row(item, began) for item in found if item["version"] > after],
-        "before": found[0]["version"] - 1 if upto == earlier else 0,
-        "behind": found[-1]["version"] if later and len(found) - upto == later else 0,
+        "rows": [_row(item, began) for item in found if item["version"] > since],
+        "earlier": found[0]["version"] - 1 if found and upto == span.before else 0,
+        "later": found[-1]["version"] + 1 if span.after and len(found) - upto == span.after else 0,
     }
 
 

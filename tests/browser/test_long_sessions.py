@@ -1,0 +1,114 @@
+"""Sessions of more events than a page lists: a drag of the slider, reading further up while events arrive."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.api.listening import SCENARIO
+from tests.api.server import Server, delivery, session, start, until
+from tests.browser.browsing import PATIENCE_MS, Browsing, live, shown
+
+EVENTS = 460
+
+_DRAG = """([positions, pause]) => new Promise((done) => {
+  const slider = document.querySelector("[data-slider]");
+  const move = () => {
+    slider.value = String(positions.shift());
+    slider.dispatchEvent(new Event("input", { bubbles: true }));
+    if (positions.length) setTimeout(move, pause);
+    else done();
+  };
+  move();
+})"""
+_FIRST_IN_SIGHT = """() => {
+  const top = document.querySelector("[data-scroll]").getBoundingClientRect().top;
+  const row = [...document.querySelectorAll("[data-row]")].find((found) => found.getBoundingClientRect().bottom > top);
+  return [row.dataset.row, Math.round(row.getBoundingClientRect().top - top)];
+}"""
+
+
+def grow(server: Server, session_id: str, events: int) -> int:
+    """So many more events, one each; the version that the session comes to."""
+    for _ in range(events):
+        answer = server.client.post(f"/api/sessions/{session_id}/budget", json={"addMinutes": 1, "reason": "more"})
+        assert answer.status_code == 200, answer.text
+    return int(answer.json()["version"])
+
+
+@pytest.fixture(scope="module")
+def long_session(server: Server) -> str:
+    """A delivery whose planner is silent, extended again and again."""
+    session_id = start(server.client, delivery(scenario=SCENARIO))
+    until(lambda: session(server.client, session_id)["version"] == 3, what="the planner's turn")
+    grow(server, session_id, EVENTS - 3)
+    return session_id
+
+
+def _rows(page: Page) -> list[int]:
+    found: list[int] = page.locator("[data-row]").evaluate_all("(rows) => rows.map((row) => Number(row.dataset.row))")
+    return found
+
+
+def _scroll(page: Page, top: int) -> None:
+    page.locator("[data-scroll]").evaluate("(box, top) => { box.scrollTop = top; }", top)
+
+
+@pytest.mark.parametrize("pause", [0, 3, 40])
+def test_a_drag_ends_at_the_last_position(site: Browsing, long_session: str, pause: int) -> None:
+    """Address, slider, panels and list agree, however fast the hand was."""
+    page = site.tab(f"/sessions/{long_session}")
+    live(page)
+    page.evaluate(_DRAG, [[400, 90, 300, 20, 350, 131], pause])
+    expect(page).to_have_url(re.compile(r"\?at=131$"))
+    shown(page, 131)
+    expect(page.locator("[data-row='131']")).to_have_attribute("aria-current", "true")
+    expect(page.locator("[data-row='131']")).to_be_in_viewport()
+    assert page.locator("[data-slider]").input_value() == "131"
+
+
+def test_a_position_asked_for_while_the_list_is_on_its_way_is_not_lost(site: Browsing, long_session: str) -> None:
+    page = site.tab(f"/sessions/{long_session}")
+    live(page)
+    with page.expect_request(re.compile("/rows")):
+        page.evaluate(_DRAG, [[20], 0])
+    page.evaluate(_DRAG, [[300], 0])
+    shown(page, 300)
+    expect(page).to_have_url(re.compile(r"\?at=300$"))
+
+
+def test_who_reads_further_up_stays_there_while_events_arrive(
+    site: Browsing, server: Server, long_session: str
+) -> None:
+    page = site.tab(f"/sessions/{long_session}")
+    live(page)
+    _scroll(page, -700)
+    before = page.evaluate(_FIRST_IN_SIGHT)
+    for _ in range(2):
+        newest = grow(server, long_session, 20)
+        shown(page, newest)
+        assert page.evaluate(_FIRST_IN_SIGHT) == before
+    fresh = page.get_by_role("button", name="new events")
+    expect(fresh).to_contain_text("40")
+    fresh.click()
+    expect(page.locator(f"[data-row='{newest}']")).to_be_in_viewport()
+    expect(fresh).to_be_hidden()
+
+
+def test_the_list_goes_on_while_one_scrolls_and_stays_short(site: Browsing, server: Server, long_session: str) -> None:
+    newest = int(session(server.client, long_session)["version"])
+    page = site.tab(f"/sessions/{long_session}")
+    live(page)
+    assert _rows(page) == list(range(newest - 59, newest + 1))
+    while _rows(page)[0] > 1:
+        first = _rows(page)[0]
+        _scroll(page, -100_000)
+        expect(page.locator(f"[data-row='{max(1, first - 60)}']")).to_be_attached(timeout=PATIENCE_MS)
+        rows = _rows(page)
+        assert rows == list(range(rows[0], rows[-1] + 1)) and len(rows) <= 240
+    while _rows(page)[-1] < newest:
+        last = _rows(page)[-1]
+        _scroll(page, -100)
+        _scroll(page, 0)
+        expect(page.locator(f"[data-row='{min(newest, last + 60)}']")).to_be_attached(timeout=PATIENCE_MS)
+    expect(page.locator("[data-more='later']")).to_be_hidden()
