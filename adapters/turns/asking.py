@@ -14,8 +14,8 @@ from adapters.turns.job import Job, checkout, text
 from adapters.turns.prompting import prompt_of
 from adapters.workspace import Workspaces
 from domain.reconstruction import Whole
-from domain.session.turns import AgentSessionsCleared, RecordReply
-from domain.values.base import Blob, Command, HansardError
+from domain.session.turns import AgentSessionsCleared, Failure, RecordReply
+from domain.values.base import Blob, Command, HansardError, Unreadable
 
 
 class Asking:
@@ -89,8 +89,13 @@ class Asking:
 
     def answer(self, job: Job, prompt: str, reply: Reply, folder: Path | None) -> RecordReply:
         """The command that records what came back, and what it changed in the folder that was worked in, if any."""
-        writes = job.request.access == "write" and reply.failure is None
-        changes = keep(job, self._workspaces, reply, folder) if writes else NOTHING
+        failure = reply.failure
+        changes = NOTHING
+        if job.request.access == "write" and failure is None:
+            try:
+                changes = keep(job, self._workspaces, reply, folder)
+            except Unreadable as problem:
+                failure = Failure(code="bad_output", detail=str(problem))
         blobs: list[Blob] = []
         return RecordReply(
             turn_id=job.lease.turn_id,
@@ -106,6 +111,6 @@ class Asking:
             base=job.session.tree,
             tree=changes.tree,
             slot=job.slot,
-            failure=reply.failure,
+            failure=failure,
             blobs=tuple(blobs),
         )

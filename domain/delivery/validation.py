@@ -60,7 +60,15 @@ _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 _SIGNS: tuple[tuple[FailureClass, re.Pattern[str]], ...] = (
     ("type", re.compile(r"error TS\d|\btype ?error|\btypecheck|\bmypy\b|\bpyright\b|\bis not assignable to\b", re.I)),
-    ("lint", re.compile(r"\b(?:es|style|oxc)?lint\b|\bprettier\b|\bruff\b|\bflake8\b|\bbiome\b", re.I)),
+    (
+        "lint",
+        re.compile(
+            r"\b(?:es|style|oxc)?lint\b|\bprettier\b|\bruff\b|\bflake8\b|\bbiome\b"
+            r"|\bproblems? \(\d+ errors?, \d+ warnings?\)|^[ \t]*+\d+:\d+[ \t]++(?:error|warning)[ \t]"
+            r"|^\S+:\d+:\d+: [A-Z]{1,4}\d{2,4}\b",
+            re.I | re.M,
+        ),
+    ),
     (
         "test",
         re.compile(r"\b[1-9]\d* (?:tests? )?fail|\btests? failed\b|\bassert|\bvitest\b|\bjest\b|\bpytest\b", re.I),

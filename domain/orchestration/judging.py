@@ -3,6 +3,7 @@
 from domain import replies
 from domain.orchestration import debates, ends, rounds
 from domain.orchestration.events import JudgingStarted, RoundDone, VerdictGiven, VerdictRefused, VerdictUnreadable
+from domain.orchestration.matching import match
 from domain.orchestration.parts import OrchestrationDraft, next_state, request, standing
 from domain.orchestration.phases import advance, phase_name, widen
 from domain.orchestration.state import Orchestration
@@ -10,7 +11,6 @@ from domain.replies.judge import Verdict, Verdicts
 from domain.session.settling import content, settle
 from domain.session.turns import RecordReply
 from domain.values.base import Text, Unreadable
-from domain.values.spelling import composed
 
 JUDGEMENTS = 2
 """How often the judge is asked in one round before its verdict counts as unreadable (K-15)."""
@@ -81,6 +81,7 @@ def record(draft: OrchestrationDraft, command: RecordReply) -> None:
     words = content(command, command.reply)
     try:
         found = replies.verdicts(words)
+        _check_judges_somebody(draft.session, found)
     except Unreadable as problem:
         return _unreadable(draft, command, str(problem))
     return _apply(draft, found, words)
@@ -101,26 +102,38 @@ def _unreadable(draft: OrchestrationDraft, command: RecordReply, problem: str) -
     return close(draft, all_done=False, words="")
 
 
+def _check_judges_somebody(session: Orchestration, found: Verdicts) -> None:
+    active = {session.agents[index].agent for index in session.active}
+    if not any(_meant(session, verdict) in active for verdict in found.verdicts):
+        raise Unreadable("The list of verdicts judges nobody who worked in this round.")
+
+
+def _meant(session: Orchestration, verdict: Verdict) -> str | None:
+    """The agent of this run that the verdict names, matched as in a plan (K-18)."""
+    return match(verdict.agent, [agent.agent for agent in session.agents])
+
+
 def _apply(draft: OrchestrationDraft, found: Verdicts, words: str) -> None:
     session = draft.session
-    by_name: dict[str, Verdict] = {composed(verdict.agent): verdict for verdict in found.verdicts}
     active = session.active
-    known = {composed(agent.agent) for agent in session.agents}
-    judged_now = {composed(session.agents[index].agent) for index in active}
-    for name in by_name:
-        if name in judged_now:
+    judged_now = {session.agents[index].agent for index in active}
+    by_name: dict[str, Verdict] = {}
+    for verdict in found.verdicts:
+        meant = _meant(session, verdict)
+        if meant in judged_now:
+            by_name[meant] = verdict
             continue
-        reason = "has completed its phases" if name in known else "is not part of this run"
+        name, reason = verdict.agent, "is not part of this run" if meant is None else "has completed its phases"
         draft.record(
             VerdictRefused(message=f"{name} {reason}.", round=session.round, agent=name, reason=reason),
         )
     passed = []
     for index in active:
-        verdict = by_name.get(composed(session.agents[index].agent))
-        passed.append(verdict is not None and verdict.passed)
-        if verdict is not None:
+        given = by_name.get(session.agents[index].agent)
+        passed.append(given is not None and given.passed)
+        if given is not None:
             judged = _judged(session, index)
-            _give(draft, index, judged=judged, passed=verdict.passed, feedback=verdict.feedback)
+            _give(draft, index, judged=judged, passed=given.passed, feedback=given.feedback)
     all_done = found.all_done and all(passed) and not _contradicted(session, found)
     places = debates.due(draft.session)
     if places:
@@ -129,9 +142,8 @@ def _apply(draft: OrchestrationDraft, found: Verdicts, words: str) -> None:
 
 
 def _contradicted(session: Orchestration, found: Verdicts) -> bool:
-    """Whether somebody of this run fails, though his phases were behind him: then nothing is all done (K-14)."""
-    names = {composed(agent.agent) for agent in session.agents}
-    return any(not verdict.passed and composed(verdict.agent) in names for verdict in found.verdicts)
+    """Whether an agent fails that had completed its phases: then nothing is all done (K-14)."""
+    return any(not verdict.passed and _meant(session, verdict) is not None for verdict in found.verdicts)
 
 
 def _give(draft: OrchestrationDraft, index: int, *, judged: tuple[int, ...], passed: bool, feedback: str) -> None:

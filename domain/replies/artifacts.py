@@ -4,9 +4,10 @@ from typing import Annotated
 
 from pydantic import Field, StrictStr, model_validator
 
-from domain.replies.extraction import Object, Shape, last
+from domain.replies.extraction import Object, Shape, find, last
 from domain.replies.shapes import MOST_ENTRIES, Answer, Few, MaybeFew, SomeWords, Words, absent, fitted
 from domain.values.base import Unreadable
+from domain.values.strict import JSON
 
 _PARTS = "plan"
 _CHANGES = "list of changes"
@@ -22,7 +23,7 @@ class PlanParts(Answer):
 
 
 class Change(Answer):
-    """What shall become of one file: the whole of it, or a patch with the whole to fall back on.
+    """The new content of one file: the whole of it, or a patch with the whole to fall back on.
 
     The path is the agent's word: it is resolved, or refused, where files are written.
     """
@@ -52,11 +53,11 @@ def plan_parts(text: str) -> PlanParts:
 
 
 def changes(text: str) -> tuple[Change, ...]:
-    """The changes that are in the text as JSON; none where they do not all fit."""
-    try:
-        return last(text, _DEVELOPMENT).changes
-    except Unreadable:
-        return ()  # any text is an artifact; a developer may as well have edited the workspace itself
+    """The changes that are in the text as JSON; none in plain text. Raises `Unreadable`, naming the entry that does not
+    fit: a change is never dropped.
+    """
+    found = find(text, _DEVELOPMENT)
+    return found.changes if found is not None else ()
 
 
 def _plans(found: Object) -> bool:
@@ -73,7 +74,11 @@ def _strings(given: object) -> bool:
 
 
 def _develops(found: Object) -> bool:
-    return isinstance(found.get("changes"), list)
+    return "changes" in found
+
+
+def _changed(found: Object) -> JSON:
+    return found["changes"]
 
 
 def _development(found: Object) -> Changes:
@@ -81,4 +86,4 @@ def _development(found: Object) -> Changes:
 
 
 _PLAN = Shape(name=_PARTS, keys=_PART_KEYS, claims=_plans, fit=_parts)
-_DEVELOPMENT = Shape(name=_CHANGES, keys=("changes",), claims=_develops, fit=_development)
+_DEVELOPMENT = Shape(name=_CHANGES, keys=("changes",), claims=_develops, fit=_development, decides=_changed)

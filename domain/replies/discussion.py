@@ -119,7 +119,10 @@ def _judged(model: type[M], *, name: str, verdicts: tuple[str, ...]) -> Shape[M]
     def fit(found: Object) -> M:
         return fitted(model, found, name=name)
 
-    return Shape(name=name, keys=("verdict",), claims=claims, fit=fit)
+    def decides(found: Object) -> object:
+        return read(found.get("verdict"))
+
+    return Shape(name=name, keys=("verdict",), claims=claims, fit=fit, decides=decides)
 
 
 _REVIEW = _judged(ReviewFeedback, name="review verdict", verdicts=get_args(_REVIEWED))

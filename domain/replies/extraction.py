@@ -1,7 +1,7 @@
-"""The one way to JSON in prose (K-29, K-49): the last object of a reply that fits what was asked for."""
+"""How JSON is read out of prose (K-29, K-49): the last object of a reply, unless an earlier one contradicts it."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Generic, TypeAlias, TypeVar
@@ -17,39 +17,71 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Shape(Generic[T]):
-    """What is looked for: its name in sentences, the keys that mark it, and how an object becomes it.
+    """One kind of answer: its name in sentences, the keys that mark it, and how an object becomes a value.
 
-    `claims` tells an object that is given as an answer from one that merely stands in the text; the last that claims
-    decides.
+    `claims` tells an object that is meant as an answer from one that is only quoted. `decides` is the part of it that
+    two answers of one reply must agree on; None where the last one simply wins.
     """
 
     name: str
     keys: tuple[str, ...]
     claims: Callable[[Object], bool]
     fit: Callable[[Object], T]
+    decides: Callable[[Object], object] | None = None
 
 
 def last(text: str, shape: Shape[T]) -> T:
-    """The last object of the reply that fits. Raises `Unreadable`.
+    """The last object of the reply that claims to be the answer. Raises `Unreadable`, also where there is none."""
+    found = find(text, shape)
+    if found is None:
+        raise Unreadable(f"The reply holds no {shape.name}.")
+    return found
 
-    The last words that try to be an answer are the answer. Where they claim to be one and do not fit
-    (`{"verdict":"NEEDS_FIX","issues":"x"}`), or bear a key of it and are no JSON, the whole reply is unreadable,
-    whatever stands before or within them: K-29's last object that fits might else make an approval of a refusal that
-    was badly written (K-15, K-36). Braces and quotes that bear no such key are prose and count for nothing.
+
+def find(text: str, shape: Shape[T]) -> T | None:
+    """The last object of the reply that claims to be the answer, None where no object does. Raises `Unreadable`.
+
+    The reply is unreadable where that object does not fit (`{"verdict":"NEEDS_FIX","issues":"x"}`), where broken JSON
+    with a key of the answer follows it, and where an earlier object that claims to be the answer decides differently.
+    Otherwise a malformed rejection could be skipped and an earlier approval accepted, or a quoted approval could
+    replace a rejection (K-15, K-36). Braces and quotes without such a key are prose and are ignored.
     """
-    for piece in reversed(pieces(words := spoken(text))):
-        found = _read(piece, words[piece.begin : piece.end], shape)
-        if found is not None and shape.claims(found):
-            return shape.fit(found)
-    raise Unreadable(f"The reply holds no {shape.name}.")
+    words = spoken(text)
+    found = pieces(words)
+    for place in reversed(range(len(found))):
+        answer = _read(found[place], words, shape)
+        if answer is not None and shape.claims(answer):
+            value = shape.fit(answer)
+            _check_agreement(answer, found[:place], words, shape)
+            return value
+    return None
 
 
-def _read(piece: Piece, source: str, shape: Shape[T]) -> Object | None:
+def _check_agreement(answer: Object, earlier: Sequence[Piece], words: str, shape: Shape[T]) -> None:
+    """Raises `Unreadable` where an earlier answer decides differently."""
+    if shape.decides is None:
+        return
+    decided = shape.decides(answer)
+    others = (_object(piece, words) for piece in earlier if piece.closed)
+    if any(shape.claims(other) and shape.decides(other) != decided for other in others if other is not None):
+        raise Unreadable(f"The reply holds more than one {shape.name}, and they contradict each other.")
+
+
+def _object(piece: Piece, words: str) -> Object | None:
+    """The object, or None for code and other braces."""
+    try:
+        value = decode(words[piece.begin : piece.end])
+    except Malformed:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _read(piece: Piece, words: str, shape: Shape[T]) -> Object | None:
     """The object, or None for code and other braces; what bears a key of the answer has to be JSON."""
     problem = "it is cut off or holds a raw line break."
     if piece.closed:
         try:
-            value = decode(source)
+            value = decode(words[piece.begin : piece.end])
         except Malformed as malformed:
             problem = str(malformed)
         else:
@@ -61,6 +93,6 @@ def _read(piece: Piece, source: str, shape: Shape[T]) -> Object | None:
 
 @cache
 def _keys(names: tuple[str, ...]) -> re.Pattern[str]:
-    """One of these where a key stands: first in its braces, before a colon, or where the text was cut off."""
+    """One of these in the place of a key: first in its braces, before a colon, or where the text was cut off."""
     key = f'"(?:{"|".join(map(re.escape, names))})"'
     return re.compile(rf"\{{\s*+{key}|{key}\s*+(?::|\Z)")

@@ -1,10 +1,12 @@
 """Verdicts on a round, and what an employee claims about its own phases (S1, behaviour §1.8 and §1.9)."""
 
+from typing import Annotated
+
 from pydantic import Field, field_validator
 
 from domain.orchestration.phases import PHASES, OnlyTrue
 from domain.replies.extraction import Object, Shape, last
-from domain.replies.shapes import Answer, Bool, Few, MaybeWords, SomeWords, fitted
+from domain.replies.shapes import MOST_ENTRIES, Answer, Bool, MaybeWords, SomeWords, absent, fitted
 from domain.values.base import Unreadable
 from domain.values.spelling import folded, trimmed
 
@@ -12,23 +14,26 @@ _VERDICTS = "list of verdicts"
 
 
 class Verdict(Answer):
-    """`pass` is a boolean or the answer is unreadable: `"false"` is no pass (K-14)."""
+    """`pass` is a boolean or the answer is unreadable: `"false"` is no pass (K-14). `subtask` is needed only for an
+    agent that has several.
+    """
 
     agent: SomeWords
+    subtask: SomeWords | None = Field(default=None, exclude_if=absent)
     passed: Bool = Field(alias="pass")
     feedback: MaybeWords = ""
 
 
 class Verdicts(Answer):
-    """At most one verdict for an agent. `all_done` is true for the boolean true alone; the rules bound it further."""
+    """At most one verdict for each subtask of an agent. `all_done` is true for the boolean true alone."""
 
-    verdicts: Few[Verdict]
+    verdicts: Annotated[tuple[Verdict, ...], Field(min_length=1, max_length=MOST_ENTRIES)]
     all_done: OnlyTrue = False
 
     @field_validator("verdicts")
     @classmethod
     def _one_each(cls, given: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
-        if len({folded(trimmed(verdict.agent)) for verdict in given}) < len(given):
+        if len({(_name(verdict.agent), _name(verdict.subtask)) for verdict in given}) < len(given):
             raise ValueError("one agent has several verdicts")
         return given
 
@@ -50,6 +55,24 @@ def _judges(found: Object) -> bool:
     return isinstance(found.get("verdicts"), list)
 
 
+def _decided(found: Object) -> object:
+    """Who passes, and whether all is done; where that cannot be read, the list as it is."""
+    match found["verdicts"]:
+        case [*given] if all(isinstance(verdict, dict) for verdict in given):
+            passed = [
+                (_name(verdict.get("agent")), _name(verdict.get("subtask")), verdict.get("pass"))
+                for verdict in given
+                if isinstance(verdict, dict)
+            ]
+            return sorted(passed, key=repr), found.get("allDone") is True
+        case other:
+            return other
+
+
+def _name(given: object) -> str:
+    return folded(trimmed(given)) if isinstance(given, str) else ""
+
+
 def _judgement(found: Object) -> Verdicts:
     return fitted(Verdicts, found, name=_VERDICTS)
 
@@ -67,5 +90,5 @@ def _phases(found: Object) -> tuple[int, ...]:
             return ()
 
 
-_JUDGEMENT = Shape(name=_VERDICTS, keys=("verdicts",), claims=_judges, fit=_judgement)
+_JUDGEMENT = Shape(name=_VERDICTS, keys=("verdicts",), claims=_judges, fit=_judgement, decides=_decided)
 _CLAIM = Shape(name="claim of phases", keys=("phases_completed",), claims=_claims_phases, fit=_phases)

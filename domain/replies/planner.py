@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, field_serializer
 from domain.orchestration.phases import Bound, Role, Subtask, Verification
 from domain.replies.extraction import Object, Shape, last
 from domain.replies.shapes import MOST_ENTRIES, Answer, MaybeFew, SomeWords, Words, absent, fitted
+from domain.values.strict import JSON
 
 _SUBTASKS = "list of subtasks"
 _DIRECT = "direct answer"
@@ -74,6 +75,10 @@ def _answers(found: Object) -> bool:
     return "direct_answer" in found or "subtasks" in found
 
 
+def _given(found: Object) -> JSON:
+    return found.get("subtasks") or []
+
+
 def _plan(found: Object) -> Plan:
     return fitted(Plan, found, name=_SUBTASKS)
 
@@ -82,5 +87,5 @@ def _answer(found: Object) -> DirectAnswer:
     return fitted(DirectAnswer, found, name=_DIRECT)
 
 
-_PLAN = Shape(name=_SUBTASKS, keys=("subtasks",), claims=_plans, fit=_plan)
-_ANSWER = Shape(name=_DIRECT, keys=("direct_answer", "subtasks"), claims=_answers, fit=_answer)
+_PLAN = Shape(name=_SUBTASKS, keys=("subtasks",), claims=_plans, fit=_plan, decides=_given)
+_ANSWER = Shape(name=_DIRECT, keys=("direct_answer", "subtasks"), claims=_answers, fit=_answer, decides=_given)

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator
 
 from domain.replies.extraction import Object, Shape, last
 from domain.replies.shapes import Answer, Few, MaybeFew, SomeWords, fitted
+from domain.values.strict import JSON
 
 _ARTIFACT = "review artifact"
 
@@ -16,6 +17,13 @@ def _advice(given: object) -> int | None:
     if isinstance(given, bool) or not isinstance(given, int | float):
         return None
     return math.floor(min(100, max(0, given)) + 0.5)
+
+
+def _listed(given: object) -> object:
+    """A plan that is written as one text has one step."""
+    if isinstance(given, str):
+        return (given,) if given.strip() else ()
+    return given
 
 
 class ReviewIssue(Answer):
@@ -30,7 +38,7 @@ class ReviewArtifact(Answer):
     blocking_issues: Few[ReviewIssue]
     non_blocking_issues: MaybeFew[ReviewIssue] = ()
     score: Annotated[int | None, BeforeValidator(_advice)] = None
-    fix_plan: MaybeFew[SomeWords] = ()
+    fix_plan: Annotated[MaybeFew[SomeWords], BeforeValidator(_listed)] = ()
 
 
 def review_artifact(text: str) -> ReviewArtifact:
@@ -46,5 +54,9 @@ def _artifact(found: Object) -> ReviewArtifact:
     return fitted(ReviewArtifact, found, name=_ARTIFACT)
 
 
+def _blocking(found: Object) -> JSON:
+    return found.get("blockingIssues")
+
+
 _KEYS = ("blockingIssues", "nonBlockingIssues", "fixPlan")
-_REVIEW = Shape(name=_ARTIFACT, keys=_KEYS, claims=_reviews, fit=_artifact)
+_REVIEW = Shape(name=_ARTIFACT, keys=_KEYS, claims=_reviews, fit=_artifact, decides=_blocking)

@@ -260,10 +260,9 @@ def test_thinking_is_neither_shown_nor_counted() -> None:
 
 
 def test_the_last_object_that_fits_is_the_verdict() -> None:
-    """K-29: braces of code and an earlier verdict do not win."""
-    words = (
-        "if (a) { return }\n" + critique("PASS") + '\n{"note": 1}\n' + critique(summary="No test.") + "\nThat is all."
-    )
+    """K-29: braces of code and an earlier draft do not win."""
+    draft, final = critique(summary="A draft."), critique(summary="No test.")
+    words = f'if (a) {{ return }}\n{draft}\n{{"note": 1}}\n{final}\nThat is all.'
     story = DiscussionStory()
     story.says(words)
     [said] = story.rounds()
@@ -278,6 +277,10 @@ def test_the_last_object_that_fits_is_the_verdict() -> None:
         ('{"verdict": "LGTM"}', "The reply holds no review verdict."),
         ('{"verdict": "PASS", "issues": "none"}', "The review verdict does not fit at /issues: should be a list."),
         ('{"verdict": "PASS"', "The review verdict in the reply cannot be read"),
+        (
+            critique() + critique("PASS"),
+            "The reply holds more than one review verdict, and",
+        ),
         ("<think>" + critique("PASS"), "The reply holds no review verdict."),
     ],
 )

@@ -109,6 +109,8 @@ class Model:
 
     def judged(self, verdicts: dict[str, bool], all_done: bool) -> None:
         active = self.active
+        if not any(self.agents[place].name in verdicts for place in active):
+            return self.is_unreadable()
         good = all(verdicts.get(self.agents[place].name, False) for place in active)
         names = {agent.name for agent in self.agents}
         good = good and not any(not ok for name, ok in verdicts.items() if name in names)
@@ -116,7 +118,7 @@ class Model:
             agent = self.agents[place]
             if agent.name in verdicts:
                 agent.entries += agent.passes(self.claims[place]) if verdicts[agent.name] else 1
-        self.ends_round(finished=all_done and good)
+        return self.ends_round(finished=all_done and good)
 
     def is_unreadable(self) -> None:
         self.unreadable += 1

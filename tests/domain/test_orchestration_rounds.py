@@ -270,16 +270,14 @@ def test_the_round_ends_with_who_stands_where() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["Ghost", "backend", "Back", "Backend "])
+@pytest.mark.parametrize("name", ["Ghost", "Back", "Backend "])
 def test_a_verdict_on_somebody_unknown_is_refused_and_recorded(name: str) -> None:
-    """§1.9: names are exact."""
-    story = OrchestrationStory().planned(subtask("Backend", 3, 4))
-    story.works("Backend")
-    given = [{"agent": name, "pass": True, "feedback": ""}]
-    story.answer(json.dumps({"verdicts": given, "allDone": True}))
+    """§1.9, K-18: names are exact but for their case."""
+    story = OrchestrationStory().planned(subtask("Backend", 3, 4), subtask("Docs", 3, 5))
+    story.round(**{name: True, "Docs": False}, all_done=True)
     [refused] = found(story, VerdictRefused)
     assert (refused.agent, refused.reason, refused.round) == (name, "is not part of this run", 1)
-    assert (stands(story), story.judged("Backend")) == ({"Backend": (3, False)}, [])
+    assert (stands(story)["Backend"], story.judged("Backend")) == ((3, False), [])
     assert (story.run.state, story.run.round) == ("working", 2)
 
 
@@ -505,7 +503,6 @@ def test_all_done_ends_the_run_with_phases_left() -> None:
     [
         ("RL-28: one fails", {"Backend": True, "Docs": False}),
         ("one is missing", {"Backend": True}),
-        ("RL-24: all are missing", {}),
         ("a stranger stands for one", {"Backend": True, "Ghost": True}),
     ],
 )
@@ -514,6 +511,27 @@ def test_all_done_is_ignored_when_a_verdict_fails_or_is_missing(case: str, passe
     story.round(all_done=True, **passed)
     assert (story.run.state, story.run.round) == ("working", 2)
     assert [ended.all_done for ended in found(story, RoundDone)] == [False]
+
+
+@pytest.mark.parametrize("passed", [{}, {"Ghost": True}], ids=["RL-24: all are missing", "only a stranger"])
+def test_a_list_that_judges_nobody_is_asked_for_once_more_and_is_then_recorded(passed: dict[str, bool]) -> None:
+    """Contract §10, K-15."""
+    story = two()
+    story.round(all_done=True, **passed)
+    assert (story.run.state, story.run.round, story.asked) == ("judging", 1, ["judge"])
+    story.answer(verdicts(all_done=True, **passed))
+    assert (story.run.state, story.run.round) == ("working", 2)
+    assert story.judged("Backend") == [(1, 3, False)]
+    assert [event.attempt for event in found(story, VerdictUnreadable)] == [1, 2]
+
+
+@pytest.mark.parametrize("name", ["backend", "BACKEND"])
+def test_a_verdict_names_its_agent_in_any_case(name: str) -> None:
+    """K-18: as in a plan."""
+    story = two()
+    story.round(**{name: True, "Docs": True})
+    assert stands(story) == {"Backend": (4, False), "Docs": (5, False)}
+    assert found(story, VerdictRefused) == []
 
 
 @pytest.mark.parametrize("word", ["true", 1, None, [], "yes"])

@@ -67,8 +67,16 @@ ISSUE = {"id": "i", "title": "t", "detail": "d"}
                 "allDone": True,
             },
         ),
-        ("verdicts", {"verdicts": [], "allDone": "true"}, {"verdicts": [], "allDone": False}),
-        ("verdicts", {"verdicts": [], "allDone": 1}, {"verdicts": [], "allDone": False}),
+        (
+            "verdicts",
+            {"verdicts": [{"agent": "A", "subtask": "s2", "pass": True}], "allDone": "true"},
+            {"verdicts": [{"agent": "A", "subtask": "s2", "pass": True, "feedback": ""}], "allDone": False},
+        ),
+        (
+            "verdicts",
+            {"verdicts": [{"agent": "A", "pass": True}], "allDone": 1},
+            {"verdicts": [{"agent": "A", "pass": True, "feedback": ""}], "allDone": False},
+        ),
         ("review", REVIEWED | FEEDBACK, REVIEWED | FEEDBACK),
         ("review", {"verdict": "PASS"}, {"verdict": "PASS", "summary": "", "issues": []}),
         ("review", {"verdict": "PASS", "issues": None}, {"verdict": "PASS", "summary": "", "issues": []}),
@@ -98,6 +106,16 @@ ISSUE = {"id": "i", "title": "t", "detail": "d"}
             {"blockingIssues": []},
             {"blockingIssues": [], "nonBlockingIssues": [], "score": None, "fixPlan": []},
         ),
+        (
+            "review_artifact",
+            {"blockingIssues": [], "fixPlan": "Test it."},
+            {"blockingIssues": [], "nonBlockingIssues": [], "score": None, "fixPlan": ["Test it."]},
+        ),
+        (
+            "review_artifact",
+            {"blockingIssues": [], "fixPlan": " "},
+            {"blockingIssues": [], "nonBlockingIssues": [], "score": None, "fixPlan": []},
+        ),
     ],
 )
 def test_an_answer_is_read_as_the_contract_spells_it(kind: str, said: JSON, value: JSON) -> None:
@@ -118,6 +136,7 @@ def test_an_answer_is_read_as_the_contract_spells_it(kind: str, said: JSON, valu
         ("direct_answer", {"direct_answer": "hi", "subtasks": [BARE]}, "at /subtasks: there are subtasks beside it."),
         ("verdicts", {"allDone": True}, "holds no list of verdicts."),
         ("verdicts", {"verdicts": {"A": True}}, "holds no list of verdicts."),
+        ("verdicts", {"verdicts": []}, "at /verdicts: should have at least 1 entry."),
         ("verdicts", {"verdicts": [{"agent": "A", "pass": "false"}]}, "at /verdicts/0/pass: "),
         ("verdicts", {"verdicts": [{"agent": "A", "pass": 1}]}, "at /verdicts/0/pass: "),
         ("verdicts", {"verdicts": [{"agent": "A", "passed": True}]}, "at /verdicts/0/pass: is missing."),
@@ -282,6 +301,21 @@ def test_changes_are_read_where_all_of_them_fit() -> None:
         replies.Change(path="a", content=""),
         replies.Change(path="b", patch="p", fallback_content="f"),
     )
-    for misfit in ({"path": "c"}, {"path": " ", "content": ""}, {"content": "x"}, "c"):
-        assert replies.changes(json.dumps({"changes": [*said["changes"], misfit]})) == ()
-    assert replies.changes("ok") == ()
+    assert replies.changes("I edited the files myself.") == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ([{"path": "a", "content": "x"}, {"filePath": "b", "content": "y"}], "at /changes/1/path: is missing."),
+        ([{"path": "c"}], "at /changes/0: neither content nor a patch is given."),
+        ([{"path": " ", "content": ""}], "at /changes/0/path: should not be blank."),
+        (["c"], "at /changes/0: should be an object."),
+        ({"a.py": "x"}, "at /changes: should be a list."),
+        (None, "at /changes: should be a list."),
+    ],
+)
+def test_changes_that_do_not_fit_are_unreadable_and_never_dropped(changes: JSON, told: str) -> None:
+    with pytest.raises(Unreadable) as unreadable:
+        replies.changes(f"Done.\n```json\n{json.dumps({'changes': changes})}\n```")
+    assert str(unreadable.value) == f"The list of changes does not fit {told}"

@@ -28,9 +28,8 @@ def problem(kind: str, text: str) -> str:
         f"```json\n{FIX}\n```",
         f"```json {FIX} ```",
         f"~~~\n{FIX}",
-        f"{PASS}\n{FIX}",
-        f"```json\n{PASS}\n```\nOn second thoughts: {FIX}",
-        f"{PASS}\n```json\n{FIX}\n```",
+        f"{FIX.replace('no', 'draft')}\n{FIX}",
+        f"```json\n{FIX}\n```\nOnce more: {FIX}",
         f"function f() {{ return {{}}; }}\n{FIX}",
         f"Use {{ for 5\" pipes. {FIX}",
         f'An unfinished {{"a": "b\n{FIX}',
@@ -50,7 +49,50 @@ def problem(kind: str, text: str) -> str:
 )  # fmt: skip
 def test_the_last_object_that_fits_is_the_answer(text: str) -> None:
     """K-29, K-49; thinking is no answer."""
-    assert replies.review(text).verdict == "NEEDS_FIX"
+    found = replies.review(text)
+    assert (found.verdict, found.summary) == ("NEEDS_FIX", "no")
+
+
+VERDICTS = '{"verdicts":[{"agent":"A","pass":true},{"agent":"B","pass":false}]}'
+ISSUE = '{"id":"1","title":"t","detail":"d"}'
+SUBTASKS = '{"subtasks":[{"agent":"A","task":"t"}]}'
+
+
+@pytest.mark.parametrize(
+    ("kind", "one", "other", "name"),
+    [
+        ("review", PASS, FIX, "review verdict"),
+        ("review", f"```json\n{PASS}\n```\nOn second thoughts:", FIX, "review verdict"),
+        ("review", FIX, f"The report ended with: {PASS}", "review verdict"),
+        ("review", '{"verdict":"PASS","issues":"x"}', FIX, "review verdict"),
+        ("debate", '{"verdict":"APPROVE"}', '{"verdict":"CHALLENGE"}', "debate verdict"),
+        ("review_synthesis", FIX, '{"verdict":"PASS"}', "verdict of a review synthesis"),
+        ("verdicts", VERDICTS, VERDICTS.replace("false", "true"), "list of verdicts"),
+        ("verdicts", VERDICTS, VERDICTS.replace('"B"', '"C"'), "list of verdicts"),
+        ("verdicts", VERDICTS, VERDICTS[:-1] + ',"allDone":true}', "list of verdicts"),
+        ("review_artifact", f'{{"blockingIssues":[{ISSUE}]}}', '{"blockingIssues":[]}', "review artifact"),
+        ("subtasks", SUBTASKS, SUBTASKS.replace('"t"', '"u"'), "list of subtasks"),
+        ("direct_answer", SUBTASKS, '{"direct_answer":"done"}', "direct answer"),
+    ],
+)
+def test_two_answers_that_decide_differently_are_no_answer(kind: str, one: str, other: str, name: str) -> None:
+    """Contract §10: quoted evidence does not turn a verdict; K-29's last object is for those that decide the same."""
+    assert problem(kind, f"{one}\n{other}") == (
+        f"The reply holds more than one {name}, and they contradict each other."
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "one", "other"),
+    [
+        ("review", '{"verdict":"PASS","summary":"a"}', '{"verdict":" pass ","summary":"b"}'),
+        ("verdicts", VERDICTS, '{"verdicts":[{"agent":"b","pass":false},{"agent":"A ","pass":true,"feedback":"b"}]}'),
+        ("review_artifact", '{"blockingIssues":[],"score":1}', '{"blockingIssues":[],"score":2}'),
+        ("direct_answer", '{"direct_answer":"a"}', '{"direct_answer":"b","subtasks":[]}'),
+    ],
+)
+def test_of_two_answers_that_decide_the_same_the_last_counts(kind: str, one: str, other: str) -> None:
+    assert replies.read(kind, f"{one}\n{other}") == replies.read(kind, other)
 
 
 @pytest.mark.parametrize(
@@ -149,8 +191,9 @@ _TOKENS = st.sampled_from(
     st.sampled_from(sorted(replies.KINDS)),
 )
 def test_nothing_but_unreadable_is_raised(text: str, kind: str) -> None:
-    replies.phases_completed(text), replies.plan_parts(text), replies.changes(text)
+    replies.phases_completed(text), replies.plan_parts(text)
     try:
+        replies.changes(text)
         value = replies.read(kind, text)
     except Unreadable as unreadable:
         assert len(str(unreadable)) < 500

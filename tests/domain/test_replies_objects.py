@@ -33,7 +33,8 @@ FIX = '{"verdict":"NEEDS_FIX"}'
 )
 def test_braces_of_prose_do_not_lose_the_verdict_on_their_line(prose: str) -> None:
     assert replies.review(f"{prose} {FIX}").verdict == "NEEDS_FIX"
-    assert replies.verdicts(f'{prose} {{"verdicts":[]}} and "}}" {{').verdicts == ()
+    judged = '{"verdicts":[{"agent":"A","pass":true}]}'
+    assert [found.agent for found in replies.verdicts(f'{prose} {judged} and "}}" {{').verdicts] == ["A"]
 
 
 def test_a_name_in_prose_is_no_answer_that_was_begun() -> None:
@@ -65,8 +66,8 @@ def test_a_badly_written_refusal_does_not_become_the_approval_before_or_within_i
 
 
 def test_a_wrong_answer_before_the_last_one_that_fits_is_no_harm() -> None:
-    """K-29: the last decides, whatever stands before it."""
-    assert replies.review(f'{{"verdict":"PASS","issues":"x"}} {{"verdict": no}} {FIX}').verdict == "NEEDS_FIX"
+    """K-29: the last decides; what is no JSON before it is prose."""
+    assert replies.review(f'{{"verdict":"NEEDS_FIX","issues":"x"}} {{"verdict": no}} {FIX}').verdict == "NEEDS_FIX"
 
 
 def test_an_object_within_an_object_or_within_its_string_is_not_the_answer() -> None:

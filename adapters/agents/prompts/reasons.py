@@ -70,6 +70,14 @@ def _none(found: re.Match[str]) -> str:
     return f"답변에 {_named(found[1])}이 없습니다."
 
 
+def _several(found: re.Match[str]) -> str:
+    return f"답변에 서로 어긋나는 {_named(found[1])}이 둘 이상 있습니다."
+
+
+def _nobody(_: re.Match[str]) -> str:
+    return "판정 목록이 이번 라운드에서 일한 에이전트를 아무도 판정하지 않습니다."
+
+
 def _broken(found: re.Match[str]) -> str:
     return f"답변의 {_named(found[1])}을 읽을 수 없습니다{_because(found[2])}"
 
@@ -94,6 +102,8 @@ def _failed(found: re.Match[str]) -> str:
 
 _SENTENCES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = (
     (re.compile(r"The reply holds no (.+)\."), _none),
+    (re.compile(r"The reply holds more than one (.+), and they contradict each other\."), _several),
+    (re.compile(r"The list of verdicts judges nobody who worked in this round\."), _nobody),
     (re.compile(r"The (.+?) in the reply cannot be read: (.*?)\.?"), _broken),
     (re.compile(r"The (.+?) does not fit(?: at (/\S*))?: (.*?)\.?"), _misfit),
     (re.compile(r"There is no employee (.+?); there are: (.+)\."), _employee),
