@@ -140,6 +140,8 @@ def _reply(first: TurnAnswered | TurnFailed, session: Session) -> RecordReply:
         return RecordReply(failure=first.failure, **common)
     return RecordReply(
         agent_session=first.agent_session,
+        resumed=first.resumed,
+        new_conversation=first.new_conversation,
         files=first.files,
         patch=first.patch,
         base=session.tree,

@@ -56,6 +56,10 @@ class Reply:
     truncated: bool = False
     model: str | None = None
     """The model that answered, where the agent says so."""
+    resumed: bool | None = None
+    """Whether it went on with the conversation of an earlier turn; None where the agent has none."""
+    new_conversation: str | None = None
+    """Why it began a new one although there was one to go on with."""
 
 
 class Agent(Protocol):

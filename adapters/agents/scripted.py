@@ -39,6 +39,9 @@ def _spelled_out(entry: object) -> object:
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_without_nul)]
 Words = Annotated[str, Field(max_length=4_194_304), AfterValidator(_without_nul)]
 FilePath = Annotated[str, Field(min_length=1, max_length=1_024), AfterValidator(_without_nul)]
+ScriptedError = Literal[
+    "timeout", "crash", "refused", "rate_limit", "overloaded", "network", "auth", "lost_conversation"
+]
 DelayMs = Annotated[int, Field(ge=0, le=DAY_MS)]
 
 
@@ -48,7 +51,7 @@ class Told(Usage):
     model: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_without_nul)] | None = None
 
     def usage(self) -> Usage:
-        return Usage(input_tokens=self.input_tokens, output_tokens=self.output_tokens, cost_micros=self.cost_micros)
+        return Usage(**self.model_dump(exclude={"model"}))
 
 
 class Entry(Value):
@@ -56,7 +59,8 @@ class Entry(Value):
 
     text: Words = ""
     files: dict[FilePath, Words] = Field(default_factory=dict, max_length=1_000)
-    error: Literal["timeout", "crash", "refused"] | None = None
+    error: ScriptedError | None = None
+    retry_after: Annotated[float, Field(ge=0, le=DAY_MS)] | None = None
     delay_ms: DelayMs | None = None
     usage: Told = Told()
 
@@ -148,7 +152,8 @@ def harmless(turn: Turn) -> str:
 def _scripted_failure(entry: Entry, turn: Turn) -> Failure | None:
     if entry.error is None:
         return None
-    return Failure(code=entry.error, detail=f"The scenario answers {turn.agent} with {entry.error}.")
+    detail = f"The scenario answers {turn.agent} with {entry.error}."
+    return Failure(code=entry.error, detail=detail, retry_after=entry.retry_after)
 
 
 def _unsaid(entry: Entry, turn: Turn, failure: Failure) -> Reply:

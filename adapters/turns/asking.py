@@ -106,6 +106,8 @@ class Asking:
             model=reply.model or self._model(job),
             seconds=reply.seconds,
             agent_session=reply.agent_session,
+            resumed=reply.resumed,
+            new_conversation=reply.new_conversation,
             files=changes.files,
             patch=None if changes.patch is None else text(changes.patch, blobs),
             base=job.session.tree,

@@ -13,7 +13,7 @@ from domain.session.state import EventMetadata
 from domain.session.turns import RecordReply, TurnAnswered, TurnFailed, TurnRequested
 from domain.values.base import Command, DomainEvent, Usage
 
-FREE = Usage(input_tokens=0, output_tokens=0, cost_micros=0)
+FREE = Usage(input_tokens=0, cached_tokens=0, output_tokens=0, reasoning_tokens=0, cost_micros=0)
 """What a recalled answer costs."""
 
 

@@ -29,6 +29,8 @@ def settle(draft: Draft[S], command: RecordReply) -> bool:
     draft.record(
         TurnAnswered(
             agent_session=command.agent_session,
+            resumed=command.resumed,
+            new_conversation=command.new_conversation,
             files=command.files,
             patch=command.patch,
             tree=command.tree,

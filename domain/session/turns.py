@@ -4,7 +4,7 @@ A turn is requested by an event, leased to a worker, and settled exactly once: a
 (at-least-once asking, exactly-once recording).
 """
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field
 
@@ -13,7 +13,18 @@ from domain.values.base import Command, Count, DomainEvent, Text, Usage, Value
 Access = Literal["none", "read", "write"]
 Work = Literal["ask", "validate", "package", "wait"]
 """`wait` is a person's turn: nobody works on it, it only has a deadline."""
-FailureCode = Literal["timeout", "idle", "deadline", "limit", "crash", "refused", "provider", "auth", "bad_output"]
+Retryable = Literal[
+    "rate_limit", "overloaded", "network", "crash", "timeout", "idle", "unreadable", "lost_conversation", "workspace"
+]
+Final = Literal["auth", "refused", "limit", "deadline"]
+OldCode = Literal["provider", "bad_output"]
+"""Codes that only old logs and old external workers use."""
+FailureCode = Literal[Retryable, Final, OldCode]
+RETRYABLE: frozenset[str] = frozenset((*get_args(Retryable), *get_args(OldCode)))
+
+
+def _retryable(fields: dict[str, object]) -> bool:
+    return fields.get("code") in RETRYABLE
 
 
 class Failure(Value):
@@ -21,6 +32,10 @@ class Failure(Value):
 
     code: FailureCode
     detail: str = ""
+    retryable: bool = Field(default_factory=_retryable, description="whether asking again may help")
+    retry_after: Annotated[float, Field(ge=0)] | None = Field(
+        default=None, description="seconds until it makes sense, where the agent names them"
+    )
 
 
 class TurnRequested(DomainEvent):
@@ -65,6 +80,10 @@ class TurnAnswered(Settled):
     reply: Text = Field(default=Text(), description="what the agent said")
     prompt: Text = Field(default=Text(), description="what it was asked, word for word")
     agent_session: str | None = Field(default=None, description="the handle by which the conversation can be resumed")
+    resumed: bool | None = Field(
+        default=None, description="whether it went on with the conversation of an earlier turn"
+    )
+    new_conversation: str | None = Field(default=None, description="why it began a new one where one was to be resumed")
     files: tuple[str, ...] = Field(default=(), description="files that changed in the workspace")
     patch: Text | None = Field(default=None, description="how they changed")
     tree: str | None = Field(default=None, description="the recorded state of the workspace afterwards")
@@ -116,6 +135,8 @@ class RecordReply(Command):
     model: str | None = None
     seconds: float = 0.0
     agent_session: str | None = None
+    resumed: bool | None = None
+    new_conversation: str | None = None
     files: tuple[str, ...] = ()
     patch: Text | None = None
     base: str | None = Field(default=None, description="the state of the workspace that `tree` was made from")

@@ -69,10 +69,16 @@ Count = Annotated[int, Field(ge=0, le=2**53 - 1)]
 
 
 class Usage(Value):
-    """What one turn cost, as far as the agent said: None is unknown, which is not zero. Money in millionths."""
+    """What one turn cost, as far as the agent said: None is unknown, which is not zero. Money in millionths.
+
+    `input_tokens` includes what was read from and written to a cache, `cached_tokens` is what was read from it;
+    `output_tokens` includes `reasoning_tokens`.
+    """
 
     input_tokens: Count | None = None
+    cached_tokens: Count | None = None
     output_tokens: Count | None = None
+    reasoning_tokens: Count | None = None
     cost_micros: Count | None = None
 
     @property

@@ -60,7 +60,7 @@ def test_a_claim_has_all_that_the_contract_says(client: TestClient) -> None:
 
 def test_a_result_is_recorded_like_any_agents_answer(client: TestClient) -> None:
     session_id, turn = developing(client)
-    usage = {"inputTokens": 7, "outputTokens": 3, "costMicros": 11}
+    usage = {"inputTokens": 7, "cachedTokens": 2, "outputTokens": 3, "reasoningTokens": 1, "costMicros": 11}
     answer = result(
         client, turn, "Done.", usage=usage, files={"src/login.py": "x = 1\n"}, agentSession="thread 9", model="m-1"
     )

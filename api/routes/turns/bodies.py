@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StrictInt, model_validator
 
 from api.routes.bodies import Body
+from domain.session.turns import OldCode, Retryable
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Names = Annotated[list[Name], Field(min_length=1, max_length=100)]
@@ -34,16 +35,21 @@ class TurnHeartbeat(Body):
 class TurnUsage(Body):
     """What the turn cost, as far as it is known; money in millionths."""
 
-    input_tokens: Number | None = None
+    input_tokens: Number | None = Field(default=None, description="cache reads and writes included")
+    cached_tokens: Number | None = Field(default=None, description="those read from a cache")
     output_tokens: Number | None = None
+    reasoning_tokens: Number | None = None
     cost_micros: Number | None = None
 
 
 class TurnFault(Body):
     """Why there is no usable answer."""
 
-    code: Literal["timeout", "idle", "limit", "crash", "refused", "provider", "auth", "bad_output"]
+    code: Literal[Retryable, OldCode, "auth", "refused", "limit"]
     detail: Annotated[str, Field(max_length=2_000)] = ""
+    retry_after: Annotated[float, Field(ge=0, le=31_536_000)] | None = Field(
+        default=None, description="seconds until it makes sense to ask again, where they are known"
+    )
 
 
 class TurnResult(Body):

@@ -107,7 +107,7 @@ def _reply(body: TurnResult, *, most: int) -> Reply:
     errors = {f"/files/{_escaped(path)}": sentence for path in body.files if (sentence := _unconfined(path))}
     if errors:
         raise Invalid(errors)
-    failure = None if body.failure is None else Failure(code=body.failure.code, detail=body.failure.detail)
+    failure = None if body.failure is None else Failure(**body.failure.model_dump())
     usage = Usage(**body.usage.model_dump())
     return Reply(text, usage, body.files, body.agent_session, failure, model=body.model)
 
