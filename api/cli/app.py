@@ -13,7 +13,7 @@ from cyclopts import App, CycloptsError, Group, Parameter
 
 from api.cli import codes
 from api.cli.logs import Full, OneLine, log_to_stderr
-from api.cli.terminal import paint, say
+from api.cli.terminal import say
 from api.cli.wishes import spelt_out
 
 WORK: Final = Group("Put the team to work", sort_key=1)
@@ -204,7 +204,10 @@ def _named(words: Sequence[str]) -> str:
 
 def _complain(*sentences: str, code: int) -> int:
     for number, sentence in enumerate(sentences):
-        say(f"{paint('hansard:', 'red', sys.stderr)} {sentence}" if number == 0 else f"  {sentence.strip()}")
+        if number == 0:
+            say(sentence, label="hansard:")
+        else:
+            say(f"  {sentence.strip()}")
     return code
 
 

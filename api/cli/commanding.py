@@ -7,6 +7,7 @@ from cyclopts import Parameter
 from api.cli import exits
 from api.cli.client import HERE, Json, TeamFile, Where, connected, path_of, resolve
 from api.cli.exits import Failed
+from api.cli.listed import micros
 from api.cli.outcome import see_through
 from api.cli.reading import AsJson, Id
 from api.cli.starting import say_who_goes_on
@@ -50,6 +51,7 @@ async def extend(
     iterations: int | None = None,
     minutes: int | None = None,
     tokens: int | None = None,
+    cost: str | None = None,
     cost_micros: int | None = None,
     rounds: int | None = None,
     wait: bool = False,
@@ -71,8 +73,10 @@ async def extend(
         So many more minutes.
     tokens
         So many more tokens.
+    cost
+        So many more US dollars, as in 2.50.
     cost_micros
-        So much more money, in millionths.
+        The same in millionths of a dollar.
     rounds
         So many more rounds of an orchestration.
     wait
@@ -82,12 +86,12 @@ async def extend(
         "addIterations": iterations,
         "addMinutes": minutes,
         "addTokens": tokens,
-        "addCostMicros": cost_micros,
+        "addCostMicros": micros(cost, cost_micros, option="--cost"),
         "addRounds": rounds,
     }
     if all(amount is None for amount in amounts.values()):
         raise Failed(
-            "Say how much more: --iterations, --minutes, --tokens or --cost-micros; --rounds of an orchestration.",
+            "Say how much more: --iterations, --minutes, --tokens or --cost; --rounds of an orchestration.",
             code=exits.USAGE,
         )
     async with connected(where, "work" if wait else "read", team=team) as api:

@@ -1,7 +1,9 @@
 """What has changed in a git repository, as a text that can be reviewed."""
 
 import os
+import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
 from api.cli import exits
@@ -10,7 +12,6 @@ from api.cli.terminal import say
 
 MOST: Final = 200_000
 """Characters of a diff that are reviewed; reviewers lose the thread of more, and so do their models."""
-_NAMES: Final = 200
 _KEPT_BYTES: Final = 8 * 1_048_576
 _SECONDS: Final = 120.0
 _OF_A_HOOK: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
@@ -31,16 +32,24 @@ async def changes(folder: Path, *, base: str | None) -> Changes | None:
     nothing. Raises Failed: no repository, no such revision."""
     top = Path((await _git(folder, "rev-parse", "--show-toplevel")).rstrip("\n"))
     since, named = await _since(top, base)
-    whole = await _git(top, "diff", *_PLAIN, since, "--")
-    new = [name for name in (await _git(top, "ls-files", "--others", "--exclude-standard", "-z")).split("\0") if name]
-    if not whole.strip() and not new:
+    with TemporaryDirectory(prefix="hansard-") as folder_of_index:
+        index = await _index_with_untracked(top, Path(folder_of_index, "index"))
+        whole = await _git(top, "diff", *_PLAIN, since, "--", index=index)
+        statistics = await _git(top, "diff", *_PLAIN, "--stat=100", since, "--", index=index)
+    if not whole.strip():
         say(f"Nothing to review: {top} has no changes since {named}.")
         return None
-    if new:
-        say(f"Of {_files(new)} only the name is reviewed; `git add -N .` puts the contents into the diff.")
-    statistics = await _git(top, "diff", *_PLAIN, "--stat=100", since, "--")
-    text = _told(top, named, statistics=statistics, diff=whole, new=new)
-    return Changes(top, f"Changes in {top.name} since {named}", text)
+    return Changes(top, f"Changes in {top.name} since {named}", _text(top, named, statistics=statistics, diff=whole))
+
+
+async def _index_with_untracked(top: Path, index: Path) -> Path:
+    """A copy of the index that also lists untracked files, so that a diff shows their contents. The repository's own
+    index stays as it is."""
+    own = top / (await _git(top, "rev-parse", "--git-path", "index")).rstrip("\n")
+    if own.is_file():
+        shutil.copyfile(own, index)
+    await _git(top, "add", "--intent-to-add", "--", ".", index=index)
+    return index
 
 
 async def _since(top: Path, base: str | None) -> tuple[str, str]:
@@ -62,20 +71,13 @@ async def _commit(top: Path, revision: str) -> str | None:
     return (await _git(top, *question, codes=(0, 1, 128))).strip() or None
 
 
-def _files(new: list[str]) -> str:
-    return f"{len(new)} new files" if len(new) > 1 else f"the new file {new[0]}"
-
-
-def _told(top: Path, named: str, *, statistics: str, diff: str, new: list[str]) -> str:
+def _text(top: Path, named: str, *, statistics: str, diff: str) -> str:
     """Step, action, result (S2): what is reviewed, an overview, and the diff itself as far as it goes."""
-    names = [f"- {name}" for name in new[:_NAMES]]
-    more = [f"- and {len(new) - _NAMES} more"] if len(new) > _NAMES else []
     parts = [
-        f"Step: the changes in the repository {top.name} since {named}, staged and unstaged. "
-        "They are not committed: where the repository can be looked at, it stands at its last commit.",
-        f"Action:\n{statistics.rstrip() or 'No file that git knows has changed.'}",
-        *(["New files that git does not know yet, by name only:\n" + "\n".join([*names, *more])] if new else []),
-        *([f"Result:\n{_cut(diff)}"] if diff.strip() else []),
+        f"Step: the changes in the repository {top.name} since {named}: staged, unstaged and untracked files. "
+        "They are not committed: a copy of the repository shows its last commit.",
+        f"Action:\n{statistics.rstrip()}",
+        f"Result:\n{_cut(diff)}",
     ]
     return "\n\n".join(parts).replace("\0", "\N{SYMBOL FOR NULL}")
 
@@ -90,13 +92,15 @@ def _cut(diff: str) -> str:
     return f"{kept.rstrip()}\n\n[The diff goes on for {left:,} characters that are left out here; see the overview.]"
 
 
-async def _git(folder: Path, *words: str, codes: tuple[int, ...] = (0,)) -> str:
-    """What git says, up to some megabytes. Its own settings and ignores count: it is the person's repository."""
+async def _git(folder: Path, *words: str, codes: tuple[int, ...] = (0,), index: Path | None = None) -> str:
+    """What git prints, up to some megabytes. Its own settings and ignores count: it is the person's repository."""
     from adapters.processes import run
 
     quiet = {"LC_ALL": "C.UTF-8", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat"}
     command = ["git", "-c", "core.quotePath=false", *words]
     env = {name: value for name, value in os.environ.items() if name not in _OF_A_HOOK or _is_here(folder)} | quiet
+    if index is not None:
+        env["GIT_INDEX_FILE"] = str(index)
     done = await run(command, cwd=folder, env=env, wall_seconds=_SECONDS, output_bytes=_KEPT_BYTES)
     if done.ended == "output" or done.exit_code in codes:
         return done.stdout

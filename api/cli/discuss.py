@@ -10,7 +10,7 @@ from api.cli import exits
 from api.cli.client import HERE, Json, TeamFile, Where
 from api.cli.diff import Changes, changes
 from api.cli.exits import Failed
-from api.cli.given import given
+from api.cli.given import text_or_file
 from api.cli.starting import PLAIN, AsEnd, Start, start
 from api.cli.wishes import DebateStrategy, ReviewStrategy
 
@@ -22,7 +22,7 @@ Profile = Annotated[str | None, Parameter(group=TALK, help="When they agree: see
 
 async def review(
     subject: Annotated[
-        str | None, Parameter(allow_leading_hyphen=True, help="The text to review; - reads it from stdin.")
+        str | None, Parameter(allow_leading_hyphen=True, help="The text, or a file, to review; - reads it from stdin.")
     ] = None,
     /,
     *,
@@ -50,9 +50,9 @@ async def review(
     Parameters
     ----------
     subject
-        The text to review; - reads it from stdin.
+        The text to review, or the file that holds it; - reads it from stdin.
     diff
-        Review the changes of the repository: staged, unstaged, and the names of files that git does not know yet.
+        Review the changes of the repository: staged, unstaged and untracked files.
     base
         Since the branch left this revision, as in main or HEAD~3; else since the last commit.
     repo
@@ -71,7 +71,7 @@ async def review(
     elif subject is None and file is None:
         raise Failed("What is to be reviewed? A text, --file FILE, - for stdin, or --diff.", code=exits.USAGE)
     else:
-        found = Changes(Path.cwd(), "", given(subject, file, what="subject"))
+        found = Changes(Path.cwd(), "", text_or_file(subject, file, what="subject"))
     body: Json = {"kind": "review", "subject": found.text, "title": found.title, "strategy": strategy}
     body |= {"maxRounds": max_rounds, "profile": profile, "origin": "cli"}
     return await start(where, team, options, body, json=json, here=found.top)
@@ -79,7 +79,8 @@ async def review(
 
 async def debate(
     plan: Annotated[
-        str | None, Parameter(allow_leading_hyphen=True, help="The plan to debate; - reads it from stdin.")
+        str | None,
+        Parameter(allow_leading_hyphen=True, help="The plan or its file; - reads it from stdin."),
     ] = None,
     /,
     *,
@@ -103,12 +104,12 @@ async def debate(
     Parameters
     ----------
     plan
-        The plan to debate; - reads it from stdin.
+        The plan to debate, or the file that holds it; - reads it from stdin.
     strategy
         debate challenges and defends; perspectives looks for risks, then for chances, then weighs both.
     max_rounds
         At most so many, up to 20 (2), and never fewer than the strategy has.
     """
-    body: Json = {"kind": "debate", "plan": given(plan, file, what="plan"), "strategy": strategy}
+    body: Json = {"kind": "debate", "plan": text_or_file(plan, file, what="plan"), "strategy": strategy}
     body |= {"maxRounds": max_rounds, "profile": profile, "origin": "cli"}
     return await start(where, team, options, body, json=json)

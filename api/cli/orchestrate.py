@@ -31,7 +31,7 @@ class Talk:
     max_rounds: int | None = None
     """Rounds until it stops and asks to go on, 1 to 50 (3)."""
     triage: Literal["auto", "direct", "orchestrate"] | None = None
-    """Answer directly, or plan and distribute; auto looks at the words."""
+    """Answer directly, or plan and distribute; auto decides by the words. Default: orchestrate (of a message: auto)."""
     plan_review: DebateWish = False
     """Have the plan debated, and decide yourself, before anybody works: --plan-review or --plan-review=perspectives."""
     work_review: ReviewWish = False
@@ -77,8 +77,8 @@ async def orchestrate(
     prompt
         What is wanted; - reads it from stdin.
     """
-    words = given(prompt, file, what="prompt")
-    body: Json = {"kind": "orchestration", "prompt": words, "origin": origin} | talk.body()
+    body: Json = {"kind": "orchestration", "prompt": given(prompt, file, what="prompt"), "origin": origin} | talk.body()
+    body["triage"] = talk.triage or "orchestrate"
     return await start(where, team, options, body, json=json)
 
 

@@ -12,7 +12,7 @@ from api.cli.exits import rests
 from api.cli.following import Screen
 from api.cli.happening import describe
 from api.cli.matrix import matrix, round_of
-from api.cli.terminal import local_time, minutes, one_line, say, shortened
+from api.cli.terminal import local_time, minutes, money, one_line, say, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -162,7 +162,7 @@ def standing(session: Json, *, waited_ms: int = 0) -> list[str]:
     if budget.get("tokens") is not None:
         words.append(f"{budget['tokens']:,} tokens" + _of_limit(budget.get("maxTokens")))
     if budget.get("costMicros") is not None:
-        words.append(f"{budget['costMicros'] / 1_000_000:.2f} spent" + _of_money(budget.get("maxCostMicros")))
+        words.append(f"{money(budget['costMicros'])} spent" + _of_money(budget.get("maxCostMicros")))
     if budget.get("reason"):
         words.append(f"exhausted by {budget['reason']}")
     return words
@@ -173,7 +173,7 @@ def _of_limit(limit: int | None) -> str:
 
 
 def _of_money(limit: int | None) -> str:
-    return f" of {limit / 1_000_000:.2f}" if limit is not None else ""
+    return f" of {money(limit)}" if limit is not None else ""
 
 
 def _at_work(session: Json) -> list[str]:

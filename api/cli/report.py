@@ -9,7 +9,7 @@ from api.cli import exits
 from api.cli.client import HERE, Json, Where, connected
 from api.cli.exits import Failed
 from api.cli.reading import AsJson
-from api.cli.terminal import clock, local_time, put_document, put_json, put_table, say
+from api.cli.terminal import clock, local_time, money, put_document, put_json, put_table, say
 
 Name = Literal["summary", "budgets", "quality", "convergence", "decisions", "costs"]
 
@@ -77,7 +77,7 @@ def _show(found: Json) -> None:
 
 
 def _word(name: str, value: Any) -> str:
-    """Times as clocks, rates in percent, money in whole units, what is not known as a dash."""
+    """Times as clocks, rates in percent, money in dollars, unknown values as a dash."""
     match value:
         case None:
             return "-"
@@ -86,7 +86,7 @@ def _word(name: str, value: Any) -> str:
         case int() | float() if name.endswith("Rate"):
             return f"{value:.0%}"
         case int() if name.lower().endswith("costmicros"):
-            return f"{value / 1_000_000:,.4f}"
+            return money(value)
         case str() if name.endswith("At"):
             return local_time(value)
         case float():

@@ -13,15 +13,16 @@ from api.cli.reading import AsJson
 from api.cli.starting import AsEnd, say_who_goes_on, started
 from api.cli.terminal import put_json, say
 
-Which = Annotated[str, Parameter(help="The orchestration: its id, a beginning of it, or `latest` of the origin.")]
+Which = Annotated[
+    str | None, Parameter(help="The orchestration: its id, a beginning of it, or `latest`; else the origin's latest.")
+]
 Origin = Annotated[str | None, Parameter(help="Whose latest one is meant; else that of those without origin.")]
 
-_LATEST: Final = "latest"
 _BEGINNINGS: Final = ("orchestration.session_started", "orchestration.continued", "orchestration.rounds_added")
 
 
 async def go_on(
-    session: Which = _LATEST,
+    session: Which = None,
     /,
     *,
     origin: Origin = None,
@@ -43,7 +44,7 @@ async def go_on(
         Only record it. Without a server it waits until Hansard works on this log with its team: `hansard serve`, say.
     """
     async with connected(where, "start" if detach else "work", team=team) as api:
-        path, body = await _door(api, session, "continue", origin=origin, version=if_version)
+        path, body = await _target(api, session, "continue", origin=origin, version=if_version)
         answer = await api.post(path, body, key=idempotency_key, version=if_version)
         say(f"Session {answer['sessionId']} goes on.")
         if detach:
@@ -52,7 +53,7 @@ async def go_on(
 
 
 async def reset(
-    session: Which = _LATEST,
+    session: Which = None,
     /,
     *,
     origin: Origin = None,
@@ -64,7 +65,7 @@ async def reset(
 ) -> int:
     """End an orchestration for good, also while it works. What it has recorded stays."""
     async with connected(where) as api:
-        path, body = await _door(api, session, "reset", origin=origin, version=if_version)
+        path, body = await _target(api, session, "reset", origin=origin, version=if_version)
         answer = await api.post(path, body | {"reason": reason}, key=idempotency_key, version=if_version)
     say(f"Session {answer['sessionId']} is reset.")
     return put_answer(answer, json=json)
@@ -84,17 +85,32 @@ def put_answer(answer: Json, *, json: bool) -> int:
     return exits.OK
 
 
-async def _door(api: Api, session: str, verb: str, *, origin: str | None, version: int | None) -> tuple[str, Json]:
-    """Path and body: of one session, or of the latest one of an origin."""
-    if session == _LATEST:
+async def _target(
+    api: Api, session: str | None, verb: str, *, origin: str | None, version: int | None
+) -> tuple[str, Json]:
+    """Path and body: of one session, or of the latest orchestration of an origin."""
+    if session is None or (session == "latest" and origin is not None):
         if version is not None:
             raise Failed("--if-version needs the session's id.", code=exits.USAGE)
         return f"/api/orchestrate/{verb}", {"origin": origin}
     if origin is not None:
         raise Failed("Give a session or --origin, not both.", code=exits.USAGE)
     session_id = await resolve(api, session)
-    if not session_id.startswith("orchestration-"):
-        kind = session_id.partition("-")[0]
-        hint = " `hansard extend` gives it more budget." if kind == "delivery" and verb == "continue" else ""
-        raise Failed(f"Session {session_id} is a {kind}; only orchestrations {verb}.{hint}", code=exits.REFUSED)
+    found = await api.session(session_id)
+    if found["session"]["kind"] != "orchestration":
+        raise _other_kind(found, verb)
     return f"{path_of(session_id)}/{verb}", {}
+
+
+def _other_kind(found: Json, verb: str) -> Failed:
+    """Only orchestrations continue and reset: which command the session takes instead."""
+    name, kind = found["session"]["id"], found["session"]["kind"]
+    instead = {
+        "decision": f"hansard decide {name} CHOICE",
+        "retry": f"hansard retry {name}",
+        "budget": f"hansard extend {name} --iterations N --reason WHY",
+        "cancel": f"hansard cancel {name}",
+    }
+    fit = [f"`{command}`" for action, command in instead.items() if action in found["availableCommands"]]
+    hint = f"Use {' or '.join(fit)}." if fit else "It has ended."
+    return Failed(f"Session {name} is a {kind}; only an orchestration can {verb}. {hint}", code=exits.REFUSED)

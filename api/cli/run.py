@@ -1,11 +1,13 @@
 """`hansard run`: start a delivery and see it through."""
 
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Group, Parameter
 
 from api.cli.client import HERE, Json, TeamFile, Where
-from api.cli.listed import split
+from api.cli.given import given
+from api.cli.listed import micros, split
 from api.cli.starting import PLAIN, AsEnd, Start, start
 from api.cli.wishes import ReviewWish, wish
 
@@ -14,14 +16,16 @@ LIMITS = Group("Limits", sort_key=10)
 
 async def run(
     *,
-    task: Annotated[str, Parameter(alias="-t", allow_leading_hyphen=True)],
-    files: Annotated[list[str], Parameter(alias="-f")],
+    task: Annotated[str | None, Parameter(alias="-t", allow_leading_hyphen=True)] = None,
+    task_file: Path | None = None,
+    files: Annotated[list[str] | None, Parameter(alias="-f")] = None,
     test: str | None = None,
     validation_commands: Annotated[list[str] | None, Parameter(alias="--validate")] = None,
     max_iterations: Annotated[int | None, Parameter(group=LIMITS)] = None,
     max_minutes: Annotated[int | None, Parameter(group=LIMITS)] = None,
     max_attempts: Annotated[int | None, Parameter(group=LIMITS)] = None,
     max_tokens: Annotated[int | None, Parameter(group=LIMITS)] = None,
+    max_cost: Annotated[str | None, Parameter(group=LIMITS)] = None,
     max_cost_micros: Annotated[int | None, Parameter(group=LIMITS)] = None,
     review: ReviewWish = False,
     options: Start = PLAIN,
@@ -41,9 +45,11 @@ async def run(
     Parameters
     ----------
     task
-        What is to be done.
+        What is to be done; - reads it from stdin.
+    task_file
+        Read the task from this file.
     files
-        The files it is about, with commas or repeated.
+        The files it is about, with commas or repeated; without, the planner finds them.
     test
         The command that tests the work.
     validation_commands
@@ -56,21 +62,23 @@ async def run(
         The older name of --max-iterations.
     max_tokens
         Tokens over all turns.
+    max_cost
+        US dollars over all turns, as in 2.50.
     max_cost_micros
-        Money over all turns, in millionths.
+        The same in millionths of a dollar.
     review
         Have the approved work reviewed once more, and decide yourself: --review or --review=red-team.
     """
     body: Json = {
-        "task": task,
-        "filePaths": split(files),
+        "task": given(task, task_file, what="task", option="--task-file"),
+        "filePaths": split(files) if files else None,
         "testCommand": test,
         "validationCommands": split(validation_commands) if validation_commands else None,
         "maxIterations": max_iterations,
         "maxMinutes": max_minutes,
         "maxAttempts": max_attempts,
         "maxTokens": max_tokens,
-        "maxCostMicros": max_cost_micros,
+        "maxCostMicros": micros(max_cost, max_cost_micros, option="--max-cost"),
         "review": wish(review),
         "origin": "cli",
     }

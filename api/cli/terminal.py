@@ -65,10 +65,11 @@ def put_json_line(value: Any) -> None:
     put(_json(value, indent=None))
 
 
-def say(text: str) -> None:
-    """Talk: progress, hints, complaints. Where nobody can be told any more, what is being done goes on all the same."""
+def say(text: str, *, label: str = "") -> None:
+    """Talk: progress, hints, errors (with a red `label`). A closed stderr does not stop the work."""
+    prefix = f"{paint(label, 'red', sys.stderr)} " if label else ""
     try:
-        sys.stderr.write(visible(text) + "\n")
+        sys.stderr.write(f"{prefix}{visible(text)}\n")
         sys.stderr.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
@@ -151,6 +152,12 @@ def clock(milliseconds: int) -> str:
     if seconds < 3600:
         return minutes(milliseconds)
     return f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+
+
+def money(micros: int) -> str:
+    """`$2.50`, `$0.0045`: millionths of a dollar, with more digits where cents are not enough."""
+    digits = 2 if micros % 10_000 == 0 else 4 if micros >= 100 else 6
+    return f"${micros / 1_000_000:,.{digits}f}"
 
 
 def counted(number: int, thing: str) -> str:

@@ -1,5 +1,6 @@
 """Reading requests strictly: body, headers and query into values, or a problem that names the field (contract §3)."""
 
+import asyncio
 import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -170,7 +171,13 @@ async def read_after(request: Request) -> None:
         return
     if not NUMBER.fullmatch(text.strip()):
         raise Problem(400, "Read-After should be a position.")
-    await reached(request, int(text))
+    position = int(text)
+    if position > system(request).follower.position:
+        head = await asyncio.to_thread(system(request).store.head)
+        if position > head:
+            detail = f"Read-After: position {position} is beyond the end of the log, which is {head}."
+            raise Problem(422, detail, errors=[{"pointer": "/Read-After", "detail": f"should be at most {head}"}])
+    await reached(request, position)
 
 
 async def reached(request: Request, position: int) -> None:

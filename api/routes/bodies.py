@@ -96,7 +96,7 @@ class DeliveryStart(Start):
     task: Words
     file_paths: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=1_024, pattern=r"\S")]], Field(min_length=1, max_length=500)
-    ]
+    ] = []
     test_command: CommandWords | None = None
     validation_commands: Annotated[list[CommandWords], Field(max_length=100)] | None = None
     max_iterations: Annotated[StrictInt, Field(ge=1, le=20)] | None = None

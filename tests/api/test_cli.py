@@ -357,6 +357,13 @@ def _serving(
         yield process, address[0], talk
 
 
+def test_an_error_on_a_terminal_is_coloured_and_readable(environment: dict[str, str], tmp_path: Path) -> None:
+    code, shown = _on_a_terminal(["list", "--no\x1b[2Jpe"], environment, tmp_path)
+    assert code == 2
+    assert shown.startswith("\x1b[31mhansard:\x1b[0m Unknown option: --no⟦U+001B⟧[2Jpe")
+    assert shown.count("\x1b") == 2
+
+
 def _read_until(process: subprocess.Popen[str], words: str) -> str:
     """What the process says on stderr up to the line with these words."""
     assert process.stderr is not None

@@ -162,13 +162,13 @@ def test_of_ten_results_at_once_one_is_recorded(client: TestClient, turn: Json) 
 
 def test_the_same_key_gives_the_same_answer_again(client: TestClient, turn: Json) -> None:
     key = {"Idempotency-Key": str(uuid.uuid4())}
-    body = {"text": "once", "files": {"once.py": "x\n"}}
+    body = {"attempt": 1, "text": "once", "files": {"once.py": "x\n"}}
     with ThreadPoolExecutor(4) as pool:
         given = list(pool.map(lambda _: client.post(door(turn, "result"), json=body, headers=key), range(4)))
     assert {answer.status_code for answer in given} == {200}
     assert len({answer.content for answer in given}) == 1
     assert sum("idempotency-replayed" in answer.headers for answer in given) == 3
-    other = client.post(door(turn, "result"), json={"text": "other"}, headers=key)
+    other = client.post(door(turn, "result"), json={"text": "other", "attempt": 1}, headers=key)
     assert other.status_code == 422
     assert answers(client, turn["sessionId"]) == [(1, "once")]
 
@@ -176,20 +176,27 @@ def test_the_same_key_gives_the_same_answer_again(client: TestClient, turn: Json
 def test_a_refused_result_is_refused_again_in_the_same_words(client: TestClient, turn: Json) -> None:
     assert result(client, turn, "first").status_code == 200
     key = {"Idempotency-Key": str(uuid.uuid4())}
-    first, again = (client.post(door(turn, "result"), json={"text": "second"}, headers=key) for _ in range(2))
+    first, again = (
+        client.post(door(turn, "result"), json={"text": "second", "attempt": 1}, headers=key) for _ in range(2)
+    )
     lost(first, "settled")
     assert (again.content, again.headers["idempotency-replayed"]) == (first.content, "true")
 
 
 def test_a_result_may_be_bound_to_a_version(client: TestClient, turn: Json) -> None:
-    answer = client.post(door(turn, "result"), json={"text": "ok"}, headers={"If-Match": '"1"'})
+    answer = client.post(door(turn, "result"), json={"text": "ok", "attempt": 1}, headers={"If-Match": '"1"'})
     assert answer.status_code == 412
     unchanged(client, turn)
 
 
 @pytest.mark.parametrize("code", ["crash", "refused", "timeout", "provider"])
 def test_a_worker_may_report_that_it_failed(client: TestClient, turn: Json, code: str) -> None:
-    body = {"failure": {"code": code, "detail": "no luck"}, "text": "half of it", "usage": {"inputTokens": 3}}
+    body = {
+        "attempt": 1,
+        "failure": {"code": code, "detail": "no luck"},
+        "text": "half of it",
+        "usage": {"inputTokens": 3},
+    }
     answer = client.post(door(turn, "result"), json=body)
     assert answer.status_code == 200, answer.text
     assert ended(client, turn["sessionId"])["status"] == "failed"

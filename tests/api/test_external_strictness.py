@@ -69,11 +69,19 @@ def unchanged(client: httpx.Client, turn: Json) -> None:
 def test_a_result_that_does_not_hold_is_refused_and_changes_nothing(
     client: TestClient, turn: Json, body: Json, pointers: list[str]
 ) -> None:
-    answer = client.post(door(turn, "result"), json=body)
+    answer = client.post(door(turn, "result"), json={"attempt": turn["lease"]["attempt"]} | body)
     assert answer.status_code == 422, answer.text
     assert sorted(found["pointer"] for found in answer.json()["errors"]) == sorted(pointers)
     unchanged(client, turn)
     assert list(Path(turn["workspace"]).glob("[!.]*")) == []
+
+
+@pytest.mark.parametrize(("name", "body"), [("result", {"text": "x"}), ("heartbeat", {})])
+def test_a_worker_names_the_attempt_that_it_holds(client: TestClient, turn: Json, name: str, body: Json) -> None:
+    answer = client.post(door(turn, name), json=body)
+    assert answer.status_code == 422
+    assert [found["pointer"] for found in answer.json()["errors"]] == ["/attempt"]
+    unchanged(client, turn)
 
 
 def test_files_do_not_follow_links_out_of_the_workspace(client: TestClient, turn: Json, tmp_path: Path) -> None:
@@ -135,7 +143,9 @@ def test_a_claim_is_read_strictly(client: TestClient, body: Json, pointer: str) 
 @pytest.mark.parametrize("name", ["heartbeat", "result"])
 @pytest.mark.parametrize("turn_id", ["delivery-none.t1", "x", "%00", "..%2f..", "a" * 300])
 def test_an_unknown_turn_is_404(client: TestClient, name: str, turn_id: str) -> None:
-    answer = client.post(f"/api/turns/{turn_id}/{name}", json={"text": "x"} if name == "result" else {})
+    answer = client.post(
+        f"/api/turns/{turn_id}/{name}", json={"attempt": 1} | ({"text": "x"} if name == "result" else {})
+    )
     assert answer.status_code == 404, answer.text
 
 

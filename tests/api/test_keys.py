@@ -205,7 +205,7 @@ def test_a_claim_under_a_key_is_given_once(pulled: TestClient) -> None:
     assert (replayed(first), replayed(again)) == (False, True)
     assert post(pulled, CLAIM, b'{"waitSeconds": 9}', "claim").status_code == 422
     assert beat(pulled, first.json()).status_code == 200
-    beats = [post(pulled, door(first.json(), "heartbeat"), b"{}", "beat") for _ in range(2)]
+    beats = [post(pulled, door(first.json(), "heartbeat"), b'{"attempt": 1}', "beat") for _ in range(2)]
     assert (beats[0].status_code, told(beats[1])) == (200, told(beats[0]))
     assert [replayed(answer) for answer in beats] == [False, True]
     assert result(pulled, first.json()).status_code == 200
@@ -243,7 +243,7 @@ def test_that_a_turn_is_lost_is_said_again_in_the_same_words(pulled: TestClient)
     begin(pulled)
     turn = claim(pulled)
     assert result(pulled, turn).status_code == 200
-    first, again = (post(pulled, door(turn, "heartbeat"), b"{}", "lost") for _ in range(2))
+    first, again = (post(pulled, door(turn, "heartbeat"), b'{"attempt": 1}', "lost") for _ in range(2))
     lost(first, "settled")
     assert (told(again), replayed(first), replayed(again)) == (told(first), False, True)
 

@@ -10,10 +10,7 @@ from domain.session.turns import OldCode, Retryable
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Names = Annotated[list[Name], Field(min_length=1, max_length=100)]
 Number = Annotated[StrictInt, Field(ge=0, le=2**53 - 1)]
-Attempt = Annotated[
-    Annotated[StrictInt, Field(ge=1, le=2**31)] | None,
-    Field(description="`lease.attempt` of the claim: without it a worker may speak for a later attempt of its own"),
-]
+Attempt = Annotated[StrictInt, Field(ge=1, le=2**31, description="`lease.attempt` of the claim")]
 
 
 class TurnClaim(Body):
@@ -29,7 +26,7 @@ class TurnClaim(Body):
 class TurnHeartbeat(Body):
     """A sign of life."""
 
-    attempt: Attempt = None
+    attempt: Attempt
 
 
 class TurnUsage(Body):
@@ -68,7 +65,7 @@ class TurnResult(Body):
         Field(max_length=1_000, description="contents by path, written into the workspace of a turn that may write"),
     ] = {}
     failure: TurnFault | None = None
-    attempt: Attempt = None
+    attempt: Attempt
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:

@@ -1,5 +1,6 @@
 """The commands as somebody uses them, directly on a log."""
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,6 @@ def test_every_command_explains_itself(hansard: Hansard, command: str) -> None:
         (["nope"], 'Unknown command "nope"', "`hansard --help` shows how it is used."),
         (["lst"], 'Did you mean "list"?', "`hansard --help` shows how it is used."),
         (["list", "--nope"], "Unknown option: --nope", "`hansard list --help` shows how it is used."),
-        (["run"], '"run" parameter --task', "`hansard run --help` shows how it is used."),
         (["show"], '"show" parameter SESSION', "`hansard show --help` shows how it is used."),
         (["list", "--limit", "many"], 'unable to convert "many" into int', "`hansard list --help`"),
         (["list", "--limit", "0"], "Must be > 0", "`hansard list --help`"),
@@ -233,7 +233,7 @@ def test_a_session_is_cancelled_once_and_only_at_the_version_that_was_seen(hansa
 def test_an_extension_says_how_much(hansard: Hansard) -> None:
     said = hansard("extend", "latest", "--reason", "x")
     assert (said.code, said.out) == (2, "")
-    assert "--iterations, --minutes, --tokens or --cost-micros; --rounds of an orchestration" in said.err
+    assert "--iterations, --minutes, --tokens or --cost; --rounds of an orchestration" in said.err
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
@@ -408,7 +408,7 @@ def test_a_server_that_is_not_there_is_one_sentence(hansard: Hansard) -> None:
     ("pointer", "typed"),
     [
         ("/task", "--task"),
-        ("/maxCostMicros", "--max-cost-micros"),
+        ("/maxCostMicros", "--max-cost"),
         ("/testCommand", "--test"),
         ("/validationCommands/0", "--validate (no. 1)"),
         ("/employees/1/name", "--employee (no. 2) /name"),
@@ -421,3 +421,43 @@ def test_a_server_that_is_not_there_is_one_sentence(hansard: Hansard) -> None:
 )
 def test_what_is_wrong_is_named_as_it_was_typed(pointer: str, typed: str) -> None:
     assert option_of(pointer) == typed
+
+
+# --- tasks and amounts ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [("-t", "-"), ("--task-file", "task.md")])
+def test_a_task_comes_from_stdin_or_a_file_and_needs_no_files(
+    hansard: Hansard, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    Path("task.md").write_text("Fix the login\n", encoding="utf-8")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"Fix the login\n")))
+    started = hansard("run", *words, "--test", "true", "--detach").out.strip()
+    session = hansard("show", started, "--json").json["session"]
+    assert (session["task"].strip(), session["filePaths"]) == ("Fix the login", [])
+
+
+@pytest.mark.parametrize(
+    ("words", "micros"), [(("--max-cost", "2.50"), 2_500_000), (("--max-cost-micros", "7"), 7), ((), None)]
+)
+def test_a_cost_limit_is_given_in_dollars_or_in_millionths(
+    hansard: Hansard, words: tuple[str, ...], micros: int | None
+) -> None:
+    started = hansard("run", "-t", "x", "--test", "true", "--detach", *words).out.strip()
+    assert hansard("show", started, "--json").json["session"]["budget"].get("maxCostMicros") == micros
+
+
+@pytest.mark.parametrize("amount", ["two", "1e99", "0.0000001", "inf"])
+def test_what_is_no_amount_is_a_sentence(hansard: Hansard, amount: str) -> None:
+    said = hansard("run", "-t", "x", "--test", "true", "--detach", "--max-cost", amount)
+    assert (said.code, said.err) == (
+        2,
+        f"hansard: --max-cost {amount}: an amount in US dollars was expected, as in 2.50.\n",
+    )
+
+
+def test_a_review_of_a_file_reads_the_file(hansard: Hansard) -> None:
+    Path("README.md").write_text("What is in it\n", encoding="utf-8")
+    for verb, field in (("review", "subject"), ("debate", "plan")):
+        started = hansard(verb, "README.md", "--detach").out.strip()
+        assert hansard("show", started, "--json").json["session"][field] == "What is in it\n"

@@ -165,7 +165,7 @@ def test_a_plan_is_debated_from_its_perspectives_and_accepted(hansard: Hansard, 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
-    [((), "Give the plan: as an argument"), (("x", "--strategy", "review"), 'Choose from: "debate", "perspectives"')],
+    [((), "Give the plan: as text"), (("x", "--strategy", "review"), 'Choose from: "debate", "perspectives"')],
 )
 def test_a_debate_needs_a_plan_and_a_strategy_of_its_own(
     hansard: Hansard, words: tuple[str, ...], sentence: str

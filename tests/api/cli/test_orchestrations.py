@@ -100,10 +100,17 @@ def test_rounds_are_extended(hansard: Hansard, run: Run) -> None:
 
 
 def test_a_direct_answer_is_the_result(hansard: Hansard, scenario: Scenario) -> None:
-    said = hansard("orchestrate", "안녕", "--scenario", scenario({"assistant": ["반가워요\x1b[2J"]}))
+    said = hansard(
+        "orchestrate", "안녕", "--triage", "auto", "--scenario", scenario({"assistant": ["반가워요\x1b[2J"]})
+    )
     assert said.code == 0
     assert "mode     direct\n" in said.out
     assert "summary  반가워요⟦U+001B⟧[2J\n" in said.out
+
+
+def test_the_verb_orchestrates_unless_told_otherwise(hansard: Hansard) -> None:
+    started = id_of(hansard("orchestrate", "Build the API, then write its docs", "--detach"))
+    assert hansard("show", started, "--json").json["session"]["mode"] == "orchestrated"
 
 
 def test_the_prompt_comes_from_a_file_or_through_a_pipe(hansard: Hansard, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +126,7 @@ def test_the_prompt_comes_from_a_file_or_through_a_pipe(hansard: Hansard, monkey
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ((), "Give the prompt: as an argument, with --file FILE, or - for stdin."),
+        ((), "Give the prompt: as text, with --file FILE, or - for stdin."),
         (("  ",), "The prompt is empty."),
         (("--nope",), "Unknown option: --nope."),
         (("x", "--file", "y"), "Give the prompt or --file, not both."),
@@ -263,9 +270,10 @@ def test_only_orchestrations_are_continued(hansard: Hansard) -> None:
     said = hansard("continue", delivery)
     assert said.code == 4
     assert said.err == (
-        f"hansard: Session {delivery} is a delivery; only orchestrations continue. "
-        "`hansard extend` gives it more budget.\n"
+        f"hansard: Session {delivery} is a delivery; only an orchestration can continue. "
+        f"Use `hansard cancel {delivery}`.\n"
     )
+    assert hansard("continue", "latest").err == said.err
 
 
 def test_a_run_is_continued_and_reset_by_its_id_and_the_version_that_was_seen(hansard: Hansard, run: Run) -> None:

@@ -48,7 +48,7 @@ def test_seven_phases_fit_on_eighty_columns() -> None:
         ({"tokens": 5, "maxTokens": 2_000}, ["iteration 2/6", "4:07 of 45 min", "5 tokens of 2,000"]),
         (
             {"costMicros": 1_250_000, "maxCostMicros": 2_000_000},
-            ["iteration 2/6", "4:07 of 45 min", "1.25 spent of 2.00"],
+            ["iteration 2/6", "4:07 of 45 min", "$1.25 spent of $2.00"],
         ),
         ({"reason": "minutes"}, ["iteration 2/6", "4:07 of 45 min", "exhausted by minutes"]),
     ],

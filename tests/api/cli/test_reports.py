@@ -13,7 +13,7 @@ def test_a_report_is_a_table_json_or_csv(hansard: Hansard) -> None:
     assert "\ndelivery  success  1 " in said.out
     assert said.err.startswith("As of position ")
     assert re.fullmatch(r"delivery +success +1 +1 +(\d:\d\d +){3}2\.00 +2\.00 +2", said.out.splitlines()[1])
-    assert re.search(r" 1,500 +0\.0045 ", hansard("report", "costs").out)
+    assert re.search(r" 1,500 +\$0\.0045 ", hansard("report", "costs").out)
     costs = hansard("report", "costs", "--kind", "delivery", "--json").json
     assert (costs["name"], costs["filters"]["kind"]) == ("costs", "delivery")
     table = hansard("report", "decisions", "--csv")
