@@ -1,8 +1,8 @@
 """The one way to run a program: no shell, a clean environment, a session of its own, limits, and no survivors.
 
-Nothing here claims to be a sandbox: a program may do whatever our user may. What is promised is that it ends, that its
-output is bounded, and that whatever it has started ends with it (promise P19); when we are killed ourselves, that
-`end_orphans` of our next life finds it.
+What a program may reach is the fence's part (`adapters/fence`); without one it may do whatever our user may. What is
+promised here is that it ends, that its output is bounded, and that whatever it has started ends with it; when we are
+killed ourselves, `end_orphans` of our next life finds it.
 
 Of the limits that the system could set (promise S13) every run has one, CORE=0. The others are for whoever runs the
 commands of others to choose (`SystemLimits`): AS kills what merely reserves addresses (Node, Go, Java, sanitizers),
@@ -13,6 +13,7 @@ Against a run that eats the memory there is a hint instead: the kernel takes it 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from adapters.fence import UNFENCED, Fence
 from adapters.processes.child import Child, Ended, Finished
 from adapters.processes.environment import clean_environment, own, resolve_secrets
 from adapters.processes.limits import NO_LIMITS, SystemLimits
@@ -44,6 +45,7 @@ async def run(
     output_bytes: int = 1_048_576,
     keep_ends: bool = False,
     limits: SystemLimits = NO_LIMITS,
+    fence: Fence = UNFENCED,
     grace_seconds: float = 2.0,
     on_output: Callable[[str], None] | None = None,
 ) -> Finished:
@@ -55,7 +57,7 @@ async def run(
     """
     settle()
     try:
-        started = start(argv, cwd=cwd, env=env, stdin=stdin, limits=limits)
+        started = start(argv, cwd=cwd, env=env, stdin=stdin, limits=limits, fence=fence)
     except (OSError, ValueError) as error:
         return _not_started(argv, cwd, error)
     child = Child(started, output_bytes, on_output, keep_ends=keep_ends)
@@ -67,7 +69,10 @@ async def run(
         await child.output.drain()
         if (refused := child.refusal()) is not None:
             return _not_started(argv, cwd, refused)
-        return child.finished(ended, wall_seconds, idle_seconds, output_bytes)
+        finished = child.finished(ended, wall_seconds, idle_seconds, output_bytes)
+        if (reason := fence.refusal(finished.exit_code, finished.stderr)) is not None:
+            return _not_started(argv, cwd, ValueError(reason))
+        return finished
     finally:
         child.close()
 

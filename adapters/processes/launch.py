@@ -1,7 +1,8 @@
-"""Take the limits, then become the program: `launch.py REPORT LIMITS LOCALE PROGRAM [ARGUMENT …]`.
+"""Take the limits and the fence, then become the program: `launch.py REPORT LIMITS LOCALE FENCE PROGRAM [ARGUMENT …]`.
 
 Run as a script of its own (`python -I -S`), so that it starts fast and imports nothing from the folder it stands in.
 `REPORT` is a pipe that closes when the program begins, and says why when it does not: an error number, or words.
+`FENCE` are the rules of Landlock as JSON, or empty (`adapters/fence/landlock.py` writes them).
 `LOCALE` is what the environment had of `LC_CTYPE=…`, which may by now be Python's own.
 """
 
@@ -14,7 +15,7 @@ _UNTIL_KILLED = 5
 """Seconds of processor time between the signal that may be caught and the one that may not."""
 
 
-def become(report: int, limits: str, argv: list[str], env: dict[str, str]) -> None:
+def become(report: int, limits: str, fence: str, argv: list[str], env: dict[str, str]) -> None:
     """Never returns: the program begins, or the reason is reported."""
     os.set_inheritable(report, False)
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and what is ignored stays so
@@ -22,6 +23,8 @@ def become(report: int, limits: str, argv: list[str], env: dict[str, str]) -> No
     try:
         for name, value in (limit.split("=") for limit in limits.split(",") if limit):
             _hold(name, int(value))
+        if fence:
+            _fence(fence)
         os.execvpe(argv[0], argv, env)  # noqa: S606 - an argument list is what is wanted, not a shell
     except OSError as error:
         os.write(report, str(error.errno).encode())
@@ -42,7 +45,55 @@ def _least(value: int, before: int) -> int:
     return value if before == resource.RLIM_INFINITY else min(value, before)
 
 
+def _fence(rules: str) -> None:
+    """Restrict this process, and everything that it starts, by Landlock. Raises OSError."""
+    import ctypes
+    import json
+    import struct
+
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def call(number: int, *arguments: object) -> int:
+        result: int = libc.syscall(number, *arguments)
+        if result < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        return result
+
+    wanted = json.loads(rules)
+    version = call(444, None, 0, 1)
+    every, file_only = _rights(version)
+    files = every if "read" in wanted else 0
+    # The machine's own services may still be bound: what is limited is reaching out.
+    network = 2 if version >= 4 and not wanted.get("connect", True) else 0
+    scoped = 3 if version >= 6 and wanted.get("scoped") else 0
+    attributes = struct.pack("QQQ", files, network, scoped)[: 8 if version < 4 else 16 if version < 6 else 24]
+    ruleset = call(444, attributes, len(attributes), 0)
+    reading = 0b1101  # execute, read file, read folder
+    for rights, paths in ((reading, wanted.get("read", ())), (every, wanted.get("write", ()))):
+        for path in paths:
+            if not os.path.exists(path):  # noqa: PTH110 - pathlib takes longer to import than all of this
+                continue
+            place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            allowed = rights if os.path.isdir(path) else rights & file_only  # noqa: PTH112
+            call(445, ruleset, 1, struct.pack("=Qi", allowed, place), 0)
+            os.close(place)
+    libc.prctl(38, 1, 0, 0, 0)  # no new privileges, which Landlock asks for
+    call(446, ruleset, 0)
+    os.close(ruleset)
+
+
+def _rights(version: int) -> tuple[int, int]:
+    """All that Landlock of this version limits in a folder, and which of it a single file can have."""
+    every = (1 << 13) - 1
+    file_only = 0b111
+    for since, bit, of_files in ((2, 13, False), (3, 14, True), (5, 15, True)):
+        if version >= since:
+            every |= 1 << bit
+            file_only |= 1 << bit if of_files else 0
+    return every, file_only
+
+
 if __name__ == "__main__":
     given = {name: value for name, value in os.environ.items() if name != "LC_CTYPE"}
     given |= dict([sys.argv[3].split("=", 1)] if sys.argv[3] else [])
-    become(int(sys.argv[1]), sys.argv[2], sys.argv[4:], given)
+    become(int(sys.argv[1]), sys.argv[2], sys.argv[4], sys.argv[5:], given)

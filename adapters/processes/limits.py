@@ -40,11 +40,13 @@ class SystemLimits:
 NO_LIMITS: Final = SystemLimits()
 
 
-def launched(argv: Sequence[str], env: Mapping[str, str], limits: SystemLimits, report: int) -> list[str]:
-    """The command that becomes `argv` under these limits; `report` is where it says why it could not."""
+def launched(
+    argv: Sequence[str], env: Mapping[str, str], *, limits: SystemLimits, fence: str, report: int
+) -> list[str]:
+    """The command that becomes `argv` under these limits and rules; on `report` it says why it could not."""
     # In the C locale Python sets LC_CTYPE for itself; what it becomes is to have the environment that it was given.
     locale = f"LC_CTYPE={env['LC_CTYPE']}" if "LC_CTYPE" in env else ""
-    return [sys.executable, "-I", "-S", _LAUNCHER, str(report), limits.spelled(), locale, *argv]
+    return [sys.executable, "-I", "-S", _LAUNCHER, str(report), limits.spelled(), locale, fence, *argv]
 
 
 def refusal(report: int) -> OSError | ValueError | None:

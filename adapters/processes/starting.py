@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
+from adapters.fence import UNFENCED, Fence
 from adapters.processes.environment import marked
 from adapters.processes.limits import NO_LIMITS, SystemLimits, launched
 from adapters.processes.sweep import leaders, spawning
@@ -32,6 +33,7 @@ def start(
     env: Mapping[str, str],
     stdin: bytes | None,
     limits: SystemLimits,
+    fence: Fence = UNFENCED,
 ) -> Started:
     """Raises OSError or ValueError where it cannot be; with limits, some of that is only known once it has ended."""
     if not argv:
@@ -44,11 +46,13 @@ def start(
             source = stack.enter_context(tempfile.TemporaryFile())
             source.write(stdin)
             source.seek(0)
-        command, report = list(argv), None
+        confined = fence.confine(argv, cwd=cwd, env=env)
+        command, report = list(confined.argv), None
         theirs: tuple[int, ...] = ()
-        if limits != NO_LIMITS:
+        if limits != NO_LIMITS or confined.rules:
             report, end = _pipe(stack)
-            command, theirs = launched(argv, env, limits, end), (end,)
+            command = launched(command, env, limits=limits, fence=confined.rules, report=end)
+            theirs = (end,)
         stack.enter_context(spawning)
         popen = subprocess.Popen(
             command,

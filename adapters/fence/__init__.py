@@ -1,0 +1,56 @@
+"""The fence around everything that runs: validation commands, set-up and agents.
+
+`bwrap` where bubblewrap works, else `landlock` where the kernel has it, else `none`. What a level does not hold is
+listed in `gaps`, and goes into the record with the turn.
+"""
+
+from collections.abc import Callable
+from typing import Literal, get_args
+
+from adapters.fence.bubblewrap import Bubblewrap, bubblewrap_works
+from adapters.fence.landlock import Landlock, landlock_version
+from adapters.fence.port import UNFENCED, Confined, Fence, Grant, Level, Unfenced
+from domain.values.base import HansardError
+
+__all__ = [
+    "SANDBOXES",
+    "UNFENCED",
+    "Confined",
+    "Fence",
+    "Grant",
+    "Level",
+    "NoFence",
+    "Sandbox",
+    "Unfenced",
+    "available",
+    "choose",
+]
+
+Sandbox = Literal["auto", "required", "off"]
+SANDBOXES: tuple[Sandbox, ...] = get_args(Sandbox)
+
+
+class NoFence(HansardError):
+    """`sandbox = "required"`, and this machine has neither bubblewrap nor Landlock."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            'sandbox = "required", but neither bubblewrap nor Landlock works here. Install bubblewrap, or set '
+            'sandbox = "auto" to run without a fence.'
+        )
+
+
+def available() -> Level:
+    """The strongest level that works on this machine."""
+    if bubblewrap_works():
+        return "bwrap"
+    return "landlock" if landlock_version() > 0 else "none"
+
+
+def choose(sandbox: Sandbox) -> Callable[[Grant], Fence]:
+    """How to fence what runs under this setting. Raises `NoFence`."""
+    level: Level = "none" if sandbox == "off" else available()
+    if level == "none" and sandbox == "required":
+        raise NoFence
+    fences: dict[Level, Callable[[Grant], Fence]] = {"bwrap": Bubblewrap, "landlock": Landlock, "none": Unfenced}
+    return fences[level]

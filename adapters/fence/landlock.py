@@ -1,0 +1,69 @@
+"""The fence of Landlock: the kernel limits which folders a program reads and writes, and whether it may connect."""
+
+import ctypes
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from adapters.fence.folders import SYSTEM, inside, programs
+from adapters.fence.port import Confined, Gap, Grant, Level
+
+SCOPED: Final = json.dumps({"scoped": True})
+"""Rules that limit no file, only sockets without a name and signals to processes outside."""
+_CREATE_RULESET: Final = 444
+_ASK_VERSION: Final = 1
+_CONNECTING: Final = 4
+"""The version from which on connections can be refused."""
+SCOPING: Final = 6
+"""The version from which on sockets without a name can be put out of reach."""
+_DEVICES: Final = (Path("/proc"), Path("/dev"))
+_WRITABLE: Final = tuple(Path("/dev") / name for name in ("null", "zero", "tty", "shm"))
+
+
+@dataclass(frozen=True, slots=True)
+class Landlock:
+    """The granted folders can be written, the system's and programs' read; nothing is hidden from the process table."""
+
+    grant: Grant
+
+    level: Level = "landlock"
+
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        gaps: list[Gap] = []
+        if any(inside(path.absolute(), SYSTEM) for path in self.grant.hidden):
+            gaps.append("hidden_files")
+        if self.grant.network == "none":
+            gaps.append("udp" if landlock_version() >= _CONNECTING else "network")
+        return (*gaps, "sockets", "processes", "survivors")
+
+    def confine(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Confined:
+        hidden = tuple(path.absolute() for path in self.grant.hidden)
+        read = (*SYSTEM, *_DEVICES, *programs(argv, env, hidden=hidden), *_absolute(self.grant.readable))
+        rules = {
+            "read": [str(path) for path in read],
+            "write": [str(path) for path in (*_absolute(self.grant.writable), *_WRITABLE)],
+            "connect": self.grant.network == "all",
+            "scoped": landlock_version() >= SCOPING,
+        }
+        return Confined(tuple(argv), json.dumps(rules))
+
+    def refusal(self, exit_code: int | None, stderr: str) -> str | None:
+        return None
+
+
+def _absolute(paths: Iterable[Path]) -> tuple[Path, ...]:
+    return tuple(path.absolute() for path in paths)
+
+
+@cache
+def landlock_version() -> int:
+    """Which version of Landlock the kernel offers; 0: none."""
+    if not hasattr(os, "uname") or os.uname().sysname != "Linux":
+        return 0
+    version: int = ctypes.CDLL(None, use_errno=True).syscall(_CREATE_RULESET, None, 0, _ASK_VERSION)
+    return max(version, 0)

@@ -1,0 +1,71 @@
+"""What a fence is: a grant of folders and network, and the command that runs a program inside it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+Level = Literal["bwrap", "landlock", "none"]
+Network = Literal["all", "none"]
+Gap = Literal["files", "hidden_files", "network", "udp", "sockets", "processes", "survivors"]
+"""What a level does not hold: `files` nothing limits what is read or written; `hidden_files` a folder that should not
+exist can be read; `network` any address can be reached; `udp` datagrams can be sent; `sockets` sockets of the machine
+can be opened; `processes` other processes are visible; `survivors` what outlives the turn is ended by a sweep."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a program may use. Everything else is read-only, or does not exist inside.
+
+    `writable`: folders that it may change, the workspace and its private home among them. `readable`: further folders
+    that it may read. `hidden`: folders that must not exist inside, even below a readable one, unless granted here.
+    """
+
+    writable: tuple[Path, ...]
+    readable: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
+    network: Network = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Confined:
+    """A command that runs inside a fence. `rules`: what the launcher applies to itself before it becomes `argv`."""
+
+    argv: tuple[str, ...]
+    rules: str = ""
+
+
+class Fence(Protocol):
+    """One level of protection around one grant."""
+
+    @property
+    def level(self) -> Level: ...
+
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        """What is not held, for the record."""
+
+    def confine(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Confined:
+        """The command that runs `argv` inside. Raises FileNotFoundError: the program does not exist there."""
+
+    def refusal(self, exit_code: int | None, stderr: str) -> str | None:
+        """Why the program never began, as far as its end shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfenced:
+    """No fence: the program may do whatever this account may do."""
+
+    grant: Grant = Grant(writable=())
+
+    level: Level = "none"
+    gaps: tuple[Gap, ...] = ("files", "network", "sockets", "processes", "survivors")
+
+    def confine(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Confined:
+        return Confined(tuple(argv))
+
+    def refusal(self, exit_code: int | None, stderr: str) -> str | None:
+        return None
+
+
+UNFENCED = Unfenced()

@@ -1,0 +1,185 @@
+"""What a fenced program can reach, for each level that works here."""
+
+import asyncio
+import os
+import socket
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adapters.fence import Fence, Grant, NoFence, Unfenced, available, choose
+from adapters.fence.bubblewrap import Bubblewrap, bubblewrap_works
+from adapters.fence.landlock import Landlock, landlock_version
+from adapters.processes import Finished, clean_environment, run
+
+WORKS = {"bwrap": bubblewrap_works(), "landlock": landlock_version() >= 4}
+LEVELS = {"bwrap": Bubblewrap, "landlock": Landlock}
+
+
+@pytest.fixture(params=LEVELS)
+def level(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    if not WORKS[name]:
+        assert os.environ.get("CI") != "true", f"{name} is missing"
+        pytest.skip(f"{name} does not work here")
+    return name
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    return folder
+
+
+def fenced(level: str, workspace: Path, *, network: str = "none", hidden: tuple[Path, ...] = ()) -> Fence:
+    grant = Grant(writable=(workspace,), hidden=hidden, network="all" if network == "all" else "none")
+    return LEVELS[level](grant)
+
+
+def inside(fence: Fence, workspace: Path, *argv: str) -> Finished:
+    environment = clean_environment({"TMPDIR": str(workspace)}, home=workspace)
+    return asyncio.run(run(argv, cwd=workspace, env=environment, wall_seconds=20, fence=fence))
+
+
+def python(fence: Fence, workspace: Path, code: str) -> Finished:
+    return inside(fence, workspace, sys.executable, "-I", "-c", textwrap.dedent(code))
+
+
+@pytest.fixture
+def listening() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def connect(port: int) -> str:
+    return f"import socket; socket.create_connection(('127.0.0.1', {port}), timeout=3)"
+
+
+def test_the_workspace_can_be_written(level: str, workspace: Path) -> None:
+    done = inside(fenced(level, workspace), workspace, "sh", "-c", "echo hello > made && cat made")
+    assert (done.exit_code, done.stdout) == (0, "hello\n")
+    assert (workspace / "made").read_text() == "hello\n"
+
+
+def test_nothing_else_can_be_written(level: str, workspace: Path) -> None:
+    other = workspace.parent / "other"
+    other.mkdir()
+    for place in (other / "x", Path("/etc/hansard-was-here"), Path("/usr/hansard-was-here")):
+        assert inside(fenced(level, workspace), workspace, "touch", str(place)).exit_code != 0
+        assert not place.exists()
+
+
+def test_the_log_and_its_keys_cannot_be_read(level: str, workspace: Path) -> None:
+    log = workspace.parent / "hansard.db"
+    log.write_text("secret")
+    for command in (["cat", str(log)], ["cat", "../hansard.db"], ["sh", "-c", f"cp {log} stolen"]):
+        assert inside(fenced(level, workspace), workspace, *command).exit_code != 0
+    assert not (workspace / "stolen").exists() or not (workspace / "stolen").read_text()
+
+
+def test_without_network_no_address_is_reached(level: str, workspace: Path, listening: int) -> None:
+    assert python(fenced(level, workspace), workspace, connect(listening)).exit_code == 1
+
+
+def test_with_network_addresses_are_reached(level: str, workspace: Path, listening: int) -> None:
+    done = python(fenced(level, workspace, network="all"), workspace, connect(listening))
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
+def test_sockets_without_a_name_are_out_of_reach_even_with_network(level: str, workspace: Path) -> None:
+    if landlock_version() < 6:
+        pytest.skip("this kernel cannot scope sockets")
+    name = f"hansard-{os.getpid()}-{level}"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(f"\0{name}")
+        server.listen()
+        code = f"import socket; socket.socket(socket.AF_UNIX).connect('\\0{name}')"
+        done = python(fenced(level, workspace, network="all"), workspace, code)
+    assert done.exit_code == 1
+    assert "PermissionError" in done.stderr
+
+
+def test_a_program_that_does_not_exist_is_not_started(level: str, workspace: Path) -> None:
+    for program in ("no-such-program", "./no-such-program", "/no/such/program"):
+        done = inside(fenced(level, workspace), workspace, program)
+        assert (done.ended, done.exit_code) == ("not_started", None)
+        assert program in done.detail
+
+
+def test_exit_code_and_output_come_through(level: str, workspace: Path) -> None:
+    done = inside(fenced(level, workspace), workspace, "sh", "-c", "echo out; echo err >&2; exit 3")
+    assert (done.exit_code, done.stdout, done.stderr) == (3, "out\n", "err\n")
+
+
+def test_a_hidden_folder_does_not_exist_below_a_readable_one(workspace: Path) -> None:
+    if not WORKS["bwrap"]:
+        pytest.skip("bubblewrap does not work here")
+    programs = workspace.parent / "tools" / "bin"
+    programs.mkdir(parents=True)
+    checkout = workspace.parent / "tools" / "checkout"
+    checkout.mkdir()
+    (checkout / "secret").write_text("x")
+    fence = Bubblewrap(Grant(writable=(workspace,), hidden=(checkout,)))
+    environment = clean_environment({"PATH": f"{programs}:/usr/bin:/bin"}, home=workspace)
+    done = asyncio.run(run(["ls", str(checkout)], cwd=workspace, env=environment, wall_seconds=20, fence=fence))
+    assert (done.exit_code, done.stdout) == (0, "")
+
+
+def test_a_program_of_a_hidden_folder_is_not_started(workspace: Path) -> None:
+    if not WORKS["bwrap"]:
+        pytest.skip("bubblewrap does not work here")
+    programs = workspace.parent / "checkout" / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    (programs / "tool").write_text("#!/bin/sh\n")
+    (programs / "tool").chmod(0o755)
+    fence = Bubblewrap(Grant(writable=(workspace,), hidden=(workspace.parent / "checkout",)))
+    environment = clean_environment({"PATH": f"{programs}:/usr/bin:/bin"}, home=workspace)
+    done = asyncio.run(run(["tool"], cwd=workspace, env=environment, wall_seconds=20, fence=fence))
+    assert done.ended == "not_started"
+
+
+def test_nothing_survives_under_bubblewrap(workspace: Path) -> None:
+    if not WORKS["bwrap"]:
+        pytest.skip("bubblewrap does not work here")
+    fence = Bubblewrap(Grant(writable=(workspace,)))
+    inside(fence, workspace, "sh", "-c", "env -i /usr/bin/setsid -f /usr/bin/sleep 7654.25; exit 0")
+    alive = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    assert not any(b"7654.25" in line for line in alive)
+
+
+def test_other_processes_and_their_environment_are_invisible_under_bubblewrap(workspace: Path) -> None:
+    if not WORKS["bwrap"]:
+        pytest.skip("bubblewrap does not work here")
+    fence = Bubblewrap(Grant(writable=(workspace,)))
+    code = """
+        import os, pathlib
+        print(sorted(name for name in os.listdir('/proc') if name.isdigit()).__len__() < 5)
+        print('HANSARD_TEST_SECRET' in pathlib.Path('/proc/1/environ').read_text())
+    """
+    os.environ["HANSARD_TEST_SECRET"] = "x"
+    try:
+        done = python(fence, workspace, code)
+    finally:
+        del os.environ["HANSARD_TEST_SECRET"]
+    assert done.stdout == "True\nFalse\n", done.stderr
+
+
+def test_the_record_names_what_is_not_held(workspace: Path) -> None:
+    grant = Grant(writable=(workspace,))
+    assert Bubblewrap(grant).gaps == ()
+    assert {"sockets", "processes", "survivors"} <= set(Landlock(grant).gaps)
+    assert {"files", "network", "processes"} <= set(Unfenced(grant).gaps)
+
+
+def test_a_required_fence_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adapters.fence.bubblewrap_works", lambda: False)
+    monkeypatch.setattr("adapters.fence.landlock_version", lambda: 0)
+    assert available() == "none"
+    assert choose("auto") is Unfenced
+    assert choose("off") is Unfenced
+    with pytest.raises(NoFence, match="Install bubblewrap"):
+        choose("required")
