@@ -6,9 +6,9 @@ from pydantic import BaseModel
 
 from api.openapi import shapes
 from api.openapi.schemas import PLACE, Wanted
-from api.openapi.session_shapes import SessionView
 from api.routes.bodies import Start
 from domain.kinds import TOPICS
+from projections.views.session import SessionView
 
 M = TypeVar("M", bound=BaseModel)
 

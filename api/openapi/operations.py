@@ -5,10 +5,11 @@ from functools import partial
 
 from pydantic import BaseModel
 
-from api.openapi import past_shapes, report_shapes, shapes, turn_shapes
+from api.openapi import shapes, turn_shapes
 from api.routes import bodies
 from api.routes.policies import POLICIES, lab
 from api.routes.turns import bodies as turn_bodies
+from projections.views import past, record, reports, sessions
 
 JSON = "application/json"
 MARKDOWN = "text/markdown"
@@ -90,7 +91,7 @@ OPERATIONS: dict[str, Operation] = {
         answer=shapes.MessageAnswer,
         refuses=(412, 503),
     ),
-    "show_channel": Operation("Messages", "What an origin is busy with, and what waits", answer=shapes.ChannelView),
+    "show_channel": Operation("Messages", "What an origin is busy with, and what waits", answer=sessions.ChannelView),
     "continue_latest": _to_the_latest("Let the latest orchestration of an origin go on"),
     "reset_latest": _to_the_latest("End the latest orchestration of an origin"),
     "claim_turn": Operation(
@@ -121,7 +122,7 @@ OPERATIONS: dict[str, Operation] = {
         answer=shapes.Receipt,
         refuses=(404, 409, 412, 503),
     ),
-    "list_sessions": Operation("Sessions", "Sessions, newest first", answer=shapes.SessionPage),
+    "list_sessions": Operation("Sessions", "Sessions, newest first", answer=sessions.SessionPage),
     "show_session": Operation(
         tag="Sessions",
         summary="A session now, or as it stood at a version",
@@ -136,35 +137,36 @@ OPERATIONS: dict[str, Operation] = {
         "has ended (`event: end`).",
     ),
     "show_worklog": Operation("Sessions", "A session's worklog", media=MARKDOWN),
-    "show_budget": Operation("Sessions", "A session's budget over time", answer=shapes.BudgetPage),
-    "list_artifacts": Operation("Sessions", "What a session has made", answer=shapes.ArtifactPage),
-    "show_artifact": Operation("Sessions", "An artifact with its whole text", answer=shapes.ArtifactView),
+    "show_budget": Operation("Sessions", "A session's budget over time", answer=record.BudgetPage),
+    "list_artifacts": Operation("Sessions", "What a session has made", answer=record.ArtifactPage),
+    "show_artifact": Operation("Sessions", "An artifact with its whole text", answer=record.ArtifactView),
     "show_explanation": Operation(
         tag="Sessions",
         summary="Why a session is in its state",
         description="The chain of commands that led to its newest change of state, first cause first, each with what "
         "the rules looked at. With `wish`, what another state lacks.",
-        answer=past_shapes.Explanation,
+        answer=past.Explanation,
     ),
     "show_replay": Operation(
         tag="Sessions",
         summary="Decide a session's history again, and compare",
         description="With today's rules and the recorded answers; nobody is asked, nothing is written. `difference` is "
         "the first place where something else would be written, or null.",
-        answer=past_shapes.ReplayAnswer,
+        answer=past.ReplayAnswer,
     ),
     "show_diff": Operation(
         tag="Sessions",
         summary="Where two sessions part, and what came of each",
         description="Instants, ids and durations are no difference, nor are a fork's own marks.",
-        answer=past_shapes.Diff,
+        answer=past.Diff,
     ),
     "list_decisions": Operation(
         tag="Sessions",
         summary="The inbox: everything that waits for a person, oldest first",
-        description="Reviews and debates that wait for a decision, and orchestrations at a checkpoint. `choices` are "
-        "what `/decision` takes, or the doors of the orchestration; `version` is for `If-Match`.",
-        answer=shapes.DecisionPage,
+        description="Discussions that wait for a decision, orchestrations at a checkpoint or stopped, sessions out of "
+        "budget. `choices` are what `/decision` takes, or the session's available commands; `version` is for "
+        "`If-Match`.",
+        answer=sessions.DecisionPage,
     ),
     "list_log": _events(
         tag="Log",
@@ -178,7 +180,7 @@ OPERATIONS: dict[str, Operation] = {
         "and `costs` count what happened by when it did. What a fork has from its source counts once, for the source, "
         "except in `summary` and `budgets`, where the fork is a session of its own. With `asOf` only facts up to that "
         "position count. `format=csv` gives the rows as `text/csv`.",
-        answer=report_shapes.ReportAnswer,
+        answer=reports.ReportAnswer,
         other=CSV,
     ),
     "policy_lab": Operation(

@@ -21,6 +21,10 @@ QUERY: dict[str, tuple[str, Schema]] = {
         {"type": "integer", "minimum": 1, "maximum": 200, "default": 50},
     ),
     "cursor": ("`nextCursor` of the page before", _WORDS),
+    "needs": (
+        "only what waits for this; several with commas",
+        {"type": "string", "example": "decision,budget"},
+    ),
     "version": ("as it stood after its event of this version", {"type": "integer", "minimum": 1}),
     "after": ("only what comes after this position", _WHOLE),
     "wish": ("a state that it is not in: `whyNot` says what it lacks", _WORDS),

@@ -4,9 +4,6 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from api.openapi.session_shapes import SessionItem
-from domain.convergence import Metrics
-from domain.discussion.events import StopReason
 from domain.values.base import Value
 
 
@@ -62,25 +59,6 @@ class MessageAnswer(Value):
     pending: int | None = Field(default=None, exclude_if=_absent, description="how many messages wait, with this one")
 
 
-class WaitingMessage(Value):
-    """A message that waits; the session of that id begins when it is its turn."""
-
-    session_id: str
-    prompt: str
-    title: str
-    sender: str
-    queued_at: str
-
-
-class ChannelView(Value):
-    """What an origin is busy with (a session, or null), which session was its latest, and what waits, in order."""
-
-    origin: str
-    busy: str | None
-    latest: str | None
-    queue: tuple[WaitingMessage, ...]
-
-
 class Done(Receipt):
     """What a word to continue or to reset has led to."""
 
@@ -105,94 +83,6 @@ class Envelope(Value):
     causation_id: str
     command_id: str
     data: dict[str, Any]
-
-
-class Page(Value):
-    next_cursor: str | None
-
-
-class SessionPage(Page):
-    items: tuple[SessionItem, ...]
-
-
-class FeedbackSummary(Value):
-    """The feedback in short: `points` counts its issues or concerns."""
-
-    verdict: str | None
-    summary: str
-    points: int
-    error: str | None
-
-
-class WaitingItem(Value):
-    """Something that waits for a person since `since`; what a checkpoint or a decision does not have is null."""
-
-    session_id: str
-    kind: Literal["orchestration", "review", "debate"]
-    reason: Literal["decision", "checkpoint"]
-    title: str
-    parent: str | None
-    about: str | None = Field(description="of a parent: plan, agent:<place> or delivery")
-    since: str
-    version: int
-    choices: tuple[str, ...]
-    stop_reason: StopReason | None
-    convergence: Metrics | None
-    feedback: FeedbackSummary | None
-    synthesis: str | None = Field(description="its first characters")
-    summary: str | None = Field(description="of the orchestration's work so far, its first characters")
-    expires_at: str | None
-
-
-class DecisionPage(Page):
-    items: tuple[WaitingItem, ...]
-
-
-class BudgetEntry(Value):
-    """The budget as it stood at one event; what the session's kind does not have is null."""
-
-    version: int
-    at: str
-    type: str
-    phase: str | None
-    iteration: int | None
-    elapsed_ms: int
-    remaining_iterations: int | None
-    reason: str | None
-    round: int | None
-    remaining_rounds: int | None
-    max_iterations: int | None
-    max_minutes: int | None
-    max_rounds: int | None
-    tokens: int | None
-    cost_micros: int | None
-    unknown_turns: int
-
-
-class BudgetPage(Page):
-    items: tuple[BudgetEntry, ...]
-
-
-class ArtifactItem(Value):
-    artifact_id: str
-    version: int
-    phase: str | None
-    iteration: int
-    created_at: str
-    media_type: str
-    length: int = Field(description="UTF-8 bytes of the whole text")
-    digest: str | None
-    patch_length: int | None
-    patch_digest: str | None
-
-
-class ArtifactPage(Page):
-    items: tuple[ArtifactItem, ...]
-
-
-class ArtifactView(ArtifactItem):
-    content: str
-    patch: str | None
 
 
 class Alive(Value):

@@ -22,10 +22,10 @@ from domain.replay import first_difference
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
 from domain.values.base import Unknown
-from projections import sessions as overview
 from projections.record import artifacts, budget, diff, explain, worklog
 from projections.record.session import view
-from projections.sessions import channel, inbox
+from projections.sessions import channel, inbox, overview
+from projections.views.base import View
 
 Handler = Callable[[Request], Awaitable[Response]]
 Reader = Callable[[Request], Response]
@@ -33,7 +33,8 @@ Reader = Callable[[Request], Response]
 
 def answer(found: object, **headers: str) -> Response:
     """JSON, never cached unless said otherwise."""
-    return Response(orjson.dumps(found), headers=answer_headers(**headers), media_type="application/json")
+    body = found.json_bytes() if isinstance(found, View) else orjson.dumps(found)
+    return Response(body, headers=answer_headers(**headers), media_type="application/json")
 
 
 def door(*names: str, behind: Callable[[Request], int] | None = None) -> Callable[[Reader], Handler]:
@@ -128,11 +129,13 @@ def list_events(request: Request) -> Response:
     )
 
 
-@door("limit", "cursor", behind=_head)
+@door("needs", "limit", "cursor", behind=_head)
 def list_decisions(request: Request) -> Response:
-    """GET /api/decisions: everything that waits for a person, oldest first"""
+    """GET /api/decisions: everything that waits for a person, oldest first; `needs` filters by what it waits for"""
+    query = request.query_params
+    needs = tuple(word for given in query.getlist("needs") for word in given.split(","))
     with system(request).views.reading() as db:
-        return answer(inbox.page(db, limit=limit(request), cursor=request.query_params.get("cursor")))
+        return answer(inbox.page(db, needs=needs, limit=limit(request), cursor=query.get("cursor")))
 
 
 @door("after", "cursor", "limit", "kind", "type")

@@ -13,9 +13,9 @@ from api.web.rendering import language_of, page, render
 from api.web.session.standing import tame
 from api.web.shown import cut
 from domain.discussion.suggestion import suggested
-from projections import sessions as overview
 from projections.engine.ports import Database
-from projections.sessions import inbox
+from projections.sessions import inbox, overview
+from projections.views.sessions import WaitingItem
 
 ITEMS, BUDGETS = 20, 50
 """Decisions on a page; sessions out of budget below the first."""
@@ -60,25 +60,24 @@ async def _shown(request: Request, sent: Sent) -> str:
 
 def inbox_page(db: Database, cursor: str | None) -> InboxPage:
     """Raises Invalid for a cursor that was not given out."""
-    found = inbox.page(db, limit=ITEMS, cursor=cursor)
-    waiting = overview.waiting(db) if cursor is None else []
-    exhausted = [item for item in waiting if item["waiting"] == "budget"]
+    found = inbox.page(db, needs=("decision", "checkpoint"), limit=ITEMS, cursor=cursor)
+    exhausted = overview.waiting(db, BUDGETS, needs=("budget", "partial")) if cursor is None else ()
     return InboxPage(
-        items=tuple(_item(item) for item in found["items"]),
-        exhausted=tuple(exhausted[:BUDGETS]),
-        cursor=found["nextCursor"],
+        items=tuple(_item(item) for item in found.items),
+        exhausted=tuple(item.wire() for item in exhausted),
+        cursor=found.next_cursor,
         first=cursor is None,
     )
 
 
-def _item(item: dict[str, Any]) -> dict[str, Any]:
+def _item(item: WaitingItem) -> dict[str, Any]:
     """As the inbox has it, with what was found in a sentence and the synthesis as HTML that is safe."""
-    feedback = item["feedback"] or {}
-    words = feedback.get("error") or feedback.get("summary") or item["summary"] or ""
-    return item | {
+    found, feedback = item.wire(), item.feedback
+    words = (feedback and (feedback.error or feedback.summary)) or item.summary or ""
+    return found | {
         "words": cut(words, WORDS),
-        "points": feedback.get("points") or 0,
-        "suggested": suggested(feedback),
-        "verdict": cut(str(feedback.get("verdict") or ""), 40),
-        "synthesis": tame(cut(item["synthesis"], SYNTHESIS)) if item["synthesis"] else "",
+        "points": feedback.points if feedback else 0,
+        "suggested": suggested(found["feedback"] or {}),
+        "verdict": cut((feedback and feedback.verdict) or "", 40),
+        "synthesis": tame(cut(item.synthesis, SYNTHESIS)) if item.synthesis else "",
     }

@@ -8,9 +8,9 @@ from typing import Any, Final, get_args
 
 from api.web.shown import cut
 from domain.delivery.chart import Status
-from projections import sessions as overview
 from projections.engine.ports import Database
-from projections.sessions import inbox
+from projections.sessions import inbox, overview
+from projections.views.sessions import SessionItem, WaitingItem
 
 SESSIONS, SECTION = 25, 50
 """Sessions on a page of the list, and in each of the sections above it."""
@@ -66,37 +66,37 @@ def home_page(
     """Raises Invalid for a cursor or words that cannot be looked for."""
     searching = bool(kind or status or q or label)
     sections = not searching and cursor is None
-    waiting = overview.waiting(db, SECTION) if sections else []
+    waiting = overview.waiting(db, SECTION) if sections else ()
     running = _running(db) if sections else []
     page = overview.page(db, kind=kind, status=status, q=q, label=label, limit=SESSIONS, cursor=cursor)
-    asking = {item["sessionId"]: item for item in inbox.page(db, limit=SECTION)["items"]} if waiting else {}
-    above = {item["id"] for item in (*waiting, *running)}
+    asking = {item.session_id: item for item in inbox.page(db, limit=SECTION).items} if waiting else {}
+    above = {item.id for item in (*waiting, *running)}
     return HomePage(
-        waiting=tuple(_item(item) | {"asks": _asked(asking.get(item["id"]))} for item in waiting),
+        waiting=tuple(_item(item) | {"asks": _asked(asking.get(item.id))} for item in waiting),
         running=tuple(_item(item) for item in running[:SECTION]),
         more_running=len(running) > SECTION,
-        listed=tuple(_item(item) for item in page["items"] if item["id"] not in above),
-        cursor=page["nextCursor"],
+        listed=tuple(_item(item) for item in page.items if item.id not in above),
+        cursor=page.next_cursor,
         statuses=tuple(dict.fromkeys((*STATUSES, *(word for found in overview.counts(db).values() for word in found)))),
         searching=searching,
         first=cursor is None,
-        empty=not page["items"] and not above,
+        empty=not page.items and not above,
     )
 
 
-def _running(db: Database) -> list[dict[str, Any]]:
+def _running(db: Database) -> list[SessionItem]:
     """The newest sessions at work, one more than a section holds if there are as many."""
-    pages = [overview.page(db, status=status, limit=SECTION + 1)["items"] for status in RUNNING]
+    pages = [overview.page(db, status=status, limit=SECTION + 1).items for status in RUNNING]
     found = [item for page in pages for item in page]
-    return sorted(found, key=lambda item: str(item["createdAt"]), reverse=True)[: SECTION + 1]
+    return sorted(found, key=lambda item: item.created_at, reverse=True)[: SECTION + 1]
 
 
-def _asked(item: dict[str, Any] | None) -> dict[str, Any]:
+def _asked(item: WaitingItem | None) -> dict[str, Any]:
     """What the inbox knows of a session that waits: its choices, why it stopped, and what was found, in short."""
     if item is None:
         return {"choices": (), "stop": None, "words": ""}
-    words = (item["feedback"] or {}).get("summary") or item["summary"] or ""
-    return {"choices": tuple(item["choices"]), "stop": item["stopReason"], "words": cut(words, REASON)}
+    words = (item.feedback and item.feedback.summary) or item.summary or ""
+    return {"choices": item.choices, "stop": item.stop_reason, "words": cut(words, REASON)}
 
 
 def badge(status: str, *, exhausted: bool) -> str:
@@ -111,9 +111,9 @@ def clock(milliseconds: int) -> str:
     return f"{hours}:{minutes % 60:02d}:{seconds % 60:02d}" if hours else f"{minutes}:{seconds % 60:02d}"
 
 
-def _item(item: dict[str, Any]) -> dict[str, Any]:
-    return item | {
+def _item(item: SessionItem) -> dict[str, Any]:
+    return item.wire() | {
         "asks": None,
-        "badge": badge(item["status"], exhausted=item["waiting"] == "budget"),
-        "labels": [cut(label, 64) for label in item["labels"][:5]],
+        "badge": badge(item.status, exhausted=item.waiting == "budget"),
+        "labels": [cut(label, 64) for label in item.labels[:5]],
     }

@@ -1,17 +1,15 @@
 """Every view there is."""
 
 from projections import reports
-from projections import sessions as overview
 from projections.engine.ports import Projection
 from projections.record import artifacts, budget, timeline, worklog
-from projections.sessions import inbox
+from projections.sessions.fold import OVERVIEW
 
 PROJECTIONS: tuple[Projection, ...] = (
-    overview.OVERVIEW,
+    OVERVIEW,
     budget.BUDGET,
     timeline.TIMELINE,
     worklog.WORKLOG,
     artifacts.ARTIFACTS,
-    inbox.INBOX,
     *reports.PROJECTIONS,
 )

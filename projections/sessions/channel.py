@@ -1,27 +1,25 @@
-"""What an origin is busy with, and what waits (behaviour §1.2): a pure function of the channel."""
-
-from typing import Any
+"""What an origin is busy with, and its queue (behaviour §1.2): a pure function of the channel."""
 
 from domain.channel import Channel, Waiting
 from domain.values.time import iso
+from projections.views.sessions import ChannelView, WaitingMessage
 
 
-def view(origin: str, channel: Channel | None) -> dict[str, Any]:
-    """`busy` and `latest` are sessions' ids or null, `queue` what waits, in order; null: nothing ever came in."""
-    return {
-        "origin": origin,
-        "busy": channel.busy if channel else None,
-        "latest": channel.latest if channel else None,
-        "queue": [_waiting(message) for message in channel.queue] if channel else [],
-    }
+def view(origin: str, channel: Channel | None) -> ChannelView:
+    """`channel` is None where no message ever came in."""
+    return ChannelView(
+        origin=origin,
+        busy=channel.busy if channel else None,
+        latest=channel.latest if channel else None,
+        queue=tuple(_message(message) for message in channel.queue) if channel else (),
+    )
 
 
-def _waiting(message: Waiting) -> dict[str, Any]:
-    """A message that waits; the session of that id begins when it is its turn."""
-    return {
-        "sessionId": message.session_id,
-        "prompt": message.opening.prompt,
-        "title": message.opening.title,
-        "sender": message.sender,
-        "queuedAt": iso(message.queued_at),
-    }
+def _message(message: Waiting) -> WaitingMessage:
+    return WaitingMessage(
+        session_id=message.session_id,
+        prompt=message.opening.prompt,
+        title=message.opening.title,
+        sender=message.sender,
+        queued_at=iso(message.queued_at),
+    )

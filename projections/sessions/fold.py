@@ -1,141 +1,230 @@
-"""What each event changes in the row of its session. Channels are no sessions and have none."""
+"""What each event changes in the row of its session, and in the turns it waits for. Channels have no row."""
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from domain.delivery import events as delivery
 from domain.delivery.chart import status as delivery_status
 from domain.discussion import events as discussion
+from domain.discussion.topic import Link
 from domain.kinds import KINDS
 from domain.orchestration import events as orchestration
 from domain.orchestration.chart import status as orchestration_status
+from domain.session.budget import add
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnFailed, TurnRequested
-from domain.values.base import DomainEvent
-from projections.engine.ports import Database
+from projections.engine.ports import Database, Projection
+from projections.facts import spent_by, status_of, stop_reason
+from projections.record.markdown import shortened
 from projections.record.session import title_of
-from projections.sessions.words import normal
+from projections.sessions.row import ROWS, SessionRow, normal
 
-SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS overview (session_id TEXT PRIMARY KEY, created BIGINT NOT NULL,"
-    " position BIGINT NOT NULL, version BIGINT NOT NULL, kind TEXT NOT NULL, status TEXT NOT NULL, title TEXT NOT NULL,"
-    " origin TEXT NOT NULL, labels TEXT NOT NULL, created_at BIGINT NOT NULL, updated_at BIGINT NOT NULL, parent TEXT,"
-    " forked_from TEXT, phase TEXT, iteration BIGINT, max_iterations BIGINT, round BIGINT, max_rounds BIGINT,"
-    " last_round BIGINT, strategy TEXT, score DOUBLE PRECISION, recommendation TEXT, last_error TEXT, waiting TEXT,"
-    " words TEXT NOT NULL)",
+SCHEMA: Final = (
+    ROWS.schema,
     "CREATE UNIQUE INDEX IF NOT EXISTS overview_created ON overview (created)",
     "CREATE INDEX IF NOT EXISTS overview_created_at ON overview (created_at)",
     "CREATE INDEX IF NOT EXISTS overview_kind ON overview (kind, created)",
     "CREATE INDEX IF NOT EXISTS overview_status ON overview (status, created)",
     "CREATE INDEX IF NOT EXISTS overview_both ON overview (kind, status, created)",
-    "CREATE INDEX IF NOT EXISTS overview_waiting ON overview (created) WHERE waiting IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS overview_waiting ON overview (waiting) WHERE waiting IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS overview_parent ON overview (parent, created)",
+    "CREATE TABLE IF NOT EXISTS overview_words (created BIGINT PRIMARY KEY, words TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS overview_labels (label TEXT NOT NULL, created BIGINT NOT NULL,"
     " PRIMARY KEY (label, created))",
     "CREATE TABLE IF NOT EXISTS overview_turns (session_id TEXT NOT NULL, turn_id TEXT NOT NULL,"
     " version BIGINT NOT NULL, work TEXT NOT NULL, agent TEXT NOT NULL, role TEXT NOT NULL, phase TEXT, round BIGINT,"
     " requested_at BIGINT NOT NULL, PRIMARY KEY (session_id, turn_id))",
 )
-SEARCHED = 20_000
-"""Characters of title and task in which words are looked for."""
+SEARCHED: Final = 20_000
+"""Characters of title and task that a search looks into."""
+HEAD: Final = 2_000
+"""Characters of a synthesis or summary; the session has all of it."""
 
-Columns = dict[str, Any]
-
-
-@dataclass(slots=True)
-class _Stretch:
-    """What a stretch of the log changes: columns by session, and turns by session and name (None: they ended)."""
-
-    columns: dict[str, Columns] = field(default_factory=dict)
-    turns: dict[tuple[str, str], tuple[object, ...] | None] = field(default_factory=dict)
+_Turns = dict[tuple[str, str], tuple[object, ...] | None]
+"""Turns by session and id; None for those that have ended."""
 
 
 def apply(db: Database, events: Sequence[Recorded]) -> None:
-    stretch = _Stretch()
-    for recorded in events:
-        if recorded.kind not in KINDS:
-            continue
-        beginning = _beginning(recorded.event)
-        if beginning is not None:
-            _insert(db, recorded, beginning)
-        else:
-            _go_on(stretch, recorded)
-    for session_id, columns in stretch.columns.items():
-        places = ", ".join(f"{column} = ?" for column in columns)
-        db.execute(f"UPDATE overview SET {places} WHERE session_id = ?", (*columns.values(), session_id))
-    _keep_turns(db, stretch)
-
-
-def _go_on(stretch: _Stretch, recorded: Recorded) -> None:
-    _follow_turns(stretch, recorded)
-    columns = stretch.columns.setdefault(recorded.session_id, {})
-    columns.update(_changes(recorded.event), position=recorded.position, version=recorded.version)
-    columns["updated_at"] = recorded.at
+    """Read the rows that the events change, change them in memory, and write each of them once."""
+    known = [recorded for recorded in events if recorded.kind in KINDS]
+    rows = ROWS.get(db, list({recorded.session_id for recorded in known}))
+    turns: _Turns = {}
+    for recorded in known:
+        row = rows.get(recorded.session_id)
+        if row is None:
+            row = _begin(db, recorded, rows)
+            if row is None:
+                continue
+            rows[recorded.session_id] = row
+        _evolve(row, recorded)
+        _follow_turns(turns, recorded)
+    ROWS.save(db, rows.values())
+    _save_turns(db, turns)
 
 
 # -- a session begins ----------------------------------------------------------------------------------------------
 
 
-def _beginning(event: DomainEvent) -> Columns | None:
-    """The columns with which a session of each kind begins; `task` and `labels` stand for what is made of them."""
-    match event:
-        case delivery.SessionStarted():
-            given = {"phase": event.state, "iteration": 0, "max_iterations": event.limits.max_iterations}
-            return _common(event, event.task, delivery_status(event.state)) | given
-        case orchestration.SessionStarted():
-            opening = event.opening
-            rounds = {"round": 0, "max_rounds": opening.max_rounds, "last_round": opening.max_rounds}
-            return _common(opening, opening.prompt, orchestration_status(event.state)) | rounds
-        case discussion.SessionStarted():
-            topic = event.topic
-            parent = topic.parent.session_id if topic.parent else None
-            own = {"round": 0, "max_rounds": topic.max_rounds, "strategy": topic.strategy, "parent": parent}
-            return _common(topic, topic.subject.head, event.state) | own
+def _begin(db: Database, recorded: Recorded, rows: dict[str, SessionRow]) -> SessionRow | None:
+    """The row with which a session begins; None for a history whose first event could not be read."""
+    match recorded.event:
+        case delivery.SessionStarted() as event:
+            row = _row(recorded, event, event.task, delivery_status(event.state))
+            row.phase, row.iteration, row.max_iterations = event.state, 0, event.limits.max_iterations
+            return _index(db, row, event, event.task)
+        case orchestration.SessionStarted(opening=opening) as event:
+            row = _row(recorded, opening, opening.prompt, orchestration_status(event.state))
+            row.round, row.max_rounds, row.last_round = 0, opening.max_rounds, opening.max_rounds
+            return _index(db, row, opening, opening.prompt)
+        case discussion.SessionStarted(topic=topic) as event:
+            row = _row(recorded, topic, topic.subject.head, event.state)
+            row.round, row.max_rounds, row.strategy = 0, topic.max_rounds, topic.strategy
+            if topic.parent:
+                _adopt(db, row, topic.parent, rows)
+            return _index(db, row, topic, topic.subject.head)
         case _:
             return None
 
 
-def _common(opening: Any, task: str, status: str) -> Columns:
-    """`opening` is whatever has the title, origin and labels of a start request: each kind has its own."""
-    return {
-        "task": task,
-        "given_title": opening.title,
-        "origin": opening.origin,
-        "labels": opening.labels,
-        "status": status,
-    }
+def _row(recorded: Recorded, request: Any, task: str, status: str) -> SessionRow:
+    """`request` has the title, origin, labels and workspace of a start request: each kind has its own class."""
+    return SessionRow(
+        session_id=recorded.session_id,
+        created=recorded.position,
+        version=recorded.version,
+        kind=recorded.kind,
+        status=status,
+        title=title_of(request.title, task),
+        origin=request.origin,
+        owner=recorded.causation.actor,
+        repository=request.workspace,
+        labels=json.dumps(list(request.labels), ensure_ascii=False),
+        created_at=recorded.at,
+        updated_at=recorded.at,
+    )
 
 
-def _insert(db: Database, recorded: Recorded, beginning: Columns) -> None:
-    task, given, labels = (beginning.pop(name) for name in ("task", "given_title", "labels"))
-    row = beginning | {
-        "session_id": recorded.session_id,
-        "created": recorded.position,
-        "position": recorded.position,
-        "version": recorded.version,
-        "kind": recorded.kind,
-        "title": title_of(given, task),
-        "labels": json.dumps(list(labels), ensure_ascii=False),
-        "created_at": recorded.at,
-        "updated_at": recorded.at,
-        "words": normal(f"{recorded.session_id}\n{given}\n{task[:SEARCHED]}"),
-    }
-    places = ", ".join("?" * len(row))
-    db.execute(f"INSERT INTO overview ({', '.join(row)}) VALUES ({places})", tuple(row.values()))
-    for label in dict.fromkeys(labels):
-        db.execute("INSERT INTO overview_labels VALUES (?, ?)", (label, recorded.position))
+def _adopt(db: Database, row: SessionRow, link: Link, rows: dict[str, SessionRow]) -> None:
+    """A child belongs to the owner of its parent, whoever's command made it begin."""
+    row.parent, row.about = link.session_id, link.about
+    parent = rows.get(link.session_id) or ROWS.get(db, [link.session_id]).get(link.session_id)
+    if parent is not None:
+        row.owner, row.repository = parent.owner, parent.repository
+
+
+def _index(db: Database, row: SessionRow, request: Any, task: str) -> SessionRow:
+    """What a search finds the session by."""
+    words = normal(f"{row.session_id}\n{request.title}\n{task[:SEARCHED]}")
+    db.execute("INSERT INTO overview_words VALUES (?, ?)", (row.created, words))
+    for label in dict.fromkeys(request.labels):
+        db.execute("INSERT INTO overview_labels VALUES (?, ?)", (label, row.created))
+    return row
 
 
 # -- and goes on ---------------------------------------------------------------------------------------------------
 
 
-def _follow_turns(stretch: _Stretch, recorded: Recorded) -> None:
+def _evolve(row: SessionRow, recorded: Recorded) -> None:
+    """The row one event later."""
+    event = recorded.event
+    row.version, row.updated_at = recorded.version, recorded.at
+    row.status = status_of(event) or row.status
+    spent = spent_by(event)
+    if spent is not None:
+        row.tokens, row.cost_micros = add(row.tokens, spent.tokens), add(row.cost_micros, spent.cost_micros)
+        row.unknown_turns += spent.unknown
+    match event:
+        case SessionForked():  # it reports to nobody, and belongs to who forked it
+            row.forked_from, row.parent, row.about, row.owner = event.source, None, None, recorded.causation.actor
+        case TurnFailed():
+            row.last_error = f"{event.agent}: {event.failure.code}: {event.failure.detail}".rstrip(": ")
+        case delivery.DeliveryEvent():
+            _evolve_delivery(row, recorded, event)
+        case orchestration.OrchestrationEvent():
+            _evolve_orchestration(row, recorded, event)
+        case discussion.DiscussionEvent():
+            _evolve_discussion(row, recorded, event)
+
+
+def _evolve_delivery(row: SessionRow, recorded: Recorded, event: delivery.DeliveryEvent) -> None:
+    """A delivery that used up its budget waits for more (K-46); an ended one waits for nothing yet."""
+    match event:
+        case delivery.PhaseStarted():
+            row.phase = event.phase or row.phase
+        case delivery.AttemptStarted():
+            row.iteration = event.iteration
+        case delivery.PhaseFailed():
+            row.last_error = event.error_message
+        case delivery.BudgetExhausted():
+            row.wait("budget", event.reason or "", position=recorded.position, at=recorded.at)
+            row.choices = json.dumps(["extend"])
+        case delivery.BudgetExtended():
+            row.max_iterations = event.limits.max_iterations
+            row.go_on()
+        case delivery.Transition(state=state) if state != "exhausted":
+            row.go_on()
+
+
+def _evolve_orchestration(row: SessionRow, recorded: Recorded, event: orchestration.OrchestrationEvent) -> None:
+    """A run waits at its checkpoint, or where it stopped, until an event leads it on."""
+    if isinstance(event, orchestration.Transition):
+        row.go_on()
+    match event:
+        case orchestration.RoundStart():
+            row.round = event.round
+        case orchestration.CheckpointReached():
+            row.wait("checkpoint", "scope_done", position=recorded.position, at=recorded.at)
+            row.choices, row.summary = json.dumps(["continue", "reset"]), shortened(event.summary.head, HEAD)
+        case orchestration.PartialReached(reason=reason):
+            out_of_rounds = reason == "rounds"
+            row.wait("budget" if out_of_rounds else "partial", reason, position=recorded.position, at=recorded.at)
+            row.choices = json.dumps(["continue", "reset", *(["extend"] if out_of_rounds else [])])
+            row.summary = shortened(event.summary.head, HEAD)
+        case orchestration.Continued() | orchestration.RoundsAdded():
+            row.max_rounds = row.last_round = event.last_round
+
+
+def _evolve_discussion(row: SessionRow, recorded: Recorded, event: discussion.DiscussionEvent) -> None:
+    row.stop_reason = row.stop_reason or stop_reason(event)
+    match event:
+        case discussion.RoundAdded():
+            row.round = event.round
+        case discussion.Assessed(metrics=metrics):
+            row.score, row.recommendation = metrics.overall_score, metrics.recommendation
+            row.convergence = metrics.model_dump_json(by_alias=True)
+        case discussion.AgentFailed():
+            row.last_error = event.error
+        case discussion.Synthesized():
+            row.synthesis = shortened(event.synthesis.head, HEAD)
+        case discussion.DecisionRequested():
+            row.wait("decision", row.stop_reason or "", position=recorded.position, at=recorded.at)
+            row.choices, row.expires_at = json.dumps(event.choices), event.expires_at
+            row.feedback = json.dumps(_in_short(event.feedback), ensure_ascii=False)
+        case discussion.Ending():
+            row.go_on()
+
+
+def _in_short(feedback: dict[str, Any]) -> dict[str, Any]:
+    """The feedback's verdict and summary; `points` counts its issues or concerns."""
+    points = feedback.get("issues") or feedback.get("concerns") or []
+    words = feedback.get("summary") or "; ".join(str(point) for point in feedback.get("concerns") or ())
+    return {
+        "verdict": feedback.get("verdict"),
+        "summary": shortened(str(words), HEAD),
+        "points": len(points),
+        "error": feedback.get("error"),
+    }
+
+
+# -- turns ---------------------------------------------------------------------------------------------------------
+
+
+def _follow_turns(turns: _Turns, recorded: Recorded) -> None:
     match recorded.event:
         case TurnRequested() as event:
-            stretch.turns[recorded.session_id, event.turn_id] = (
+            turns[recorded.session_id, event.turn_id] = (
                 recorded.session_id,
                 event.turn_id,
                 recorded.version,
@@ -147,81 +236,21 @@ def _follow_turns(stretch: _Stretch, recorded: Recorded) -> None:
                 recorded.at,
             )
         case Settled() as event:
-            stretch.turns[recorded.session_id, event.turn_id] = None
+            turns[recorded.session_id, event.turn_id] = None
 
 
-def _keep_turns(db: Database, stretch: _Stretch) -> None:
-    ended = [turn for turn, row in stretch.turns.items() if row is None]
-    for turn in ended:
-        db.execute("DELETE FROM overview_turns WHERE session_id = ? AND turn_id = ?", turn)
-    open_now = [row for row in stretch.turns.values() if row is not None]
-    db.insert("INSERT INTO overview_turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", open_now)
+def _save_turns(db: Database, turns: _Turns) -> None:
+    for turn, row in turns.items():
+        if row is None:
+            db.execute("DELETE FROM overview_turns WHERE session_id = ? AND turn_id = ?", turn)
+    requested = [row for row in turns.values() if row is not None]
+    db.insert("INSERT INTO overview_turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", requested)
 
 
-def _changes(event: DomainEvent) -> Columns:
-    """The columns that an event changes, beside those that every event does."""
-    match event:
-        case SessionForked():  # it reports to nobody
-            return {"forked_from": event.source, "parent": None}
-        case TurnFailed():
-            return {"last_error": f"{event.agent}: {event.failure.code}: {event.failure.detail}".rstrip(": ")}
-        case delivery.DeliveryEvent():
-            return _of_delivery(event)
-        case orchestration.OrchestrationEvent():
-            return _of_orchestration(event)
-        case discussion.DiscussionEvent():
-            return _of_discussion(event)
-        case _:
-            return {}
-
-
-def _of_delivery(event: delivery.DeliveryEvent) -> Columns:
-    changes: Columns = {}
-    if isinstance(event, delivery.PhaseStarted):  # it starts in what runs already
-        return {"phase": event.phase} if event.phase else {}
-    if isinstance(event, delivery.Transition):
-        waiting = "budget" if event.state == "exhausted" else None
-        changes = {"status": delivery_status(event.state), "waiting": waiting}
-    match event:
-        case delivery.AttemptStarted():
-            return changes | {"iteration": event.iteration}
-        case delivery.BudgetExtended():
-            return changes | {"max_iterations": event.limits.max_iterations}
-        case delivery.PhaseFailed():
-            return changes | {"last_error": event.error_message}
-        case _:
-            return changes
-
-
-def _of_orchestration(event: orchestration.OrchestrationEvent) -> Columns:
-    """A run that used up its rounds waits for more of them, as a delivery does (K-46)."""
-    changes: Columns = {}
-    if isinstance(event, orchestration.Transition):
-        changes = {"status": orchestration_status(event.state), "waiting": None}
-    match event:
-        case orchestration.RoundStart():
-            return changes | {"round": event.round}
-        case orchestration.CheckpointReached():
-            return changes | {"waiting": "checkpoint"}
-        case orchestration.PartialReached(reason="rounds"):
-            return changes | {"waiting": "budget"}
-        case orchestration.Continued() | orchestration.RoundsAdded():
-            return changes | {"max_rounds": event.last_round, "last_round": event.last_round}
-        case _:
-            return changes
-
-
-def _of_discussion(event: discussion.DiscussionEvent) -> Columns:
-    changes: Columns = {}
-    if isinstance(event, discussion.Transition):
-        waiting = "decision" if event.state == "waiting_for_decision" else None
-        changes = {"status": event.state, "waiting": waiting}
-    match event:
-        case discussion.RoundAdded():
-            return changes | {"round": event.round}
-        case discussion.Assessed():
-            return changes | {"score": event.metrics.overall_score, "recommendation": event.metrics.recommendation}
-        case discussion.AgentFailed():
-            return changes | {"last_error": event.error}
-        case _:
-            return changes
+OVERVIEW: Final = Projection(
+    name="overview",
+    tables=("overview", "overview_words", "overview_labels", "overview_turns"),
+    schema=SCHEMA,
+    apply=apply,
+    version=3,
+)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from api.openapi import shapes
+from projections.views.sessions import DecisionPage
 from tests.api.server import inside, session, start, system, until
 
 REVIEW = {"kind": "review", "subject": "Step: a result", "maxRounds": 1, "scenario": {"replies": {}}}
@@ -15,7 +15,7 @@ def test_what_waits_is_in_the_inbox_until_it_is_decided(tmp_path: Path) -> None:
         session_id = start(client, REVIEW)
         until(lambda: session(client, session_id)["status"] == "waiting_for_decision", what="the decision")
         page = client.get("/api/decisions")
-        [found] = shapes.DecisionPage.model_validate_json(page.content).items
+        [found] = DecisionPage.model_validate_json(page.content).items
         assert (found.session_id, found.reason, found.choices) == (session_id, "decision", ("apply_fix", "skip"))
         listed = client.get("/api/sessions", params={"status": "waiting_for_decision"}).json()["items"]
         assert [item["waiting"] for item in listed] == ["decision"]

@@ -15,16 +15,17 @@ from starlette.testclient import TestClient
 from api.app import COMMANDS, VIEWS, create_app
 from api.doors import loaded
 from api.http.problems import TITLES
-from api.openapi import Document, past_shapes, shapes
+from api.openapi import Document, shapes
 from api.openapi.components import SESSIONS, STARTS
 from api.openapi.examples import EXAMPLES
 from api.openapi.operations import OPERATIONS
 from api.openapi.parameters import AT_DOORS, QUERY
 from api.openapi.problems import PROBLEMS
-from api.openapi.session_shapes import DebateView, DeliveryView, OrchestrationView, ReviewView
 from api.routes.commands import STARTERS
 from api.settings import Settings
 from domain.kinds import KINDS, TOPICS
+from projections.views import past, record, sessions
+from projections.views.session import DebateView, DeliveryView, OrchestrationView, ReviewView
 from tests.api import talks
 from tests.api.server import delivery, ended, session, start
 
@@ -302,7 +303,7 @@ def test_a_discussion_looks_as_described_before_and_after_its_decision(
 ) -> None:
     found = view.model_validate(talks.waits(client, body))
     assert found.decision is None and len(found.choices) == 2
-    shapes.DecisionPage.model_validate_json(client.get("/api/decisions").content)
+    sessions.DecisionPage.model_validate_json(client.get("/api/decisions").content)
     talks.decided(client, found.id, found.choices[1])
     after = view.model_validate(session(client, found.id))
     assert after.decision is not None and not after.decision.expired
@@ -319,10 +320,10 @@ def test_a_fork_looks_as_described_and_so_does_looking_back(client: TestClient) 
     forked = shapes.Receipt.model_validate_json(answer.content).session_id
     assert DeliveryView.model_validate(ended(client, forked)).forked_from == source
     for path, shape in (
-        (f"/api/sessions/{forked}/explain?wish=cancelled", past_shapes.Explanation),
-        (f"/api/sessions/{forked}/explain?version=3", past_shapes.Explanation),
-        (f"/api/sessions/{forked}/replay", past_shapes.ReplayAnswer),
-        (f"/api/sessions/{source}/diff/{forked}", past_shapes.Diff),
+        (f"/api/sessions/{forked}/explain?wish=cancelled", past.Explanation),
+        (f"/api/sessions/{forked}/explain?version=3", past.Explanation),
+        (f"/api/sessions/{forked}/replay", past.ReplayAnswer),
+        (f"/api/sessions/{source}/diff/{forked}", past.Diff),
     ):
         response = client.get(path)
         assert response.status_code == 200, response.text
@@ -332,10 +333,10 @@ def test_a_fork_looks_as_described_and_so_does_looking_back(client: TestClient) 
 @pytest.mark.parametrize(
     ("path", "shape"),
     [
-        ("/api/sessions", shapes.SessionPage),
-        ("/api/sessions/{id}/budget", shapes.BudgetPage),
-        ("/api/sessions/{id}/artifacts", shapes.ArtifactPage),
-        ("/api/sessions/{id}/artifacts/{id}.a1", shapes.ArtifactView),
+        ("/api/sessions", sessions.SessionPage),
+        ("/api/sessions/{id}/budget", record.BudgetPage),
+        ("/api/sessions/{id}/artifacts", record.ArtifactPage),
+        ("/api/sessions/{id}/artifacts/{id}.a1", record.ArtifactView),
         ("/healthz", shapes.Alive),
         ("/readyz", shapes.Readiness),
     ],

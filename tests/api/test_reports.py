@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from api.openapi.report_shapes import ReportAnswer
 from starlette.testclient import TestClient
 
 from api.openapi.examples import EXAMPLES
-from api.openapi.report_shapes import ReportAnswer
 from api.routes.policies.lab import LabAnswer
 from api.routes.reports import as_csv
 from domain.kinds import KINDS

@@ -12,12 +12,12 @@ import pytest
 from adapters.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews, ViewsUnavailable
 from domain.session.record import Recorded
-from projections import sessions as overview
 from projections.engine.catalogue import PROJECTIONS
 from projections.engine.dump import dump
 from projections.engine.fold import Problem
 from projections.engine.follow import Follower
 from projections.engine.ports import Database, Projection, each
+from projections.sessions import overview
 from tests.projections.given import Story, Twin, merged, store_events, success
 
 LONG = 60.0
@@ -54,11 +54,11 @@ def test_views_catch_up_to_the_head_of_a_log_that_was_there_before(store: Sqlite
     assert (follower.position, follower.lag()) == (0, 66)
     assert follower.catch_up() == 66
     assert (follower.position, follower.lag()) == (66, 0)
-    names = ["overview", "budget", "timeline", "worklog", "artifacts", "inbox"]
+    names = ["overview", "budget", "timeline", "worklog", "artifacts"]
     reports = ["summary", "budgets", "quality", "convergence", "decisions", "costs"]
     assert follower.lags() == dict.fromkeys([*names, *(f"report_{name}" for name in reports)], 0)
     with views.reading() as db:
-        assert [item["version"] for item in overview.page(db)["items"]] == [66]
+        assert [item.version for item in overview.page(db).items] == [66]
 
 
 def test_an_empty_log_is_followed(store: SqliteStore, views: SqliteViews) -> None:
@@ -340,7 +340,7 @@ def test_a_session_whose_beginning_cannot_be_read_parks_no_view(views: SqliteVie
     assert follower.catch_up() == 132
     assert [problem.subject for problem in follower.problems()] == ["log"]
     with views.reading() as db:
-        assert [item["id"] for item in overview.page(db)["items"]] == ["delivery-2"]
+        assert [item.id for item in overview.page(db).items] == ["delivery-2"]
 
 
 def test_an_unknown_topic_in_the_store_is_skipped(store: SqliteStore, views: SqliteViews) -> None:

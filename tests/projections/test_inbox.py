@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from adapters.store.sqlite.views import SqliteViews
-from domain.delivery.commands import ExpireTurn
+from domain.delivery.commands import ExpireTurn, RecordValidation
 from domain.discussion.commands import CancelDiscussion, Decide
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration
+from domain.session.budget import Limits
 from domain.values.base import Command, Invalid
-from projections import sessions as overview
 from projections.engine.follow import Follower
-from projections.sessions import inbox
+from projections.sessions import inbox, overview
 from tests.projections.given import SECOND
 from tests.projections.stage import DEBATE, Stage, challenge, critique, plan, subtask, verdicts
 
@@ -24,7 +24,7 @@ def page(stage: Stage, **query: Any) -> dict[str, Any]:
         follower.catch_up()
         assert follower.problems() == []
         with views.reading() as db:
-            return inbox.page(db, **query)
+            return inbox.page(db, **query).wire()
     finally:
         views.close()
 
@@ -51,7 +51,13 @@ def test_a_decision_comes_with_all_that_is_needed_to_make_it(tmp_path: Path) -> 
         {
             "sessionId": "review-1",
             "kind": "review",
+            "waitsFor": "decision",
             "reason": "decision",
+            "cause": "limit",
+            "why": "The discussion used up its rounds; a person decides.",
+            "owner": "tester",
+            "repository": None,
+            "costMicros": 6,
             "title": "Step: a result",
             "parent": None,
             "about": None,
@@ -119,6 +125,34 @@ def test_what_goes_on_or_is_reset_leaves_at_once(tmp_path: Path, command: Comman
     assert waiting(stage.do("orchestration-1", command)) == []
 
 
+def test_everything_that_waits_is_listed_with_what_it_waits_for(tmp_path: Path) -> None:
+    """Contract-2 §16, K6: a script that polls the inbox sees exhausted deliveries and stopped runs, too."""
+    stage = paused(reviewed(Stage(tmp_path)))
+    stage.delivers("delivery-1", limits=Limits(max_iterations=1))
+    for words in ("Plan.", "Modules.", "Functions.", "Code."):
+        stage.answers("delivery-1", words)
+    stage.do("delivery-1", RecordValidation(turn_id="delivery-1.t5", attempt=1, passed=False))
+    stage.orchestrates("orchestration-2").fails("orchestration-2").fails("orchestration-2")
+    found = {item["sessionId"]: (item["waitsFor"], item["cause"], item["choices"]) for item in page(stage)["items"]}
+    assert found == {
+        "review-1": ("decision", "limit", ["apply_fix", "skip"]),
+        "orchestration-1": ("checkpoint", "scope_done", ["continue", "reset"]),
+        "delivery-1": ("budget", "iterations", ["extend"]),
+        "orchestration-2": ("partial", "plan_invalid", ["continue", "reset"]),
+    }
+    for word in ("decision", "checkpoint", "budget", "partial"):
+        assert [item["waitsFor"] for item in page(stage, needs=(word,))["items"]] == [word]
+    assert [item["waitsFor"] for item in page(stage, needs=("permission", "scope", "failed"))["items"]] == []
+
+
+def test_an_item_names_the_owner_the_repository_and_the_cost(tmp_path: Path) -> None:
+    stage = Stage(tmp_path).orchestrates(plan_review=DEBATE, workspace="/work/app").answers("orchestration-1", plan())
+    for words in (challenge("CHALLENGE", "Too big"), "It is not.", "Split it."):
+        stage.answers("debate-1c1", words)
+    [found] = page(stage)["items"]
+    assert (found["owner"], found["repository"], found["costMicros"]) == ("tester", "/work/app", 9)
+
+
 def test_a_run_that_comes_to_another_checkpoint_waits_again(tmp_path: Path) -> None:
     stage = paused(Stage(tmp_path)).do("orchestration-1", ResetOrchestration())
     assert waiting(paused(stage, "orchestration-2")) == ["orchestration-2"]
@@ -136,7 +170,9 @@ def test_who_waits_longest_comes_first_whatever_began_first(tmp_path: Path) -> N
     assert ([item["sessionId"] for item in last["items"]], last["nextCursor"]) == (["review-0"], None)
 
 
-@pytest.mark.parametrize(("query", "pointer"), [({"limit": 0}, "/limit"), ({"cursor": "x"}, "/cursor")])
+@pytest.mark.parametrize(
+    ("query", "pointer"), [({"limit": 0}, "/limit"), ({"cursor": "x"}, "/cursor"), ({"needs": ("sleep",)}, "/needs")]
+)
 def test_a_page_that_cannot_be_is_refused(tmp_path: Path, query: dict[str, Any], pointer: str) -> None:
     with pytest.raises(Invalid) as refused:
         page(Stage(tmp_path), **query)
@@ -152,11 +188,11 @@ def test_the_overview_says_of_every_kind_what_it_waits_for(tmp_path: Path) -> No
     page(stage)
     views = SqliteViews(stage.store.path.with_suffix(".views"))
     with views.reading() as db:
-        listed = {item["id"]: (item["status"], item["waiting"]) for item in overview.page(db)["items"]}
-        assert [item["id"] for item in overview.page(db, kind="review", status="waiting_for_decision")["items"]] == [
+        listed = {item.id: (item.status, item.waiting) for item in overview.page(db).items}
+        assert [item.id for item in overview.page(db, kind="review", status="waiting_for_decision").items] == [
             "review-1"
         ]
-        assert [item["id"] for item in overview.page(db, q="LOGIN")["items"]] == ["orchestration-2", "orchestration-1"]
+        assert [item.id for item in overview.page(db, q="LOGIN").items] == ["orchestration-2", "orchestration-1"]
     views.close()
     assert listed == {
         "review-1": ("waiting_for_decision", "decision"),

@@ -13,12 +13,11 @@ from domain.kinds import KINDS, TOPICS, fold
 from domain.orchestration.state import Orchestration
 from domain.session.record import Recorded
 from domain.session.state import Session
-from projections import sessions as overview
 from projections.engine.dump import dump
 from projections.engine.follow import Follower
 from projections.record import budget, worklog
 from projections.record.session import view
-from projections.sessions import inbox
+from projections.sessions import inbox, overview
 from tests.projections.given import Twin
 from tests.projections.stage import wander
 
@@ -81,11 +80,11 @@ def _step(views: SqliteViews, sessions: dict[str, Session], recorded: Recorded) 
     sessions[session_id] = session
     with views.reading() as db:
         row, text = overview.item(db, session_id), worklog.render(db, session_id)
-        items = inbox.page(db)["items"]
+        items = inbox.page(db).items
         snapshots = budget.snapshots(db, session_id)
     assert row is not None
     assert text is not None
-    return Step(recorded, session, row, text, snapshots, {item["sessionId"]: item["version"] for item in items})
+    return Step(recorded, session, row.wire(), text, snapshots, {item.session_id: item.version for item in items})
 
 
 def test_live_views_are_rebuilt_byte_for_byte(walk: Walk) -> None:
@@ -109,8 +108,8 @@ def test_parents_and_children_know_each_other(walk: Walk) -> None:
         with walk.views.reading() as db:
             row = overview.item(db, session.id)
         assert row is not None
-        assert sorted(row["children"]) == sorted(session.children)
-        assert all(walk.sessions[child].parent == session.id for child in row["children"])
+        assert sorted(row.children) == sorted(session.children)
+        assert all(walk.sessions[child].parent == session.id for child in row.children)
 
 
 def test_the_worklog_of_a_version_is_never_changed_by_what_comes_later(walk: Walk) -> None:
@@ -160,8 +159,11 @@ def test_the_inbox_holds_just_what_waits(walk: Walk) -> None:
         assert step.waiting == {
             session.id: session.version
             for session in sessions.values()
-            if session.state in ("waiting_for_decision", "checkpoint") and not _asked_next(step, session)
+            if session.state in WAITING and not _asked_next(step, session)
         }
+
+
+WAITING = ("waiting_for_decision", "checkpoint", "partial", "exhausted")
 
 
 def _asked_next(step: Step, session: Session) -> bool:

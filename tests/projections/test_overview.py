@@ -9,8 +9,8 @@ from adapters.store.sqlite.views import SqliteViews
 from domain.kinds import fold
 from domain.session.record import Recorded
 from domain.values.base import Invalid
-from projections import sessions as overview
 from projections.record.session import view
+from projections.sessions import overview
 from tests.projections.given import NOON, Story, Twin, caught_up, exhausted, merged, success, wander
 
 
@@ -31,7 +31,7 @@ def many(tmp_path: Path) -> SqliteViews:
 
 def ids(views: SqliteViews, **query: Any) -> list[str]:
     with views.reading() as db:
-        return [item["id"] for item in overview.page(db, **query)["items"]]
+        return [item.id for item in overview.page(db, **query).items]
 
 
 def test_the_newest_session_comes_first(many: SqliteViews) -> None:
@@ -41,7 +41,8 @@ def test_the_newest_session_comes_first(many: SqliteViews) -> None:
 def test_a_row_holds_what_a_list_shows(many: SqliteViews) -> None:
     with many.reading() as db:
         found = overview.item(db, "delivery-5")
-    assert found == {
+    assert found is not None
+    assert found.wire() == {
         "id": "delivery-5",
         "kind": "delivery",
         "status": "running",
@@ -111,18 +112,18 @@ def test_sessions_are_found(many: SqliteViews, query: dict[str, Any], expected: 
 def test_a_cursor_goes_on_where_the_page_ended(many: SqliteViews, query: dict[str, Any]) -> None:
     with many.reading() as db:
         first = overview.page(db, limit=2, **query)
-        second = overview.page(db, limit=2, cursor=first["nextCursor"], **query)
-        third = overview.page(db, limit=2, cursor=second["nextCursor"], **query)
-    pages = [[item["id"] for item in page["items"]] for page in (first, second, third)]
+        second = overview.page(db, limit=2, cursor=first.next_cursor, **query)
+        third = overview.page(db, limit=2, cursor=second.next_cursor, **query)
+    pages = [[item.id for item in page.items] for page in (first, second, third)]
     assert pages == [["delivery-5", "delivery-4"], ["delivery-3", "delivery-2"], ["delivery-1"]]
-    assert third["nextCursor"] is None
+    assert third.next_cursor is None
 
 
 def test_a_session_that_starts_meanwhile_moves_no_page(tmp_path: Path) -> None:
     log = merged(success("delivery-1"), success("delivery-2"), success("delivery-3"))
     views = caught_up(tmp_path / "v.db", log)
     with views.reading() as db:
-        cursor = overview.page(db, limit=2)["nextCursor"]
+        cursor = overview.page(db, limit=2).next_cursor
     views.close()
     log.add(Story("delivery-4").start().events)
     assert ids(caught_up(tmp_path / "v.db", log), limit=2, cursor=cursor) == ["delivery-1"]
@@ -151,11 +152,11 @@ def test_an_exhausted_delivery_waits_for_a_person_until_it_is_extended(tmp_path:
     story = exhausted()
     views = caught_up(tmp_path / "v.db", merged(story))
     with views.reading() as db:
-        assert [(item["id"], item["waiting"]) for item in overview.waiting(db)] == [("delivery-1", "budget")]
+        assert [(item.id, item.waiting) for item in overview.waiting(db)] == [("delivery-1", "budget")]
     views.close()
     views = caught_up(tmp_path / "v.db", merged(story.extended(1)))
     with views.reading() as db:
-        assert overview.waiting(db) == []
+        assert overview.waiting(db) == ()
 
 
 def test_sessions_are_counted_by_kind_and_status(many: SqliteViews) -> None:
@@ -170,7 +171,7 @@ def test_a_title_is_given_or_the_first_line_of_the_task_in_80_characters(tmp_pat
         Story("delivery-3").start("x" * 81),
     )
     with caught_up(tmp_path / "v.db", log).reading() as db:
-        titles = [item["title"] for item in overview.page(db)["items"]]
+        titles = [item.title for item in overview.page(db).items]
     assert titles == ["x" * 80, "Given", "first line"]
 
 
@@ -184,10 +185,11 @@ def test_a_row_says_the_same_as_the_session_at_every_version(tmp_path: Path, see
             continue
         views = caught_up(tmp_path / "v.db", log)
         with views.reading() as db:
-            row = overview.item(db, "delivery-1")
+            found = overview.item(db, "delivery-1")
         views.close()
         whole = session_view(log.events)
-        assert row is not None
+        assert found is not None
+        row = found.wire()
         assert row == row | {key: whole[key] for key in row.keys() & whole.keys()}
         assert row["maxIterations"] == whole["budget"]["maxIterations"]
 

@@ -15,11 +15,11 @@ from adapters.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
 from domain.session.record import Recorded
 from domain.values.base import DomainEvent
-from projections import sessions as overview
 from projections.engine.catalogue import PROJECTIONS
 from projections.engine.dump import dump
 from projections.engine.follow import Follower
 from projections.engine.ports import Database, Projection, each
+from projections.sessions import fold, overview
 from tests.projections import stage as mixed
 from tests.projections.given import Story, Twin, exhausted, merged, store_events, success, wander
 
@@ -103,12 +103,12 @@ def test_readers_see_the_old_views_until_the_new_ones_stand(views: SqliteViews) 
     seen: list[int] = []
 
     def apply(db: Database, recorded: Recorded) -> None:
-        overview.apply(db, [recorded])
+        fold.apply(db, [recorded])
         with views.reading() as reading:
-            seen.append(len(overview.page(reading)["items"]))
+            seen.append(len(overview.page(reading).items))
 
-    Follower(log, views, [overview.OVERVIEW]).catch_up()
-    watching = replace(overview.OVERVIEW, apply=each(apply))
+    Follower(log, views, [fold.OVERVIEW]).catch_up()
+    watching = replace(fold.OVERVIEW, apply=each(apply))
     Follower(log, views, [watching]).rebuild()
     assert seen == [2] * 132
 
@@ -143,18 +143,18 @@ import sys
 from dataclasses import replace
 from adapters.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
-from projections import sessions as overview
+from projections.sessions import fold
 from projections.engine.catalogue import PROJECTIONS
 from projections.engine.follow import Follower
 from projections.engine.ports import each
 
 def apply(db, recorded):
-    overview.apply(db, [recorded])
+    fold.apply(db, [recorded])
     if recorded.position == int(sys.argv[3]):
         print("here", flush=True)
         sys.stdin.read()
 
-views = [replace(overview.OVERVIEW, apply=each(apply)), *PROJECTIONS[1:]]
+views = [replace(fold.OVERVIEW, apply=each(apply)), *PROJECTIONS[1:]]
 Follower(SqliteStore(sys.argv[1]), SqliteViews(sys.argv[2]), views).rebuild()
 """
 
@@ -224,7 +224,7 @@ def test_a_view_of_another_shape_is_folded_anew_in_one_go(views: SqliteViews) ->
     Follower(log, views).catch_up()
     before = dump(views)
     wider = replace(
-        overview.OVERVIEW,
+        fold.OVERVIEW,
         tables=("overview_old",),
         schema=("CREATE TABLE IF NOT EXISTS overview_old (session_id TEXT, word TEXT)",),
         apply=each(lambda db, found: db.execute("INSERT INTO overview_old VALUES (?, 'x')", (found.session_id,))),
@@ -240,13 +240,13 @@ def test_a_newer_version_of_a_view_is_folded_anew(views: SqliteViews) -> None:
     Follower(log, views).catch_up()
 
     def apply(db: Database, recorded: Recorded) -> None:
-        overview.apply(db, [recorded])
+        fold.apply(db, [recorded])
         db.execute("UPDATE overview SET origin = 'second version'")
 
-    newer = replace(overview.OVERVIEW, apply=each(apply), version=overview.OVERVIEW.version + 1)
+    newer = replace(fold.OVERVIEW, apply=each(apply), version=fold.OVERVIEW.version + 1)
     Follower(log, views, [newer]).catch_up()
     with views.reading() as db:
-        assert overview.page(db)["items"][0]["origin"] == "second version"
+        assert overview.page(db).items[0].origin == "second version"
 
 
 @pytest.mark.parametrize("length", [0, 3, 70])
@@ -262,5 +262,5 @@ def test_views_of_another_log_are_folded_anew(views: SqliteViews, length: int) -
     follower = Follower(log, views)
     follower.catch_up()
     with views.reading() as db:
-        ids = [item["id"] for item in overview.page(db)["items"]]
+        ids = [item.id for item in overview.page(db).items]
     assert ids == ["delivery-x", "delivery-other", "delivery-new"][3 - {0: 0, 3: 1, 70: 3}[length] :]

@@ -4,11 +4,10 @@ from typing import Any
 
 from pydantic import Field
 
-from domain.delivery.validation import Stage
-from domain.orchestration.phases import AgentPhases, Verification
 from domain.session.budget import Reason
 from domain.triage import Intent
 from domain.values.base import Value
+from projections.views.session import PlannedAgent, PlannedCommand
 
 
 def _absent(given: object) -> bool:
@@ -17,18 +16,6 @@ def _absent(given: object) -> bool:
 
 class IntentAnswer(Value):
     intent: Intent | None
-
-
-class PlannedVerification(Verification):
-    """What was left out stays out."""
-
-    pass_criteria: str | None = Field(default=None, exclude_if=_absent)
-    fail_criteria: str | None = Field(default=None, exclude_if=_absent)
-    affected_files: tuple[str, ...] | None = Field(default=None, exclude_if=_absent)
-
-
-class PlannedAgent(AgentPhases):
-    verification: PlannedVerification | None = None
 
 
 class PhasesAnswer(Value):
@@ -68,11 +55,6 @@ class BudgetAnswer(Value):
     ok: bool
     reason: Reason | None
     snapshot: BudgetSnapshot
-
-
-class PlannedCommand(Value):
-    stage: Stage
-    command: str
 
 
 class ValidationAnswer(Value):

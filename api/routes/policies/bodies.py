@@ -10,12 +10,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator
 
 from api.routes.bodies import Body
-from api.routes.policies.answers import PlannedVerification
 from api.routes.policies.instants import Instant, instant
 from domain.convergence import SEED, Profile, Thresholds, named
 from domain.orchestration.phases import Role, Subtask
 from domain.replies import KINDS
 from domain.triage import DEFAULT_POLICY, POLICIES
+from projections.views.session import PlannedVerification
 
 LONGEST_TEXT = 1_048_576
 """Characters of one text; the body as a whole has a limit of its own."""

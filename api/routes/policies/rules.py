@@ -8,6 +8,7 @@ from domain.delivery import validation
 from domain.orchestration import matching, phases
 from domain.session.budget import MINUTE, Budget, Limits
 from domain.values.base import Unreadable
+from projections.views.session import PlannedAgent, PlannedCommand
 
 
 def judge_triage(body: bodies.TriageBody) -> triage.Triage:
@@ -20,7 +21,7 @@ def judge_intent(body: bodies.IntentBody) -> answers.IntentAnswer:
 
 def plan_phases(body: bodies.PhasesBody) -> answers.PhasesAnswer:
     plan = phases.plan_agents(body.subtasks)
-    agents = tuple(answers.PlannedAgent(**dict(agent)) for agent in plan.agents)
+    agents = tuple(PlannedAgent(**dict(agent)) for agent in plan.agents)
     return answers.PhasesAnswer(agents=agents, warnings=plan.warnings)
 
 
@@ -74,7 +75,7 @@ def budget(body: bodies.BudgetBody) -> answers.BudgetAnswer:
 def plan_validation(body: bodies.ValidationBody) -> answers.ValidationAnswer:
     steps = validation.commands(body.test_command, body.validation_commands)
     return answers.ValidationAnswer(
-        commands=tuple(answers.PlannedCommand(stage=step.stage, command=step.command) for step in steps)
+        commands=tuple(PlannedCommand(stage=step.stage, command=step.command) for step in steps)
     )
 
 

@@ -4,10 +4,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from domain.values.base import Value
+from projections.views.base import View
 
 
-class ReportFilters(Value):
+class ReportFilters(View):
     """What the report was asked for; instants with their offset, null: everything."""
 
     since: str | None = Field(alias="from")
@@ -16,7 +16,7 @@ class ReportFilters(Value):
     label: str | None
 
 
-class ReportAnswer(Value):
+class ReportAnswer(View):
     """Rows in an order that only the facts decide. What is not known is null, and never counts as zero."""
 
     name: Literal["summary", "budgets", "quality", "convergence", "decisions", "costs"]

@@ -4,23 +4,20 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from api.routes.policies.answers import PlannedAgent, PlannedCommand
-from domain.convergence import Metrics, Recommendation
+from domain.convergence import Metrics
 from domain.delivery.chart import Phase, PhaseStatus
 from domain.delivery.chart import Status as DeliveryStatus
+from domain.delivery.validation import Stage
 from domain.discussion.events import StopReason
 from domain.orchestration.chart import Status as OrchestrationStatus
 from domain.orchestration.events import Mode
+from domain.orchestration.phases import AgentPhases, Verification
 from domain.session.budget import Reason
 from domain.session.turns import Work
-from domain.values.base import Value
+from projections.views.base import View, absent
 
 
-def _absent(given: object) -> bool:
-    return given is None
-
-
-class Turn(Value):
+class Turn(View):
     """A turn that is waited for."""
 
     turn_id: str
@@ -31,14 +28,14 @@ class Turn(Value):
     round: int | None
     requested_at: str
     external: bool | None = Field(
-        default=None, exclude_if=_absent, description="true of a turn that an external worker comes for, or has"
+        default=None, exclude_if=absent, description="true of a turn that an external worker comes for, or has"
     )
     elsewhere: bool | None = Field(
-        default=None, exclude_if=_absent, description="true of a turn of an agent that this service does not have"
+        default=None, exclude_if=absent, description="true of a turn of an agent that this service does not have"
     )
 
 
-class Listed(Value):
+class Listed(View):
     """What a list says of a session."""
 
     id: str
@@ -57,21 +54,6 @@ class Listed(Value):
     last_error: str | None
 
 
-class SessionItem(Listed):
-    current_phase: str | None
-    iteration: int | None
-    max_iterations: int | None
-    round: int | None
-    max_rounds: int | None
-    last_round: int | None = Field(description="the round after which a run stops unless it is given more")
-    strategy: str | None
-    convergence_score: float | None
-    recommendation: Recommendation | None
-    waiting: Literal["decision", "checkpoint", "budget"] | None = Field(
-        description="what it waits for a person to do: to decide, to let it go on, to give it more"
-    )
-
-
 class SessionView(Listed):
     """What every kind of session says of itself. A subclass says what its kind adds; its `kind` is a literal."""
 
@@ -79,7 +61,12 @@ class SessionView(Listed):
     workspace: str | None
 
 
-class BudgetView(Value):
+class PlannedCommand(View):
+    stage: Stage
+    command: str
+
+
+class BudgetView(View):
     """What has no limit or was never reported is left out."""
 
     max_iterations: int
@@ -89,11 +76,11 @@ class BudgetView(Value):
     elapsed_ms: int
     remaining_iterations: int
     reason: Reason | None
-    tokens: int | None = Field(default=None, exclude_if=_absent)
-    cost_micros: int | None = Field(default=None, exclude_if=_absent)
-    max_tokens: int | None = Field(default=None, exclude_if=_absent)
-    max_cost_micros: int | None = Field(default=None, exclude_if=_absent)
-    unknown_turns: int | None = Field(default=None, exclude_if=_absent)
+    tokens: int | None = Field(default=None, exclude_if=absent)
+    cost_micros: int | None = Field(default=None, exclude_if=absent)
+    max_tokens: int | None = Field(default=None, exclude_if=absent)
+    max_cost_micros: int | None = Field(default=None, exclude_if=absent)
+    unknown_turns: int | None = Field(default=None, exclude_if=absent)
 
 
 class DeliveryView(SessionView):
@@ -115,14 +102,26 @@ class DeliveryView(SessionView):
     final_summary: str | None
 
 
-class TriageView(Value):
+class TriageView(View):
     orchestrate: bool
     signals: tuple[str, ...]
 
 
-class EmployeeView(Value):
+class EmployeeView(View):
     name: str
     role: str
+
+
+class PlannedVerification(Verification):
+    """What was left out stays out."""
+
+    pass_criteria: str | None = Field(default=None, exclude_if=absent)
+    fail_criteria: str | None = Field(default=None, exclude_if=absent)
+    affected_files: tuple[str, ...] | None = Field(default=None, exclude_if=absent)
+
+
+class PlannedAgent(AgentPhases):
+    verification: PlannedVerification | None = None
 
 
 class AgentView(PlannedAgent):
@@ -152,7 +151,7 @@ class OrchestrationView(SessionView):
     warnings: tuple[str, ...]
 
 
-class RoundView(Value):
+class RoundView(View):
     """One contribution to a discussion."""
 
     round: int
@@ -164,7 +163,7 @@ class RoundView(Value):
     problem: str | None = Field(description="why what was needed could not be read")
 
 
-class SynthesisView(Value):
+class SynthesisView(View):
     text: str
     fallback: bool = Field(description="whether it is only the rounds, joined")
     counts: dict[str, Any] | None = Field(
@@ -172,7 +171,7 @@ class SynthesisView(Value):
     )
 
 
-class DecisionView(Value):
+class DecisionView(View):
     """How it ended; `expired`: nobody chose in time, and the default stands in."""
 
     choice: str

@@ -4,14 +4,10 @@ from typing import Any
 
 from pydantic import Field
 
-from domain.values.base import Value
+from projections.views.base import View, absent
 
 
-def _absent(given: object) -> bool:
-    return given is None
-
-
-class ExplainedEvent(Value):
+class ExplainedEvent(View):
     """One event of a command; `inputs` is what the rules looked at."""
 
     version: int
@@ -21,7 +17,7 @@ class ExplainedEvent(Value):
     inputs: dict[str, Any]
 
 
-class ExplainedCommand(Value):
+class ExplainedCommand(View):
     """One command: who gave it, because of what, and what it led to."""
 
     version: int = Field(description="of its first event")
@@ -32,7 +28,7 @@ class ExplainedCommand(Value):
     events: tuple[ExplainedEvent, ...]
 
 
-class DirectStep(Value):
+class DirectStep(View):
     """A step that would lead to the wished state, and whether its guard holds."""
 
     event: str
@@ -40,15 +36,15 @@ class DirectStep(Value):
     holds: bool
 
 
-class ChartStep(Value):
+class ChartStep(View):
     """A step of the chart."""
 
     event: str
     to: str
-    guard: str | None = Field(default=None, exclude_if=_absent)
+    guard: str | None = Field(default=None, exclude_if=absent)
 
 
-class WhyNot(Value):
+class WhyNot(View):
     """What a wished state lacks: whether it is one step away, and the shortest way through the chart."""
 
     wished: str
@@ -59,7 +55,7 @@ class WhyNot(Value):
     text: str
 
 
-class Explanation(Value):
+class Explanation(View):
     """Why a session is in its state: a chain of commands, first cause first."""
 
     session_id: str
@@ -68,10 +64,10 @@ class Explanation(Value):
     state: str
     chain: tuple[ExplainedCommand, ...]
     text: str = Field(description="the chain in sentences, one a line")
-    why_not: WhyNot | None = Field(default=None, exclude_if=_absent, description="with `wish`")
+    why_not: WhyNot | None = Field(default=None, exclude_if=absent, description="with `wish`")
 
 
-class ReplayDifference(Value):
+class ReplayDifference(View):
     """The first place where today's rules would have written something else."""
 
     version: int
@@ -80,13 +76,13 @@ class ReplayDifference(Value):
     actual: str = Field(description="what would be written today")
 
 
-class ReplayAnswer(Value):
+class ReplayAnswer(View):
     session_id: str
     version: int
     difference: ReplayDifference | None
 
 
-class Side(Value):
+class Side(View):
     """One of two sessions."""
 
     id: str
@@ -99,40 +95,40 @@ class Side(Value):
     forked_from: str | None
 
 
-class PartingEvent(Value):
+class PartingEvent(View):
     version: int
     type: str
     message: str
     inputs: dict[str, Any] = Field(description="what the rules looked at")
 
 
-class Parting(Value):
+class Parting(View):
     """The first place where they say different things; null on the side that has ended."""
 
     a: PartingEvent | None
     b: PartingEvent | None
 
 
-class ToldEvent(Value):
+class ToldEvent(View):
     """A decision or a verdict; what it does not have is left out."""
 
     version: int
     type: str
-    agent: str | None = Field(default=None, exclude_if=_absent)
-    round: int | None = Field(default=None, exclude_if=_absent)
-    iteration: int | None = Field(default=None, exclude_if=_absent)
-    phase: int | str | None = Field(default=None, exclude_if=_absent)
-    passed: bool | None = Field(default=None, alias="pass", exclude_if=_absent)
-    choice: str | None = Field(default=None, exclude_if=_absent)
+    agent: str | None = Field(default=None, exclude_if=absent)
+    round: int | None = Field(default=None, exclude_if=absent)
+    iteration: int | None = Field(default=None, exclude_if=absent)
+    phase: int | str | None = Field(default=None, exclude_if=absent)
+    passed: bool | None = Field(default=None, alias="pass", exclude_if=absent)
+    choice: str | None = Field(default=None, exclude_if=absent)
     inputs: dict[str, Any] = Field(description="what the rules looked at")
 
 
-class ToldEvents(Value):
+class ToldEvents(View):
     a: tuple[ToldEvent, ...]
     b: tuple[ToldEvent, ...]
 
 
-class SpentView(Value):
+class SpentView(View):
     """What the turns cost as far as it was reported; null: of none."""
 
     tokens: int | None
@@ -140,7 +136,7 @@ class SpentView(Value):
     unknown_turns: int
 
 
-class Cost(Value):
+class Cost(View):
     """Of both, and the second less the first; null where either is unknown."""
 
     a: SpentView
@@ -149,14 +145,14 @@ class Cost(Value):
     cost_micros_delta: int | None
 
 
-class Differing(Value):
+class Differing(View):
     """A field of both views."""
 
     a: Any
     b: Any
 
 
-class Diff(Value):
+class Diff(View):
     """Two sessions, or two versions of one, side by side."""
 
     a: Side

@@ -1,0 +1,67 @@
+"""What single events say to every view: one rule each, so that no two views disagree."""
+
+from functools import cache
+from typing import Final
+
+from domain.delivery import events as delivery
+from domain.delivery.chart import status as delivery_status
+from domain.discussion import events as discussion
+from domain.discussion.events import StopReason
+from domain.orchestration import events as orchestration
+from domain.orchestration.chart import status as orchestration_status
+from domain.session.budget import Spent
+from domain.session.children import ChildClosed
+from domain.session.turns import TurnAnswered, TurnFailed
+from domain.values.base import DomainEvent
+
+AT_REST: Final = frozenset({"success", "failed", "cancelled", "checkpoint", "partial", "done", "reset", "decided"})
+"""Statuses in which nothing runs; a person can go on from some of them."""
+
+_STOPS: Final[dict[type[DomainEvent], StopReason]] = {
+    discussion.Converged: "converged",
+    discussion.Stalled: "stalled",
+    discussion.LimitReached: "limit",
+    discussion.AgentFailed: "error",
+    discussion.Cancelled: "cancelled",
+}
+
+
+def asked(event: TurnAnswered | TurnFailed) -> bool:
+    """Whether an agent was asked. Validation commands and deadlines have no prompt, and report no usage."""
+    return bool(event.prompt.length)
+
+
+def spent_by(event: DomainEvent) -> Spent | None:
+    """What the event adds to its session's cost; None where it is about no cost."""
+    match event:
+        case TurnAnswered() | TurnFailed():
+            return Spent().after(event.usage, asked=asked(event))
+        case ChildClosed(spent=spent):
+            return spent
+        case _:
+            return None
+
+
+def status_of(event: DomainEvent) -> str | None:
+    """The status that the event leads to; a phase that starts does so in what runs already."""
+    match event:
+        case delivery.PhaseStarted():
+            return None
+        case delivery.Transition():
+            return delivery_status(event.state)
+        case orchestration.Transition():
+            return orchestration_status(event.state)
+        case discussion.Transition():
+            return event.state
+        case _:
+            return None
+
+
+def stop_reason(event: DomainEvent) -> StopReason | None:
+    """Why a discussion stopped, where the event is its end."""
+    return _stop_of(type(event))
+
+
+@cache
+def _stop_of(event: type[DomainEvent]) -> StopReason | None:
+    return next((reason for kind, reason in _STOPS.items() if issubclass(event, kind)), None)

@@ -1,0 +1,176 @@
+"""The list of sessions: found by kind, status, label or words, newest first."""
+
+import base64
+import binascii
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final, get_args
+
+from domain.values.base import Invalid
+from domain.values.time import iso
+from projections.engine.ports import Database
+from projections.sessions.row import ROWS, SessionRow, normal
+from projections.views.session import Turn
+from projections.views.sessions import SessionItem, SessionPage, WaitsFor
+
+LATEST = 2**62
+"""A position or version that no log reaches."""
+LONGEST_WORDS = 1_000
+DEFAULT_LIMIT, MOST = 50, 200
+NEEDS: Final[tuple[WaitsFor, ...]] = get_args(WaitsFor)
+
+
+def page(
+    db: Database,
+    *,
+    kind: str | None = None,
+    status: str | None = None,
+    q: str | None = None,
+    label: str | None = None,
+    limit: int = DEFAULT_LIMIT,
+    cursor: str | None = None,
+) -> SessionPage:
+    """Newest first; `q` is looked for in id, title and task, in any case.
+
+    Raises Invalid for a cursor that was not given out here, a limit outside 1 … 200, more than 1,000 characters of `q`.
+    """
+    if not 1 <= limit <= MOST:
+        raise Invalid({"/limit": f"should be between 1 and {MOST}"})
+    if q is not None and len(q) > LONGEST_WORDS:
+        raise Invalid({"/q": f"should have at most {LONGEST_WORDS} characters"})
+    before = LATEST if cursor is None else position_of(cursor)
+    where: list[str] = ["created < ?"]
+    values: list[int | str] = [before]
+    for column, value in (("kind", kind), ("status", status)):
+        if value is not None:
+            where.append(f"{column} = ?")
+            values.append(value)
+    if label is not None:
+        where.append("created IN (SELECT created FROM overview_labels WHERE label = ? AND created < ?)")
+        values += [label, before]
+    if q:
+        where.append(
+            "EXISTS (SELECT 1 FROM overview_words w WHERE w.created = overview.created AND words LIKE ? ESCAPE '!')"
+        )
+        values.append(_pattern(q))
+    rows = ROWS.select(db, f"WHERE {' AND '.join(where)} ORDER BY created DESC LIMIT ?", (*values, limit + 1))
+    more = len(rows) > limit
+    return SessionPage(items=items(db, rows[:limit]), next_cursor=cursor_of(rows[limit - 1].created) if more else None)
+
+
+def item(db: Database, session_id: str) -> SessionItem | None:
+    """One session's row."""
+    return next(iter(items(db, list(ROWS.get(db, [session_id]).values()))), None)
+
+
+def waiting(db: Database, limit: int = MOST, *, needs: Sequence[WaitsFor] = ()) -> tuple[SessionItem, ...]:
+    """The sessions that a person has to do something about, those that wait longest first."""
+    wanted = tuple(needs or NEEDS)
+    clauses = f"WHERE waiting > 0 AND waits_for IN ({', '.join('?' * len(wanted))}) ORDER BY waiting LIMIT ?"
+    return items(db, ROWS.select(db, clauses, (*wanted, limit)))
+
+
+def counts(db: Database) -> dict[str, dict[str, int]]:
+    """How many sessions there are, by kind and status."""
+    found: dict[str, dict[str, int]] = {}
+    rows = db.execute("SELECT kind, status, count(*) FROM overview GROUP BY kind, status ORDER BY kind, status")
+    for kind, word, number in rows.fetchall():
+        found.setdefault(kind, {})[word] = int(number)
+    return found
+
+
+def _pattern(q: str) -> str:
+    escaped = normal(q)
+    for character in "!%_":
+        escaped = escaped.replace(character, f"!{character}")
+    return f"%{escaped}%"
+
+
+def cursor_of(position: int) -> str:
+    """A cursor means the rows before a position; callers should not know."""
+    return base64.urlsafe_b64encode(str(position).encode()).decode().rstrip("=")
+
+
+def position_of(cursor: str) -> int:
+    """Raises Invalid for what `cursor_of` did not make."""
+    try:
+        digits = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
+        position = int(digits) if len(digits) < 19 else -1
+    except (binascii.Error, ValueError):
+        position = -1
+    if position < 1 or cursor_of(position) != cursor:
+        raise Invalid({"/cursor": "is not a cursor of this list"})
+    return position
+
+
+def items(db: Database, rows: Sequence[SessionRow]) -> tuple[SessionItem, ...]:
+    """The rows with their turns and children."""
+    ids = [row.session_id for row in rows]
+    turns, children = _turns(db, ids), _children(db, ids)
+    return tuple(_item(row, turns[row.session_id], children[row.session_id]) for row in rows)
+
+
+def _turns(db: Database, ids: Sequence[str]) -> dict[str, list[Turn]]:
+    found: dict[str, list[Turn]] = defaultdict(list)
+    if ids:
+        rows = db.execute(
+            "SELECT session_id, turn_id, work, agent, role, phase, round, requested_at FROM overview_turns"
+            f" WHERE session_id IN ({', '.join('?' * len(ids))}) ORDER BY session_id, version",
+            ids,
+        ).fetchall()
+        for session_id, turn_id, work, agent, role, phase, number, at in rows:
+            turn = Turn(
+                turn_id=turn_id,
+                work=work,
+                agent=agent,
+                role=role,
+                phase=phase,
+                round=number,
+                requested_at=iso(at),
+            )
+            found[session_id].append(turn)
+    return found
+
+
+def _children(db: Database, ids: Sequence[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    if ids:
+        places = ", ".join("?" * len(ids))
+        rows = db.execute(
+            f"SELECT parent, session_id FROM overview WHERE parent IN ({places}) ORDER BY created", ids
+        ).fetchall()
+        for parent, session_id in rows:
+            found[parent].append(session_id)
+    return found
+
+
+def _item(row: SessionRow, turns: Sequence[Turn], children: Sequence[str]) -> SessionItem:
+    return SessionItem.model_validate(
+        {
+            "id": row.session_id,
+            "kind": row.kind,
+            "status": row.status,
+            "title": row.title,
+            "version": row.version,
+            "created_at": iso(row.created_at),
+            "updated_at": iso(row.updated_at),
+            "origin": row.origin,
+            "labels": json.loads(row.labels),
+            "parent": row.parent,
+            "children": children,
+            "forked_from": row.forked_from,
+            "outstanding_turns": turns,
+            "last_error": row.last_error,
+            "current_phase": row.phase,
+            "iteration": row.iteration,
+            "max_iterations": row.max_iterations,
+            "round": row.round,
+            "max_rounds": row.max_rounds,
+            "last_round": row.last_round,
+            "strategy": row.strategy,
+            "convergence_score": row.score,
+            "recommendation": row.recommendation,
+            "waiting": row.waits_for,
+        }
+    )

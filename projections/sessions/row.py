@@ -1,0 +1,71 @@
+"""One row for every session: what lists show of it, and what it waits for."""
+
+import unicodedata
+from dataclasses import dataclass
+
+from projections.engine.table import Table
+from projections.views.sessions import WaitsFor
+
+
+@dataclass(slots=True)
+class SessionRow:
+    """`created` and `waiting` are positions in the log: of the first event, and of the one since which it waits.
+
+    `labels`, `choices`, `convergence` and `feedback` are JSON. `cause` is a code: why it waits.
+    """
+
+    session_id: str
+    created: int
+    version: int
+    kind: str
+    status: str
+    title: str
+    origin: str
+    owner: str
+    repository: str | None
+    labels: str
+    created_at: int
+    updated_at: int
+    parent: str | None = None
+    about: str | None = None
+    forked_from: str | None = None
+    phase: str | None = None
+    iteration: int | None = None
+    max_iterations: int | None = None
+    round: int | None = None
+    max_rounds: int | None = None
+    last_round: int | None = None
+    strategy: str | None = None
+    score: float | None = None
+    recommendation: str | None = None
+    last_error: str | None = None
+    tokens: int | None = None
+    cost_micros: int | None = None
+    unknown_turns: int = 0
+    waits_for: str | None = None
+    waiting: int | None = None
+    since: int | None = None
+    cause: str | None = None
+    choices: str | None = None
+    stop_reason: str | None = None
+    convergence: str | None = None
+    feedback: str | None = None
+    synthesis: str | None = None
+    summary: str | None = None
+    expires_at: str | None = None
+
+    def wait(self, what: WaitsFor, cause: str, *, position: int, at: int) -> None:
+        """From here on a person is waited for."""
+        self.waits_for, self.cause, self.waiting, self.since = what, cause, position, at
+
+    def go_on(self) -> None:
+        """Nobody is waited for any more."""
+        self.waits_for = self.cause = self.waiting = self.since = self.choices = self.summary = None
+
+
+ROWS = Table("overview", SessionRow)
+
+
+def normal(words: str) -> str:
+    """Words as a search compares them: NFC, lower case, without NUL."""
+    return unicodedata.normalize("NFC", words.replace("\0", "")).lower()

@@ -1,0 +1,90 @@
+"""Views across sessions: the list, the inbox, and what an origin is busy with."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from domain.convergence import Metrics, Recommendation
+from domain.discussion.events import StopReason
+from projections.views.base import Page, View
+from projections.views.session import Listed
+
+WaitsFor = Literal["decision", "permission", "scope", "budget", "checkpoint", "partial", "failed"]
+"""What a person has to give before a session can go on (contract §16)."""
+
+
+class SessionItem(Listed):
+    """A session in a list."""
+
+    current_phase: str | None
+    iteration: int | None
+    max_iterations: int | None
+    round: int | None
+    max_rounds: int | None
+    last_round: int | None = Field(description="the round after which a run stops unless it is given more")
+    strategy: str | None
+    convergence_score: float | None
+    recommendation: Recommendation | None
+    waiting: WaitsFor | None = Field(description="what a person has to give before it goes on")
+
+
+class SessionPage(Page):
+    items: tuple[SessionItem, ...]
+
+
+class FeedbackSummary(View):
+    """The feedback in short: `points` counts its issues or concerns."""
+
+    verdict: str | None
+    summary: str
+    points: int
+    error: str | None
+
+
+class WaitingItem(View):
+    """Something that waits for a person since `since`. What its kind does not have is null."""
+
+    session_id: str
+    kind: Literal["delivery", "orchestration", "review", "debate", "permission"]
+    waits_for: WaitsFor = Field(description="what a person has to give")
+    reason: WaitsFor = Field(description="the older name of `waitsFor`", json_schema_extra={"deprecated": True})
+    cause: str = Field(description="why, as a code: iterations, rounds, converged, plan_invalid …")
+    why: str = Field(description="the same as a sentence")
+    title: str
+    owner: str = Field(description="who started the session")
+    repository: str | None = Field(description="the workspace that the session was started on, where one was named")
+    cost_micros: int | None = Field(description="what it cost so far, in millionths; null: nobody reported any")
+    parent: str | None
+    about: str | None = Field(description="of a parent: plan, agent:<place> or delivery")
+    since: str
+    version: int
+    choices: tuple[str, ...]
+    stop_reason: StopReason | None
+    convergence: Metrics | None
+    feedback: FeedbackSummary | None
+    synthesis: str | None = Field(description="its first characters")
+    summary: str | None = Field(description="of the orchestration's work so far, its first characters")
+    expires_at: str | None
+
+
+class DecisionPage(Page):
+    items: tuple[WaitingItem, ...]
+
+
+class WaitingMessage(View):
+    """A message in the queue; the session of that id begins when it is its turn."""
+
+    session_id: str
+    prompt: str
+    title: str
+    sender: str
+    queued_at: str
+
+
+class ChannelView(View):
+    """What an origin is busy with (a session, or null), its latest session, and its queue, in order."""
+
+    origin: str
+    busy: str | None
+    latest: str | None
+    queue: tuple[WaitingMessage, ...]
