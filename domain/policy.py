@@ -64,7 +64,8 @@ def _reset_wanted(_: str, event: ResetWanted) -> tuple[Reaction, ...]:
 
 def _orchestration_started(session_id: str, event: orchestration.SessionStarted) -> tuple[Reaction, ...]:
     origin = event.opening.origin
-    return (_note(session_id, origin, "active", claims=bool(origin), opens=True),)
+    direct = event.mode == "direct"
+    return (_note(session_id, origin, "active", claims=bool(origin), opens=True, direct=direct),)
 
 
 def _continued(session_id: str, event: orchestration.Continued) -> tuple[Reaction, ...]:
@@ -102,8 +103,12 @@ def _close(child_id: str, event: Decided | Expired | Cancelled) -> Reaction:
     return Reaction(event.parent.session_id, command)
 
 
-def _note(session_id: str, origin: str, status: str, *, claims: bool = False, opens: bool = False) -> Reaction:
-    command = NoteSession(session_id=session_id, origin=origin, status=status, claims=claims, opens=opens)
+def _note(
+    session_id: str, origin: str, status: str, *, claims: bool = False, opens: bool = False, direct: bool = False
+) -> Reaction:
+    command = NoteSession(
+        session_id=session_id, origin=origin, status=status, claims=claims, opens=opens, direct=direct
+    )
     return Reaction(channel_id(origin), command, starts=True)
 
 

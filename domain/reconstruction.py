@@ -245,7 +245,7 @@ def _heard(decision: Decision, session: Session | None) -> Command | None:
         case channel.MessageRejected(reason="duplicate") as event if isinstance(session, channel.Channel):
             first = session.last_opening or OrchestrationRequest(prompt=event.text)
             return channel.ReceiveMessage(session_id="", opening=first.changed(prompt=event.text))
-        case channel.MessageRejected() as event:
+        case channel.MessageRejected() | channel.MessageUnclear() as event:
             return _message(event.text)
         case channel.ContinueWanted() as event:
             said = event.message != channel.TO_GO_ON
@@ -260,6 +260,7 @@ def _heard(decision: Decision, session: Session | None) -> Command | None:
                 status=event.status,
                 claims=event.claims,
                 opens=decision.recorded[0].causation.causation_id == f"{event.session_id}:1",
+                direct=event.direct,
             )
         case _:
             return None

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from domain.channel import NoteSession
 from domain.discussion.commands import StartDiscussion
 from domain.kinds import Decision as Decided
 from domain.kinds import carry_out, fold
@@ -115,9 +116,12 @@ def _unfounded(decision: Decision, command: Command, find: Find) -> Difference |
 
 
 def _alike(today: Command, recorded: Command) -> bool:
-    """A session begins under the rules of its day: that they have another version now is no difference."""
+    """A session begins under the rules of its day: that they have another version now is no difference, nor that older
+    logs do not say which requests were answered directly."""
     if isinstance(recorded, StartDiscussion | StartOrchestration) and type(today) is type(recorded):
         today = today.changed(policy=recorded.policy)
+    if isinstance(recorded, NoteSession) and isinstance(today, NoteSession):
+        today = today.changed(direct=recorded.direct)
     return today == recorded
 
 

@@ -23,6 +23,14 @@ _REJECTED: Final = {
 }
 
 
+_MEANT: Final = {
+    "continue": "`hansard message /continue`",
+    "reset": "`hansard message reset`",
+    "cancel": "`hansard cancel latest`",
+}
+"""What to type for each suggestion."""
+
+
 async def message(
     text: Annotated[str, Parameter(allow_leading_hyphen=True, help="The message; - reads it from stdin.")],
     /,
@@ -36,7 +44,8 @@ async def message(
 ) -> int:
     """Say something to the team, as in a chat: a request, or a word like "이어서 해줘", "리셋해" or /continue.
 
-    It is started, queued behind the run that is busy, or rejected with the reason (exit code 4).
+    It is started, queued after the run that is busy, or rejected with the reason (exit code 4). A message that is
+    nearly such a word starts nothing while a run waits or runs (exit code 4).
     """
     words, folder = given(text, None, what="message"), options.folder(where)
     body = {"prompt": words, "origin": origin} | talk.body() | options.body(folder)
@@ -44,6 +53,8 @@ async def message(
         answer = await api.post("/api/message", body, key=options.idempotency_key)
         if answer["action"] == "rejected":
             return _rejected(answer, json=json)
+        if answer["action"] == "unclear":
+            return _unclear(answer, json=json)
         say(_received(answer))
         if answer.get("reset"):
             return put_answer(answer, json=json)
@@ -70,6 +81,13 @@ def _rejected(answer: Json, *, json: bool) -> int:
     reason = str(answer.get("reason"))
     first = f" They led to session {answer['sessionId']}." if answer.get("sessionId") else ""
     say(f"Rejected: {_REJECTED.get(reason, reason)}{first}")
+    put_answer(answer, json=json)
+    return exits.REFUSED
+
+
+def _unclear(answer: Json, *, json: bool) -> int:
+    meant = ", ".join(_MEANT[suggestion] for suggestion in answer["suggestions"])
+    say(f"Unclear: nothing was started. Did you mean one of these? {meant}")
     put_answer(answer, json=json)
     return exits.REFUSED
 

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from domain.triage import Suggestion
 from domain.values.base import Value
 
 
@@ -47,7 +48,7 @@ class Receipt(Value):
 class MessageAnswer(Value):
     """What became of a message."""
 
-    action: Literal["started", "queued", "rejected"]
+    action: Literal["started", "queued", "rejected", "unclear"]
     kind: str
     position: int
     session_id: str | None = Field(default=None, exclude_if=_absent)
@@ -57,6 +58,9 @@ class MessageAnswer(Value):
     reset: bool | None = Field(default=None, exclude_if=_absent)
     queued: bool | None = Field(default=None, exclude_if=_absent)
     pending: int | None = Field(default=None, exclude_if=_absent, description="how many messages wait, with this one")
+    suggestions: tuple[Suggestion, ...] | None = Field(
+        default=None, exclude_if=_absent, description="what an unclear message may mean, the nearest first"
+    )
 
 
 class Done(Receipt):

@@ -249,7 +249,7 @@ def _forking(request: Request, source_id: str, body: Fork, fork_id: str) -> Comm
 
 @keyed
 async def receive_message(request: Request) -> Response:
-    """POST /api/message: started, queued or rejected, and why"""
+    """POST /api/message: started, queued, rejected (and why), or unclear (and what it may mean)"""
     raw = await raw_body(request)
     body = read(Message, read_object(raw))
     if not body.prompt.strip():

@@ -13,6 +13,7 @@ from domain.channel.events import (
     MessageQueued,
     MessageRejected,
     MessageStarted,
+    MessageUnclear,
     ResetWanted,
     SessionNoted,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "MessageQueued",
     "MessageRejected",
     "MessageStarted",
+    "MessageUnclear",
     "NoteSession",
     "ReceiveMessage",
     "ResetLatest",

@@ -25,7 +25,7 @@ class ResetLatest(Command):
 class NoteSession(Command):
     """An orchestration of this origin has come to a status.
 
-    `claims`: it takes the origin for itself; `opens`: it is a new request.
+    `claims`: it takes the origin for itself; `opens`: it is a new request; `direct`: an agent answers it directly.
     """
 
     session_id: str
@@ -33,3 +33,4 @@ class NoteSession(Command):
     status: str
     claims: bool = False
     opens: bool = False
+    direct: bool = False

@@ -5,6 +5,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from domain.orchestration.events import OrchestrationRequest
+from domain.triage import Suggestion
 from domain.values.base import DomainEvent
 
 
@@ -44,6 +45,14 @@ class MessageRejected(ChannelEvent):
     session_id: str | None = Field(default=None, description="what the same words led to when they came before")
 
 
+class MessageUnclear(ChannelEvent):
+    """A message that is nearly a word to continue, reset or cancel; it starts nothing, the person is asked."""
+
+    TOPIC: ClassVar[str] = "channel.message_unclear"
+    text: str = Field(description="the message")
+    suggestions: tuple[Suggestion, ...] = Field(description="what it may mean, the nearest first")
+
+
 class ContinueWanted(ChannelEvent):
     """The latest run is to go on."""
 
@@ -68,12 +77,14 @@ class SessionNoted(ChannelEvent):
     status: str = Field(description="how it stands")
     claims: bool = Field(default=False, description="whether it is now what the origin is busy with")
     clears: tuple[str, ...] = Field(default=(), description="sessions")
+    direct: bool = Field(default=False, description="whether it is a new request that an agent answers directly")
 
 
 EVENTS: tuple[type[DomainEvent], ...] = (
     MessageStarted,
     MessageQueued,
     MessageRejected,
+    MessageUnclear,
     ContinueWanted,
     ResetWanted,
     SessionNoted,

@@ -6,13 +6,14 @@ from domain.channel.events import (
     MessageQueued,
     MessageRejected,
     MessageStarted,
+    MessageUnclear,
     ResetWanted,
     SessionNoted,
 )
-from domain.channel.state import PAUSED, Channel, resumable
+from domain.channel.state import PAUSED, Channel, current, resumable
 from domain.orchestration.decide import NOTHING_TO_CONTINUE, NOTHING_TO_RESET
 from domain.session.draft import Draft
-from domain.triage import intent
+from domain.triage import intent, nearly
 from domain.values.base import Command, Refused
 
 QUEUE = 100
@@ -40,11 +41,13 @@ def allowed_actions(_: Channel) -> tuple[str, ...]:
 
 
 def _receive(draft: Draft[Channel], command: ReceiveMessage) -> None:
-    """Continue and reset by whole phrases only, and only where there is something to continue or reset (K-1, K-6)."""
+    """Continue and reset by whole phrases only, and only where there is something to continue or reset (K-1, K-6).
+
+    What is nearly such a phrase is asked about while a run waits or runs (contract §13).
+    """
     channel, text = draft.before, command.opening.prompt
     meant = intent(text)
-    latest = channel.latest if channel else None
-    status = channel.latest_status if channel else ""
+    latest, status = current(channel) if channel else (None, "")
     if meant == "reset":
         if latest is None or status in ("done", "reset"):
             return draft.record(MessageRejected(message=NOTHING_TO_RESET, reason="nothing_to_reset", text=text))
@@ -53,6 +56,11 @@ def _receive(draft: Draft[Channel], command: ReceiveMessage) -> None:
         return draft.record(ContinueWanted(message=text, session_id=latest))
     if meant == "continue" and channel and channel.busy:
         return draft.record(MessageRejected(message="The run is busy.", reason="busy", text=text))
+    suggestions = nearly(text) if channel and (channel.busy or status in PAUSED) else ()
+    if suggestions:
+        return draft.record(
+            MessageUnclear(message="The message may mean several things.", text=text, suggestions=suggestions)
+        )
     if channel and channel.has_heard(command.opening, draft.at):
         first = channel.last_session
         return draft.record(
@@ -68,14 +76,14 @@ def _receive(draft: Draft[Channel], command: ReceiveMessage) -> None:
 
 
 def _continue(draft: Draft[Channel]) -> None:
-    latest = draft.before.latest if draft.before else None
+    latest, _ = current(draft.before) if draft.before else (None, "")
     if latest is None:
         raise Refused(NOTHING_TO_CONTINUE)
     draft.record(ContinueWanted(message=TO_GO_ON, session_id=latest))
 
 
 def _reset(draft: Draft[Channel], command: ResetLatest) -> None:
-    latest = draft.before.latest if draft.before else None
+    latest, _ = current(draft.before) if draft.before else (None, "")
     if latest is None:
         raise Refused(NOTHING_TO_RESET)
     draft.record(ResetWanted(message=TO_END, session_id=latest, reason=command.reason))
@@ -100,7 +108,8 @@ def _queue(draft: Draft[Channel], channel: Channel, command: ReceiveMessage) -> 
 def _note(draft: Draft[Channel], command: NoteSession) -> None:
     """Follow a session; a second one may not claim an origin that is busy. What waited goes on when it is free.
 
-    A new request that holds the origin begins clean: nobody resumes what was paused before (S1 §2, K-10).
+    A new request that holds the origin begins clean: nobody resumes what was paused before (S1 §2, K-10). A direct
+    answer leaves it alone (contract §13).
     """
     channel = draft.before
     if command.claims and channel and channel.busy not in (None, command.session_id):
@@ -113,6 +122,7 @@ def _note(draft: Draft[Channel], command: NoteSession) -> None:
             status=command.status,
             claims=command.claims,
             clears=_cleared(channel, command),
+            direct=command.direct,
         )
     )
     channel = draft.session
@@ -130,6 +140,11 @@ def _note(draft: Draft[Channel], command: NoteSession) -> None:
 
 
 def _cleared(channel: Channel | None, command: NoteSession) -> tuple[str, ...]:
-    if channel is None or not command.opens or not (command.claims or channel.busy == command.session_id):
+    if (
+        channel is None
+        or not command.opens
+        or command.direct
+        or not (command.claims or channel.busy == command.session_id)
+    ):
         return ()
     return tuple(name for name in resumable(channel) if name != command.session_id)

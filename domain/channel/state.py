@@ -5,6 +5,7 @@ from domain.channel.events import (
     MessageQueued,
     MessageRejected,
     MessageStarted,
+    MessageUnclear,
     ResetWanted,
     SessionNoted,
 )
@@ -104,6 +105,8 @@ def _changes(channel: Channel, event: DomainEvent, at: int) -> dict[str, object]
             }
         case MessageRejected():
             return {"answer": {"action": "rejected", "reason": event.reason, "sessionId": event.session_id}}
+        case MessageUnclear():
+            return {"answer": {"action": "unclear", "suggestions": list(event.suggestions)}}
         case ContinueWanted():
             return {
                 "busy": channel.busy or event.session_id,
@@ -135,6 +138,16 @@ def _noted(channel: Channel, event: SessionNoted) -> dict[str, object]:
         "busy": busy,
         "paused": (*paused, event.session_id) if held and event.status in PAUSED else paused,
     }
+
+
+def current(channel: Channel) -> tuple[str | None, str]:
+    """The run that a word to continue or reset is about, and its status: the latest; after one that has ended, the
+    newest that still waits.
+    """
+    waiting = resumable(channel)
+    if not channel.busy and channel.latest_status not in PAUSED and waiting:
+        return waiting[-1], PAUSED[0]
+    return channel.latest, channel.latest_status
 
 
 def resumable(channel: Channel) -> tuple[str, ...]:

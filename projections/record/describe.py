@@ -67,6 +67,7 @@ _DISCUSSION = {
 _CHANNEL = {
     "message_started": "A message starts {0.session_id}.",
     "message_queued": "A message waits; there are {0.pending}.",
+    "message_unclear": "A message was unclear ({0.text}).",
     "message_rejected": "A message led to nothing ({0.reason}).",
     "continue_wanted": "{0.session_id} is to go on.",
     "reset_wanted": "{0.session_id} is to be reset.",

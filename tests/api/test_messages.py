@@ -257,9 +257,7 @@ def test_scenario_2_checkpoint_reset(server: Server, origin: str) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "sentence", ["다른데서 리뷰했으니 리셋해", "초기화 코드를 작성해줘", "리셋해줘", "리셋 버튼 추가해줘"]
-)
+@pytest.mark.parametrize("sentence", ["다른데서 리뷰했으니 리셋해", "초기화 코드를 작성해줘", "리셋 버튼 추가해줘"])
 def test_a_sentence_never_resets(server: Server, origin: str, sentence: str) -> None:
     found = paused(server, origin)
     said = says(server.client, message(sentence, origin=origin))
@@ -268,10 +266,33 @@ def test_a_sentence_never_resets(server: Server, origin: str, sentence: str) -> 
     assert session(server.client, found["id"])["status"] == "checkpoint"
 
 
+@pytest.mark.parametrize(("text", "nearest"), [("리셋해줘", "reset"), ("please continue", "continue")])
+def test_nearly_a_word_to_continue_or_reset_starts_nothing(
+    server: Server, origin: str, text: str, nearest: str
+) -> None:
+    """Contract §13."""
+    found = paused(server, origin)
+    said = says(server.client, message(text, origin=origin))
+    assert (said["action"], said["suggestions"][0], "sessionId" in said) == ("unclear", nearest, False)
+    assert channel(server, origin)["queue"] == []
+    assert session(server.client, found["id"])["status"] == "checkpoint"
+    assert channel(server, origin)["latest"] == found["id"]
+
+
+def test_a_word_of_thanks_neither_hides_nor_clears_the_run_that_waits(server: Server, origin: str) -> None:
+    """Contract §13."""
+    found = paused(server, origin)
+    thanks = says(server.client, message("고마워", AT_ONCE, origin=origin))
+    assert rested(server.client, thanks["sessionId"])["mode"] == "direct"
+    assert agent(session(server.client, found["id"]), "Backend")["agentSession"] is not None
+    said = says(server.client, message("이어서 해줘", origin=origin))
+    assert (said["sessionId"], said["continued"]) == (found["id"], True)
+
+
 def test_scenario_3_checkpoint_new_request(server: Server, origin: str) -> None:
     """S1 §4.3: the conversations of the run before are cleared, its state stays."""
     found = paused(server, origin)
-    said = says(server.client, message("다른 작업 해줘", AT_ONCE, origin=origin))
+    said = says(server.client, message("다른 작업 해줘", LONG, origin=origin, triage="orchestrate"))
     assert (said["action"], said["sessionId"] != found["id"]) == ("started", True)
     before = session(server.client, found["id"])
     assert (before["status"], agent(before, "Backend")["agentSession"]) == ("checkpoint", None)

@@ -12,6 +12,7 @@ from domain.channel import (
     MessageQueued,
     MessageRejected,
     MessageStarted,
+    MessageUnclear,
     NoteSession,
     ReceiveMessage,
     ResetLatest,
@@ -76,6 +77,15 @@ def busy(talk: Talk) -> Talk:
 def rests(talk: Talk, status: str) -> Talk:
     talk.started("first", "orchestration-1")
     talk.notes("orchestration-1", status)
+    return talk
+
+
+def thanked(talk: Talk, status: str = "done") -> Talk:
+    """A message that an agent answers directly."""
+    talk.says("고마워", "orchestration-2", after=6_000)
+    [noted] = talk.notes("orchestration-2", "active", opens=True, claims=True, direct=True)
+    assert isinstance(noted, SessionNoted) and noted.clears == ()
+    talk.notes("orchestration-2", status)
     return talk
 
 
@@ -298,12 +308,41 @@ def test_a_word_to_reset_ends_a_run_that_is_busy(busy: Talk) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["초기화 코드를 작성해줘", "리셋 버튼 추가해줘", "리셋하지 마", "다른데서 리뷰했으니 리셋해", "리셋해줘"]
+    "text", ["초기화 코드를 작성해줘", "리셋 버튼 추가해줘", "리셋하지 마", "다른데서 리뷰했으니 리셋해"]
 )
 def test_a_sentence_never_resets(talk: Talk, text: str) -> None:
     """K-1: a prefix would wipe a run."""
     assert isinstance(rests(talk, "checkpoint").says(text, "orchestration-2"), MessageStarted)
     assert isinstance(talk.says(f"{text} 2", "orchestration-3"), MessageQueued)
+
+
+@pytest.mark.parametrize("status", ["checkpoint", "partial", "active"])
+@pytest.mark.parametrize(
+    ("text", "nearest"),
+    [("리셋해줘", "reset"), ("계속 진행해줘", "continue"), ("취소해", "cancel"), ("please continue", "continue")],
+)
+def test_nearly_such_a_word_starts_nothing_while_a_run_waits_or_runs(
+    talk: Talk, text: str, nearest: str, status: str
+) -> None:
+    """Contract §13, K-1: it is asked about, never guessed at."""
+    event = rests(talk, status).says(text, "orchestration-2")
+    assert isinstance(event, MessageUnclear)
+    assert (event.text, event.suggestions[0]) == (text, nearest)
+    assert talk.channel.receipt() == {
+        "kind": "orchestration",
+        "action": "unclear",
+        "suggestions": list(event.suggestions),
+        "sessionId": None,
+        "version": 0,
+    }
+    assert talk.queued() == []
+
+
+@pytest.mark.parametrize("status", ["done", "reset", None])
+def test_nearly_such_a_word_is_a_message_where_no_run_waits_or_runs(talk: Talk, status: str | None) -> None:
+    if status is not None:
+        rests(talk, status)
+    assert isinstance(talk.says("리셋해줘", "orchestration-2"), MessageStarted)
 
 
 @pytest.mark.parametrize("status", ["done", "reset", None])
@@ -368,6 +407,30 @@ def test_a_new_request_clears_the_run_that_rests(talk: Talk, status: str) -> Non
     """S1 §5.6 and §5.7."""
     rests(talk, status)
     assert talk.started("second", "orchestration-2").clears == ("orchestration-1",)
+
+
+@pytest.mark.parametrize("status", ["checkpoint", "partial"])
+def test_a_direct_answer_neither_clears_nor_hides_the_run_that_waits(talk: Talk, status: str) -> None:
+    """Contract §13: "고마워", then "이어서 해줘"."""
+    thanked(rests(talk, status))
+    event = talk.says("이어서 해줘", "orchestration-3")
+    assert isinstance(event, ContinueWanted)
+    assert event.session_id == "orchestration-1"
+
+
+def test_what_needs_no_words_finds_the_run_that_waits_after_a_direct_answer(talk: Talk) -> None:
+    thanked(rests(talk, "checkpoint"))
+    assert isinstance(talk.says("리셋해줘", "orchestration-3"), MessageUnclear)
+    [event] = talk.when(ResetLatest())
+    assert isinstance(event, ResetWanted) and event.session_id == "orchestration-1"
+    [event] = talk.when(ContinueLatest())
+    assert isinstance(event, ContinueWanted) and event.session_id == "orchestration-1"
+
+
+def test_a_direct_answer_that_waits_itself_is_what_goes_on(talk: Talk) -> None:
+    thanked(rests(talk, "checkpoint"), status="partial")
+    event = talk.says("이어서 해줘", "orchestration-3")
+    assert isinstance(event, ContinueWanted) and event.session_id == "orchestration-2"
 
 
 @pytest.mark.parametrize("status", ["done", "reset"])

@@ -3,10 +3,11 @@
 import hashlib
 import time
 import unicodedata
+from typing import Any
 
 import pytest
 
-from domain.triage import DEFAULT_POLICY, POLICIES, Triage, intent, triage
+from domain.triage import DEFAULT_POLICY, POLICIES, Triage, intent, nearly, triage
 from domain.values.base import Invalid
 
 SEED_ROWS = [
@@ -297,3 +298,69 @@ def test_the_exact_phrases_to_start_afresh_are_the_reset_intent(text: str) -> No
 )
 def test_any_other_text_is_a_message(text: str) -> None:
     assert intent(text) is None
+
+
+# -- nearly a word to continue, reset or cancel (contract §13) -----------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize(
+    ("text", "nearest"),
+    [
+        ("리셋해줘", "reset"),
+        ("리셋 해 주세요.", "reset"),
+        ("처음부터 다시", "reset"),
+        ("처음부터 다시 해줘", "reset"),
+        ("다시 시작해줘", "reset"),
+        ("초기화해줘!", "reset"),
+        ("Reset it, please", "reset"),
+        ("start over", "reset"),
+        ("계속 진행해줘", "continue"),
+        ("이어서 진행해줘", "continue"),
+        ("이어서 해줘!", "continue"),
+        ("그럼 계속하자", "continue"),
+        ("진행해", "continue"),
+        ("다음 단계로 가자", "continue"),
+        ("please continue", "continue"),
+        ("Can you continue?", "continue"),
+        ("ok, go on", "continue"),
+        ("취소해", "cancel"),
+        ("취소해 주세요", "cancel"),
+        ("그만해", "cancel"),
+        ("멈춰줘", "cancel"),
+        ("stop it!", "cancel"),
+        ("cancel", "cancel"),
+    ],
+)
+def test_a_phrase_that_is_nearly_one_suggests_what_it_may_mean(text: str, nearest: str, form: Any) -> None:
+    assert intent(text) is None
+    assert nearly(unicodedata.normalize(form, text))[0] == nearest
+    assert set(nearly(text)) == {"continue", "reset", "cancel"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "고마워",
+        "다시",
+        "again",
+        "리뷰도 해봐",
+        "코드 리뷰해줘",
+        "리셋 버튼 추가해줘",
+        "리셋하지 마",
+        "다른데서 리뷰했으니 리셋해",
+        "초기화 코드를 작성해줘",
+        "취소 버튼을 만들어줘",
+        "이어서 테스트도 해줘",
+        "다음 함수를 고쳐줘",
+        "continue the work",
+        "cancel the order in checkout.py",
+        "stop the server",
+        "reset the password form",
+        "next step: add tests",
+        "계속 " * 40,
+    ],
+)
+def test_a_sentence_about_work_suggests_nothing(text: str) -> None:
+    assert nearly(text) == ()

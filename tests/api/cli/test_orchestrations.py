@@ -212,6 +212,9 @@ def test_messages_start_continue_and_reset_what_belongs_to_their_origin(hansard:
     assert first.err.splitlines()[0] == f"Started: session {session_id}"
     elsewhere = hansard("message", "리셋해", "--origin", "other")
     assert (elsewhere.code, elsewhere.err) == (4, "Rejected: there is nothing to reset.\n")
+    unclear = hansard("message", "리셋해줘", "--origin", "방")
+    assert (unclear.code, unclear.err.split(". ")[0]) == (4, "Unclear: nothing was started")
+    assert "`hansard message reset`, `hansard message /continue`, `hansard cancel latest`" in unclear.err
     more = hansard("message", "이어서 해줘", "--origin", "방")
     assert more.err.splitlines()[0] == f"Continued: session {session_id} goes on."
     assert more.err.splitlines()[1].endswith("Continued.")
