@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -66,7 +67,7 @@ READS = placed(
 TOLD = placed(
     ("/openapi.json", "api.openapi:show_openapi"),
     ("/docs", "api.routes.reference:show_reference"),
-    ("/assets/{name}", "api.routes.reference:show_asset"),
+    ("/assets/{name}", "api.web.assets:show_asset"),
 )
 VIEWS = (*READS, *HEALTH, *TOLD)
 PAGES = placed(
@@ -127,7 +128,10 @@ def create_app(settings: Settings, *, work: bool = True) -> Starlette:
     app = Starlette(
         routes=routes(),
         lifespan=lifespan,
-        middleware=[Middleware(Guard, settings=settings, logins=inside.logins, on_error=on_error)],
+        middleware=[
+            Middleware(Guard, settings=settings, logins=inside.logins, on_error=on_error),
+            Middleware(GZipMiddleware, minimum_size=1_000, compresslevel=5),  # never a stream of events
+        ],
         exception_handlers={HTTPException: on_http_exception, HansardError: on_error, Exception: on_error},
     )
     app.router.redirect_slashes = False  # a door has one address, and what is none is a problem like any other

@@ -15,17 +15,8 @@ from api.http.problems import TITLES
 from api.openapi import Document, unless_known
 from api.openapi.problems import PROBLEMS
 from api.openapi.schemas import PLACE
-from domain.values.base import Unknown
 
 WEB = Path(__file__).parents[1] / "web"
-MEDIA_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
-ASSETS = {
-    file.name: (file.read_bytes(), MEDIA_TYPES[file.suffix])
-    for file in sorted(WEB.iterdir())
-    if file.suffix in MEDIA_TYPES
-}
-"""Content and type by name, so that no path ever leads elsewhere."""
-
 Schema = Mapping[str, Any]
 
 
@@ -53,14 +44,6 @@ async def show_reference(request: Request) -> Response:
     if page is None:
         page = request.app.state.reference = await asyncio.to_thread(lambda: render(document.found))
     return unless_known(request, page, "text/html; charset=utf-8")
-
-
-async def show_asset(request: Request) -> Response:
-    """GET /assets/{name}: style sheets and the like"""
-    found = ASSETS.get(request.path_params["name"])
-    if found is None:
-        raise Unknown("There is no such file.")
-    return unless_known(request, *found)
 
 
 def render(document: Schema) -> bytes:

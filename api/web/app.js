@@ -1,6 +1,7 @@
 // Keeps a page current and sends its forms. Everything is made by the server; without this file the page shows the
 // same, stands still, and its forms are sent by the browser. What a session's page does besides is in session.js.
 
+import { following } from "./following.js";
 import { renewKey, sent } from "./sending.js";
 import { session } from "./session.js";
 import { starting } from "./start.js";
@@ -56,10 +57,7 @@ function put(fresh) {
     fill(part, [...document.importNode(next, true).childNodes]);
   }
   document.title = fresh.title;
-  for (const name of ["stream", "after"]) {
-    if (name in fresh.body.dataset) document.body.dataset[name] = fresh.body.dataset[name];
-    else delete document.body.dataset[name];
-  }
+  for (const name of ["follows", "head"]) page[name] = fresh.body.dataset[name] ?? "";
   announce(fresh);
 }
 
@@ -93,7 +91,7 @@ function dress(root) {
 
 function tick() {
   const clock = document.querySelector("[data-elapsed]");
-  if (!clock || "replay" in document.body.dataset || !("stream" in document.body.dataset)) return;
+  if (!clock || "replay" in document.body.dataset || !document.body.dataset.follows) return;
   const since = Math.max(0, Date.now() - Number(clock.dataset.asOf));
   const seconds = Math.floor((Number(clock.dataset.elapsed) + since) / 1000);
   const two = (number) => String(number).padStart(2, "0");
@@ -105,12 +103,20 @@ function tick() {
 
 const SHORTEST_MS = 400;
 const RETRY_MS = 3000;
-let source = null;
-let followed = "";
+const page = document.body.dataset;
 let planned = null;
 let busy = false;
 let again = false;
 let renew = fetchPage;
+const stream = following({
+  heard(session) {
+    const followed = page.follows.split(" ");
+    if (session === "*" || followed.includes("*") || followed.includes(session)) plan(SHORTEST_MS);
+  },
+  tell(state) {
+    if (page.follows) tell(state);
+  },
+});
 
 function tell(state) {
   const place = document.querySelector("[data-live]");
@@ -119,29 +125,11 @@ function tell(state) {
   place.textContent = words[state];
 }
 
-/** A tab that nobody sees holds no connection: a browser has six for each server. */
+/** A tab that nobody sees reads no stream. What has ended has none. */
 function follow() {
-  if (source || document.hidden || !("stream" in document.body.dataset)) return;
-  const { stream, after } = document.body.dataset;
-  followed = stream;
-  source = new EventSource(`${stream}${stream.includes("?") ? "&" : "?"}after=${after}`);
-  source.onopen = () => tell("live");
-  source.onmessage = () => plan(SHORTEST_MS);
-  source.addEventListener("end", () => {
-    release();
-    plan(0);
-  });
-  source.onerror = () => {
-    tell("lost");
-    if (source?.readyState !== EventSource.CLOSED) return;
-    release();
-    plan(RETRY_MS);
-  };
-}
-
-function release() {
-  source?.close();
-  source = null;
+  stream.known(Number(page.head));
+  if (page.follows && !document.hidden) stream.start();
+  else stream.stop();
 }
 
 function plan(milliseconds) {
@@ -157,10 +145,7 @@ async function refresh() {
   busy = true;
   try {
     await renew();
-    if (followed !== document.body.dataset.stream) release();
-    if (!("stream" in document.body.dataset)) {
-      tell("finished");
-    } else if (source) tell("live");
+    if (!page.follows) tell("finished");
     follow();
   } catch {
     tell(navigator.onLine ? "behind" : "lost");
@@ -236,18 +221,18 @@ document.addEventListener("input", (event) => {
 // -- tabs, start -----------------------------------------------------------------------------------------------------
 
 document.addEventListener("visibilitychange", () => {
-  if (document.hidden) release();
-  else if ("stream" in document.body.dataset) plan(0);
+  if (document.hidden) stream.stop();
+  else if (page.follows) plan(0);
 });
 
 addEventListener("pageshow", (event) => {
-  if (event.persisted && "stream" in document.body.dataset) plan(0);
+  if (event.persisted && page.follows) plan(0);
 });
-addEventListener("pagehide", release);
+addEventListener("pagehide", stream.stop);
 
 dress(document);
 setInterval(tick, 1000);
-if ("session" in document.body.dataset) renew = session({ pieces, fill, announce, plan, tell });
-if ("stream" in document.body.dataset) follow();
-else if ("version" in document.body.dataset) tell("finished");
+if ("session" in page) renew = session({ pieces, fill, announce });
+if (page.follows) follow();
+else if ("version" in page) tell("finished");
 if (document.querySelector("form[data-start]")) starting({ words });

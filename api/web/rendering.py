@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, Response
 from api.http.problems import Problem
 from api.http.requests import answer_headers, system
 from api.web import model, svg
+from api.web.assets import SCRIPT, SHEET
 from api.web.shown import shown
 from api.web.words import LANGUAGES, Language, Words, preferred, words
 from domain.kinds import KINDS
@@ -89,6 +90,8 @@ def render(request: Request, say: Words, template: str, **more: Any) -> str:
         switch=f"{path}?{urlencode([*switched, ('lang', say.other)])}",
         key=KEY,
         keyed=system(request).logins is not None,
+        sheet=SHEET,
+        script=SCRIPT,
         **more,
     )
 

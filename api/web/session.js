@@ -6,10 +6,9 @@ import { listOfEvents } from "./events.js";
 import { replaying } from "./replay.js";
 
 const KEPT = 300;
-const CHILDREN_MS = 3000;
 
 /** Takes over the page; answers how it is brought up to date. */
-export function session({ pieces, fill, announce, plan }) {
+export function session({ pieces, fill, announce }) {
   const page = document.body.dataset;
   const find = (selector) => document.querySelector(selector);
   const kept = new Map();
@@ -85,12 +84,9 @@ export function session({ pieces, fill, announce, plan }) {
     const found = await told("/at", [...Object.entries(since), ...list.filtered()]);
     where.newest = found.newest;
     page.newest = String(found.newest);
-    page.after = String(found.followed.after);
+    page.head = String(found.head);
+    page.follows = found.follows;
     page.state = found.state;
-    if (found.followed.stream) page.stream = found.followed.stream;
-    else delete page.stream;
-    if (found.open) page.open = "";
-    else delete page.open;
     find("[data-strip]").replaceChildren(...pieces(found.strip));
     find("[data-lights]").dataset.lights = JSON.stringify(found.lights);
     if (found.act !== act) {
@@ -103,10 +99,6 @@ export function session({ pieces, fill, announce, plan }) {
     apply(found);
     return list.renew(found.rows, { first, more });
   }
-
-  setInterval(() => {
-    if ("open" in page && !document.hidden) plan(0);
-  }, CHILDREN_MS);
 
   place();
   if (where.at !== null) list.bring(where.at);

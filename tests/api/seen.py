@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx2 as httpx
 
+from api.web.assets import SCRIPT
 from tests.api.server import delivery, ended, start
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -62,7 +63,7 @@ def finished(client: httpx.Client, **fields: Any) -> str:
 def harmless(html: str) -> Seen:
     """Raises AssertionError for a page on which somebody's words became more than words."""
     seen = Seen(html)
-    assert [script.get("src") for script in seen.all("script")] == ["/assets/app.js"]
+    assert [script.get("src") for script in seen.all("script")] == [SCRIPT]
     assert {tag for tag, _ in seen.elements} <= ELEMENTS
     for tag, attributes in seen.elements:
         assert not [name for name in attributes if name.startswith("on") or name in ("style", "srcset", "formaction")]

@@ -122,7 +122,7 @@ def test_older_sessions_of_a_label_keep_the_label(client: TestClient, monkeypatc
 def test_it_follows_the_log_and_leaves_what_is_typed_alone(client: TestClient) -> None:
     html = page(client, "/")
     seen = Seen(html)
-    assert seen.all("body")[0]["data-stream"] == "/api/events"
+    assert seen.all("body")[0]["data-follows"] == "*"
     parts = [attributes["data-part"] for _, attributes in seen.elements if "data-part" in attributes]
     assert parts == ["needs", "sections"]
     live = "".join(re.findall(r'<div data-part="\w+">.*?</div>', html, re.DOTALL))

@@ -105,7 +105,7 @@ def test_it_follows_the_log_and_speaks_korean(client: TestClient) -> None:
     waiting_review(client)
     html = page(client, "/decisions?lang=ko")
     [body] = Seen(html).all("body")
-    assert body["data-stream"] == "/api/events" and int(body["data-after"] or 0) > 0
+    assert body["data-follows"] == "*" and int(body["data-head"] or 0) > 0
     assert "결정을 기다립니다" in html and "수정 적용" in html
 
 

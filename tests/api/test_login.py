@@ -12,6 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from api.http.logins import Keys, Logins
+from api.web.assets import SHEET
 from tests.api.seen import BROWSER, Seen
 from tests.api.server import delivery, events, inside, start
 
@@ -146,7 +147,7 @@ def test_a_refusal_at_the_door_is_told_in_the_readers_language(client: TestClien
 
 
 def test_only_what_the_form_needs_is_open(client: TestClient) -> None:
-    assert client.get("/assets/app.css").status_code == 200
+    assert client.get(SHEET).status_code == 200
     for path in ("/docs", "/openapi.json", "/metrics", "/assets", "/logins", "/login/", "/sessions/delivery-1"):
         assert client.get(path).status_code == 401, path
     assert (

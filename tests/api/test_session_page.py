@@ -16,6 +16,7 @@ from tests.api.scenes import (
     held_fork,
     reached,
     two_iterations,
+    under_review,
     waiting_debate,
     waiting_review,
 )
@@ -111,7 +112,7 @@ def test_a_version_may_be_kept_for_ever_only_under_the_build_that_made_it(client
     path = f"/sessions/{session_id}/at"
     lasting = client.get(path, params={"at": 3, "v": build}).headers
     assert lasting["cache-control"] == "private, max-age=31536000, immutable"
-    assert lasting["vary"] == "Accept-Language"
+    assert lasting["vary"] == "Accept-Language, Accept-Encoding"
     for query in ({"at": 3}, {"at": 3, "v": "other"}, {"v": build}, {}):
         assert client.get(path, params=query).headers["cache-control"] == "no-store"
 
@@ -204,7 +205,7 @@ def test_children_are_linked_both_ways_and_decided_from_their_parent(client: Tes
     [child] = until(lambda: session(client, parent)["children"], what="a child")
     reached(client, child, "waiting_for_decision")
     found = at(client, parent)
-    assert found["open"] is True and found["state"] == "reviewing"
+    assert child in found["follows"] and found["state"] == "reviewing"
     assert f'href="/sessions/{child}"' in found["panels"]["family"][1]
     version = session(client, child)["version"]
     assert f'data-command="/api/sessions/{child}/decision" data-bound="{version}"' in found["act"]
@@ -236,7 +237,7 @@ def test_a_fork_that_is_held_says_so_and_can_be_continued(client: TestClient) ->
     assert words_of(panel(client, fork, "overview")).startswith("‖ Held")
     assert "The fork is held: from here on no recorded answer fits." in words_of(panel(client, fork, "decision"))
     html = page(client, f"/sessions/{fork}")
-    assert commands(html)[:1] == ["continue"] and f'data-stream="/api/sessions/{fork}/events"' in html
+    assert commands(html)[:1] == ["continue"] and f'data-follows="{fork}"' in html
     assert client.post(f"/api/sessions/{fork}/continue").status_code == 200
     reached(client, fork, "success", "failed")
     assert "Held" not in panel(client, fork, "overview")
@@ -244,12 +245,16 @@ def test_a_fork_that_is_held_says_so_and_can_be_continued(client: TestClient) ->
 
 def test_only_a_session_to_which_nothing_more_can_happen_is_not_followed(client: TestClient) -> None:
     waiting, over, short = waiting_review(client), two_iterations(client), exhausted(client)
-    assert at(client, waiting)["followed"]["stream"] == f"/api/sessions/{waiting}/events"
-    assert at(client, over)["followed"]["stream"] == ""
-    assert "data-stream" not in Seen(page(client, f"/sessions/{over}")).all("body")[0]
+    assert [at(client, found)["follows"] for found in (waiting, over, short)] == [waiting, "", short]
+    assert Seen(page(client, f"/sessions/{over}")).all("body")[0]["data-follows"] == ""
     head = client.get("/api/events", params={"after": 0, "limit": 500}).json()["items"][-1]["position"]
-    extensions = {"stream": "/api/events?type=delivery.budget_extended", "after": head}
-    assert at(client, short)["followed"] == extensions
+    assert at(client, short)["head"] == head
+
+
+def test_a_session_under_review_follows_its_discussion_too(client: TestClient) -> None:
+    parent = under_review(client)
+    [child] = session(client, parent)["children"]
+    assert at(client, parent)["follows"] == f"{parent} {child}"
 
 
 # -- what a person may do ----------------------------------------------------------------------------------------------

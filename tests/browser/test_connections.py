@@ -43,8 +43,26 @@ def test_a_tab_that_nobody_sees_holds_no_stream(site: Browsing, server: Server) 
     session_id = waiting_review(server.client)
     page = site.tab(f"/sessions/{session_id}")
     live(page)
-    with page.expect_event("requestfailed", lambda request: request.url.endswith(f"after={_last(server, session_id)}")):
+    with page.expect_event("requestfailed", lambda request: "/api/events?after=" in request.url):
         hide(page)
+
+
+def test_many_windows_share_one_stream(site: Browsing, server: Server) -> None:
+    """All of them are in sight; a browser has six connections to a server."""
+    session_id = waiting_review(server.client)
+    streams: list[str] = []
+    site.context.on("request", lambda request: streams.append(request.url) if "/api/events" in request.url else None)
+    tabs = [site.tab(path) for _ in range(TABS // 2) for path in (f"/sessions/{session_id}", "/")]
+    for page in tabs:
+        live(page)
+    assert len(streams) == 1
+    body = {"decision": "skip", "rationale": "Seen in every window"}
+    assert server.client.post(f"/api/sessions/{session_id}/decision", json=body).status_code == 200
+    for page in tabs[::2]:
+        badge(page, "Decided")
+    tabs[0].close()
+    begun(server.client, delivery(task="Begun after the reader of the stream was closed"))
+    expect(tabs[1].get_by_role("link", name="Begun after the reader of the stream")).to_be_visible()
 
 
 def _last(server: Server, session_id: str) -> int:
@@ -80,7 +98,7 @@ def test_a_session_that_ended_lets_go_of_its_stream(site: Browsing, server: Serv
     ended(server.client, session_id)
     badge(page, "Success")
     live(page, "at rest")
-    expect(page.locator("body[data-stream]")).to_have_count(0)
+    expect(page.locator("body")).to_have_attribute("data-follows", "")
 
 
 def test_a_session_that_had_ended_opens_none(site: Browsing, server: Server) -> None:

@@ -112,3 +112,18 @@ def test_the_list_goes_on_while_one_scrolls_and_stays_short(site: Browsing, serv
         _scroll(page, 0)
         expect(page.locator(f"[data-row='{min(newest, last + 60)}']")).to_be_attached(timeout=PATIENCE_MS)
     expect(page.locator("[data-more='later']")).to_be_hidden()
+
+
+_SHIFTED = """() => new Promise((done) => {
+  let moved = 0;
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) moved += entry.hadRecentInput ? 0 : entry.value;
+  }).observe({ type: "layout-shift", buffered: true });
+  setTimeout(() => done(moved), 1000);
+})"""
+
+
+def test_what_the_script_adds_shifts_nothing(site: Browsing, long_session: str) -> None:
+    page = site.tab(f"/sessions/{long_session}")
+    live(page)
+    assert page.evaluate(_SHIFTED) < 0.05

@@ -5,8 +5,7 @@
 
 import hashlib
 from importlib.resources import files
-from typing import Any, Final, NamedTuple
-from urllib.parse import quote
+from typing import Any, Final
 
 import orjson
 from markupsafe import Markup
@@ -26,7 +25,6 @@ from api.web.session.rows import Span, Wanted, around, following, newest, window
 from api.web.session.standing import badge_of
 from api.web.session.strip import strip
 from api.web.words import Words
-from domain.delivery.events import BudgetExtended
 from domain.kinds import allowed_actions
 from domain.session.state import Session
 from domain.values.base import Text, Unknown
@@ -163,8 +161,8 @@ def _page(
         clock=clock(gallery(request).trail(then).clock(then.version)),
         panels={name: (made.hash, _safe(made.html)) for name, made in panels.items()},
         order=[panel.name for panel in PANELS if then.kind in panel.kinds],
-        followed=_followed(now, head),
-        open=bool(now.open_children),
+        follows=_follows(now),
+        head=head,
         state=badge_of(now),
         build=BUILD,
         language=say.language if explicit(request) else "",
@@ -200,31 +198,20 @@ def _live(
     listed = _window(inside, now, wanted, newest(now.version), since=since or 0)
     return {
         "newest": now.version,
-        "followed": _followed(now, head)._asdict(),
+        "follows": _follows(now),
+        "head": head,
         "state": badge_of(now),
         "act": act(request, inside, now, say),
         "rows": _rows(request, now, say, wanted, None, listed),
         "strip": drawn["drawn"],
         "lights": drawn["lights"],
-        "open": bool(now.open_children),
     }
 
 
-class Followed(NamedTuple):
-    """The stream that tells a page of what is new, and what it begins behind; "" where nothing new will come."""
-
-    stream: str
-    after: int
-
-
-def _followed(now: Session, head: int) -> Followed:
-    """The session while it goes on. One that has ended yet may be given more budget has a stream that is over until
-    then: its page waits in the log's for an extension."""
-    if not now.ended or now.outstanding:
-        return Followed(f"/api/sessions/{quote(now.id, safe='')}/events", now.version)
-    if "extend" in allowed_actions(now):
-        return Followed(f"/api/events?type={BudgetExtended.TOPIC}", head)
-    return Followed("", now.version)
+def _follows(now: Session) -> str:
+    """The sessions whose events change this page: its own while it may go on, and the discussions it waits for."""
+    over = now.ended and not now.outstanding and "extend" not in allowed_actions(now)
+    return "" if over else " ".join((now.id, *now.open_children))
 
 
 def _strip(request: Request, now: Session, say: Words) -> dict[str, Any]:

@@ -1,0 +1,69 @@
+"""One style sheet and one script for every page, put together at the start from their parts; GET /assets/{name}.
+
+Their names hold a digest of their content, so that a browser may keep them for ever.
+"""
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from api.openapi import unless_known
+from domain.values.base import Unknown
+
+WEB: Final = Path(__file__).parent
+SHEETS: Final = (
+    "app", "frame", "controls", "home", "session", "gauges", "panels", "tables", "prose", "drawings", "events",
+    "reports", "replay",
+)  # fmt: skip
+SCRIPTS: Final = ("sending", "start", "following", "events", "replay", "session", "app")
+"""Modules in the order in which they need each other."""
+CSS, JS = "text/css; charset=utf-8", "text/javascript; charset=utf-8"
+FOR_EVER: Final = "public, max-age=31536000, immutable"
+
+_IMPORT: Final = re.compile(r"^import \{[^}]*\} from \"\./\w+\.js\";\n", re.MULTILINE)
+_EXPORT: Final = re.compile(r"^export ((?:async )?function|const) (\w+)", re.MULTILINE)
+
+
+def bundled(modules: dict[str, str]) -> str:
+    """Modules as one: each a function of its own whose exports are the names that later ones use."""
+    return "\n".join(_closed(name, source) for name, source in modules.items())
+
+
+def _closed(name: str, source: str) -> str:
+    exports = [found[1] for found in _EXPORT.findall(source)]
+    body = _EXPORT.sub(r"\1 \2", _IMPORT.sub("", source))
+    names = ", ".join(exports)
+    opening = f"const {{ {names} }} = " if exports else ""
+    return f"// {name}\n{opening}(() => {{\n{body}return {{ {names} }};\n}})();\n"
+
+
+def _read(name: str) -> str:
+    return (WEB / name).read_text("utf-8")
+
+
+def _named(kind: str, content: str) -> tuple[str, bytes]:
+    raw = content.encode()
+    return f"hansard.{hashlib.sha256(raw).hexdigest()[:12]}.{kind}", raw
+
+
+_SHEET = _named("css", "\n".join(_read(f"{name}.css") for name in SHEETS))
+_SCRIPT = _named("js", bundled({name: _read(f"{name}.js") for name in SCRIPTS}))
+SHEET, SCRIPT = f"/assets/{_SHEET[0]}", f"/assets/{_SCRIPT[0]}"
+_HASHED: Final = {_SHEET[0]: (_SHEET[1], CSS), _SCRIPT[0]: (_SCRIPT[1], JS)}
+_OTHERS: Final = {"reference.css": (_read("reference.css").encode(), CSS)}
+"""What the reference alone shows; content and type by name, so that no path ever leads elsewhere."""
+
+
+async def show_asset(request: Request) -> Response:
+    """GET /assets/{name}: style sheets and the like"""
+    name = request.path_params["name"]
+    if name in _HASHED:
+        content, media_type = _HASHED[name]
+        return Response(content, headers={"Cache-Control": FOR_EVER}, media_type=media_type)
+    if name in _OTHERS:
+        return unless_known(request, *_OTHERS[name])
+    raise Unknown("There is no such file.")

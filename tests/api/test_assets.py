@@ -1,0 +1,58 @@
+"""The style sheet and the script: one of each, kept for ever under a name of their content; answers are compressed."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from api.web.assets import SCRIPT, SHEET, bundled
+from tests.api.seen import Seen, page
+from tests.api.server import inside, serving
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    with inside(tmp_path_factory.mktemp("assets")) as found:
+        yield found
+
+
+def test_every_page_has_one_sheet_and_one_script(client: TestClient) -> None:
+    for path in ("/", "/decisions", "/reports"):
+        seen = Seen(page(client, path))
+        sheets = [link["href"] for link in seen.all("link") if link.get("rel") == "stylesheet"]
+        assert (sheets, [script["src"] for script in seen.all("script")]) == ([SHEET], [SCRIPT])
+
+
+@pytest.mark.parametrize(("path", "kind"), [(SHEET, "text/css"), (SCRIPT, "text/javascript")])
+def test_what_has_its_content_in_its_name_is_kept_for_ever(client: TestClient, path: str, kind: str) -> None:
+    answer = client.get(path)
+    assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert answer.headers["content-type"] == f"{kind}; charset=utf-8"
+    assert answer.headers["content-encoding"] == "gzip"
+
+
+def test_modules_are_put_together_without_sharing_their_own_names() -> None:
+    first = "const kept = 1;\n\nexport function one() {\n  return kept;\n}\n"
+    second = 'import { one } from "./first.js";\n\nconst kept = one() + 1;\n'
+    script = bundled({"first": first, "second": second})
+    assert "import" not in script and "export" not in script
+    assert script.startswith("// first\nconst { one } = (() => {") and "// second\n(() => {" in script
+
+
+def test_a_page_is_compressed_for_those_who_can_read_it(client: TestClient) -> None:
+    plain = client.get("/", headers={"Accept": "text/html", "Accept-Encoding": "identity"})
+    packed = client.get("/", headers={"Accept": "text/html", "Accept-Encoding": "gzip"})
+    assert "content-encoding" not in plain.headers and packed.headers["content-encoding"] == "gzip"
+    assert int(packed.headers["content-length"]) * 3 < len(plain.content)
+
+
+def test_a_stream_of_events_is_never_compressed(tmp_path: Path) -> None:
+    """Each event has to leave at once."""
+    with (
+        serving(tmp_path) as server,
+        server.client.stream("GET", "/api/events", headers={"Accept": "text/event-stream"}) as answer,
+    ):
+        assert answer.request.headers["accept-encoding"].startswith("gzip")
+        assert "content-encoding" not in answer.headers
+        assert next(answer.iter_raw()).startswith(b"retry:")
