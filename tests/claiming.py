@@ -1,9 +1,9 @@
 """Taking turns as a worker does that may do all of them: the oldest that waits."""
 
-from adapters.store import Lease, SqliteStore
+from adapters.store import Lease, Store
 
 
-def claim(store: SqliteStore, worker: str, *, now: int, lease_ms: int) -> Lease | None:
+def claim(store: Store, worker: str, *, now: int, lease_ms: int) -> Lease | None:
     """The oldest turn that waits or whose lease ran out; None if none does."""
     for turn in store.turns.open(now, limit=1_000).turns:
         lease = store.turns.take(turn.turn_id, worker, now=now, lease_ms=lease_ms)

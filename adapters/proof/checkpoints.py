@@ -16,8 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from adapters.proof.merkle import Tree, inclusion_proof, leaf, proves
-from adapters.proof.sealed import Log
-from adapters.store.sqlite.rows import Row
+from adapters.store import Log, Row
 from domain.values.base import HansardError, Unknown
 
 ORIGIN = "hansard"

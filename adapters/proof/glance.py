@@ -5,8 +5,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from adapters.proof.sealed import UNREADABLE, read_only, sealed
 from adapters.store import StoreError
+from adapters.store.sqlite.sealed import UNREADABLE, read_only, sealed
 from adapters.store.sqlite.views import unavailable
 
 NEWEST: Final = 500

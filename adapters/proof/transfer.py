@@ -15,11 +15,9 @@ from typing import Any
 import orjson
 
 from adapters.proof.merkle import Tree
-from adapters.proof.sealed import Log
 from adapters.proof.texts import mentioned
-from adapters.store import Conflict, SqliteStore, StoreError
-from adapters.store.mapper import Unreadable, decode
-from adapters.store.sqlite.rows import Row
+from adapters.store import Conflict, DamagedEvent, Log, Row, Store, StoreError
+from adapters.store.mapper import decode
 from domain.kinds import KINDS, fold
 from domain.session.record import kind_of
 from domain.session.state import Session
@@ -184,7 +182,7 @@ class _Import:
             before = self._sessions.get(row.stream)
             self._sessions[row.stream] = fold(kind_of(row.stream), [(recorded.event, recorded.metadata)], before)
         except Exception as error:  # whatever a file makes of the rules, it is a fault of the file and not of ours
-            why = error.why if isinstance(error, Unreadable) else error
+            why = error.why if isinstance(error, DamagedEvent) else error
             raise NotImported(f"Line {number}: {row.topic[:80]!r} cannot be read: {why}") from None
         turn = recorded.event.turn_id if isinstance(recorded.event, TurnRequested | Settled) else None
         if turn is not None and not turn.startswith(f"{row.stream}."):
@@ -210,7 +208,7 @@ def _hex(number: int, line: dict[str, Any]) -> str:
     return str(line["hash"])
 
 
-def take_in(store: SqliteStore, lines: Iterable[bytes]) -> tuple[int, int]:
+def take_in(store: Store, lines: Iterable[bytes]) -> tuple[int, int]:
     """Import a file; how many sessions and events it brought. Raises NotImported, and then nothing has changed."""
     found = _Import()
     for number, raw in enumerate(lines, start=1):
@@ -221,7 +219,7 @@ def take_in(store: SqliteStore, lines: Iterable[bytes]) -> tuple[int, int]:
         named = ", ".join(sorted(filter(_is_session, known))[:5]) or "messages of the same origin"
         raise NotImported(f"The log holds {named} already.")
     try:
-        store.rows.take_in(found.rows, found.texts.items())
+        store.import_rows(found.rows, found.texts.items())
     except Conflict as error:
         raise NotImported(str(error)) from None
     return len({row.stream for row in found.rows if _is_session(row.stream)}), len(found.rows)

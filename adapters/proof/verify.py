@@ -7,11 +7,11 @@ from functools import partial
 
 from adapters.proof.merkle import Tree
 from adapters.proof.order import Order
-from adapters.proof.sealed import UNREADABLE, Log
 from adapters.proof.texts import mentioned
-from adapters.store import StoreError
-from adapters.store.mapper import Unreadable, decode
-from adapters.store.sqlite.rows import PAGE, Row, Rows
+from adapters.store import DamagedEvent, StoreError
+from adapters.store.mapper import decode
+from adapters.store.port import PAGE, Log, Row, Rows
+from adapters.store.sqlite.sealed import UNREADABLE
 from domain.kinds import fold
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
@@ -167,7 +167,7 @@ def _folded(verdict: Verdict, row: Row, seen: _Seen) -> None:
         before = seen.sessions.get(row.stream)
         seen.sessions[row.stream] = fold(kind_of(row.stream), [(recorded.event, recorded.metadata)], before)
     except Exception as error:  # whatever an event makes of the rules, it is a fault of the log and not of ours
-        why = error.why if isinstance(error, Unreadable) else f"{type(error).__name__}: {error}"
+        why = error.why if isinstance(error, DamagedEvent) else f"{type(error).__name__}: {error}"
         verdict.blame(row.position, f"{row.topic} of {row.stream} cannot be read: {why}")
         return
     for position, problem in seen.order.follow(recorded):

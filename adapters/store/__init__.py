@@ -1,25 +1,42 @@
-"""The log on disk: events, long texts, receipts of commands, and the turns that are leased to workers."""
+"""The log: events, long texts, receipts of commands, and the turns that are leased to workers."""
 
-from adapters.store.mapper import Conflict, Entry, Fenced, Receipt, StoreError, Unreadable, Write
-from adapters.store.sqlite.store import SqliteStore
-from adapters.store.sqlite.turns import Lease
+from adapters.store.port import (
+    Broken,
+    Conflict,
+    DamagedEvent,
+    Entry,
+    Fenced,
+    Log,
+    Receipt,
+    Row,
+    Store,
+    StoreError,
+    Write,
+)
+from adapters.store.turns import Lease, Turns
 
 __all__ = [
+    "Broken",
     "Conflict",
+    "DamagedEvent",
     "Entry",
     "Fenced",
     "Lease",
+    "Log",
     "Receipt",
-    "SqliteStore",
+    "Row",
+    "Store",
     "StoreError",
-    "Unreadable",
+    "Turns",
     "Write",
     "open_store",
 ]
 
 
-def open_store(url: str) -> SqliteStore:
-    """The store behind `HANSARD_DATABASE`: `sqlite:///path`. Raises StoreError with a sentence."""
+def open_store(url: str) -> Store:
+    """The store of `HANSARD_DATABASE`: `sqlite:///path`. Raises StoreError with a sentence."""
+    from adapters.store.sqlite.store import SqliteStore
+
     scheme, separator, path = url.partition(":///")
     if not separator or scheme != "sqlite" or not path:
         raise StoreError(f"HANSARD_DATABASE must be sqlite:///path (this version has no other store), not {url!r}.")

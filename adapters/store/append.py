@@ -1,91 +1,162 @@
-"""What one transaction writes: rows are numbered and chained as they come and go to the file together."""
+"""One transaction of the log: events are numbered and chained, and stored with all that belongs to them.
 
-import sqlite3
+Stores implement the `ApplicationRecorder` of the eventsourcing library. `insert_events` is the only way in: commands
+and imports use it, too.
+"""
+
+from abc import ABC, abstractmethod
 from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from eventsourcing.persistence import StoredEvent
+from eventsourcing.persistence import ApplicationRecorder, StoredEvent, Subscription
 
-from adapters.store.mapper import Conflict, Receipt, chain
-from adapters.store.sqlite.inserting import insert
+from adapters.store.mapper import decode, encode
+from adapters.store.port import Conflict, Receipt, Row, Write
+from adapters.store.turns import TurnChange, change_of
+from domain.session.record import Recorded
 
 KNOWN = 10_000
 """Streams whose last hash is remembered."""
-Tail = tuple[int, bytes]
+Head = tuple[int, bytes]
 """A version of a stream and the hash of its row."""
 
 
-class Tails:
+class StreamHeads:
     """The ends of the streams as this process has seen them.
 
-    Rows never change: whoever holds the hash of version 7 may chain version 8 to it, whatever others have written
-    since; if that was version 8, the row is refused.
+    Rows never change: the hash of version 7 is right for chaining version 8 even if another process has written version
+    8 meanwhile; then the row is refused.
     """
 
     def __init__(self, size: int = KNOWN) -> None:
         self._size = size
-        self._known: OrderedDict[str, Tail] = OrderedDict()
+        self._known: OrderedDict[str, Head] = OrderedDict()
 
-    def get(self, stream: str) -> Tail | None:
+    def get(self, stream: str) -> Head | None:
         return self._known.get(stream)
 
-    def keep(self, tails: dict[str, Tail]) -> None:
-        """Take over what was committed."""
-        for stream, tail in tails.items():
-            self._known[stream] = tail
+    def keep(self, heads: dict[str, Head]) -> None:
+        """Remember what was committed."""
+        for stream, head in heads.items():
+            self._known[stream] = head
             self._known.move_to_end(stream)
         while len(self._known) > self._size:
             self._known.popitem(last=False)
 
 
-class Sheet:
-    """The events and receipts of one transaction; `position` is the last one given."""
+class AppendBatch:
+    """The rows of one transaction; `position` is the last one given."""
 
-    def __init__(self, connection: sqlite3.Connection, known: Tails, position: int) -> None:
-        self._connection, self._known = connection, known
+    def __init__(self, known: StreamHeads, position: int, hash_of: Callable[[str, int], bytes | None]) -> None:
+        self._known, self._hash_of = known, hash_of
         self.position = position
-        self.tails: dict[str, Tail] = {}
-        self.receipts: list[Receipt] = []
-        self._rows: list[tuple[int, str, int, str, bytes, bytes]] = []
+        self.heads: dict[str, Head] = {}
+        self.rows: list[Row] = []
 
-    def enter(self, row: StoredEvent) -> int:
-        """The position of the row. Raises Conflict where the version before it is missing."""
-        stream, version = str(row.originator_id), row.originator_version
-        digest = chain(self._before(stream, version), row)
+    def add(self, event: StoredEvent) -> int:
+        """The position of the event. Raises Conflict where the version before it is missing."""
+        stream, version = str(event.originator_id), event.originator_version
+        row = Row(self.position + 1, stream, version, event.topic, event.state, b"")
+        digest = row.chained(self._previous(stream, version))
+        self.rows.append(row._replace(hash=digest))
         self.position += 1
-        self._rows.append((self.position, stream, version, row.topic, row.state, digest))
-        self.tails[stream] = (version, digest)
+        self.heads[stream] = (version, digest)
         return self.position
 
-    def _before(self, stream: str, version: int) -> bytes:
-        """The hash that the row is chained to; of the first one nothing."""
+    def _previous(self, stream: str, version: int) -> bytes:
+        """The hash that the row is chained to; empty for the first one."""
         if version == 1:
             return b""
-        tail = self.tails.get(stream) or self._known.get(stream)
-        if tail is not None and tail[0] == version - 1:
-            return tail[1]
-        found = self._connection.execute(
-            "SELECT hash FROM events WHERE stream = ? AND version = ?", (stream, version - 1)
-        ).fetchone()
+        head = self.heads.get(stream) or self._known.get(stream)
+        if head is not None and head[0] == version - 1:
+            return head[1]
+        found = self._hash_of(stream, version - 1)
         if found is None:
             raise Conflict(f"{stream} has no version {version - 1}.", streams=[stream])
-        return bytes(found[0])
+        return found
 
-    def store(self) -> None:
-        """Write it all. Raises sqlite3.IntegrityError for a version or key that is taken."""
-        insert(self._connection, "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", self._rows)
-        receipts = [(kept.key, kept.fingerprint, kept.status, kept.body, kept.at) for kept in self.receipts]
-        if receipts:
-            insert(self._connection, "INSERT INTO receipts VALUES (?, ?, ?, ?, ?)", receipts)
 
-    def conflict(self, connection: sqlite3.Connection, error: sqlite3.IntegrityError) -> Conflict:
-        """What of it others have written, once our transaction is rolled back."""
+@dataclass(frozen=True, slots=True)
+class Attachments:
+    """What is stored in the transaction of some events. Each receipt comes with the number of events before it in the
+    batch, and is made from the position of the last of them."""
 
-        def found(query: str, *values: object) -> bool:
-            return connection.execute(query, values).fetchone() is not None
+    texts: Sequence[tuple[str, str]] = ()
+    receipts: Sequence[tuple[int, Callable[[int], Receipt]]] = ()
+    turns: Sequence[TurnChange] = ()
 
-        version, key = "SELECT 1 FROM events WHERE stream = ? AND version = ?", "SELECT 1 FROM receipts WHERE key = ?"
-        return Conflict(
-            f"Another process wrote first: {error}.",
-            streams={row[1] for row in self._rows if found(version, row[1], row[2])},
-            keys={kept.key for kept in self.receipts if found(key, kept.key)},
+    def made_receipts(self, head: int, positions: Sequence[int]) -> list[Receipt]:
+        """The receipts of a batch that follows the position `head`."""
+        return [make(positions[count - 1] if count else head) for count, make in self.receipts]
+
+
+NO_ATTACHMENTS = Attachments()
+
+
+class EventRecorder(ApplicationRecorder, ABC):
+    """What all stores do alike; each of them inserts and selects rows in its own way."""
+
+    @abstractmethod
+    def insert_events(
+        self, stored_events: Sequence[StoredEvent], *, attachments: Attachments = NO_ATTACHMENTS, **_: Any
+    ) -> Sequence[int]:
+        """Store events and attachments in one transaction; the positions of the events.
+
+        Raises Conflict (the library's IntegrityError) with every stream and key that is taken, Fenced or StoreError.
+        """
+
+    @abstractmethod
+    def receipts(self, keys: Sequence[str]) -> dict[str, Receipt]: ...
+
+    def append(self, writes: Sequence[Write]) -> list[list[Recorded]]:
+        """Store the writes of a batch in one transaction; the recorded events of each, in order."""
+        if not writes:
+            return []
+        events, attachments = _rows_of(writes)
+        positions = iter(self.insert_events(events, attachments=attachments))
+        return [[entry.recorded(next(positions)) for entry in write.entries] for write in writes]
+
+    def import_rows(self, rows: Sequence[Row], texts: Iterable[tuple[str, str]]) -> None:
+        """Store histories of another log. Raises Conflict."""
+        recorded = (decode(row.stored(), row.position) for row in rows)
+        changes = (
+            change_of(each.event, session_id=each.session_id, version=each.version, at=each.at, source="imported")
+            for each in recorded
         )
+        turns = [change for change in changes if change is not None]
+        try:
+            self.insert_events([row.stored() for row in rows], attachments=Attachments(texts=list(texts), turns=turns))
+        except Conflict as error:
+            raise Conflict(f"The log holds some of these events already: {error}", streams=error.streams) from error
+
+    def receipt(self, key: str) -> Receipt | None:
+        """The first answer that was given under this key."""
+        return self.receipts([key]).get(key)
+
+    def subscribe(self, gt: int | None = None, topics: Sequence[str] = ()) -> Subscription[ApplicationRecorder]:
+        raise NotImplementedError("Follow the log with projections.engine.follow: one way for every store.")
+
+
+def _rows_of(writes: Sequence[Write]) -> tuple[list[StoredEvent], Attachments]:
+    events: list[StoredEvent] = []
+    texts: list[tuple[str, str]] = []
+    receipts: list[tuple[int, Callable[[int], Receipt]]] = []
+    turns: list[TurnChange] = []
+    for write in writes:
+        texts += ((blob.digest, blob.content) for blob in write.blobs)
+        for entry in write.entries:
+            events.append(encode(entry))
+            change = change_of(
+                entry.event,
+                session_id=entry.session_id,
+                version=entry.version,
+                at=entry.at,
+                source="adopted" if write.adopted else "live",
+            )
+            if change is not None:
+                turns.append(change)
+        if write.receipt is not None:
+            receipts.append((len(events), write.receipt))
+    return events, Attachments(texts, receipts, turns)

@@ -1,99 +1,22 @@
-"""What goes into the log and how it is written: the mapper between events and rows, and one command's whole write."""
+"""The mapper between events and rows, upcasting, and long texts."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from hashlib import sha256
-from struct import Struct
-from typing import Any, NamedTuple, NotRequired
+from typing import Any, Final, NotRequired
 
 import orjson
 from eventsourcing.persistence import StoredEvent
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from adapters.store.upcasting import upcast, version_of
+from adapters.store.port import Broken, DamagedEvent, Entry, Texts
 from domain.kinds import event_class
 from domain.session.record import Causation, Recorded
-from domain.values.base import Blob, DomainEvent, HansardError, Unknown
-
-
-class StoreError(HansardError):
-    """The store cannot be opened or does not answer."""
-
-
-class Broken(StoreError):
-    """Nor will it, however often it is asked, until somebody mends the file or the place where it lies."""
-
-
-class Unreadable(Broken, ValueError):
-    """An event of the log that cannot be read: another Hansard's, or not as it was written. A ValueError, too, as of
-    any log that is followed."""
-
-    def __init__(self, row: StoredEvent, position: int, why: str) -> None:
-        session_id, version = str(row.originator_id), row.originator_version
-        super().__init__(
-            f"The event at position {position} (version {version} of {session_id}) cannot be read: {why}."
-            " `hansard verify` says whether it was changed; if not, use a newer Hansard."
-        )
-        self.position, self.why = position, why
-        self.readable: list[Recorded] = []
-        """What was asked for together with it and stands before it."""
-
-
-class Conflict(HansardError):
-    """Another process wrote first: `streams` have moved on, `keys` already have a receipt."""
-
-    def __init__(self, sentence: str, *, streams: Iterable[str] = (), keys: Iterable[str] = ()) -> None:
-        super().__init__(sentence)
-        self.streams, self.keys = frozenset(streams), frozenset(keys)
-
-
-class Fenced(HansardError):
-    """The attempt that answers the turn does not hold its lease, or no longer."""
-
-    def __init__(self, turn_id: str, attempt: int) -> None:
-        super().__init__(f"Turn {turn_id} is not held by attempt {attempt}; its answer changes nothing.")
-        self.turn_id, self.attempt = turn_id, attempt
-
-
-class Entry(NamedTuple):
-    """An event that is to be written as version `version` of its session."""
-
-    session_id: str
-    version: int
-    at: int
-    causation: Causation
-    event: DomainEvent
-
-    def recorded(self, position: int) -> Recorded:
-        return Recorded(position, self.session_id, self.version, self.at, self.causation, self.event)
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """The first answer to a command, kept with its events: the same key gives the same bytes for ever."""
-
-    key: str
-    fingerprint: str
-    status: int
-    body: bytes
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """All that one command changes; it is stored whole or not at all. `receipt` is made from the last position."""
-
-    entries: Sequence[Entry] = ()
-    blobs: Sequence[Blob] = ()
-    receipt: Callable[[int], Receipt] | None = None
-    adopted: bool = False
-    """The entries are another session's history: their turns are taken over as they ended there."""
+from domain.values.base import Text, Unknown
 
 
 def encode(entry: Entry) -> StoredEvent:
-    """The row of an event; the envelope stands beside the data in one JSON object."""
+    """The row of an event: envelope and data in one JSON object."""
     event, causation = entry.event, entry.causation
     version = version_of(event.TOPIC)
     data = event.__pydantic_serializer__.to_json(event, by_alias=True, exclude_none=True)
@@ -109,22 +32,22 @@ def encode(entry: Entry) -> StoredEvent:
 
 
 def decode(row: StoredEvent, position: int) -> Recorded:
-    """The event of a row. Raises Unreadable for a topic or version of another Hansard, and data that does not fit."""
+    """The event of a row. Raises DamagedEvent for a topic or version of another Hansard, and data that does not fit."""
     try:
         found = _envelope(row)
     except _UNFIT as error:
-        raise Unreadable(row, position, _why(error)) from error
+        raise DamagedEvent(row, position, _why(error)) from error
     causation = Causation(found["actor"], found["command"], found["correlation"], found["causation"])
     return Recorded(position, str(row.originator_id), row.originator_version, found["at"], causation, found["data"])
 
 
 def decode_all(rows: Sequence[tuple[int, str, int, str, bytes]]) -> list[Recorded]:
-    """The events of rows (position, stream, version, topic, state). Raises Unreadable, with those before it."""
+    """The events of rows (position, stream, version, topic, state). Raises DamagedEvent, with those before it."""
     found: list[Recorded] = []
     try:
         for position, stream, version, topic, state in rows:
             found.append(decode(StoredEvent(stream, version, topic, state), position))
-    except Unreadable as error:
+    except DamagedEvent as error:
         error.readable = found
         raise
     return found
@@ -171,16 +94,41 @@ def _older(row: StoredEvent) -> dict[str, Any]:
     return _reader(row.topic)(orjson.dumps(state | {"data": data}))
 
 
-def chain(previous: bytes, row: StoredEvent) -> bytes:
-    """The hash of a row over itself and its predecessor in the stream (empty for the first)."""
-    return chained(previous, str(row.originator_id), row.originator_version, row.topic, row.state)
+# -- older versions --------------------------------------------------------------------------------------------------
+# The data of an older event is turned into today's before it is read; its row in the log does not change. An event's
+# version is the `v` of its envelope, 1 without one. A topic with n steps here is at version n + 1.
+
+Data = dict[str, Any]
+Step = Callable[[Data], Data]
+"""From one version of a topic's data to the next. Pure; it gets its own copy of the top level."""
+
+STEPS: Final[Mapping[str, tuple[Step, ...]]] = {}
+"""By topic, oldest first. A step never changes once somebody's log may hold an event that needs it."""
 
 
-def chained(previous: bytes, stream: str, version: int, topic: str, state: bytes) -> bytes:
-    """The same over its parts: each of them with its length before it, but for the last."""
-    name, number, kind = stream.encode(), b"%d" % version, topic.encode()
-    sized = _SIZE(len(name)) + name + _SIZE(len(number)) + number + _SIZE(len(kind)) + kind
-    return sha256(previous + sized + state).digest()
+def version_of(topic: str, steps: Mapping[str, tuple[Step, ...]] = STEPS) -> int:
+    """The version in which events of a topic are written today."""
+    return len(steps.get(topic, ())) + 1
 
 
-_SIZE = Struct(">I").pack
+def upcast(topic: str, version: int, data: Data, steps: Mapping[str, tuple[Step, ...]] = STEPS) -> Data:
+    """Today's data. Raises Unknown for a version that only a newer Hansard can have written."""
+    newest = version_of(topic, steps)
+    if not isinstance(version, int) or not 1 <= version <= newest:
+        raise Unknown(f"{topic!r} is there in version {version!r}, this Hansard reads up to {newest}.")
+    for step in steps.get(topic, ())[version - 1 :]:
+        data = step(dict(data))
+    return data
+
+
+# -- long texts ------------------------------------------------------------------------------------------------------
+
+
+def whole(texts: Texts, text: Text) -> str:
+    """All of a text. Raises Broken where it is missing; the beginning in the event never passes for the whole."""
+    if text.digest is None:
+        return text.head
+    found = texts.text(text.digest)
+    if found is None:
+        raise Broken(f"The text {text.digest} is not in the log any more; `hansard verify` says what else is missing.")
+    return found

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from adapters.store import Lease, SqliteStore
+from adapters.store import Lease, Store
 from adapters.workspace import Workspace, Workspaces
 from domain.delivery.state import Delivery
 from domain.session.forks import SessionForked
@@ -47,7 +47,7 @@ class Job:
         return self.request.lane * LANE + self.slot
 
 
-def ancestors(store: SqliteStore, session: Session) -> Iterator[str]:
+def ancestors(store: Store, session: Session) -> Iterator[str]:
     """Whom a session was forked from, the nearest first."""
     seen: set[str] = set()
     name = session.forked_from

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from adapters.store import SqliteStore
+from adapters.store import Store
 from adapters.turns.job import Job
 from domain.kinds import fold
 from domain.reconstruction import Decision, Whole, command_of, decisions
@@ -17,7 +17,7 @@ FREE = Usage(input_tokens=0, cached_tokens=0, output_tokens=0, reasoning_tokens=
 """What a recalled answer costs."""
 
 
-def recall(job: Job, reuse: Reuse, store: SqliteStore, whole: Whole) -> Command:
+def recall(job: Job, reuse: Reuse, store: Store, whole: Whole) -> Command:
     """The answer that the fork's source recorded to the same question, free; or that there is none."""
     history = store.history(reuse.source)
     found = _answer(job, history, source=reuse.source)

@@ -4,7 +4,7 @@ import logging
 from typing import Final, Literal, Protocol
 
 from adapters.agents.team import Team
-from adapters.store.sqlite.turns import OpenTurn
+from adapters.store.turns import OpenTurn
 from domain.session.state import Session
 from domain.values.base import HansardError
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from adapters.agents.port import Reply
 from adapters.agents.team import Team
-from adapters.store import SqliteStore
-from adapters.store.sqlite.texts import whole
+from adapters.store import Store
+from adapters.store.mapper import whole
 from adapters.turns.asking import Asking
 from adapters.turns.changes import merge
 from adapters.turns.job import Job, checkout, left
@@ -38,7 +38,7 @@ class Bench:
     """Where turns are done."""
 
     def __init__(
-        self, *, store: SqliteStore, team: Team, workspaces: Workspaces, data_dir: Path, settings: ValidationSettings
+        self, *, store: Store, team: Team, workspaces: Workspaces, data_dir: Path, settings: ValidationSettings
     ) -> None:
         self._store, self._workspaces, self._data_dir, self._settings = store, workspaces, data_dir, settings
         self._asking = Asking(team=team, workspaces=workspaces, folder=data_dir / "agents", whole=partial(whole, store))

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from adapters import processes
 from adapters.agents.team import Team
-from adapters.store import Fenced, Lease, SqliteStore, StoreError, Unreadable
-from adapters.store.sqlite.walk import Walk
+from adapters.store import DamagedEvent, Fenced, Lease, Store, StoreError
+from adapters.store.turns import TurnScan
 from adapters.turns import Bench, Job, ancestors, deadline_of, outcome_of
 from adapters.turns.presence import Presence
 from adapters.turns.routing import Whose, place_of
@@ -56,7 +56,7 @@ class Worker:
     def __init__(
         self,
         *,
-        store: SqliteStore,
+        store: Store,
         writer: Writer,
         clock: Callable[[], int],
         team: Team,
@@ -64,7 +64,7 @@ class Worker:
         settings: WorkerSettings,
     ) -> None:
         self._store, self._writer, self._clock, self._settings = store, writer, clock, settings
-        self._team, self._whose, self._walk = team, Whose(team, writer.load), Walk(store.turns, limit=LOOK)
+        self._team, self._whose, self._walk = team, Whose(team, writer.load), TurnScan(store.turns, limit=LOOK)
         self._presence = Presence(data_dir / "workers")
         self.bench = Bench(
             store=store,
@@ -194,7 +194,7 @@ class Worker:
 
     async def _expired(self, session_id: str, turn_id: str) -> bool:
         """Whether the turn is over because of its deadline; False when that was extended meanwhile."""
-        with contextlib.suppress(Refused, Unknown, Busy, Unreadable):  # one damaged session holds up no other
+        with contextlib.suppress(Refused, Unknown, Busy, DamagedEvent):  # one damaged session holds up no other
             await self._writer.do(deadline_of(session_id, turn_id))
             return True
         return False

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 
-from adapters.store import Conflict, Fenced, Receipt, SqliteStore, Write
+from adapters.store import Conflict, Fenced, Receipt, Store, Write
 from adapters.writer.answers import Answer, Busy, KeyReused, answer_to, fingerprint, refusal_of
 from adapters.writer.envelope import Pending, tell
 from adapters.writer.unit_of_work import Order, Scene
@@ -31,7 +31,7 @@ _STOP = object()
 class Writer:
     """Carries out commands. `start` runs its thread; without it `do` carries out one command where it is called."""
 
-    def __init__(self, store: SqliteStore, clock: Callable[[], int], *, waiting: int = 10_000) -> None:
+    def __init__(self, store: Store, clock: Callable[[], int], *, waiting: int = 10_000) -> None:
         self.store, self._clock, self._size = store, clock, waiting
         self._queue: SimpleQueue[Pending | object] = SimpleQueue()
         self._cache: OrderedDict[str, Session] = OrderedDict()

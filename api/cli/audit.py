@@ -16,8 +16,8 @@ from api.cli.terminal import counted, put, put_json, say
 from domain.values.base import HansardError
 
 if TYPE_CHECKING:
-    from adapters.proof.sealed import Sealed
     from adapters.proof.verify import Verdict
+    from adapters.store.sqlite.sealed import Sealed
     from api.settings import Settings
     from domain.session.record import Recorded
 
@@ -106,9 +106,9 @@ def _views(store: "Sealed", path: Path) -> str | None:
     import sqlite3
     from tempfile import TemporaryDirectory
 
-    from adapters.proof.sealed import UNREADABLE, read_only
     from adapters.proof.verify import Unchecked
     from adapters.store.sqlite.connection import damaged
+    from adapters.store.sqlite.sealed import UNREADABLE, read_only
     from adapters.store.sqlite.views import SqliteViews, unavailable
     from projections.engine.dump import dump
     from projections.engine.follow import Follower

@@ -11,7 +11,7 @@ from api.cli.opened import Database, opened, settings_of
 from api.cli.terminal import counted, put, put_json, say
 
 if TYPE_CHECKING:
-    from adapters.proof.sealed import Sealed
+    from adapters.store.sqlite.sealed import Sealed
 
 _DAY_MS: Final = 86_400_000
 

@@ -8,7 +8,7 @@ from api.cli.doctor import Finding
 from domain.values.base import HansardError
 
 if TYPE_CHECKING:
-    from adapters.proof.sealed import Sealed
+    from adapters.store.sqlite.sealed import Sealed
     from api.settings import Settings
     from domain.replay import Difference
     from domain.session.record import Recorded
@@ -20,7 +20,7 @@ _DIFFER: Final = "It stays as it is recorded; `hansard replay {} --assert` shows
 
 def histories(settings: "Settings") -> Iterator[Finding]:
     """A finding for every stream that would not load or would differ, and one about them all. Writes nothing."""
-    from adapters.proof.sealed import sealed
+    from adapters.store.sqlite.sealed import sealed
 
     if not settings.database_path.exists():
         yield Finding("ok", "histories", "no log yet")
@@ -60,7 +60,7 @@ def _trouble(store: "Sealed", name: str) -> Finding | None:
 
 
 def _difference(store: "Sealed", name: str, history: "list[Recorded]") -> Finding | None:
-    from adapters.store.sqlite.texts import whole
+    from adapters.store.mapper import whole
     from domain.kinds import KINDS
     from domain.replay import first_difference
     from domain.session.record import kind_of

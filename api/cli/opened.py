@@ -12,7 +12,7 @@ from api.cli.client import WHERE, Where
 from api.cli.exits import Failed
 
 if TYPE_CHECKING:
-    from adapters.proof.sealed import Sealed
+    from adapters.store.sqlite.sealed import Sealed
     from api.settings import Settings
 
 Database = Annotated[
@@ -29,7 +29,7 @@ def settings_of(database: Path | None) -> "Settings":
 @contextmanager
 def opened(settings: "Settings") -> Iterator["Sealed"]:
     """The log, to be read: proving it must not change it."""
-    from adapters.proof.sealed import sealed
+    from adapters.store.sqlite.sealed import sealed
 
     if not settings.database_path.exists():
         raise Failed(f"There is no log at {settings.database_path}.", code=exits.NOT_FOUND)

@@ -15,7 +15,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adapters.store import Conflict, Receipt, SqliteStore, Write
+from adapters.store import Conflict, Receipt, Store, Write
 from adapters.writer.answers import KeyReused, fingerprint, first_answer, same
 from api.http.problems import of, problem
 from api.http.requests import answer_headers, idempotency_key, raw_body, system
@@ -129,7 +129,7 @@ async def _first(request: Request, key: str, raw: bytes, answer: Response, *, wh
     return _again(first) if first.body else _marked(answer)
 
 
-def _entered(store: SqliteStore, receipt: Receipt) -> Receipt:
+def _entered(store: Store, receipt: Receipt) -> Receipt:
     """The receipt that holds for the key: the first."""
     known = store.receipt(receipt.key)
     if known is not None:

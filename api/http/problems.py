@@ -11,8 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adapters.store import Conflict, Fenced, StoreError
-from adapters.store.mapper import Broken
+from adapters.store import Broken, Conflict, Fenced, StoreError
 from adapters.writer.answers import Repeated
 from adapters.writer.writer import Busy, KeyReused
 from domain.values.base import HansardError, Invalid, Refused, Stale, Unknown

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from adapters.store.mapper import Unreadable
+from adapters.store import DamagedEvent
 from api.http.frames import Frame, Interest, Piece, pieces
 from api.http.hub import Hub, Reader
 from api.http.problems import Problem, document, of
@@ -200,7 +200,7 @@ class EventStream(Response):
         try:
             page = self._read(position, version)
             end = page[-1].position if len(page) >= PAGE else upto
-        except Unreadable as error:
+        except DamagedEvent as error:
             page, end = error.readable, min(error.position - 1, upto)
             if end <= position:
                 raise

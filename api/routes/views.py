@@ -10,7 +10,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adapters.store.sqlite.texts import whole
+from adapters.store.mapper import whole
 from api.allowed import allowed
 from api.http.problems import Problem
 from api.http.requests import MOST, answer_headers, has_it_already, limit, number, only, reached, read_after, system

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from adapters.proof.sealed import sealed
 from adapters.proof.transfer import export
 from adapters.proof.verify import Verdict, verify
-from adapters.store import SqliteStore
+from adapters.store import Store
+from adapters.store.sqlite.sealed import sealed
+from adapters.store.sqlite.store import SqliteStore
 from tests.projections.stage import wander
 
 
@@ -23,7 +24,7 @@ def written(folder: Path, *, seed: int = 1, steps: int = 40) -> Path:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[SqliteStore]:
+def opened(path: Path) -> Iterator[Store]:
     with closing(SqliteStore(str(path))) as store:
         yield store
 

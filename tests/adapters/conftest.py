@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store import SqliteStore
+from adapters.store import Store
 from tests.adapters.stores_under_test import STORES, Database
 
 
@@ -17,5 +17,5 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
 
 
 @pytest.fixture
-def store(database: Database) -> SqliteStore:
+def store(database: Database) -> Store:
     return database.open()

@@ -1,12 +1,13 @@
 """What the tests share in which many turns wait: who is there to take them, and ways to ask for and to take some."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from adapters.agents.external import Settings
 from adapters.agents.scripted import Scenario
 from adapters.agents.team import Member, Team
-from adapters.store import Lease, SqliteStore
-from adapters.store.sqlite.turns import OpenTurn, Page, Turns
+from adapters.store import Lease, Store
+from adapters.store.turns import OpenTurn, TurnPage, Turns
 from tests.adapters.stores_under_test import told, write
 from tests.given import START
 
@@ -19,7 +20,7 @@ TEAM = Team(
 )
 
 
-def begin(store: SqliteStore, *names: str, at: int = START, **fields: object) -> None:
+def begin(store: Store, *names: str, at: int = START, **fields: object) -> None:
     """Deliveries in the log whose planning waits; requested one millisecond after the other."""
     writes = [write(told(name, **fields).begun, session_id=name, at=at + n) for n, name in enumerate(names)]
     store.append(writes)
@@ -29,7 +30,7 @@ def many(count: int, name: str = "delivery-f") -> list[str]:
     return [f"{name}{number:04}" for number in range(count)]
 
 
-def taken(store: SqliteStore, turn_id: str, worker: str = "me", *, now: int = START, lease_ms: int = LEASE) -> Lease:
+def taken(store: Store, turn_id: str, worker: str = "me", *, now: int = START, lease_ms: int = LEASE) -> Lease:
     lease = store.turns.take(turn_id, worker, now=now, lease_ms=lease_ms)
     assert lease is not None
     return lease
@@ -39,14 +40,24 @@ def sessions(turns: Sequence[OpenTurn] | Iterator[OpenTurn]) -> list[str]:
     return [turn.session_id for turn in turns]
 
 
-class Reading(Turns):
+class SeenTurns:
+    """The lease table of a store; subclasses watch or change single answers."""
+
+    def __init__(self, store: Store) -> None:
+        self.turns: Turns = store.turns
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.turns, name)
+
+
+class Reading(SeenTurns):
     """Notes how many rows every look may read."""
 
-    def __init__(self, store: SqliteStore) -> None:
-        super().__init__(store._transaction, store._reading)
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
         self.read: list[int] = []
 
-    def open(self, now: int, **bounds: object) -> Page:
-        page = super().open(now, **bounds)  # type: ignore[arg-type]  # they are those of `open`
+    def open(self, now: int, **bounds: Any) -> TurnPage:
+        page = self.turns.open(now, **bounds)
         self.read.append(len(page.turns))
         return page

@@ -3,8 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from weakref import WeakValueDictionary
 
-from adapters.store import Entry, Receipt, SqliteStore, Write, open_store
+from eventsourcing.persistence import StoredEvent
+
+from adapters.store import Entry, Receipt, Row, Store, Write, open_store
+from adapters.store.memory import MemoryLog, MemoryStore
 from domain.session.record import Causation
 from domain.session.state import EventMetadata
 from domain.values.base import Blob, DomainEvent
@@ -12,15 +16,27 @@ from tests.given import START, DeliveryStory
 
 CAUSE = Causation(actor="person", command_id="command-1", correlation_id="delivery-1", causation_id="command-1")
 
-Opener = Callable[[Path], SqliteStore]
+Opener = Callable[[Path], Store]
 
 
-def _sqlite(path: Path) -> SqliteStore:
+def _sqlite(path: Path) -> Store:
     return open_store(f"sqlite:///{path / 'log.db'}")
 
 
-STORES: dict[str, Opener] = {"sqlite": _sqlite}
+_in_memory: WeakValueDictionary[Path, MemoryLog] = WeakValueDictionary()
+
+
+def _memory(path: Path) -> Store:
+    return MemoryStore(_in_memory.setdefault(path, MemoryLog()))
+
+
+STORES: dict[str, Opener] = {"sqlite": _sqlite, "memory": _memory}
 """Every store has to pass the same tests; another one joins here."""
+
+
+def chain(previous: bytes, row: StoredEvent) -> bytes:
+    """The hash of a row after its predecessor's."""
+    return Row(0, str(row.originator_id), row.originator_version, row.topic, row.state, b"").chained(previous)
 
 
 @dataclass
@@ -29,9 +45,9 @@ class Database:
 
     opener: Opener
     path: Path
-    opened: list[SqliteStore] = field(default_factory=list)
+    opened: list[Store] = field(default_factory=list)
 
-    def open(self) -> SqliteStore:
+    def open(self) -> Store:
         self.opened.append(self.opener(self.path))
         return self.opened[-1]
 
@@ -70,11 +86,11 @@ def told(session_id: str = "delivery-1", **fields: object) -> DeliveryStory:
     return DeliveryStory(session_id, **fields)
 
 
-def tell(store: SqliteStore, story: DeliveryStory, events: Sequence[DomainEvent]) -> None:
+def tell(store: Store, story: DeliveryStory, events: Sequence[DomainEvent]) -> None:
     """Store the newest events of a story."""
     version = len(story.history) - len(events)
     store.append([write(events, session_id=story.id, after=version, at=story.at)])
 
 
-def moments(store: SqliteStore, session_id: str) -> list[tuple[DomainEvent, EventMetadata]]:
+def moments(store: Store, session_id: str) -> list[tuple[DomainEvent, EventMetadata]]:
     return [(recorded.event, recorded.metadata) for recorded in store.history(session_id)]

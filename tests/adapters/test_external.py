@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
@@ -11,18 +10,18 @@ from adapters.agents.external import External, Settings
 from adapters.agents.scripted import Scenario
 from adapters.agents.team import Member, Team, build
 from adapters.agents.team import load as load_team
-from adapters.store import Lease, SqliteStore
-from adapters.store.sqlite.turns import OpenTurn, Turns
+from adapters.store import Lease, Store
+from adapters.store.turns import OpenTurn, Turns
 from adapters.turns.external.waiting import Queue, Wish
 from adapters.turns.routing import Load, Place, Whose
 from adapters.writer.writer import Writer
 from domain.session.state import Session
 from domain.values.base import Text
 from tests.adapters.agents_under_test import ask, code
+from tests.adapters.many_turns import SeenTurns
 from tests.adapters.stores_under_test import told, write
 from tests.given import START
 
-AnyTurns = TypeVar("AnyTurns", bound=Turns)
 LEASE = 60_000
 TEAM = Team(
     agents=(
@@ -33,17 +32,17 @@ TEAM = Team(
 NOBODY = Team(agents=TEAM.agents[1:])
 
 
-def begin(store: SqliteStore, session_id: str = "delivery-1", *, at: int = START, **fields: object) -> None:
+def begin(store: Store, session_id: str = "delivery-1", *, at: int = START, **fields: object) -> None:
     """A delivery in the log whose planning waits."""
     story = told(session_id, **fields)
     store.append([write(story.begun, session_id=session_id, at=at)])
 
 
-def load(store: SqliteStore) -> Load:
+def load(store: Store) -> Load:
     return Writer(store, lambda: START).load
 
 
-def open_turns(store: SqliteStore) -> list[OpenTurn]:
+def open_turns(store: Store) -> list[OpenTurn]:
     return store.turns.open(START, limit=100).turns
 
 
@@ -67,19 +66,19 @@ def open_turns(store: SqliteStore) -> list[OpenTurn]:
     ],
 )
 def test_whose_a_turn_is_says_the_name_of_the_agent_else_the_role(
-    store: SqliteStore, team: Team, fields: dict[str, object], expected: Place
+    store: Store, team: Team, fields: dict[str, object], expected: Place
 ) -> None:
     """A session's own scenario stands in for the team; nobody for an agent that is named, the examples least of all."""
     begin(store, **fields)
     assert [Whose(team, load(store)).place(turn) for turn in open_turns(store)] == [expected]
 
 
-def test_what_is_no_question_is_done_by_everybody(store: SqliteStore) -> None:
+def test_what_is_no_question_is_done_by_everybody(store: Store) -> None:
     validation = OpenTurn("delivery-1.t9", "delivery-1", "validate", "Remote", "planner", START)
     assert Whose(TEAM, load(store)).place(validation) == "here"
 
 
-def test_each_session_is_looked_at_once(store: SqliteStore) -> None:
+def test_each_session_is_looked_at_once(store: Store) -> None:
     begin(store)
     looked: list[tuple[str, int | None]] = []
 
@@ -93,7 +92,7 @@ def test_each_session_is_looked_at_once(store: SqliteStore) -> None:
     assert looked == [("delivery-1", 1), ("delivery-1", None)]
 
 
-def test_of_a_long_session_only_the_beginning_is_read(store: SqliteStore) -> None:
+def test_of_a_long_session_only_the_beginning_is_read(store: Store) -> None:
     begin(store, crew={"planner": "Local"})
     looked: list[int | None] = []
 
@@ -105,7 +104,7 @@ def test_of_a_long_session_only_the_beginning_is_read(store: SqliteStore) -> Non
     assert looked == [1]
 
 
-def test_a_turn_that_is_nobodys_here_is_told_once(store: SqliteStore, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_turn_that_is_nobodys_here_is_told_once(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     begin(store, crew={"planner": "Somebody"})
     whose = Whose(TEAM, load(store))
     for _ in range(3):
@@ -134,24 +133,19 @@ def test_an_external_agent_that_is_asked_all_the_same_says_what_it_is(tmp_path: 
 # -- waiting -------------------------------------------------------------------------------------------------------
 
 
-class Table(Turns):
+class Table(SeenTurns):
     """Counts how often it is looked at."""
 
     looks = 0
 
     def waiting(self, now: int) -> bool:
         self.looks += 1
-        return super().waiting(now)
+        return self.turns.waiting(now)
 
 
 @pytest.fixture
-def table(store: SqliteStore) -> Table:
-    return another(Table, store)
-
-
-def another(kind: type[AnyTurns], store: SqliteStore) -> AnyTurns:
-    """The same table, seen through a class of ours."""
-    return kind(store._transaction, store._reading)
+def table(store: Store) -> Table:
+    return Table(store)
 
 
 async def soon(found: Callable[[], bool]) -> None:
@@ -163,11 +157,11 @@ async def soon(found: Callable[[], bool]) -> None:
     raise AssertionError("it did not come to that")
 
 
-def queue(store: SqliteStore, table: Turns) -> Queue:
+def queue(store: Store, table: Turns | SeenTurns) -> Queue:
     return Queue(table, Whose(TEAM, load(store)), lambda: START, LEASE)
 
 
-def test_whoever_came_first_is_given_the_turn(store: SqliteStore, table: Table) -> None:
+def test_whoever_came_first_is_given_the_turn(store: Store, table: Table) -> None:
     async def story() -> tuple[Lease | None, Lease | None]:
         desk = queue(store, table)
         first = asyncio.create_task(desk.next("first", Wish(), 20))
@@ -184,7 +178,7 @@ def test_whoever_came_first_is_given_the_turn(store: SqliteStore, table: Table) 
     assert none is None
 
 
-def test_a_turn_goes_past_those_who_do_not_want_it(store: SqliteStore, table: Table) -> None:
+def test_a_turn_goes_past_those_who_do_not_want_it(store: Store, table: Table) -> None:
     async def story() -> Lease | None:
         desk = queue(store, table)
         asyncio.create_task(desk.next("picky", Wish(roles=frozenset({"dev"})), 20)).add_done_callback(lambda _: None)
@@ -197,7 +191,7 @@ def test_a_turn_goes_past_those_who_do_not_want_it(store: SqliteStore, table: Ta
     assert given is not None and given.worker == "anybody"
 
 
-def test_a_hundred_who_wait_cost_one_look(store: SqliteStore, table: Table) -> None:
+def test_a_hundred_who_wait_cost_one_look(store: Store, table: Table) -> None:
     async def story() -> None:
         desk = queue(store, table)
         waiting = [asyncio.create_task(desk.next(str(n), Wish(), 20)) for n in range(100)]
@@ -211,7 +205,7 @@ def test_a_hundred_who_wait_cost_one_look(store: SqliteStore, table: Table) -> N
     assert table.looks <= 3
 
 
-def test_nobody_looks_when_nobody_waits(store: SqliteStore, table: Table) -> None:
+def test_nobody_looks_when_nobody_waits(store: Store, table: Table) -> None:
     async def story() -> int:
         desk = queue(store, table)
         assert await desk.next("me", Wish(), 0) is None
@@ -224,12 +218,12 @@ def test_nobody_looks_when_nobody_waits(store: SqliteStore, table: Table) -> Non
     assert asyncio.run(story()) == 0
 
 
-def test_a_turn_taken_for_somebody_who_leaves_meanwhile_waits_again(store: SqliteStore) -> None:
-    class Slow(Turns):
+def test_a_turn_taken_for_somebody_who_leaves_meanwhile_waits_again(store: Store) -> None:
+    class Slow(SeenTurns):
         """The waiter leaves while the turn is being taken."""
 
         def take(self, turn_id: str, worker: str, *, now: int, lease_ms: int) -> Lease | None:
-            lease = super().take(turn_id, worker, now=now, lease_ms=lease_ms)
+            lease = self.turns.take(turn_id, worker, now=now, lease_ms=lease_ms)
             asyncio.run_coroutine_threadsafe(leave(), loop[0]).result()
             return lease
 
@@ -241,23 +235,23 @@ def test_a_turn_taken_for_somebody_who_leaves_meanwhile_waits_again(store: Sqlit
 
     async def story() -> None:
         loop.append(asyncio.get_running_loop())
-        desk = queue(store, another(Slow, store))
+        desk = queue(store, Slow(store))
         begin(store)
         waiter.append(asyncio.create_task(desk.next("gone", Wish(), 20)))
         with pytest.raises(asyncio.CancelledError):
             await waiter[0]
-        await soon(lambda: store.turns.standing("delivery-1.t1") == ("delivery-1", "queued", 1, "gone"))
+        await soon(lambda: store.turns.status("delivery-1.t1") == ("delivery-1", "queued", 1, "gone"))
 
     asyncio.run(asyncio.wait_for(story(), 10))
 
 
-def test_whoever_waits_is_told_that_the_table_cannot_be_read(store: SqliteStore) -> None:
-    class Broken(Turns):
+def test_whoever_waits_is_told_that_the_table_cannot_be_read(store: Store) -> None:
+    class Broken(SeenTurns):
         def waiting(self, now: int) -> bool:
             raise OSError("the disk is gone")
 
     async def story() -> None:
-        await queue(store, another(Broken, store)).next("me", Wish(), 20)
+        await queue(store, Broken(store)).next("me", Wish(), 20)
 
     with pytest.raises(OSError, match="the disk is gone"):
         asyncio.run(story())

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from adapters.store.sqlite.inserting import insert
+from adapters.store.sqlite.connection import insert
 
 
 @pytest.fixture

@@ -6,21 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store import SqliteStore, open_store
-from adapters.store.sqlite.turns import Page, Place
-from adapters.store.sqlite.walk import Walk
+from adapters.store import Store, open_store
+from adapters.store.turns import TurnPage, TurnPlace, TurnScan
 from tests.adapters.many_turns import LEASE, begin, sessions, taken
 from tests.given import START
 
 
-def opened(store: SqliteStore, now: int = START) -> list[str]:
+def opened(store: Store, now: int = START) -> list[str]:
     return sessions(store.turns.open(now, limit=100).turns)
 
 
 # -- the table, turn by turn ---------------------------------------------------------------------------------------
 
 
-def test_open_turns_are_those_that_wait_or_whose_lease_ran_out(store: SqliteStore) -> None:
+def test_open_turns_are_those_that_wait_or_whose_lease_ran_out(store: Store) -> None:
     begin(store, "delivery-b", at=START + 2)
     begin(store, "delivery-a", at=START + 1)
     assert opened(store) == ["delivery-a", "delivery-b"]
@@ -30,21 +29,21 @@ def test_open_turns_are_those_that_wait_or_whose_lease_ran_out(store: SqliteStor
     assert opened(store, START + LEASE) == ["delivery-a", "delivery-b"]
 
 
-def test_open_turns_are_read_a_page_at_a_time(store: SqliteStore) -> None:
+def test_open_turns_are_read_a_page_at_a_time(store: Store) -> None:
     """Turns of the same instant stand in the order of their ids; those that are in hand count, but are not shown."""
     for name in ("delivery-3", "delivery-1", "delivery-2", "delivery-4"):
         begin(store, name, at=START)
     taken(store, "delivery-2.t1")
     first = store.turns.open(START, limit=3)
-    assert (sessions(first.turns), first.end) == (["delivery-1", "delivery-3"], Place(START, "delivery-3.t1"))
-    second = store.turns.open(START, after=Place(START, "delivery-3.t1"), limit=3)
+    assert (sessions(first.turns), first.end) == (["delivery-1", "delivery-3"], TurnPlace(START, "delivery-3.t1"))
+    second = store.turns.open(START, after=TurnPlace(START, "delivery-3.t1"), limit=3)
     assert (sessions(second.turns), second.end) == (["delivery-4"], None)
-    assert store.turns.open(START, after=Place(START, "delivery-4.t1"), limit=3) == Page([], None)
-    upto = store.turns.open(START, upto=Place(START, "delivery-1.t1"), limit=3)
+    assert store.turns.open(START, after=TurnPlace(START, "delivery-4.t1"), limit=3) == TurnPage([], None)
+    upto = store.turns.open(START, upto=TurnPlace(START, "delivery-1.t1"), limit=3)
     assert (sessions(upto.turns), upto.end) == (["delivery-1"], None)
 
 
-def test_a_turn_is_taken_by_one(store: SqliteStore) -> None:
+def test_a_turn_is_taken_by_one(store: Store) -> None:
     begin(store, "delivery-1")
     first = taken(store, "delivery-1.t1", "one")
     assert (first.worker, first.attempt, first.until) == ("one", 1, START + LEASE)
@@ -54,7 +53,7 @@ def test_a_turn_is_taken_by_one(store: SqliteStore) -> None:
     assert store.turns.take("delivery-9.t1", "two", now=START, lease_ms=LEASE) is None
 
 
-def test_only_the_attempt_that_holds_a_turn_gives_it_back(store: SqliteStore) -> None:
+def test_only_the_attempt_that_holds_a_turn_gives_it_back(store: Store) -> None:
     begin(store, "delivery-1")
     first = taken(store, "delivery-1.t1", lease_ms=1)
     second = taken(store, "delivery-1.t1", now=START + 1)
@@ -64,18 +63,18 @@ def test_only_the_attempt_that_holds_a_turn_gives_it_back(store: SqliteStore) ->
     assert opened(store) == ["delivery-1"]
 
 
-def test_how_a_turn_stands_is_told(store: SqliteStore) -> None:
-    assert store.turns.standing("delivery-1.t1") is None
+def test_how_a_turn_stands_is_told(store: Store) -> None:
+    assert store.turns.status("delivery-1.t1") is None
     begin(store, "delivery-1")
-    assert store.turns.standing("delivery-1.t1") == ("delivery-1", "queued", 0, None)
+    assert store.turns.status("delivery-1.t1") == ("delivery-1", "queued", 0, None)
     taken(store, "delivery-1.t1", "me")
-    assert store.turns.standing("delivery-1.t1") == ("delivery-1", "running", 1, "me")
+    assert store.turns.status("delivery-1.t1") == ("delivery-1", "running", 1, "me")
 
 
 # -- what it costs -------------------------------------------------------------------------------------------------
 
 
-def insert(store: SqliteStore, count: int, state: str) -> None:
+def insert(store: Store, count: int, state: str) -> None:
     """Turns of nobody's sessions, by tens of the same instant."""
     rows = [(f"x-{state}{n}.t1", f"x-{state}{n}", state, START + 1 + n // 10) for n in range(count)]
     statement = "INSERT INTO turns VALUES (?, ?, 3, 'ask', 'Ada', 'dev', ?, 0, NULL, NULL, NULL, ?)"
@@ -84,7 +83,7 @@ def insert(store: SqliteStore, count: int, state: str) -> None:
 
 
 @contextmanager
-def counted(store: SqliteStore) -> Iterator[list[int]]:
+def counted(store: Store) -> Iterator[list[int]]:
     """How many steps SQLite takes."""
     steps = [0]
 
@@ -101,9 +100,9 @@ def counted(store: SqliteStore) -> Iterator[list[int]]:
         connection.set_progress_handler(None, 0)
 
 
-COSTS: dict[str, Callable[[SqliteStore], object]] = {
-    "look": lambda store: list(Walk(store.turns, limit=10).look(START + LEASE)),
-    "behind": lambda store: store.turns.open(START, after=Place(START + 3, "x"), limit=10),
+COSTS: dict[str, Callable[[Store], object]] = {
+    "look": lambda store: list(TurnScan(store.turns, limit=10).look(START + LEASE)),
+    "behind": lambda store: store.turns.open(START, after=TurnPlace(START + 3, "x"), limit=10),
     "waiting": lambda store: store.turns.waiting(START),
     "take": lambda store: store.turns.take("delivery-1.t1", "me", now=START, lease_ms=1),
     "workers": lambda store: store.turns.workers(),

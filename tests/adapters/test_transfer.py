@@ -13,16 +13,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from adapters.proof.sealed import sealed
 from adapters.proof.transfer import NotImported, export, take_in
 from adapters.proof.verify import verify
-from adapters.store import SqliteStore, StoreError
-from adapters.store.mapper import chain
-from adapters.store.sqlite.rows import Row
+from adapters.store import Row, Store, StoreError
+from adapters.store.sqlite.sealed import sealed
+from adapters.store.sqlite.store import SqliteStore
 from adapters.writer.writer import Order, Writer
 from domain.kinds import KINDS, fold
 from domain.session.record import kind_of
 from tests.adapters import audited
+from tests.adapters.stores_under_test import chain
 from tests.claiming import claim
 from tests.projections.given import NOON
 from tests.projections.stage import Stage, wander
@@ -41,7 +41,7 @@ def whole(log: Path) -> Lines:
 
 
 @pytest.fixture
-def empty(tmp_path: Path) -> SqliteStore:
+def empty(tmp_path: Path) -> Store:
     return SqliteStore(str(tmp_path / "empty.db"))
 
 
@@ -52,7 +52,7 @@ def streams(log: Path) -> list[str]:
 # -- there and back --------------------------------------------------------------------------------------------------
 
 
-def test_the_whole_log_comes_in_and_goes_out_again_to_the_byte(log: Path, whole: Lines, empty: SqliteStore) -> None:
+def test_the_whole_log_comes_in_and_goes_out_again_to_the_byte(log: Path, whole: Lines, empty: Store) -> None:
     sessions, events = take_in(empty, whole)
     named = [name for name in streams(log) if kind_of(name) in KINDS]
     assert (sessions, events) == (len(named), audited.verified(log).events)
@@ -97,7 +97,7 @@ def test_sessions_come_into_a_log_that_has_others(log: Path, tmp_path: Path) -> 
             assert b"".join(export(store, name)) == audited.exported(log, name)
 
 
-def test_an_empty_log_is_exported_too(empty: SqliteStore, tmp_path: Path) -> None:
+def test_an_empty_log_is_exported_too(empty: Store, tmp_path: Path) -> None:
     lines = list(export(empty))
     assert len(lines) == 2
     with audited.opened(tmp_path / "other.db") as other:
@@ -119,7 +119,7 @@ def test_what_is_written_meanwhile_is_not_half_in_the_file(tmp_path: Path) -> No
 # -- what is refused -------------------------------------------------------------------------------------------------
 
 
-def refused(store: SqliteStore, lines: Lines) -> str:
+def refused(store: Store, lines: Lines) -> str:
     """Why; and nothing has changed."""
     before = [list(store.rows.events()), list(store.rows.texts()), store.rows.open_turns(), store.rows.last_given()]
     with pytest.raises(NotImported) as error:
@@ -173,7 +173,7 @@ def first_event(lines: Lines) -> int:
 @pytest.mark.parametrize(
     "topic", ["os:system", "builtins.eval", "adapters.turns:Bench", "", "turn.unknown", "x" * 5_000]
 )
-def test_a_topic_that_is_none_is_refused_and_never_looked_up(alone: Lines, empty: SqliteStore, topic: str) -> None:
+def test_a_topic_that_is_none_is_refused_and_never_looked_up(alone: Lines, empty: Store, topic: str) -> None:
     """S10: a name in a file never leads to code."""
     words = refused(empty, forged(alone, first_event(alone), type=topic))
     assert "cannot be read: There is no event type" in words
@@ -222,7 +222,7 @@ Change = Callable[[Lines], Lines]
     ],
 )  # fmt: skip
 def test_a_file_that_is_not_whole_and_unchanged_changes_nothing(
-    alone: Lines, empty: SqliteStore, change: Change, why: str
+    alone: Lines, empty: Store, change: Change, why: str
 ) -> None:
     assert why in refused(empty, change(alone))
     assert take_in(empty, alone) == (1, len(alone) - 3), "the file itself is fine"
@@ -232,16 +232,16 @@ def test_a_file_that_is_not_whole_and_unchanged_changes_nothing(
     "name",
     ["delivery-../../etc", "delivery-a/b", "delivery-a b", "delivery-", "../x", "delivery-a\n", "delivery-a.t1", ""],
 )
-def test_an_id_that_leads_elsewhere_is_refused(alone: Lines, empty: SqliteStore, name: str) -> None:
+def test_an_id_that_leads_elsewhere_is_refused(alone: Lines, empty: Store, name: str) -> None:
     start = first_event(alone)
     assert "is no id of a session" in refused(empty, forged(alone, start, session=name))
 
 
-def test_a_kind_that_does_not_exist_is_refused(alone: Lines, empty: SqliteStore) -> None:
+def test_a_kind_that_does_not_exist_is_refused(alone: Lines, empty: Store) -> None:
     assert "no kind of session" in refused(empty, forged(alone, first_event(alone), session="thing-1"))
 
 
-def test_a_history_that_makes_no_session_is_refused(alone: Lines, empty: SqliteStore) -> None:
+def test_a_history_that_makes_no_session_is_refused(alone: Lines, empty: Store) -> None:
     """Well hashed, well typed, and still nothing that can have happened."""
     start = first_event(alone)
     second = json.loads(alone[start + 1])
@@ -250,25 +250,25 @@ def test_a_history_that_makes_no_session_is_refused(alone: Lines, empty: SqliteS
 
 
 @pytest.mark.parametrize("state", ["{}", "[]", "null", '{"at":1}', "1", '"', '{"data":{}}', "[" * 2_000])
-def test_a_state_that_is_no_event_is_refused(alone: Lines, empty: SqliteStore, state: str) -> None:
+def test_a_state_that_is_no_event_is_refused(alone: Lines, empty: Store, state: str) -> None:
     assert "cannot be read" in refused(empty, forged(alone, first_event(alone), state=state))
 
 
-def test_turns_of_other_sessions_are_out_of_reach(alone: Lines, empty: SqliteStore) -> None:
+def test_turns_of_other_sessions_are_out_of_reach(alone: Lines, empty: Store) -> None:
     """Else a file could settle a turn that somebody here works on."""
     place = next(number for number, line in enumerate(alone) if b'"turn.requested"' in line)
     state = json.loads(alone[place])["state"].replace("delivery-1.t1", "delivery-2.t1")
     assert "'delivery-2.t1' is no turn of delivery-1" in refused(empty, forged(alone, place, state=state))
 
 
-def test_a_session_that_is_there_already_is_not_taken_in_again(alone: Lines, empty: SqliteStore) -> None:
+def test_a_session_that_is_there_already_is_not_taken_in_again(alone: Lines, empty: Store) -> None:
     take_in(empty, alone)
     assert refused(empty, alone) == "The log holds delivery-1 already."
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.data())
-def test_no_changed_byte_comes_in(alone: Lines, empty: SqliteStore, data: st.DataObject) -> None:
+def test_no_changed_byte_comes_in(alone: Lines, empty: Store, data: st.DataObject) -> None:
     raw = bytearray(b"".join(alone))
     place = data.draw(st.integers(0, len(raw) - 1))
     raw[place] ^= data.draw(st.integers(1, 255))

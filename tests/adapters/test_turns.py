@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from adapters.store import Fenced, Lease, SqliteStore
-from adapters.store.sqlite.turns import Turns
+from adapters.store import Fenced, Lease, Store
+from adapters.store.turns import Turns
 from domain.delivery.commands import CancelDelivery, ExpireTurn
 from domain.session.turns import Failure, TurnRequested
 from tests import claiming
@@ -17,24 +17,24 @@ from tests.given import MINUTE, START, DeliveryStory
 LEASE = 60_000
 
 
-def begin(store: SqliteStore, session_id: str = "delivery-1", *, at: int = START, **fields: Any) -> DeliveryStory:
+def begin(store: Store, session_id: str = "delivery-1", *, at: int = START, **fields: Any) -> DeliveryStory:
     """A delivery in the log whose planning waits."""
     story = told(session_id, **fields)
     store.append([write(story.begun, session_id=session_id, at=at)])
     return story
 
 
-def claim(store: SqliteStore, worker: str = "worker", *, now: int = START) -> Lease | None:
+def claim(store: Store, worker: str = "worker", *, now: int = START) -> Lease | None:
     return claiming.claim(store, worker, now=now, lease_ms=LEASE)
 
 
-def claimed(store: SqliteStore, worker: str = "worker", *, now: int = START) -> Lease:
+def claimed(store: Store, worker: str = "worker", *, now: int = START) -> Lease:
     lease = claim(store, worker, now=now)
     assert lease is not None
     return lease
 
 
-def settle(store: SqliteStore, story: DeliveryStory, lease: Lease, words: str = "ok") -> None:
+def settle(store: Store, story: DeliveryStory, lease: Lease, words: str = "ok") -> None:
     """Store the answer of an attempt; a story whose answer is fenced is not used any more."""
     tell(store, story, story.answer(words, turn_id=lease.turn_id, attempt=lease.attempt))
 
@@ -42,7 +42,7 @@ def settle(store: SqliteStore, story: DeliveryStory, lease: Lease, words: str = 
 # -- claiming ------------------------------------------------------------------------------------------------------
 
 
-def test_a_lease_says_all_that_a_worker_needs(store: SqliteStore) -> None:
+def test_a_lease_says_all_that_a_worker_needs(store: Store) -> None:
     begin(store, crew={"planner": "Ada"})
     assert claim(store, now=START + 5) == Lease(
         turn_id="delivery-1.t1",
@@ -58,7 +58,7 @@ def test_a_lease_says_all_that_a_worker_needs(store: SqliteStore) -> None:
     )
 
 
-def test_the_request_stands_where_the_lease_says(store: SqliteStore) -> None:
+def test_the_request_stands_where_the_lease_says(store: Store) -> None:
     begin(store)
     lease = claimed(store)
     [request] = store.history(lease.session_id, after=lease.version - 1, upto=lease.version)
@@ -66,12 +66,12 @@ def test_the_request_stands_where_the_lease_says(store: SqliteStore) -> None:
     assert request.event.turn_id == lease.turn_id
 
 
-def test_of_no_turns_none_is_claimed(store: SqliteStore) -> None:
+def test_of_no_turns_none_is_claimed(store: Store) -> None:
     assert claim(store) is None
     assert not store.turns.waiting(START)
 
 
-def test_turns_are_claimed_oldest_first_and_each_once(store: SqliteStore) -> None:
+def test_turns_are_claimed_oldest_first_and_each_once(store: Store) -> None:
     for name, at in (("delivery-b", START + 2), ("delivery-c", START + 1), ("delivery-a", START + 2)):
         begin(store, name, at=at)
     order = [claimed(store, now=START + 3).session_id for _ in range(3)]
@@ -99,7 +99,7 @@ def test_concurrent_claimers_never_share_a_turn(database: Database) -> None:
     assert sorted(taken) == sorted((f"delivery-{number}.t1", 1) for number in range(40))
 
 
-def test_a_count_tells_how_many_wait_and_run(store: SqliteStore) -> None:
+def test_a_count_tells_how_many_wait_and_run(store: Store) -> None:
     assert store.turns.count() == {"queued": 0, "running": 0}
     begin(store)
     begin(store, "delivery-2")
@@ -112,7 +112,7 @@ def test_a_count_tells_how_many_wait_and_run(store: SqliteStore) -> None:
 
 
 @pytest.mark.parametrize(("later", "taken"), [(LEASE - 1, False), (LEASE, True), (LEASE + 1, True)])
-def test_a_turn_whose_lease_ran_out_is_given_to_another(store: SqliteStore, later: int, taken: bool) -> None:
+def test_a_turn_whose_lease_ran_out_is_given_to_another(store: Store, later: int, taken: bool) -> None:
     begin(store)
     claim(store, "frozen")
     assert store.turns.waiting(START + later) == taken
@@ -122,7 +122,7 @@ def test_a_turn_whose_lease_ran_out_is_given_to_another(store: SqliteStore, late
         assert (lease.worker, lease.attempt) == ("next", 2)
 
 
-def test_a_heartbeat_keeps_a_turn(store: SqliteStore) -> None:
+def test_a_heartbeat_keeps_a_turn(store: Store) -> None:
     begin(store)
     lease = claimed(store)
     assert store.turns.heartbeat(lease, until=START + 3 * LEASE)
@@ -130,7 +130,7 @@ def test_a_heartbeat_keeps_a_turn(store: SqliteStore) -> None:
     assert claim(store, "other", now=START + 3 * LEASE) is not None
 
 
-def test_a_heartbeat_never_shortens_a_lease(store: SqliteStore) -> None:
+def test_a_heartbeat_never_shortens_a_lease(store: Store) -> None:
     """P21: the wall clock was set back."""
     begin(store)
     lease = claimed(store)
@@ -138,7 +138,7 @@ def test_a_heartbeat_never_shortens_a_lease(store: SqliteStore) -> None:
     assert claim(store, "other", now=START + LEASE - 1) is None
 
 
-def test_a_heartbeat_says_that_the_turn_is_lost(store: SqliteStore) -> None:
+def test_a_heartbeat_says_that_the_turn_is_lost(store: Store) -> None:
     story = begin(store)
     first = claimed(store, "frozen")
     second = claimed(store, "next", now=START + LEASE)
@@ -148,7 +148,7 @@ def test_a_heartbeat_says_that_the_turn_is_lost(store: SqliteStore) -> None:
     assert not store.turns.heartbeat(second, until=START + 9 * LEASE)
 
 
-def test_a_turn_that_is_called_off_is_lost_to_its_holder(store: SqliteStore) -> None:
+def test_a_turn_that_is_called_off_is_lost_to_its_holder(store: Store) -> None:
     story = begin(store)
     lease = claimed(store)
     tell(store, story, story.when(CancelDelivery()))
@@ -157,7 +157,7 @@ def test_a_turn_that_is_called_off_is_lost_to_its_holder(store: SqliteStore) -> 
     assert claim(store, now=START + 9 * LEASE) is None
 
 
-def test_what_a_dead_worker_held_is_given_back_at_once(store: SqliteStore) -> None:
+def test_what_a_dead_worker_held_is_given_back_at_once(store: Store) -> None:
     begin(store)
     begin(store, "delivery-2")
     begin(store, "delivery-3")
@@ -173,7 +173,7 @@ def test_what_a_dead_worker_held_is_given_back_at_once(store: SqliteStore) -> No
     assert not store.turns.heartbeat(first, until=START + 2 * LEASE)
 
 
-def test_the_holder_of_a_turn_is_known(store: SqliteStore) -> None:
+def test_the_holder_of_a_turn_is_known(store: Store) -> None:
     begin(store)
     assert store.turns.held("delivery-1.t1") is None
     lease = claimed(store)
@@ -185,7 +185,7 @@ def test_the_holder_of_a_turn_is_known(store: SqliteStore) -> None:
 # -- fencing -------------------------------------------------------------------------------------------------------
 
 
-def test_the_holders_answer_settles_the_turn_and_queues_the_next(store: SqliteStore) -> None:
+def test_the_holders_answer_settles_the_turn_and_queues_the_next(store: Store) -> None:
     story = begin(store)
     settle(store, story, claimed(store))
     assert store.turns.count() == {"queued": 1, "running": 0}
@@ -193,7 +193,7 @@ def test_the_holders_answer_settles_the_turn_and_queues_the_next(store: SqliteSt
     assert (following.turn_id, following.role, following.attempt) == ("delivery-1.t2", "architect", 1)
 
 
-def test_the_answer_of_an_attempt_that_lost_its_turn_is_fenced_and_stores_nothing(store: SqliteStore) -> None:
+def test_the_answer_of_an_attempt_that_lost_its_turn_is_fenced_and_stores_nothing(store: Store) -> None:
     """P18: a frozen worker wakes up."""
     story = begin(store)
     zombie = claimed(store, "frozen")
@@ -205,14 +205,14 @@ def test_the_answer_of_an_attempt_that_lost_its_turn_is_fenced_and_stores_nothin
 
 
 @pytest.mark.parametrize("attempt", [0, 1, 2])
-def test_a_turn_that_nobody_claimed_is_answered_by_nobody(store: SqliteStore, attempt: int) -> None:
+def test_a_turn_that_nobody_claimed_is_answered_by_nobody(store: Store, attempt: int) -> None:
     story = begin(store)
     with pytest.raises(Fenced):
         tell(store, story, story.answer(attempt=attempt))
     assert store.version("delivery-1") == 3
 
 
-def test_a_turn_that_was_given_back_is_not_answered_by_its_old_holder(store: SqliteStore) -> None:
+def test_a_turn_that_was_given_back_is_not_answered_by_its_old_holder(store: Store) -> None:
     story = begin(store)
     lease = claimed(store)
     store.turns.release("worker")
@@ -220,7 +220,7 @@ def test_a_turn_that_was_given_back_is_not_answered_by_its_old_holder(store: Sql
         settle(store, story, lease)
 
 
-def test_an_answer_after_the_lease_counts_while_nobody_else_took_the_turn(store: SqliteStore) -> None:
+def test_an_answer_after_the_lease_counts_while_nobody_else_took_the_turn(store: Store) -> None:
     story = begin(store)
     lease = claimed(store)
     story.at += 9 * LEASE
@@ -228,14 +228,14 @@ def test_an_answer_after_the_lease_counts_while_nobody_else_took_the_turn(store:
     assert store.turns.held(lease.turn_id) is None
 
 
-def test_a_failure_settles_a_turn_like_an_answer(store: SqliteStore) -> None:
+def test_a_failure_settles_a_turn_like_an_answer(store: Store) -> None:
     story = begin(store)
     lease = claimed(store)
     tell(store, story, story.answer(attempt=lease.attempt, failure=Failure(code="timeout")))
     assert store.turns.count() == {"queued": 0, "running": 0}
 
 
-def test_a_settled_turn_is_not_settled_again(store: SqliteStore) -> None:
+def test_a_settled_turn_is_not_settled_again(store: Store) -> None:
     """Even if the events said so: the table refuses what the domain has let through."""
     story = begin(store)
     lease = claimed(store)
@@ -246,7 +246,7 @@ def test_a_settled_turn_is_not_settled_again(store: SqliteStore) -> None:
     assert lease.attempt == 1
 
 
-def test_a_waiting_turn_is_called_off_as_well_as_a_running_one(store: SqliteStore) -> None:
+def test_a_waiting_turn_is_called_off_as_well_as_a_running_one(store: Store) -> None:
     waiting, running = begin(store, "delivery-2", at=START + 1), begin(store)
     assert claimed(store).session_id == "delivery-1"
     for story in (waiting, running):
@@ -255,7 +255,7 @@ def test_a_waiting_turn_is_called_off_as_well_as_a_running_one(store: SqliteStor
     assert not store.turns.waiting(START + 9 * LEASE)
 
 
-def test_a_turn_is_queued_in_the_transaction_of_its_request(store: SqliteStore) -> None:
+def test_a_turn_is_queued_in_the_transaction_of_its_request(store: Store) -> None:
     """P4."""
     story = begin(store)
     lease = claimed(store)
@@ -269,7 +269,7 @@ def test_a_turn_is_queued_in_the_transaction_of_its_request(store: SqliteStore) 
 # -- deadlines -----------------------------------------------------------------------------------------------------
 
 
-def test_turns_are_overdue_after_their_deadline_whether_they_wait_or_run(store: SqliteStore) -> None:
+def test_turns_are_overdue_after_their_deadline_whether_they_wait_or_run(store: Store) -> None:
     """P20, also when the deadline passed while the service was down."""
     begin(store, "delivery-1", minutes=10)
     begin(store, "delivery-2", minutes=10)
@@ -282,7 +282,7 @@ def test_turns_are_overdue_after_their_deadline_whether_they_wait_or_run(store: 
     ]
 
 
-def test_a_settled_turn_is_not_overdue(store: SqliteStore) -> None:
+def test_a_settled_turn_is_not_overdue(store: Store) -> None:
     story = begin(store, minutes=10)
     claim(store)
     tell(store, story, story.when(ExpireTurn(turn_id=story.turn.turn_id), after=11 * MINUTE))

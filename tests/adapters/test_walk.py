@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store import Lease, SqliteStore, open_store
-from adapters.store.sqlite.walk import LIMIT, Walk
-from adapters.turns.external.waiting import Queue, ReviewSettings
+from adapters.store import Lease, Store, open_store
+from adapters.store.turns import LIMIT, TurnScan
+from adapters.turns.external.waiting import Queue, Wish
 from adapters.turns.routing import Whose
 from adapters.turns.worker import Worker, WorkerSettings
 from adapters.writer.writer import Writer
@@ -18,17 +18,17 @@ from tests.given import START
 # -- walking along them --------------------------------------------------------------------------------------------
 
 
-def test_a_look_shows_all_turns_while_they_are_few_and_the_next_one_again(store: SqliteStore) -> None:
+def test_a_look_shows_all_turns_while_they_are_few_and_the_next_one_again(store: Store) -> None:
     begin(store, "delivery-1", "delivery-2", "delivery-3")
-    walk = Walk(store.turns, limit=4)
+    walk = TurnScan(store.turns, limit=4)
     for _ in range(3):
         assert sessions(walk.look(START)) == ["delivery-1", "delivery-2", "delivery-3"]
         assert walk.ended
 
 
-def test_a_walk_goes_on_where_it_was_left_and_looks_round_behind_itself(store: SqliteStore) -> None:
+def test_a_walk_goes_on_where_it_was_left_and_looks_round_behind_itself(store: Store) -> None:
     begin(store, *(f"delivery-{number}" for number in range(1, 6)))
-    walk = Walk(store.turns, limit=2)
+    walk = TurnScan(store.turns, limit=2)
     looks = []
     for _ in range(5):
         looks.append([name[-1] for name in sessions(walk.look(START))])
@@ -36,9 +36,9 @@ def test_a_walk_goes_on_where_it_was_left_and_looks_round_behind_itself(store: S
     assert walk.ended
 
 
-def test_whoever_takes_a_turn_finds_the_next_one_behind_it(store: SqliteStore) -> None:
+def test_whoever_takes_a_turn_finds_the_next_one_behind_it(store: Store) -> None:
     begin(store, "delivery-1", "delivery-2", "delivery-3")
-    walk = Walk(store.turns, limit=10)
+    walk = TurnScan(store.turns, limit=10)
     for name in ("delivery-1", "delivery-2", "delivery-3"):
         turn = next(walk.look(START))
         taken(store, turn.turn_id)
@@ -47,11 +47,11 @@ def test_whoever_takes_a_turn_finds_the_next_one_behind_it(store: SqliteStore) -
 
 
 @pytest.mark.parametrize("how", ["given back", "lost", "late"])
-def test_what_opens_behind_a_walk_is_found_on_the_way_round(store: SqliteStore, how: str) -> None:
+def test_what_opens_behind_a_walk_is_found_on_the_way_round(store: Store, how: str) -> None:
     """Though a hundred others stand there, and more come all the time."""
     begin(store, *many(50), "delivery-ours", *many(50, "delivery-g"))
     lease = taken(store, "delivery-ours.t1", lease_ms=1)
-    walk = Walk(store.turns, limit=10)
+    walk = TurnScan(store.turns, limit=10)
     for _ in range(10):
         assert "delivery-ours" not in sessions(walk.look(START))
     wanted, now = "delivery-ours", START
@@ -70,30 +70,30 @@ def test_what_opens_behind_a_walk_is_found_on_the_way_round(store: SqliteStore, 
     assert wanted in seen
 
 
-def test_many_turns_in_other_hands_do_not_hide_the_one_behind_them(store: SqliteStore) -> None:
+def test_many_turns_in_other_hands_do_not_hide_the_one_behind_them(store: Store) -> None:
     begin(store, *many(9), "delivery-ours")
     for name in many(9):
         taken(store, f"{name}.t1", "somebody")
-    walk = Walk(store.turns, limit=3)
+    walk = TurnScan(store.turns, limit=3)
     seen = []
     for _ in range(4):
         seen += sessions(walk.look(START))
     assert seen == ["delivery-ours"]
 
 
-def test_a_restarted_walk_begins_at_the_oldest(store: SqliteStore) -> None:
+def test_a_restarted_walk_begins_at_the_oldest(store: Store) -> None:
     begin(store, *many(9))
-    walk = Walk(store.turns, limit=3)
+    walk = TurnScan(store.turns, limit=3)
     for _ in range(2):
         list(walk.look(START))
     walk.restart()
     assert next(walk.look(START)).session_id == "delivery-f0000"
 
 
-def test_a_look_reads_two_pages_at_most(store: SqliteStore) -> None:
+def test_a_look_reads_two_pages_at_most(store: Store) -> None:
     begin(store, *many(100))
     turns = Reading(store)
-    walk = Walk(turns, limit=10)
+    walk = TurnScan(turns, limit=10)
     for _ in range(30):
         turns.read.clear()
         list(walk.look(START))
@@ -119,15 +119,15 @@ def test_the_worker_takes_its_turn_behind_many_that_external_agents_come_for(tmp
     async def story() -> None:
         working = asyncio.create_task(worker.run())
         for _ in range(6_000):
-            if store.turns.standing("delivery-ours.t1") == ("delivery-ours", "done", 1, worker.name):
+            if store.turns.status("delivery-ours.t1") == ("delivery-ours", "done", 1, worker.name):
                 break
             await asyncio.sleep(0.01)
         worker.stop()
         await working
 
     asyncio.run(story())
-    assert store.turns.standing("delivery-ours.t1") == ("delivery-ours", "done", 1, worker.name)
-    untouched = [store.turns.standing(f"{name}.t1") for name in many(2 * LIMIT + 50)]
+    assert store.turns.status("delivery-ours.t1") == ("delivery-ours", "done", 1, worker.name)
+    untouched = [store.turns.status(f"{name}.t1") for name in many(2 * LIMIT + 50)]
     assert untouched == [(name, "queued", 0, None) for name in many(2 * LIMIT + 50)]
     store.close()
 
@@ -157,9 +157,7 @@ def test_what_a_dead_worker_held_is_taken_at_once_though_the_walk_has_gone_far_b
 
 
 @pytest.mark.parametrize("seconds", [0, 20])
-def test_an_external_agent_is_given_its_turn_behind_many_that_it_does_not_want(
-    store: SqliteStore, seconds: float
-) -> None:
+def test_an_external_agent_is_given_its_turn_behind_many_that_it_does_not_want(store: Store, seconds: float) -> None:
     """Also when it asks only once, while others wait that nothing is there for."""
     begin(store, *many(2 * LIMIT + 50), crew={"planner": "Other"})
     begin(store, "delivery-1", at=START + 10_000, crew={"planner": "Remote"})
@@ -167,8 +165,8 @@ def test_an_external_agent_is_given_its_turn_behind_many_that_it_does_not_want(
     async def story() -> Lease | None:
         whose = Whose(TEAM, Writer(store, lambda: START).load)
         desk = Queue(store.turns, whose, lambda: START, LEASE)
-        nobody = asyncio.create_task(desk.next("nobody", ReviewSettings(roles=frozenset({"dev"})), 20))
-        given = await desk.next("me", ReviewSettings(agents=frozenset({"remote"})), seconds)
+        nobody = asyncio.create_task(desk.next("nobody", Wish(roles=frozenset({"dev"})), 20))
+        given = await desk.next("me", Wish(agents=frozenset({"remote"})), seconds)
         desk.close()
         assert await nobody is None
         return given
@@ -179,7 +177,7 @@ def test_an_external_agent_is_given_its_turn_behind_many_that_it_does_not_want(
 
 
 def test_who_asks_once_is_told_that_there_is_nothing_only_after_all_was_looked_at(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And it does not wait for the next time that the queue looks of its own accord."""
     monkeypatch.setattr("adapters.turns.external.waiting.POLL_SECONDS", 3600)
@@ -188,7 +186,7 @@ def test_who_asks_once_is_told_that_there_is_nothing_only_after_all_was_looked_a
 
     async def story() -> Lease | None:
         desk = Queue(turns, Whose(TEAM, Writer(store, lambda: START).load), lambda: START, LEASE)
-        return await desk.next("me", ReviewSettings(agents=frozenset({"somebody"})), 0)
+        return await desk.next("me", Wish(agents=frozenset({"somebody"})), 0)
 
     assert asyncio.run(asyncio.wait_for(story(), 60)) is None
     ahead = turns.read[1::2]

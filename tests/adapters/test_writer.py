@@ -10,7 +10,7 @@ from typing import Any, cast
 import orjson
 import pytest
 
-from adapters.store import Conflict, Fenced, SqliteStore, StoreError, Write
+from adapters.store import Conflict, Fenced, Store, StoreError, Write
 from adapters.writer import writer as writer_module
 from adapters.writer.envelope import Pending
 from adapters.writer.writer import Answer, Busy, KeyReused, Order, Writer, fingerprint
@@ -48,7 +48,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def writer(store: SqliteStore, clock: Clock) -> Iterator[Writer]:
+def writer(store: Store, clock: Clock) -> Iterator[Writer]:
     """A writer with its thread."""
     found = Writer(store, clock)
     found.start()
@@ -82,11 +82,11 @@ def answered(turn_id: str, attempt: int = 1, **fields: Any) -> Order:
     return order(RecordReply(turn_id=turn_id, attempt=attempt, **fields), session_id)
 
 
-def extensions(store: SqliteStore, session_id: str = "delivery-1") -> int:
+def extensions(store: Store, session_id: str = "delivery-1") -> int:
     return sum(isinstance(found.event, BudgetExtended) for found in store.history(session_id))
 
 
-def contiguous(store: SqliteStore, session_id: str = "delivery-1") -> bool:
+def contiguous(store: Store, session_id: str = "delivery-1") -> bool:
     versions = [found.version for found in store.history(session_id)]
     return versions == list(range(1, len(versions) + 1))
 
@@ -165,7 +165,7 @@ def test_an_answer_comes_after_the_commit(writer: Writer, database: Database) ->
     assert seen == [3] * 20
 
 
-def test_the_events_say_who_did_it_by_which_command_and_because_of_what(writer: Writer, store: SqliteStore) -> None:
+def test_the_events_say_who_did_it_by_which_command_and_because_of_what(writer: Writer, store: Store) -> None:
     writer.do_now(begin(command_id="c-1"))
     writer.do_now(more(command_id="c-2", causation_id="delivery-9:7", correlation_id="delivery-9"))
     [first, *_, last] = [found.causation for found in store.log()]
@@ -176,7 +176,7 @@ def test_the_events_say_who_did_it_by_which_command_and_because_of_what(writer: 
     assert (last.command_id, last.causation_id, last.correlation_id) == ("c-2", "delivery-9:7", "delivery-9")
 
 
-def test_many_commands_are_answered_each_in_its_turn(writer: Writer, store: SqliteStore) -> None:
+def test_many_commands_are_answered_each_in_its_turn(writer: Writer, store: Store) -> None:
     async def all_of_them() -> list[Answer]:
         await writer.do(begin())
         return await asyncio.gather(*(writer.do(more()) for _ in range(100)))
@@ -187,14 +187,14 @@ def test_many_commands_are_answered_each_in_its_turn(writer: Writer, store: Sqli
     assert writer.batches < 50
 
 
-def test_without_its_thread_the_writer_works_where_it_is_called(store: SqliteStore, clock: Clock) -> None:
+def test_without_its_thread_the_writer_works_where_it_is_called(store: Store, clock: Clock) -> None:
     alone = Writer(store, clock)
     assert alone.do_now(begin()).version == 3
     with pytest.raises(Refused):
         alone.do_now(begin())
 
 
-def test_listeners_hear_of_what_was_stored_and_of_nothing_else(store: SqliteStore, clock: Clock) -> None:
+def test_listeners_hear_of_what_was_stored_and_of_nothing_else(store: Store, clock: Clock) -> None:
     alone, heard = Writer(store, clock), list[int]()
     alone.listeners.append(lambda: heard.append(store.head()))
     alone.do_now(begin())
@@ -204,7 +204,7 @@ def test_listeners_hear_of_what_was_stored_and_of_nothing_else(store: SqliteStor
     assert heard == [3, 4]
 
 
-def test_time_never_falls_within_a_session(writer: Writer, store: SqliteStore, clock: Clock) -> None:
+def test_time_never_falls_within_a_session(writer: Writer, store: Store, clock: Clock) -> None:
     """P21: the wall clock is set back by an hour, then by a day."""
     writer.do_now(begin())
     for jump in (5_000, -3_600_000, 1_000, -86_400_000, 7_200_000 + 86_400_000):
@@ -245,7 +245,7 @@ def test_commands_of_one_batch_see_what_those_before_them_did(writer: Writer, mo
 
 
 def test_the_batch_mates_of_a_fenced_answer_succeed(
-    writer: Writer, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    writer: Writer, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """P18: a frozen worker's answer comes in between good ones; then the holder's."""
     for name in ("delivery-a", "delivery-b"):
@@ -272,7 +272,7 @@ def test_the_batch_mates_of_a_fenced_answer_succeed(
 
 
 def test_a_caller_who_goes_away_takes_nobody_along(
-    writer: Writer, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    writer: Writer, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A request that is cancelled while its command waits, and one whose command is being stored."""
     with Held(writer, monkeypatch) as held:
@@ -285,7 +285,7 @@ def test_a_caller_who_goes_away_takes_nobody_along(
 
 
 def test_a_store_that_does_not_answer_fails_the_batch_and_the_writer_lives_on(
-    writer: Writer, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    writer: Writer, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer.do_now(begin())
     with monkeypatch.context() as patched:
@@ -352,7 +352,7 @@ def test_the_expected_version_is_that_of_the_log(two: tuple[Writer, Writer]) -> 
     assert mine.do_now(more(expected=5)).version == 6
 
 
-def test_of_many_with_one_expected_version_exactly_one_wins(writer: Writer, store: SqliteStore) -> None:
+def test_of_many_with_one_expected_version_exactly_one_wins(writer: Writer, store: Store) -> None:
     """P6."""
     writer.do_now(begin())
     for version in range(3, 13):
@@ -435,7 +435,7 @@ def test_many_conflicts_are_named_at_once(two: tuple[Writer, Writer], monkeypatc
 
 
 def test_a_late_answer_among_many_commands_takes_no_transaction_of_its_own(
-    store: SqliteStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = Writer(store, clock)
     names = [f"delivery-{number}" for number in range(200)]
@@ -450,7 +450,7 @@ def test_a_late_answer_among_many_commands_takes_no_transaction_of_its_own(
 
 
 def test_a_turn_that_is_lost_just_before_the_commit_fails_alone(
-    writer: Writer, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    writer: Writer, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("delivery-a", "delivery-b"):
         writer.do_now(begin(name))
@@ -526,7 +526,7 @@ def stopped(writer: Writer, session_id: str) -> None:
     writer.do_now(answered(lease.turn_id, lease.attempt, failure=failure))
 
 
-def test_what_follows_from_a_command_is_stored_with_it(writer: Writer, store: SqliteStore) -> None:
+def test_what_follows_from_a_command_is_stored_with_it(writer: Writer, store: Store) -> None:
     """P4; each event says what it came from."""
     answer = writer.do_now(talk("orchestration-a"))
     assert answer.session_id == "orchestration-a"
@@ -536,7 +536,7 @@ def test_what_follows_from_a_command_is_stored_with_it(writer: Writer, store: Sq
     assert answer.position == store.head()
 
 
-def test_what_a_reaction_refuses_is_refused_as_a_whole(writer: Writer, store: SqliteStore) -> None:
+def test_what_a_reaction_refuses_is_refused_as_a_whole(writer: Writer, store: Store) -> None:
     writer.do_now(talk("orchestration-a"))
     head = store.head()
     with pytest.raises(Refused, match="Origin 'chat' is busy with session orchestration-a"):
@@ -560,9 +560,7 @@ def test_a_refusal_of_a_reaction_is_only_given_on_what_the_log_says_now_either(t
 # -- once per key --------------------------------------------------------------------------------------------------
 
 
-def test_the_same_key_gives_the_first_answer_byte_for_byte_and_has_one_effect(
-    writer: Writer, store: SqliteStore
-) -> None:
+def test_the_same_key_gives_the_first_answer_byte_for_byte_and_has_one_effect(writer: Writer, store: Store) -> None:
     """P7."""
     writer.do_now(begin())
     first = writer.do_now(keyed(more(), "k"))
@@ -572,7 +570,7 @@ def test_the_same_key_gives_the_first_answer_byte_for_byte_and_has_one_effect(
     assert (first.replayed, extensions(store)) == (False, 2)
 
 
-def test_a_start_is_repeated_with_the_id_that_was_given_first(writer: Writer, store: SqliteStore) -> None:
+def test_a_start_is_repeated_with_the_id_that_was_given_first(writer: Writer, store: Store) -> None:
     first = writer.do_now(keyed(begin("delivery-a"), "k"))
     again = writer.do_now(keyed(begin("delivery-b"), "k"))
     assert again == replace(first, replayed=True)
@@ -580,7 +578,7 @@ def test_a_start_is_repeated_with_the_id_that_was_given_first(writer: Writer, st
 
 
 def test_the_same_key_at_the_same_time_has_one_effect(
-    writer: Writer, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    writer: Writer, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer.do_now(begin())
     futures = together(writer, monkeypatch, *(keyed(more(), "k") for _ in range(20)))
@@ -613,7 +611,7 @@ def test_a_key_that_another_process_uses_in_between_is_answered_from_its_receipt
 
 
 def test_a_lost_answer_of_the_store_is_not_a_lost_command(
-    writer: Writer, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    writer: Writer, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """P8: the commit went through, its reply did not; the caller asks again."""
     writer.do_now(begin())
@@ -631,7 +629,7 @@ def test_a_lost_answer_of_the_store_is_not_a_lost_command(
     assert (answer.replayed, answer.version, extensions(store)) == (True, 4, 1)
 
 
-def test_a_key_of_another_request_is_refused_and_has_no_effect(writer: Writer, store: SqliteStore) -> None:
+def test_a_key_of_another_request_is_refused_and_has_no_effect(writer: Writer, store: Store) -> None:
     writer.do_now(begin())
     first = writer.do_now(keyed(more(), "k", "one"))
     with pytest.raises(KeyReused):
@@ -641,7 +639,7 @@ def test_a_key_of_another_request_is_refused_and_has_no_effect(writer: Writer, s
 
 
 def test_a_key_of_another_request_at_the_same_time_is_refused_too(
-    writer: Writer, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    writer: Writer, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer.do_now(begin())
     one, two, three = together(
@@ -652,7 +650,7 @@ def test_a_key_of_another_request_at_the_same_time_is_refused_too(
     assert extensions(store) == 1
 
 
-def test_a_refusal_is_repeated_whatever_has_happened_since(writer: Writer, store: SqliteStore) -> None:
+def test_a_refusal_is_repeated_whatever_has_happened_since(writer: Writer, store: Store) -> None:
     """P7: the first answer again, even if it was no."""
     with pytest.raises(Unknown) as unknown:
         writer.do_now(keyed(more(), "unknown"))
@@ -676,7 +674,7 @@ def test_a_refusal_is_repeated_whatever_has_happened_since(writer: Writer, store
 
 
 def test_a_refusal_at_the_same_time_is_repeated_too(
-    writer: Writer, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    writer: Writer, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer.do_now(begin())
     first, again, mate = together(writer, monkeypatch, keyed(begin(), "k"), keyed(begin(), "k"), more())
@@ -687,7 +685,7 @@ def test_a_refusal_at_the_same_time_is_repeated_too(
     assert extensions(store) == 1
 
 
-def test_a_fenced_answer_leaves_no_receipt(writer: Writer, store: SqliteStore) -> None:
+def test_a_fenced_answer_leaves_no_receipt(writer: Writer, store: Store) -> None:
     """It is not the session that refuses; the holder may come yet."""
     writer.do_now(begin())
     given = keyed(answered("delivery-1.t1"), "k")
@@ -707,7 +705,7 @@ def test_a_fingerprint_tells_where_one_part_ends() -> None:
 
 
 def test_a_full_queue_says_busy_and_takes_commands_again_later(
-    store: SqliteStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = Writer(store, clock, waiting=2)
     small.start()
@@ -721,7 +719,7 @@ def test_a_full_queue_says_busy_and_takes_commands_again_later(
     small.stop()
 
 
-def test_stopping_finishes_what_waits(store: SqliteStore, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopping_finishes_what_waits(store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     stopping = Writer(store, clock)
     stopping.start()
     with ThreadPoolExecutor(1) as threads, Held(stopping, monkeypatch):
@@ -733,7 +731,7 @@ def test_stopping_finishes_what_waits(store: SqliteStore, clock: Clock, monkeypa
 
 
 def test_a_command_that_comes_while_the_writer_stops_is_answered(
-    store: SqliteStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """P28: nobody is left waiting for ever."""
     stopping = Writer(store, clock)
@@ -753,7 +751,7 @@ def test_a_command_that_comes_while_the_writer_stops_is_answered(
 class Reads:
     """Counts the events that are read from the store, and how often."""
 
-    def __init__(self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls = self.events = 0
         self._history = store.history
         monkeypatch.setattr(store, "history", self._count)
@@ -771,7 +769,7 @@ class Reads:
 
 
 def test_a_command_costs_the_same_however_long_the_history_is(
-    writer: Writer, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    writer: Writer, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """P27: counted in events read, not in time."""
     reads = Reads(store, monkeypatch)
@@ -812,7 +810,7 @@ def test_what_another_process_wrote_is_read_without_what_was_known(
 
 
 def test_a_session_that_fell_out_of_the_cache_is_read_again(
-    store: SqliteStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer_module, "CACHED", 2)
     small = Writer(store, clock)

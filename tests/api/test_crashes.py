@@ -16,13 +16,13 @@ import httpx2 as httpx
 import pytest
 from eventsourcing.persistence import StoredEvent
 
-from adapters.store import SqliteStore, open_store
-from adapters.store.mapper import chain
+from adapters.store import Store, open_store
 from adapters.store.sqlite.views import SqliteViews
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnRequested
 from projections.engine.dump import dump
 from projections.engine.follow import Follower
+from tests.adapters.stores_under_test import chain
 from tests.api.server import PATIENCE, Json, Server, delivery, serving, until
 
 WAYS = 16
@@ -164,7 +164,7 @@ def check(server: Server, load: Load) -> None:
     _no_gap_and_no_break(server.database)
 
 
-def _log(store: SqliteStore) -> list[Recorded]:
+def _log(store: Store) -> list[Recorded]:
     found: list[Recorded] = []
     while page := store.log(after=found[-1].position if found else 0):
         found += page
@@ -199,7 +199,7 @@ def _every_turn_settled_once(whole: list[Recorded]) -> None:
     assert set(settled.values()) == {1}
 
 
-def _views_equal_a_rebuild(store: SqliteStore, database: Path) -> None:
+def _views_equal_a_rebuild(store: Store, database: Path) -> None:
     """Promise P13."""
     with contextlib.closing(SqliteViews(database.with_name(database.name + ".views"))) as views:
         follower = Follower(store, views)

@@ -106,7 +106,7 @@ def test_it_is_not_ready_while_an_event_cannot_be_read(tmp_path: Path) -> None:
         answer = client.get("/readyz")
     assert (answer.status_code, answer.json()["status"]) == (503, "not ready")
     [said] = answer.json()["problems"]
-    assert said.startswith("log at position 5: Unreadable: The event at position 5 (version 5 of delivery-")
+    assert said.startswith("log at position 5: DamagedEvent: The event at position 5 (version 5 of delivery-")
 
 
 def test_it_is_not_ready_while_the_log_takes_no_writes(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 
-from adapters.store import SqliteStore, open_store
+from adapters.store import Store, open_store
 from adapters.writer.writer import Answer, Order, Writer
 from domain.delivery.commands import ExpireTurn
 from domain.discussion.commands import CancelDiscussion, Decide, StartDiscussion
@@ -44,7 +44,7 @@ class Clock:
 class Arena:
     """Reviews that wait for a decision, each of which two sides want to decide their own way."""
 
-    store: SqliteStore
+    store: Store
     writers: tuple[Writer, ...]
     clock: Clock
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import pytest
 from starlette.testclient import TestClient
 
-from adapters.store import SqliteStore
+from adapters.store.sqlite.store import SqliteStore
 from tests.api.orchestrating import agent, orchestration, plan, rested, subtask, verdicts
 from tests.api.server import Json, Server, events, inside, only, serving, session, system, until
 

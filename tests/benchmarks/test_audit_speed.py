@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from adapters.proof.checkpoints import Checkpoint, head, over
-from adapters.store import SqliteStore, Write
+from adapters.store import Write
+from adapters.store.sqlite.store import SqliteStore
 from domain.session.turns import TurnCancelled
 from tests.adapters.stores_under_test import entries
 from tests.benchmarks.measuring import Tell

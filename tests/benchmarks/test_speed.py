@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from adapters.clock import Clock
-from adapters.store import SqliteStore, open_store
+from adapters.store import Store, open_store
 from adapters.writer.writer import Order, Writer
 from domain.delivery.commands import ExtendBudget, StartDelivery
 from domain.delivery.validation import Step
@@ -31,7 +31,7 @@ MORE = ExtendBudget(add_minutes=1, reason="more")
 
 
 @contextlib.contextmanager
-def written(folder: Path) -> Iterator[tuple[SqliteStore, Writer]]:
+def written(folder: Path) -> Iterator[tuple[Store, Writer]]:
     store = open_store(f"sqlite:///{folder / 'hansard.db'}")
     try:
         yield store, Writer(store, Clock())

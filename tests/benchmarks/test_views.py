@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store import Entry, SqliteStore, Write
+from adapters.store import Entry, Store, Write
+from adapters.store.sqlite.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
 from adapters.writer.writer import Writer
 from domain.kinds import carry_out
@@ -29,7 +30,7 @@ LIVES = 5
 BATCH = 500
 
 
-def lengthen(store: SqliteStore, writer: Writer, session_id: str, version: int) -> None:
+def lengthen(store: Store, writer: Writer, session_id: str, version: int) -> None:
     """Extend a budget until the session is at that version, many extensions a commit."""
     session = writer.load(session_id)
     while session is not None and session.version < version:
@@ -114,7 +115,7 @@ def test_the_page_of_twenty_thousand_events_opens_within_a_second_and_scrubs_wit
     assert max(scrubs) < 200
 
 
-def rate(folder: Path, store: SqliteStore, name: str) -> float:
+def rate(folder: Path, store: Store, name: str) -> float:
     """Events a second of one core, read, decoded and folded into every view; the best of three."""
     spent = []
     for number in range(3):

@@ -9,7 +9,8 @@ import pytest
 
 from adapters.proof.transfer import export, take_in
 from adapters.proof.verify import verify
-from adapters.store import SqliteStore
+from adapters.store import Store
+from adapters.store.sqlite.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
 from domain.kinds import KINDS, fold
 from domain.replay import first_difference
@@ -60,7 +61,7 @@ def test_a_golden_log_loads_folds_renders_and_replays(path: Path, tmp_path: Path
             _decided_the_same_way(store, stream)
 
 
-def _still_what_it_was(store: SqliteStore, views: SqliteViews, session_id: str, expected: list[object]) -> None:
+def _still_what_it_was(store: Store, views: SqliteViews, session_id: str, expected: list[object]) -> None:
     history = store.history(session_id)
     session = fold(kind_of(session_id), ((recorded.event, recorded.metadata) for recorded in history))
     assert session is not None
@@ -70,7 +71,7 @@ def _still_what_it_was(store: SqliteStore, views: SqliteViews, session_id: str, 
         assert worklog.render(db, session_id)
 
 
-def _decided_the_same_way(store: SqliteStore, stream: str) -> None:
+def _decided_the_same_way(store: Store, stream: str) -> None:
     """Channels, too; and what followed from other sessions still does."""
 
     def whole(text: Text) -> str:

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store import SqliteStore
+from adapters.store import Store
+from adapters.store.sqlite.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
+def store(tmp_path: Path) -> Iterator[Store]:
     store = SqliteStore(str(tmp_path / "log.db"))
     yield store
     store.close()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from adapters.store import Entry, SqliteStore, Write
+from adapters.store import Entry, Store, Write
 from adapters.store.sqlite.views import SqliteViews
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation, StartDelivery
 from domain.delivery.events import Step
@@ -191,7 +191,7 @@ def exhausted(session_id: str = "delivery-1", *, at: int = NOON) -> Story:
     return story.answers("Done.").validates(exit_code=1)
 
 
-def store_events(store: SqliteStore, events: Sequence[Recorded], blobs: Sequence[Blob] = ()) -> None:
+def store_events(store: Store, events: Sequence[Recorded], blobs: Sequence[Blob] = ()) -> None:
     """Append events, one write each, every turn leased before its answer comes."""
     for recorded in events:
         entry = Entry(recorded.session_id, recorded.version, recorded.at, recorded.causation, recorded.event)

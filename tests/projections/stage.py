@@ -5,7 +5,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from adapters.store import SqliteStore
+from adapters.store.sqlite.store import SqliteStore
 from adapters.writer.writer import Order, Writer
 from domain.channel import ReceiveMessage, channel_id
 from domain.convergence import named

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from adapters.store import SqliteStore
+from adapters.store import Store
 from adapters.store.sqlite.views import SqliteViews, ViewsUnavailable
 from domain.session.record import Recorded
 from projections.engine.catalogue import PROJECTIONS
@@ -47,7 +47,7 @@ def counted(views: SqliteViews, name: str) -> list[int]:
 # -- catching up ---------------------------------------------------------------------------------------------------
 
 
-def test_views_catch_up_to_the_head_of_a_log_that_was_there_before(store: SqliteStore, views: SqliteViews) -> None:
+def test_views_catch_up_to_the_head_of_a_log_that_was_there_before(store: Store, views: SqliteViews) -> None:
     story = success()
     store_events(store, story.events)
     follower = Follower(store, views, page=10)
@@ -61,7 +61,7 @@ def test_views_catch_up_to_the_head_of_a_log_that_was_there_before(store: Sqlite
         assert [item.version for item in overview.page(db).items] == [66]
 
 
-def test_an_empty_log_is_followed(store: SqliteStore, views: SqliteViews) -> None:
+def test_an_empty_log_is_followed(store: Store, views: SqliteViews) -> None:
     follower = Follower(store, views)
     assert follower.catch_up() == 0
     assert follower.problems() == []
@@ -145,9 +145,7 @@ def test_a_listener_joins_between_two_events(views: SqliteViews) -> None:
     assert positions(heard) == [11, 12]
 
 
-def test_each_of_two_followers_tells_everything_once_and_each_view_folds_once(
-    store: SqliteStore, views: SqliteViews
-) -> None:
+def test_each_of_two_followers_tells_everything_once_and_each_view_folds_once(store: Store, views: SqliteViews) -> None:
     """Server and command line on one file: whoever comes first folds, both tell their own listeners."""
     other_views = SqliteViews(views.path)
     here, there = Follower(store, views, [counter("seen")]), Follower(store, other_views, [counter("seen")])
@@ -167,7 +165,7 @@ def test_each_of_two_followers_tells_everything_once_and_each_view_folds_once(
     assert positions(heard[0]) == positions(heard[1]) == counted(views, "seen") == list(range(1, 67))
 
 
-def test_two_followers_run_at_once_while_events_are_written(store: SqliteStore, tmp_path: Path) -> None:
+def test_two_followers_run_at_once_while_events_are_written(store: Store, tmp_path: Path) -> None:
     databases = [SqliteViews(tmp_path / "views.db", busy_seconds=LONG) for _ in range(2)]
     followers = [Follower(store, views, page=5, poll_seconds=0.01) for views in databases]
     heard: list[list[Recorded]] = [[], []]
@@ -197,7 +195,7 @@ def test_two_followers_run_at_once_while_events_are_written(store: SqliteStore, 
 # -- the thread and those who wait ---------------------------------------------------------------------------------
 
 
-def test_who_waits_for_a_position_is_told_when_the_views_have_it(store: SqliteStore, views: SqliteViews) -> None:
+def test_who_waits_for_a_position_is_told_when_the_views_have_it(store: Store, views: SqliteViews) -> None:
     follower = Follower(store, views, poll_seconds=LONG)
     follower.start()
 
@@ -249,7 +247,7 @@ def test_who_stops_waiting_is_forgotten(views: SqliteViews) -> None:
     assert follower.catch_up() == 3
 
 
-def test_an_event_is_found_without_a_wake_up(store: SqliteStore, views: SqliteViews) -> None:
+def test_an_event_is_found_without_a_wake_up(store: Store, views: SqliteViews) -> None:
     """P10: the wake-up is a hint, the poll is the source."""
     follower = Follower(store, views, poll_seconds=0.01)
     told = threading.Event()
@@ -343,7 +341,7 @@ def test_a_session_whose_beginning_cannot_be_read_parks_no_view(views: SqliteVie
         assert [item.id for item in overview.page(db).items] == ["delivery-2"]
 
 
-def test_an_unknown_topic_in_the_store_is_skipped(store: SqliteStore, views: SqliteViews) -> None:
+def test_an_unknown_topic_in_the_store_is_skipped(store: Store, views: SqliteViews) -> None:
     store_events(store, Story().start().events)
     with store._transaction() as connection:
         connection.execute("UPDATE events SET topic = 'delivery.from_the_future' WHERE position = 2")

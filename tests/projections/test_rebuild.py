@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store import SqliteStore
+from adapters.store import Store
 from adapters.store.sqlite.views import SqliteViews
 from domain.session.record import Recorded
 from domain.values.base import DomainEvent
@@ -141,7 +141,7 @@ def test_a_rebuild_that_dies_leaves_the_old_views_and_the_next_one_works(
 CHILD = """
 import sys
 from dataclasses import replace
-from adapters.store import SqliteStore
+from adapters.store.sqlite.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
 from projections.sessions import fold
 from projections.engine.catalogue import PROJECTIONS
@@ -159,9 +159,7 @@ Follower(SqliteStore(sys.argv[1]), SqliteViews(sys.argv[2]), views).rebuild()
 """
 
 
-def test_a_process_killed_in_the_middle_of_a_rebuild_leaves_the_old_views(
-    store: SqliteStore, views: SqliteViews
-) -> None:
+def test_a_process_killed_in_the_middle_of_a_rebuild_leaves_the_old_views(store: Store, views: SqliteViews) -> None:
     store_events(store, success().events)
     follower = Follower(store, views)
     follower.catch_up()
@@ -189,7 +187,7 @@ def test_a_rebuild_repairs_what_was_tampered_with(views: SqliteViews) -> None:
     assert dump(views) == before
 
 
-def test_views_are_rebuilt_while_others_follow_and_events_are_written(store: SqliteStore, tmp_path: Path) -> None:
+def test_views_are_rebuilt_while_others_follow_and_events_are_written(store: Store, tmp_path: Path) -> None:
     ours, theirs, fresh = (SqliteViews(tmp_path / name, busy_seconds=60.0) for name in ("v.db", "v.db", "fresh.db"))
     here, there = (
         Follower(store, ours, page=20, poll_seconds=0.001),

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store import SqliteStore
+from adapters.store import Store
+from adapters.store.sqlite.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
 from api.web.session.trail import Trail, Trails
 from domain.kinds import KINDS, fold
@@ -30,7 +31,7 @@ FEW = 7
 class Reading:
     """The log, and how many events were read from it."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store, self.events = store, 0
 
     def history(self, session_id: str, *, after: int = 0, upto: int | None = None) -> list[Recorded]:
@@ -40,7 +41,7 @@ class Reading:
 
 
 @pytest.fixture
-def log(store: SqliteStore, views: SqliteViews) -> Iterator[Reading]:
+def log(store: Store, views: SqliteViews) -> Iterator[Reading]:
     """A delivery of 46 events, folded into the views."""
     story = Story().start(limits=Limits(max_iterations=20)).planned()
     for _ in range(2):
@@ -51,7 +52,7 @@ def log(store: SqliteStore, views: SqliteViews) -> Iterator[Reading]:
     yield Reading(store)
 
 
-def taken(log: Reading, store: SqliteStore, views: SqliteViews) -> Snapshots:
+def taken(log: Reading, store: Store, views: SqliteViews) -> Snapshots:
     """Snapshots of all there is."""
     found = Snapshots(log, views, store.rows.hash_of, every=FEW)
     found.seen(store.history("delivery-1"))
@@ -66,18 +67,18 @@ def kept(views: SqliteViews) -> list[tuple[str, int]]:
         ]
 
 
-def folded(store: SqliteStore, session_id: str, version: int) -> Session | None:
+def folded(store: Store, session_id: str, version: int) -> Session | None:
     history = store.history(session_id, upto=version)
     return fold(kind_of(session_id), [(recorded.event, recorded.metadata) for recorded in history])
 
 
-def test_a_snapshot_is_kept_at_every_so_many_versions(log: Reading, store: SqliteStore, views: SqliteViews) -> None:
+def test_a_snapshot_is_kept_at_every_so_many_versions(log: Reading, store: Store, views: SqliteViews) -> None:
     taken(log, store, views)
     assert kept(views) == [("session", version) for version in (7, 14, 21, 28, 35, 42)]
 
 
 def test_a_session_at_any_version_costs_fewer_events_than_lie_between_two_snapshots(
-    log: Reading, store: SqliteStore, views: SqliteViews
+    log: Reading, store: Store, views: SqliteViews
 ) -> None:
     snapshots = taken(log, store, views)
     for version in range(1, 47):
@@ -89,7 +90,7 @@ def test_a_session_at_any_version_costs_fewer_events_than_lie_between_two_snapsh
     assert log.events == 4
 
 
-def test_what_is_remembered_is_nearer_than_a_snapshot(log: Reading, store: SqliteStore, views: SqliteViews) -> None:
+def test_what_is_remembered_is_nearer_than_a_snapshot(log: Reading, store: Store, views: SqliteViews) -> None:
     sessions = Sessions(log, taken(log, store, views))
     sessions.get("delivery-1")
     log.events = 0
@@ -99,7 +100,7 @@ def test_what_is_remembered_is_nearer_than_a_snapshot(log: Reading, store: Sqlit
 
 @pytest.mark.parametrize("version", [0, 47, 49, 10_000])
 def test_a_version_that_never_was_is_none_all_the_same(
-    log: Reading, store: SqliteStore, views: SqliteViews, version: int
+    log: Reading, store: Store, views: SqliteViews, version: int
 ) -> None:
     assert Sessions(log, taken(log, store, views)).get("delivery-1", version) is None
 
@@ -137,7 +138,7 @@ def test_trails_come_back_as_they_were(tmp_path: Path) -> None:
     assert compared > 10
 
 
-def test_of_a_trail_the_newest_snapshot_is_kept_alone(log: Reading, store: SqliteStore, views: SqliteViews) -> None:
+def test_of_a_trail_the_newest_snapshot_is_kept_alone(log: Reading, store: Store, views: SqliteViews) -> None:
     snapshots = Snapshots(log, views, store.rows.hash_of, every=FEW)
     trails = Trails(log, snapshots)
     for version in (20, 22, 46):
@@ -152,7 +153,7 @@ def test_of_a_trail_the_newest_snapshot_is_kept_alone(log: Reading, store: Sqlit
 # -- never the truth ---------------------------------------------------------------------------------------------------
 
 
-def test_snapshots_can_be_thrown_away_at_any_time(log: Reading, store: SqliteStore, views: SqliteViews) -> None:
+def test_snapshots_can_be_thrown_away_at_any_time(log: Reading, store: Store, views: SqliteViews) -> None:
     snapshots = taken(log, store, views)
     before = dump(views)
     with views.transaction() as db:
@@ -164,14 +165,14 @@ def test_snapshots_can_be_thrown_away_at_any_time(log: Reading, store: SqliteSto
     assert len(kept(views)) == 6
 
 
-def test_a_rebuild_drops_them(log: Reading, store: SqliteStore, views: SqliteViews) -> None:
+def test_a_rebuild_drops_them(log: Reading, store: Store, views: SqliteViews) -> None:
     taken(log, store, views)
     Follower(store, views).rebuild()
     assert kept(views) == []
 
 
 def test_what_other_rules_folded_does_not_count(
-    log: Reading, store: SqliteStore, views: SqliteViews, monkeypatch: pytest.MonkeyPatch
+    log: Reading, store: Store, views: SqliteViews, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshots = taken(log, store, views)
     monkeypatch.setattr(module, "rules", lambda: "of another release")
@@ -183,7 +184,7 @@ def test_what_other_rules_folded_does_not_count(
 
 
 def test_what_was_folded_from_another_history_does_not_count(
-    log: Reading, store: SqliteStore, views: SqliteViews, tmp_path: Path
+    log: Reading, store: Store, views: SqliteViews, tmp_path: Path
 ) -> None:
     """A log that was put back and went on otherwise: the same versions, other events."""
     taken(log, store, views)
@@ -198,7 +199,7 @@ def test_what_was_folded_from_another_history_does_not_count(
 
 @pytest.mark.parametrize("state", ["", "{}", "not JSON", '{"id": 7}'])
 def test_a_damaged_snapshot_does_not_count(
-    log: Reading, store: SqliteStore, views: SqliteViews, state: str, caplog: pytest.LogCaptureFixture
+    log: Reading, store: Store, views: SqliteViews, state: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     snapshots = taken(log, store, views)
     with views.transaction() as db:
@@ -209,7 +210,7 @@ def test_a_damaged_snapshot_does_not_count(
 
 
 def test_without_views_the_history_is_folded(
-    log: Reading, store: SqliteStore, views: SqliteViews, monkeypatch: pytest.MonkeyPatch
+    log: Reading, store: Store, views: SqliteViews, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshots = taken(log, store, views)
 
@@ -224,7 +225,7 @@ def test_without_views_the_history_is_folded(
 
 
 def test_a_session_that_grew_while_nobody_followed_gets_its_snapshots_at_the_start(
-    log: Reading, store: SqliteStore, views: SqliteViews
+    log: Reading, store: Store, views: SqliteViews
 ) -> None:
     snapshots = Snapshots(log, views, store.rows.hash_of, every=FEW)
     snapshots.start()
@@ -233,9 +234,7 @@ def test_a_session_that_grew_while_nobody_followed_gets_its_snapshots_at_the_sta
     assert log.events == 46
 
 
-def test_a_session_that_grows_gets_the_next_one_from_the_last(
-    log: Reading, store: SqliteStore, views: SqliteViews
-) -> None:
+def test_a_session_that_grows_gets_the_next_one_from_the_last(log: Reading, store: Store, views: SqliteViews) -> None:
     snapshots = taken(log, store, views)
     with views.transaction() as db:
         db.execute("DELETE FROM snapshots WHERE version > 28")
@@ -250,7 +249,7 @@ def test_a_session_that_grows_gets_the_next_one_from_the_last(
     assert log.events == 11
 
 
-def test_events_between_two_snapshots_give_no_work(log: Reading, store: SqliteStore, views: SqliteViews) -> None:
+def test_events_between_two_snapshots_give_no_work(log: Reading, store: Store, views: SqliteViews) -> None:
     snapshots = taken(log, store, views)
     log.events = 0
     snapshots.seen(store.history("delivery-1", after=42))
@@ -259,7 +258,7 @@ def test_events_between_two_snapshots_give_no_work(log: Reading, store: SqliteSt
 
 
 def test_what_could_not_be_kept_is_kept_for_the_next_time(
-    log: Reading, store: SqliteStore, views: SqliteViews, monkeypatch: pytest.MonkeyPatch
+    log: Reading, store: Store, views: SqliteViews, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshots = Snapshots(log, views, store.rows.hash_of, every=FEW)
     snapshots.seen(store.history("delivery-1"))

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store import StoreError
-from adapters.store.mapper import Broken
+from adapters.store import Broken, StoreError
 from adapters.store.sqlite.views import SqliteViews, ViewsUnavailable
 
 

@@ -1,17 +1,15 @@
-"""The log as rows, for those who prove it, copy it or carry it elsewhere: nothing is decoded here."""
+"""The tables of the log on SQLite, and its rows without decoding."""
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import orjson
-from eventsourcing.persistence import StoredEvent
 
 from adapters.private import private_file
-from adapters.store.mapper import Conflict, StoreError, chained, decode
-from domain.session.turns import Settled, TurnCancelled, TurnRequested
+from adapters.store.port import Row, StoreError
 
 SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS events (
@@ -40,32 +38,14 @@ Access = Callable[[], AbstractContextManager[sqlite3.Connection]]
 PAGE = 1_000
 
 
-class Row(NamedTuple):
-    """An event as it is stored; `hash` is the chained one of its stream."""
-
-    position: int
-    stream: str
-    version: int
-    topic: str
-    state: bytes
-    hash: bytes
-
-    def stored(self) -> StoredEvent:
-        return StoredEvent(self.stream, self.version, self.topic, self.state)
-
-    def chained(self, previous: bytes) -> bytes:
-        """The hash that it should have behind its predecessor's."""
-        return chained(previous, self.stream, self.version, self.topic, self.state)
-
-
-class Rows:
+class SqliteRows:
     """The rows of a store."""
 
-    def __init__(self, path: Path, transaction: Access, reading: Access) -> None:
-        self._path, self._transaction, self._reading = path, transaction, reading
+    def __init__(self, path: Path, reading: Access) -> None:
+        self._path, self._reading = path, reading
 
     @contextmanager
-    def frozen(self) -> Iterator["Rows"]:
+    def frozen(self) -> Iterator["SqliteRows"]:
         """All that is read with these rows is of one moment, whatever is written meanwhile."""
         with self._reading() as connection:
             connection.execute("BEGIN")
@@ -78,12 +58,12 @@ class Rows:
                     raise StoreError(f"The log {self._path} cannot be read: {error}.") from error
 
             try:
-                yield Rows(self._path, self._transaction, reading)
+                yield SqliteRows(self._path, reading)
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
 
-    def events(self, streams: Collection[str] | None = None, *, after: int = 0, page: int = PAGE) -> Iterator[Row]:
+    def events(self, streams: Sequence[str] | None = None, *, after: int = 0, page: int = PAGE) -> Iterator[Row]:
         """All events behind a position, or those of some sessions, by position. Raises StoreError where a row is not
         what the table allows."""
         wanted = "" if streams is None else " AND stream IN (SELECT value FROM json_each(?))"
@@ -166,39 +146,6 @@ class Rows:
         except (StoreError, OSError, sqlite3.Error) as error:
             target.unlink(missing_ok=True)
             raise StoreError(f"The backup {target} cannot be written: {error}.") from error
-
-    def take_in(self, rows: Sequence[Row], texts: Iterable[tuple[str, str]]) -> None:
-        """Histories from elsewhere, all or nothing; their open turns are held. Raises Conflict for a version that is
-        there already."""
-        try:
-            with self._transaction() as connection:
-                connection.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", texts)
-                for row in rows:
-                    connection.execute(
-                        "INSERT INTO events (stream, version, topic, state, hash) VALUES (?, ?, ?, ?, ?)",
-                        (row.stream, row.version, row.topic, row.state, row.hash),
-                    )
-                    self._hold(connection, row)
-        except sqlite3.IntegrityError as error:
-            raise Conflict(f"The log holds some of these events already: {error}.") from error
-
-    @staticmethod
-    def _hold(connection: sqlite3.Connection, row: Row) -> None:
-        """Nobody works on what was only imported, but it can be cancelled like any other turn."""
-        recorded = decode(row.stored(), row.position)
-        match recorded.event:
-            case TurnRequested() as event:
-                values = (event.turn_id, row.stream, row.version, event.work, event.agent, event.role, recorded.at)
-                connection.execute(
-                    "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, 'held', 0, NULL, NULL, NULL, ?)", values
-                )
-            case Settled() as event:
-                connection.execute(
-                    "UPDATE turns SET state = ? WHERE turn_id = ? AND stream = ? AND state = 'held'",
-                    ("cancelled" if isinstance(event, TurnCancelled) else "done", event.turn_id, row.stream),
-                )
-            case _:
-                return
 
 
 _TYPES = (int, str, int, str, bytes, bytes)

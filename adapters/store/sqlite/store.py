@@ -9,24 +9,34 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from eventsourcing.persistence import ApplicationRecorder, IntegrityError, Notification, StoredEvent, Subscription
+from eventsourcing.persistence import Notification, StoredEvent
 
 from adapters.private import private_file, private_folder
-from adapters.store.append import Sheet, Tails
-from adapters.store.mapper import Conflict, Fenced, Receipt, StoreError, Write, decode_all, encode
-from adapters.store.sqlite.connection import Writing, check_ownership, durable, lasting, of_the_file, told, unopened
-from adapters.store.sqlite.rows import SCHEMA, Rows
-from adapters.store.sqlite.turns import Turns
+from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, EventRecorder, StreamHeads
+from adapters.store.mapper import decode_all
+from adapters.store.port import PAGE, Conflict, Receipt, Row, StoreError
+from adapters.store.sqlite.connection import (
+    Writing,
+    check_ownership,
+    durable,
+    insert,
+    lasting,
+    of_the_file,
+    told,
+    unopened,
+)
+from adapters.store.sqlite.rows import SCHEMA, SqliteRows
+from adapters.store.sqlite.turns import SqliteTurns
 from domain.session.record import Recorded
 
 READERS = 4
-PAGE = 500
 
 
-class SqliteStore(ApplicationRecorder):
+class SqliteStore(EventRecorder):
     """The log in one file. Safe for many threads, and for several processes on the same machine."""
 
     def __init__(self, path: str, *, busy_seconds: float = 5.0) -> None:
@@ -34,7 +44,7 @@ class SqliteStore(ApplicationRecorder):
         self._busy = busy_seconds
         self._lock = threading.Lock()
         self._closed = False
-        self._tails, self._writing = Tails(), Writing()
+        self._heads, self._writing = StreamHeads(), Writing()
         self._readers: queue.LifoQueue[sqlite3.Connection | None] = queue.LifoQueue()
         try:
             check_ownership(self.path, busy_seconds)
@@ -46,8 +56,8 @@ class SqliteStore(ApplicationRecorder):
                 self._readers.put(self._connect("query_only=1"))
         except (OSError, sqlite3.Error) as error:
             raise told(error, unopened("The log", self.path, error)) from error
-        self.turns = Turns(self._transaction, self._reading)
-        self.rows = Rows(self.path, self._transaction, self._reading)
+        self.turns = SqliteTurns(self._transaction, self._reading)
+        self.rows = SqliteRows(self.path, self._reading)
 
     def _connect(self, *pragmas: str) -> sqlite3.Connection:
         return durable(self.path, self._busy, *pragmas)
@@ -123,43 +133,48 @@ class SqliteStore(ApplicationRecorder):
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
-    def append(self, writes: Sequence[Write]) -> list[list[Recorded]]:
-        """Store the writes of a batch in one transaction; the recorded events of each, in order.
-
-        Raises Conflict (with every stream and key that is taken), Fenced (the attempt that settles a turn does not hold
-        it) or StoreError; then nothing is stored.
-        """
-        if not writes:
-            return []
+    def insert_events(
+        self, stored_events: Sequence[StoredEvent], *, attachments: Attachments = NO_ATTACHMENTS, **_: Any
+    ) -> Sequence[int]:
+        batch: AppendBatch | None = None
+        receipts: list[Receipt] = []
         try:
             with self._transaction() as connection:
-                sheet = Sheet(connection, self._tails, self._last(connection))
-                written = [_enter(connection, sheet, write) for write in writes]
-                sheet.store()  # a version that is taken is told before a turn that is not held: it is tried again
-                for write, recorded in zip(writes, written, strict=True):
-                    self.turns.follow(connection, recorded, adopted=write.adopted)
+                batch = AppendBatch(self._heads, _last_given(connection), partial(_hash_of, connection))
+                head, positions = batch.position, [batch.add(event) for event in stored_events]
+                receipts = attachments.made_receipts(head, positions)
+                # A version that is taken is reported before a turn that is not held: that one is tried again.
+                insert(connection, "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", batch.rows)
+                insert(connection, "INSERT OR IGNORE INTO texts VALUES (?, ?)", attachments.texts)
+                rows = [(kept.key, kept.fingerprint, kept.status, kept.body, kept.at) for kept in receipts]
+                insert(connection, "INSERT INTO receipts VALUES (?, ?, ?, ?, ?)", rows)
+                self.turns.apply(connection, attachments.turns)
         except sqlite3.IntegrityError as error:
-            with self._reading() as connection:
-                raise sheet.conflict(connection, error) from error
-        self._tails.keep(sheet.tails)
+            raise self._conflict(batch.rows if batch else [], receipts, error) from error
+        self._heads.keep(batch.heads)
         self._writing.appended()
-        return written
+        return positions
 
-    @staticmethod
-    def _last(connection: sqlite3.Connection) -> int:
-        """The last position that was ever given: AUTOINCREMENT never gives one twice."""
-        found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
-        return int(found[0]) if found else 0
+    def _conflict(self, rows: Sequence[Row], receipts: Sequence[Receipt], error: sqlite3.IntegrityError) -> Conflict:
+        """What of a batch others have written. The transaction is rolled back, so all that is found is theirs."""
+        with self._reading() as connection:
+            return Conflict(
+                f"Another process wrote first: {error}.",
+                streams={row.stream for row in rows if _hash_of(connection, row.stream, row.version) is not None},
+                keys=_receipts(connection, [receipt.key for receipt in receipts]),
+            )
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
-    def history(self, session_id: str, *, after: int = 0, upto: int | None = None, limit: int = -1) -> list[Recorded]:
+    def history(
+        self, session_id: str, *, after: int = 0, upto: int | None = None, limit: int | None = None
+    ) -> list[Recorded]:
         """The events of a session with versions `after`+1 … `upto`."""
         with self._reading() as connection:
             rows = connection.execute(
                 "SELECT position, stream, version, topic, state FROM events"
                 " WHERE stream = ? AND version > ? AND version <= ? ORDER BY version LIMIT ?",
-                (session_id, after, 2**62 if upto is None else upto, limit),
+                (session_id, after, 2**62 if upto is None else upto, -1 if limit is None else limit),
             ).fetchall()
         return decode_all(rows)
 
@@ -211,33 +226,12 @@ class SqliteStore(ApplicationRecorder):
             row = connection.execute("SELECT content FROM texts WHERE digest = ?", (digest,)).fetchone()
         return None if row is None else str(row[0])
 
-    def receipt(self, key: str) -> Receipt | None:
-        """The first answer that was given under this key."""
-        return self.receipts([key]).get(key)
-
     def receipts(self, keys: Sequence[str]) -> dict[str, Receipt]:
-        """The first answers that were given under these keys, where there are any."""
-        marks = ",".join("?" * len(keys))
+        """The first answers that were given under these keys."""
         with self._reading() as connection:
-            rows = connection.execute(f"SELECT * FROM receipts WHERE key IN ({marks})", keys).fetchall()
-        return {row[0]: Receipt(*row) for row in rows}
+            return _receipts(connection, keys)
 
-    def sqlite_version(self) -> str:
-        return sqlite3.sqlite_version
-
-    # -- the library's recorder, so that its own tools can read the log -----------------------------------------------
-
-    def insert_events(self, stored_events: Sequence[StoredEvent], **_: Any) -> Sequence[int]:
-        """Raises the library's IntegrityError on a version that is taken."""
-        try:
-            with self._transaction() as connection:
-                sheet = Sheet(connection, self._tails, self._last(connection))
-                positions = [sheet.enter(row) for row in stored_events]
-                sheet.store()
-        except (sqlite3.IntegrityError, Conflict) as error:
-            raise IntegrityError(str(error)) from error
-        self._tails.keep(sheet.tails)
-        return positions
+    # -- the library's recorder ------------------------------------------------------------------------------------
 
     def select_events(
         self,
@@ -278,17 +272,19 @@ class SqliteStore(ApplicationRecorder):
     def max_notification_id(self) -> int | None:
         return self.head() or None
 
-    def subscribe(self, gt: int | None = None, topics: Sequence[str] = ()) -> Subscription[ApplicationRecorder]:
-        raise NotImplementedError("Follow the log with projections.engine.follow: one way for every store.")
+
+def _last_given(connection: sqlite3.Connection) -> int:
+    """The last position that was ever given: AUTOINCREMENT never gives one twice."""
+    found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
+    return int(found[0]) if found else 0
 
 
-def _enter(connection: sqlite3.Connection, sheet: Sheet, write: Write) -> list[Recorded]:
-    for blob in write.blobs:
-        connection.execute("INSERT OR IGNORE INTO texts VALUES (?, ?)", (blob.digest, blob.content))
-    recorded = [entry.recorded(sheet.enter(encode(entry))) for entry in write.entries]
-    if write.receipt is not None:
-        sheet.receipts.append(write.receipt(sheet.position))
-    return recorded
+def _hash_of(connection: sqlite3.Connection, stream: str, version: int) -> bytes | None:
+    found = connection.execute("SELECT hash FROM events WHERE stream = ? AND version = ?", (stream, version)).fetchone()
+    return None if found is None else bytes(found[0])
 
 
-__all__ = ["Fenced", "SqliteStore"]
+def _receipts(connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Receipt]:
+    marks = ",".join("?" * len(keys))
+    rows = connection.execute(f"SELECT * FROM receipts WHERE key IN ({marks})", keys).fetchall()
+    return {row[0]: Receipt(*row) for row in rows}

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from adapters.private import private_file, private_folder
-from adapters.store.mapper import Broken, StoreError
-from adapters.store.sqlite.connection import damaged, lasting, unopened
-from adapters.store.sqlite.inserting import insert
+from adapters.store.port import Broken, StoreError
+from adapters.store.sqlite.connection import damaged, insert, lasting, unopened
 
 READERS = 4
 _NOT_OURS: Final = frozenset(

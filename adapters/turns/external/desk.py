@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 from adapters.agents.port import Reply
 from adapters.agents.team import Team
-from adapters.store import Fenced, Lease, SqliteStore
+from adapters.store import Fenced, Lease, Store
 from adapters.turns import Bench, Job, Prepared, failed, outcome_of
 from adapters.turns.external.holding import DeskSettings, Holding, Lost
 from adapters.turns.external.waiting import Queue, Wish
@@ -52,7 +52,7 @@ class Desk:
     def __init__(
         self,
         *,
-        store: SqliteStore,
+        store: Store,
         writer: Writer,
         clock: Callable[[], int],
         team: Team,

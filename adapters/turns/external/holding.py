@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from adapters.store import Lease, SqliteStore
-from adapters.store.sqlite.turns import Standing
+from adapters.store import Lease, Store
+from adapters.store.turns import TurnStatus
 from adapters.turns import Job, ancestors, deadline_of
 from adapters.writer.writer import Writer
 from domain.session.record import Recorded
@@ -36,7 +36,7 @@ class Holding:
     """The turns in the hands of external workers. When an attempt began is only known to the process that gave it out;
     after a restart its time counts anew."""
 
-    def __init__(self, *, store: SqliteStore, writer: Writer, clock: Callable[[], int], settings: DeskSettings) -> None:
+    def __init__(self, *, store: Store, writer: Writer, clock: Callable[[], int], settings: DeskSettings) -> None:
         self._store, self._writer, self._clock, self._settings = store, writer, clock, settings
         self._turns = store.turns
         self._since: dict[tuple[str, int], int] = {}
@@ -66,12 +66,12 @@ class Holding:
 
     def held(self, worker: str, turn_id: str, attempt: int | None) -> Lease:
         """The worker's own lease. Raises Unknown for a turn that there is not, Lost for one that it does not hold."""
-        standing = self._turns.standing(turn_id)
-        if standing is None:
+        status = self._turns.status(turn_id)
+        if status is None:
             raise Unknown(f"There is no turn {turn_id!r}.")
         lease = self._turns.held(turn_id)
         if lease is None or lease.worker != worker or attempt not in (None, lease.attempt):
-            raise _lost(turn_id, standing)
+            raise _lost(turn_id, status)
         return lease
 
     async def heartbeat(self, worker: str, turn_id: str, attempt: int | None) -> Lease:
@@ -101,9 +101,9 @@ class Holding:
 
     def loss(self, lease: Lease) -> Lost:
         """Why the lease is not held any more."""
-        standing = self._turns.standing(lease.turn_id)
-        assert standing is not None, "turns are never deleted"
-        return _lost(lease.turn_id, standing)
+        status = self._turns.status(lease.turn_id)
+        assert status is not None, "turns are never deleted"
+        return _lost(lease.turn_id, status)
 
     def job(self, lease: Lease) -> Job:
         """The turn, on the state of the workspace at its request: so the folder that is worked in, and what it is
@@ -118,8 +118,8 @@ class Holding:
         return Job(lease, request.event, asked, ancestors(self._store, session))
 
 
-def _lost(turn_id: str, standing: Standing) -> Lost:
-    match standing.state:
+def _lost(turn_id: str, status: TurnStatus) -> Lost:
+    match status.state:
         case "done":
             return Lost(f"Turn {turn_id} is settled; nothing changes it any more.", "settled")
         case "cancelled":

@@ -7,8 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from adapters.store import Lease
-from adapters.store.sqlite.turns import OpenTurn, Turns
-from adapters.store.sqlite.walk import Walk
+from adapters.store.turns import OpenTurn, Turns, TurnScan
 from adapters.turns.routing import Whose
 
 log = logging.getLogger(__name__)
@@ -45,7 +44,7 @@ class Queue:
 
     def __init__(self, turns: Turns, whose: Whose, clock: Callable[[], int], lease_ms: int) -> None:
         self._turns, self._whose, self._clock, self._lease_ms = turns, whose, clock, lease_ms
-        self._walks: dict[Wish, Walk] = {}
+        self._walks: dict[Wish, TurnScan] = {}
         self._loop = asyncio.get_running_loop()
         self._waiters: list[Waiter] = []
         self._woken = asyncio.Event()
@@ -137,7 +136,7 @@ class Queue:
         now = self._clock()
         if not self._turns.waiting(now):
             return dict.fromkeys(waiters)
-        self._walks = {waiter.wish: self._walks.get(waiter.wish) or Walk(self._turns) for waiter in waiters}
+        self._walks = {waiter.wish: self._walks.get(waiter.wish) or TurnScan(self._turns) for waiter in waiters}
         fitting = {wish: self._fitting(wish, walk, now) for wish, walk in self._walks.items()}
         found: dict[Waiter, Lease | None] = {}
         for waiter in waiters:
@@ -146,7 +145,7 @@ class Queue:
                 found[waiter] = lease
         return found
 
-    def _fitting(self, wish: Wish, walk: Walk, now: int) -> Iterator[OpenTurn]:
+    def _fitting(self, wish: Wish, walk: TurnScan, now: int) -> Iterator[OpenTurn]:
         """What a look shows to all who have the same wish."""
         return (turn for turn in walk.look(now) if wish.fits(turn) and self._whose.place(turn) == "outside")
 

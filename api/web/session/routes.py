@@ -12,7 +12,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adapters.store.sqlite.texts import whole
+from adapters.store.mapper import whole
 from api.http.requests import answer_headers, number, only
 from api.system import System
 from api.web.forms.sent import NOTHING, Sent

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from adapters.store.sqlite.texts import Texts
+from adapters.store.port import Texts
 from api.web.model import clock
 from api.web.session.marks import Numbered, upto
 from api.web.session.trail import Trail

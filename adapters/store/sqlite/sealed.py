@@ -8,12 +8,10 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import NoReturn, Protocol
 
-from adapters.store import StoreError
 from adapters.store.mapper import decode_all
 from adapters.store.sqlite.connection import refuse_foreign, told
-from adapters.store.sqlite.rows import Rows
+from adapters.store.sqlite.rows import SqliteRows
 from domain.session.record import Recorded
 
 _BUSY_SECONDS = 5.0
@@ -21,27 +19,12 @@ UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 """How a damaged file shows itself; the second where SQLite's own complaint quotes what is no UTF-8 any more."""
 
 
-class Log(Protocol):
-    """What proving and carrying away needs of a log; the ordinary store has it, too."""
-
-    @property
-    def rows(self) -> Rows: ...
-
-    def head(self) -> int: ...
-
-    def text(self, digest: str) -> str | None: ...
-
-    def history(self, session_id: str, *, after: int = 0, upto: int | None = None) -> list[Recorded]: ...
-
-    def log(self, *, after: int = 0, limit: int = 500) -> list[Recorded]: ...
-
-
 class Sealed:
-    """The log in one file, for one thread at a time. Nothing that is asked of it writes; `rows.take_in` refuses."""
+    """The log in one file, for one thread at a time. Nothing that is asked of it writes."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path, self._connection = path, connection
-        self.rows = Rows(path, self._refusing, self._reading)
+        self.rows = SqliteRows(path, self._reading)
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -49,9 +32,6 @@ class Sealed:
             yield self._connection
         except UNREADABLE as error:
             raise told(error, f"The log {self.path} cannot be read: {error}.") from error
-
-    def _refusing(self) -> NoReturn:
-        raise StoreError(f"The log {self.path} was opened to be read only.")
 
     def head(self) -> int:
         """The newest position, 0 of an empty log."""

@@ -1,0 +1,229 @@
+"""The port of the log: what every store keeps, what it answers, and how it fails.
+
+    StoreError                 the store cannot be opened or does not answer; a later try may succeed
+    ├── Broken                 it will not answer until somebody repairs the file or its place
+    │   └── DamagedEvent       an event cannot be read
+    ├── Conflict               another process wrote first
+    └── Fenced                 the attempt that answers a turn does not hold its lease
+
+A store runs in many threads, and several may share one log. An answer leaves after its bytes are safe.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from struct import Struct
+from typing import Any, NamedTuple, Protocol
+
+from eventsourcing.persistence import IntegrityError, StoredEvent
+
+from adapters.store.turns import Turns
+from domain.session.record import Causation, Recorded
+from domain.values.base import Blob, DomainEvent, HansardError
+
+PAGE = 500
+
+
+class StoreError(HansardError):
+    """The store cannot be opened or does not answer."""
+
+
+class Broken(StoreError):
+    """It will not answer until somebody repairs the file or its place."""
+
+
+class DamagedEvent(Broken, ValueError):
+    """An event of the log that cannot be read: it was changed, or a newer Hansard wrote it."""
+
+    def __init__(self, row: StoredEvent, position: int, why: str) -> None:
+        session_id, version = str(row.originator_id), row.originator_version
+        super().__init__(
+            f"The event at position {position} (version {version} of {session_id}) cannot be read: {why}."
+            " `hansard verify` says whether it was changed; if not, use a newer Hansard."
+        )
+        self.position, self.why = position, why
+        self.readable: list[Recorded] = []
+        """The events before it that the same query read."""
+
+
+class Conflict(StoreError, IntegrityError):
+    """Another process wrote first: `streams` have moved on, `keys` already have a receipt."""
+
+    def __init__(self, sentence: str, *, streams: Iterable[str] = (), keys: Iterable[str] = ()) -> None:
+        super().__init__(sentence)
+        self.streams, self.keys = frozenset(streams), frozenset(keys)
+
+
+class Fenced(StoreError):
+    """The attempt that answers the turn does not hold its lease, or no longer."""
+
+    def __init__(self, turn_id: str, attempt: int) -> None:
+        super().__init__(f"Turn {turn_id} is not held by attempt {attempt}; its answer changes nothing.")
+        self.turn_id, self.attempt = turn_id, attempt
+
+
+class Entry(NamedTuple):
+    """An event to be stored as version `version` of its session."""
+
+    session_id: str
+    version: int
+    at: int
+    causation: Causation
+    event: DomainEvent
+
+    def recorded(self, position: int) -> Recorded:
+        return Recorded(position, self.session_id, self.version, self.at, self.causation, self.event)
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The first answer to a command, stored with its events: the same key always gets the same bytes."""
+
+    key: str
+    fingerprint: str
+    status: int
+    body: bytes
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Everything that one command changes, stored whole or not at all. `receipt` gets the last position."""
+
+    entries: Sequence[Entry] = ()
+    blobs: Sequence[Blob] = ()
+    receipt: Callable[[int], Receipt] | None = None
+    adopted: bool = False
+    """The entries are another session's history: its turns ended there."""
+
+
+class Row(NamedTuple):
+    """An event as it is stored; `hash` chains it to its predecessor in the stream."""
+
+    position: int
+    stream: str
+    version: int
+    topic: str
+    state: bytes
+    hash: bytes
+
+    def stored(self) -> StoredEvent:
+        return StoredEvent(self.stream, self.version, self.topic, self.state)
+
+    def chained(self, previous: bytes) -> bytes:
+        """The hash that it should have after its predecessor's (empty for the first): over that hash and each part of
+        the row, all but the last with its length."""
+        name, number, kind = self.stream.encode(), b"%d" % self.version, self.topic.encode()
+        sized = _SIZE(len(name)) + name + _SIZE(len(number)) + number + _SIZE(len(kind)) + kind
+        return sha256(previous + sized + self.state).digest()
+
+
+_SIZE = Struct(">I").pack
+
+
+class Rows(Protocol):
+    """The log without decoding, for proofs, copies and exports."""
+
+    def frozen(self) -> AbstractContextManager["Rows"]:
+        """Rows of one moment, whatever is written meanwhile."""
+
+    def events(self, streams: Sequence[str] | None = None, *, after: int = 0, page: int = ...) -> Iterator[Row]:
+        """The events after a position, of all sessions or of some. Raises StoreError for an unsound row."""
+
+    def hash_of(self, stream: str, version: int) -> bytes | None:
+        """The chained hash of an event: it covers everything before it in its stream."""
+
+    def streams(self) -> list[str]:
+        """Every session and channel, oldest first."""
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Digest and content of every long text, by digest. Raises StoreError."""
+
+    def integrity(self) -> list[str]:
+        """What the storage itself finds wrong."""
+
+    def last_given(self) -> int:
+        """The newest position that was ever given, whether or not its event still exists."""
+
+    def open_turns(self) -> dict[str, tuple[Any, ...]]:
+        """Session, version, work, agent and role of each turn that the lease table has as not settled."""
+
+    def backup(self, target: Path) -> None:
+        """A complete copy while the log is in use. Raises StoreError and leaves nothing at the target."""
+
+
+class Texts(Protocol):
+    """Where long texts are stored."""
+
+    def text(self, digest: str) -> str | None:
+        """A long text by its digest."""
+
+
+class Log(Texts, Protocol):
+    """What reading a log needs."""
+
+    @property
+    def rows(self) -> Rows: ...
+
+    def head(self) -> int:
+        """The newest position, 0 of an empty log."""
+
+    def history(self, session_id: str, *, after: int = 0, upto: int | None = None) -> list[Recorded]:
+        """The events of a session with versions `after`+1 … `upto`."""
+
+    def log(self, *, after: int = 0, limit: int = PAGE) -> list[Recorded]:
+        """The events after a position, at most `limit`."""
+
+
+class Store(Log, Protocol):
+    """One log. Safe for many threads."""
+
+    @property
+    def turns(self) -> Turns: ...
+
+    def append(self, writes: Sequence[Write]) -> list[list[Recorded]]:
+        """Store the writes in one transaction; the recorded events of each, in order.
+
+        Raises Conflict (with every stream and key that is taken), Fenced (the attempt that settles a turn does not hold
+        it) or StoreError; then nothing is stored.
+        """
+
+    def import_rows(self, rows: Sequence[Row], texts: Iterable[tuple[str, str]]) -> None:
+        """Store histories of another log, all or nothing. Nobody works on their open turns. Raises Conflict."""
+
+    def history(
+        self, session_id: str, *, after: int = 0, upto: int | None = None, limit: int | None = None
+    ) -> list[Recorded]:
+        """The events of a session with versions `after`+1 … `upto`, at most `limit`."""
+
+    def log(
+        self,
+        *,
+        after: int = 0,
+        limit: int = PAGE,
+        kind: str | None = None,
+        topic: str | None = None,
+        session_id: str | None = None,
+    ) -> list[Recorded]:
+        """The events after a position, at most `limit`: of the whole log, or of one kind, type or session."""
+
+    def version(self, session_id: str) -> int:
+        """The newest version of a session, 0 if there is none."""
+
+    def receipt(self, key: str) -> Receipt | None:
+        """The first answer that was given under this key."""
+
+    def receipts(self, keys: Sequence[str]) -> dict[str, Receipt]:
+        """The first answers that were given under these keys."""
+
+    @property
+    def failing(self) -> bool:
+        """Whether the last write failed and no later one has succeeded."""
+
+    def failure(self) -> str | None:
+        """Why the last write failed. Tries again where that may be over (a full disk)."""
+
+    def close(self) -> None:
+        """Later use raises StoreError."""

@@ -1,0 +1,226 @@
+"""The port of the lease table: turns that wait, who works on which, and the fence around settling one.
+
+Claims and heartbeats are leases, not facts, and leave no event. Asking is at least once, recording exactly once.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple, Protocol
+
+from domain.session.turns import Settled, TurnCancelled, TurnRequested
+from domain.values.base import DomainEvent
+from domain.values.time import milliseconds
+
+TurnState = Literal["queued", "running", "held", "done", "cancelled"]
+"""A held turn was imported: nobody works on it, but it can be cancelled."""
+TurnSource = Literal["live", "adopted", "imported"]
+"""A history that was adopted by a fork, or imported, settled its turns elsewhere."""
+
+# -- what events mean for the table ----------------------------------------------------------------------------------
+
+
+class NewTurn(NamedTuple):
+    """A turn that enters the table."""
+
+    turn_id: str
+    session_id: str
+    version: int
+    work: str
+    agent: str
+    role: str
+    state: TurnState
+    deadline: int | None
+    requested_at: int
+
+
+class TurnEnd(NamedTuple):
+    """A turn that leaves it: from one of these states, and held by this attempt unless `attempt` is None.
+
+    Where `fenced` is set, anything else raises Fenced.
+    """
+
+    turn_id: str
+    state: TurnState
+    before: tuple[TurnState, ...]
+    attempt: int | None
+    said_by: int
+    fenced: bool = True
+
+
+TurnChange = NewTurn | TurnEnd
+
+
+def change_of(
+    event: DomainEvent, *, session_id: str, version: int, at: int, source: TurnSource = "live"
+) -> TurnChange | None:
+    """What an event changes in the table, if anything."""
+    match event:
+        case TurnRequested() if source == "imported":
+            return NewTurn(event.turn_id, session_id, version, event.work, event.agent, event.role, "held", None, at)
+        case TurnRequested():
+            due = milliseconds(event.deadline) if event.deadline else None
+            return NewTurn(event.turn_id, session_id, version, event.work, event.agent, event.role, "queued", due, at)
+        case Settled():
+            return _end_of(event, source)
+        case _:
+            return None
+
+
+def _end_of(event: Settled, source: TurnSource) -> TurnEnd:
+    state: TurnState = "cancelled" if isinstance(event, TurnCancelled) else "done"
+    match source:
+        case "imported":
+            return TurnEnd(event.turn_id, state, ("held",), None, event.attempt, fenced=False)
+        case "adopted":
+            return TurnEnd(event.turn_id, "done", ("queued",), None, event.attempt)
+        case "live" if state == "cancelled":
+            return TurnEnd(event.turn_id, state, ("queued", "running", "held"), None, event.attempt)
+        case "live":
+            return TurnEnd(event.turn_id, state, ("running",), event.attempt, event.attempt)
+
+
+# -- what the table answers ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A turn that a worker holds until `until` (milliseconds); `version` is that of its request."""
+
+    turn_id: str
+    session_id: str
+    version: int
+    work: str
+    agent: str
+    role: str
+    attempt: int
+    worker: str
+    until: int
+    deadline: int | None
+
+
+class TurnPlace(NamedTuple):
+    """Where a turn is among the others: the oldest first."""
+
+    requested_at: int
+    turn_id: str
+
+
+FIRST: Final = TurnPlace(-(2**63), "")
+LAST: Final = TurnPlace(2**63 - 1, "")
+
+
+class OpenTurn(NamedTuple):
+    """A turn that may be claimed."""
+
+    turn_id: str
+    session_id: str
+    work: str
+    agent: str
+    role: str
+    requested_at: int
+
+    @property
+    def place(self) -> TurnPlace:
+        return TurnPlace(self.requested_at, self.turn_id)
+
+
+class TurnPage(NamedTuple):
+    """Open turns, oldest first, and the place up to which the table was read; `end` is None at its end."""
+
+    turns: list[OpenTurn]
+    end: TurnPlace | None
+
+
+class TurnStatus(NamedTuple):
+    """The state of a turn; `worker` had it last."""
+
+    session_id: str
+    state: str
+    attempt: int
+    worker: str | None
+
+
+class Turns(Protocol):
+    """The turns of a store. Times are milliseconds."""
+
+    def take(self, turn_id: str, worker: str, *, now: int, lease_ms: int) -> Lease | None:
+        """Lease this turn; None if somebody else was faster, or it no longer waits."""
+
+    def waiting(self, now: int) -> bool:
+        """Whether any turn may be claimed; cheap, and takes no lock."""
+
+    def open(self, now: int, *, limit: int, after: TurnPlace = ..., upto: TurnPlace = ...) -> TurnPage:
+        """The turns after a place, up to another one, that wait or whose lease ran out. Reads at most `limit` rows,
+        including those that cannot be claimed now."""
+
+    def heartbeat(self, lease: Lease, *, until: int) -> bool:
+        """Keep a turn; False when it is lost: settled, cancelled, or leased to another attempt."""
+
+    def give_back(self, lease: Lease) -> bool:
+        """Let the turn wait again at once; False when the lease is lost."""
+
+    def release(self, worker: str) -> int:
+        """Give back every turn of a worker that is dead or stops; how many."""
+
+    def workers(self) -> tuple[str, ...]:
+        """The workers that hold turns now."""
+
+    def overdue(self, now: int) -> list[tuple[str, str]]:
+        """(session, turn) of the unsettled turns whose deadline has passed."""
+
+    def held(self, turn_id: str) -> Lease | None:
+        """The lease on a turn that somebody works on."""
+
+    def attempts(self, turn_ids: Sequence[str]) -> dict[str, int | None]:
+        """The attempt that holds each of these turns, None where none does."""
+
+    def status(self, turn_id: str) -> TurnStatus | None:
+        """The state of a turn; None if it was never requested."""
+
+    def count(self) -> dict[str, int]:
+        """How many turns wait and run."""
+
+
+# -- reading along ---------------------------------------------------------------------------------------------------
+
+LIMIT: Final = 500
+"""Rows of one read. While no more turns are open, every look sees all of them, the oldest first."""
+
+
+class TurnScan:
+    """Shows every open turn to one reader in the end; belongs to one thread at a time.
+
+    A turn that was passed over is not for this reader, so the next look begins after it and soon reaches the end, where
+    new turns appear. But such a turn may become claimable later (its lease runs out, its holder gives it back), and an
+    import may add one with an early date. So each look also reads one step of the part already seen, round and round.
+    """
+
+    def __init__(self, turns: Turns, *, limit: int = LIMIT) -> None:
+        self._turns, self._limit = turns, limit
+        self._reached = self._again = FIRST
+        self.ended = False
+        """Whether the last look, if it was followed to its end, reached the newest turn."""
+
+    def look(self, now: int) -> Iterator[OpenTurn]:
+        """Open turns to take or pass over, the oldest first. Reads at most twice `limit` rows."""
+        yield from self._seen(now)
+        yield from self._ahead(now)
+
+    def restart(self) -> None:
+        """Begin the next look at the oldest turn."""
+        self._reached = self._again = FIRST
+
+    def _seen(self, now: int) -> Iterator[OpenTurn]:
+        page = self._turns.open(now, after=self._again, upto=self._reached, limit=self._limit)
+        for turn in page.turns:
+            self._again = turn.place
+            yield turn
+        self._again = page.end or FIRST
+
+    def _ahead(self, now: int) -> Iterator[OpenTurn]:
+        page = self._turns.open(now, after=self._reached, limit=self._limit)
+        for turn in page.turns:
+            self._reached = turn.place
+            yield turn
+        self._reached = page.end or self._reached
+        self.ended = page.end is None
