@@ -1,0 +1,6 @@
+"""What a repository says about itself: `hansard.toml`, the person's trust in it, and how to write one."""
+
+from adapters.project.settings import BadProject, Project, load
+from adapters.project.trust import Trust
+
+__all__ = ["BadProject", "Project", "Trust", "load"]

@@ -1,0 +1,183 @@
+"""`hansard init`: what a repository seems to need, read from its own files, and the settings that say so."""
+
+import json
+import shutil
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PROGRAMS = ("claude", "codex", "gemini", "opencode", "qwen", "copilot", "aider")
+"""Agent programs that have a preset of the same name."""
+_LARGEST = 1_048_576
+
+
+@dataclass(slots=True)
+class Found:
+    """What was found, in the words of `hansard.toml`, and what was looked for in vain."""
+
+    setup: list[str] = field(default_factory=list)
+    copy: list[str] = field(default_factory=list)
+    link: list[str] = field(default_factory=list)
+    env: dict[str, str] = field(default_factory=dict)
+    commands: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+def discover(checkout: Path) -> Found:
+    """Read what the repository says about its set-up and its tests. Runs nothing."""
+    found = Found()
+    for look in (_python, _node, _go, _cargo, _make):
+        look(checkout, found)
+    if (checkout / ".env").is_file():
+        found.copy.append(".env")
+    if not found.commands:
+        found.missing.append("a test command: add one to [validation] commands")
+    return found
+
+
+def agents(env: Mapping[str, str]) -> tuple[str, ...]:
+    """The agent programs on PATH."""
+    return tuple(name for name in PROGRAMS if shutil.which(name, path=env.get("PATH")))
+
+
+def project_file(found: Found) -> str:
+    """The text of `hansard.toml`."""
+    lines = ["# How Hansard works on this repository. `hansard trust` asks before set-up and env take effect.", ""]
+    lines += ["[workspace]", *_listed("setup", found.setup, "run once in each new workspace")]
+    lines += _listed("copy", found.copy, "ignored files that are copied from the checkout")
+    lines += _listed("link", found.link, "ignored folders that are shared read-only")
+    if found.env:
+        pairs = ", ".join(f"{name} = {_quoted(value)}" for name, value in found.env.items())
+        lines.append(f"env = {{ {pairs} }}")
+    lines += ["", "[validation]", *(_listed("commands", found.commands, "what has to pass") or ["commands = []"])]
+    return "\n".join(lines) + "\n"
+
+
+def team_file(programs: tuple[str, ...]) -> str:
+    """The text of `team.toml` for these agent programs: the second one, if any, reviews the first one's work."""
+    if not programs:
+        return ""
+    first, *rest = programs
+    blocks = [
+        _agent(first, () if not rest else ("planner", "architect", "designer", "dev", "judge", "assistant", "custom"))
+    ]
+    if rest:
+        blocks.append(_agent(rest[0], ("reviewer", "critic", "coder", "synthesizer")))
+    return "\n".join(blocks)
+
+
+def _agent(program: str, roles: tuple[str, ...]) -> str:
+    named = f"roles = {json.dumps(list(roles))}\n" if roles else ""
+    return f'[[agents]]\nname = "{program.capitalize()}"\npreset = "{program}"\n{named}'
+
+
+def _python(checkout: Path, found: Found) -> None:
+    project = _toml(checkout / "pyproject.toml")
+    has_setup = (checkout / "setup.py").is_file() or (checkout / "setup.cfg").is_file()
+    if not project and not has_setup and not (checkout / "requirements.txt").is_file():
+        return
+    python = ".venv/bin/python"
+    found.setup.append("python3 -m venv .venv")
+    if (checkout / "requirements.txt").is_file():
+        found.setup.append(f"{python} -m pip install -r requirements.txt")
+    extras = _extras(project)
+    if "project" in project or has_setup:
+        found.setup.append(f"{python} -m pip install -e {f'.[{extras}]' if extras else '.'}")
+    if _uses_pytest(checkout, project):
+        found.setup.append(f"{python} -m pip install pytest")
+        found.commands.append(f"{python} -m pytest -q")
+    elif (checkout / "tests").is_dir():
+        found.commands.append(f"{python} -m unittest discover")
+
+
+def _extras(project: Mapping[str, object]) -> str:
+    """The optional dependencies that are for tests, by their usual names."""
+    table = project.get("project")
+    optional = table.get("optional-dependencies") if isinstance(table, dict) else None
+    names = optional if isinstance(optional, dict) else {}
+    return ",".join(name for name in ("test", "tests", "testing", "dev") if name in names)
+
+
+def _uses_pytest(checkout: Path, project: Mapping[str, object]) -> bool:
+    tool = project.get("tool")
+    if isinstance(tool, dict) and "pytest" in tool:
+        return True
+    if any((checkout / name).is_file() for name in ("pytest.ini", "conftest.py", "tests/conftest.py")):
+        return True
+    written = "".join(_text(checkout / name) for name in ("pyproject.toml", "tox.ini", "setup.cfg", "requirements.txt"))
+    return "pytest" in written
+
+
+def _node(checkout: Path, found: Found) -> None:
+    package = _json(checkout / "package.json")
+    if not package:
+        return
+    tool = next((tool for name, tool in _LOCKS.items() if (checkout / name).is_file()), "npm")
+    found.setup.append(f"{tool} {'ci' if tool == 'npm' and (checkout / 'package-lock.json').is_file() else 'install'}")
+    scripts = package.get("scripts")
+    scripts = scripts if isinstance(scripts, dict) else {}
+    for name in ("lint", "typecheck", "test"):
+        if name in scripts and "no test specified" not in str(scripts[name]):
+            found.commands.append(f"{tool} test" if name == "test" else f"{tool} run {name}")
+
+
+_LOCKS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lockb": "bun", "package-lock.json": "npm"}
+
+
+def _go(checkout: Path, found: Found) -> None:
+    if (checkout / "go.mod").is_file():
+        found.commands += ["go vet ./...", "go test ./..."]
+
+
+def _cargo(checkout: Path, found: Found) -> None:
+    if (checkout / "Cargo.toml").is_file():
+        found.commands.append("cargo test")
+
+
+def _make(checkout: Path, found: Found) -> None:
+    if found.commands:
+        return
+    lines = _text(checkout / "Makefile").splitlines()
+    if any(line.startswith("test:") for line in lines):
+        found.commands.append("make test")
+
+
+def _listed(key: str, values: list[str], why: str) -> list[str]:
+    if not values:
+        return []
+    return [f"{key} = [ # {why}", *(f"  {_quoted(value)}," for value in values), "]"]
+
+
+def _quoted(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.read(_LARGEST)
+    except OSError:
+        return ""
+
+
+def _toml(path: Path) -> Mapping[str, object]:
+    try:
+        return tomllib.loads(_text(path))
+    except ValueError:
+        return {}
+
+
+def _json(path: Path) -> Mapping[str, object]:
+    try:
+        found = json.loads(_text(path) or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def lines(found: Found) -> Iterator[str]:
+    """What a person reads after `hansard init`."""
+    yield from (f"set-up: {command}" for command in found.setup)
+    yield from (f"validation: {command}" for command in found.commands)
+    yield from (f"not found: {what}" for what in found.missing)

@@ -1,0 +1,216 @@
+"""`hansard.toml`: set-up, validation, defaults and scope of a repository, as the person's checkout has it."""
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+import orjson
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from adapters.files import Unfit, content
+from domain.delivery.validation import Step, commands
+from domain.values.base import HansardError, Invalid, Value
+
+NAME = "hansard.toml"
+
+
+class BadProject(HansardError):
+    """The file cannot be used: `places` maps file, line and key to what is wrong."""
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        super().__init__("; ".join(f"{place}: {problem}" for place, problem in places.items()))
+        self.places = dict(places)
+
+
+class Table(Value):
+    """A table of the file: its keys are in snake_case, unknown ones are refused."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+
+def _inside(path: str) -> str:
+    """A path below the repository, without a way out of it."""
+    parts = Path(path).parts
+    if not parts or path.startswith(("/", "~")) or ".." in parts or ".git" in parts:
+        raise ValueError("should be a path inside the repository")
+    return path
+
+
+Inside = Annotated[str, AfterValidator(_inside)]
+Command = str | tuple[str, ...]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+
+
+class Workspace(Table):
+    """How a new workspace is made ready."""
+
+    setup: tuple[Command, ...] = ()
+    copy_paths: tuple[Inside, ...] = Field(default=(), alias="copy")
+    link: tuple[Inside, ...] = ()
+    env: dict[Name, str] = {}
+
+
+class Validation(Table):
+    """What is run to validate, where a request names nothing."""
+
+    commands: tuple[Command, ...] = ()
+    baseline: bool = True
+    network: Literal["none", "all"] = "none"
+
+
+class Defaults(Table):
+    """Defaults of start requests."""
+
+    max_iterations: Annotated[int, Field(ge=1, le=20)] | None = None
+    max_minutes: Annotated[int, Field(ge=1, le=180)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_cost_micros: Annotated[int, Field(ge=1)] | None = None
+    no_progress_limit: Annotated[int, Field(ge=0, le=100)] | None = None
+    team: str | None = None
+
+
+class Scope(Table):
+    """Which paths agents are meant to change, and what happens when they change others."""
+
+    allow: tuple[str, ...] = ("**",)
+    deny: tuple[str, ...] = ()
+    outside: Literal["record", "ask", "fail"] = "record"
+
+    def outside_of(self, paths: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of the paths that the scope does not cover."""
+        return tuple(path for path in paths if not _matches(path, self.allow) or _matches(path, self.deny))
+
+
+class Project(Table):
+    """The file. `digest` covers what only takes effect once the person has trusted it."""
+
+    workspace: Workspace = Workspace()
+    validation: Validation = Validation()
+    delivery: Defaults = Defaults()
+    scope: Scope = Scope()
+
+    @property
+    def digest(self) -> str | None:
+        """Of set-up, environment, network and team; None where there is nothing to trust."""
+        risky = {
+            "setup": self.workspace.setup,
+            "env": self.workspace.env,
+            "network": self.validation.network if self.validation.network == "all" else None,
+            "team": self.delivery.team,
+        }
+        if not any(risky.values()):
+            return None
+        return hashlib.sha256(orjson.dumps(risky, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+    def untrusted(self) -> Self:
+        """The same without what needs trust."""
+        return self.model_copy(
+            update={
+                "workspace": self.workspace.model_copy(update={"setup": (), "env": {}}),
+                "validation": self.validation.model_copy(update={"network": "none"}),
+                "delivery": self.delivery.model_copy(update={"team": None}),
+            }
+        )
+
+    def environment(self, workspace: Path) -> dict[str, str]:
+        """The variables of the file; values that start with `./` are relative to the workspace."""
+        return {
+            name: str(workspace / value[2:]) if value.startswith("./") else value
+            for name, value in self.workspace.env.items()
+        }
+
+    def setup_steps(self) -> tuple[Step, ...]:
+        return _steps(self.workspace.setup)
+
+    def validation_steps(self) -> tuple[Step, ...]:
+        return _steps(self.validation.commands)
+
+
+def load(checkout: Path) -> Project:
+    """The settings of a checkout; the defaults where it has no file. Raises `BadProject` with file and line."""
+    path = checkout / NAME
+    if not path.is_file() or path.is_symlink():
+        return Project()
+    try:
+        text = content(path)
+        return parse(text)
+    except Unfit as error:
+        raise BadProject({NAME: str(error)}) from None
+
+
+def parse(text: str) -> Project:
+    """The settings in the text of the file. Raises `BadProject`."""
+    try:
+        found = tomllib.loads(text)
+    except ValueError as error:
+        raise BadProject({NAME: f"not TOML: {error}"}) from None
+    except RecursionError:
+        raise BadProject({NAME: "nested too deeply"}) from None
+    try:
+        project = Project.model_validate_json(orjson.dumps(found), strict=True)
+    except orjson.JSONEncodeError as error:
+        raise BadProject({NAME: str(error)}) from None
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_input=False)[:5]
+        raise BadProject({_place(text, problem["loc"]): _sentence(problem) for problem in problems}) from None
+    for table, key, listed in (
+        ("workspace", "setup", project.workspace.setup),
+        ("validation", "commands", project.validation.commands),
+    ):
+        try:
+            _steps(listed)
+        except Invalid as error:
+            raise BadProject({_place(text, (table, key)): next(iter(error.errors.values()))}) from None
+    return project
+
+
+def _steps(listed: tuple[Command, ...]) -> tuple[Step, ...]:
+    """The commands, split as the shell would split words. Raises `Invalid`."""
+    return commands(validation_commands=listed) if listed else ()
+
+
+def _place(text: str, loc: tuple[int | str, ...]) -> str:
+    """`hansard.toml:7 [workspace] setup`: file, line, table and key."""
+    table, key = str(loc[0]) if loc else "", str(loc[1]) if len(loc) > 1 else ""
+    line = _line(text, table, key)
+    return " ".join(part for part in (f"{NAME}:{line}" if line else NAME, f"[{table}]" if table else "", key) if part)
+
+
+def _line(text: str, table: str, key: str) -> int | None:
+    """Where the key is, found by reading: the parser keeps no positions."""
+    current = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := re.match(r"\s*\[([\w.\"-]+)\]", line):
+            current = header[1]
+            if current == table and not key:
+                return number
+        elif current == (table if key else "") and _assigns(line, key or table):
+            return number
+    return None
+
+
+def _assigns(line: str, key: str) -> bool:
+    return re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]", line) is not None
+
+
+def _sentence(problem: ErrorDetails) -> str:
+    match problem["type"]:
+        case "extra_forbidden":
+            return "unknown key"
+        case _:
+            return problem["msg"].removeprefix("Value error, ")
+
+
+def _matches(path: str, patterns: tuple[str, ...]) -> bool:
+    return any(_pattern(pattern).fullmatch(path) for pattern in patterns)
+
+
+def _pattern(glob: str) -> re.Pattern[str]:
+    """`**` crosses folders, `*` and `?` do not; a folder's name covers what is below it."""
+    parts = re.split(r"(\*\*/?|\*|\?)", glob.rstrip("/"))
+    spelled = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return re.compile("".join(spelled.get(part, re.escape(part)) for part in parts) + "(?:/.*)?", re.DOTALL)

@@ -1,0 +1,136 @@
+"""False green: commands that would test something else than the workspace are found, layout by layout."""
+
+import asyncio
+import os
+import sys
+import venv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from adapters.processes import run
+from adapters.project.escapes import Inspection, inspect, packages
+from domain.delivery.validation import Step
+
+
+def look(workspace: Path, *argv: str, env: Mapping[str, str] | None = None) -> Inspection:
+    environment = {"PATH": os.environ["PATH"], **(env or {})}
+
+    async def probe(command: Sequence[str], extra: Mapping[str, str]) -> str:
+        home = workspace.parent
+        done = await run(command, cwd=workspace, env=environment | dict(extra) | {"HOME": str(home)}, wall_seconds=20)
+        return done.stdout if done.exit_code == 0 else ""
+
+    step = Step(stage="test", command=" ".join(argv), argv=argv)
+    return asyncio.run(inspect(workspace, (step,), environment, probe))
+
+
+def write(root: Path, **files: str) -> Path:
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return root
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A virtual environment in which a checkout is installed as editable, the classic way."""
+    root = tmp_path_factory.mktemp("person")
+    checkout = root / "checkout"
+    write(checkout, **{"pyproject.toml": "", "src/lib/__init__.py": "", "flat/__init__.py": ""})
+    venv.create(root / "env", symlinks=True)
+    (site,) = (root / "env" / "lib").glob("python*/site-packages")
+    (site / "editable.pth").write_text(f"{checkout / 'src'}\n{checkout}\n")
+    return root
+
+
+def test_an_editable_install_of_the_checkout_is_overruled_by_the_workspace(environment: Path, tmp_path: Path) -> None:
+    workspace = write(tmp_path / "w", **{"pyproject.toml": "", "src/lib/__init__.py": ""})
+    found = look(workspace, str(environment / "env/bin/python"), "-m", "pytest")
+    assert found.escapes == ()
+    assert dict(found.env)["PYTHONPATH"].startswith(str(workspace / "src"))
+
+
+def test_an_editable_install_that_wins_over_the_import_path_is_an_escape(environment: Path, tmp_path: Path) -> None:
+    (site,) = (environment / "env" / "lib").glob("python*/site-packages")
+    stubborn = site / "stubborn.pth"
+    stubborn.write_text(f"import sys; sys.path.insert(0, {str(environment / 'checkout/src')!r})\n")
+    try:
+        workspace = write(tmp_path / "w", **{"pyproject.toml": "", "src/lib/__init__.py": ""})
+        found = look(workspace, str(environment / "env/bin/python"), "-m", "pytest")
+    finally:
+        stubborn.unlink()
+    assert [escape.what for escape in found.escapes] == ["Python package lib"]
+    assert found.escapes[0].path == str(environment / "checkout/src/lib/__init__.py")
+
+
+def test_a_package_without_src_is_overruled_too(environment: Path, tmp_path: Path) -> None:
+    workspace = write(tmp_path / "w", **{"setup.py": "", "flat/__init__.py": ""})
+    assert dict(look(workspace, str(environment / "env/bin/python")).env)["PYTHONPATH"].startswith(str(workspace))
+
+
+def test_a_script_shows_its_interpreter_in_its_first_line(environment: Path, tmp_path: Path) -> None:
+    workspace = write(tmp_path / "w", **{"pyproject.toml": "", "src/lib/__init__.py": ""})
+    tool = environment / "env/bin/pytest"
+    tool.write_text(f"#!{environment / 'env/bin/python'}\n")
+    tool.chmod(0o755)
+    found = look(workspace, "pytest", "-q", env={"PATH": f"{environment / 'env/bin'}:{os.environ['PATH']}"})
+    assert "PYTHONPATH" in dict(found.env)
+
+
+def test_a_package_that_is_installed_from_the_workspace_is_no_escape(tmp_path: Path) -> None:
+    workspace = write(tmp_path / "w", **{"pyproject.toml": "", "src/lib/__init__.py": ""})
+    assert look(workspace, sys.executable, env={"PYTHONPATH": str(workspace / "src")}) == Inspection()
+
+
+def test_a_package_that_is_not_installed_is_no_escape(tmp_path: Path) -> None:
+    workspace = write(tmp_path / "w", **{"pyproject.toml": "", "src/no_such_package/__init__.py": ""})
+    assert look(workspace, sys.executable) == Inspection()
+
+
+def test_the_members_of_a_monorepo_are_looked_at(tmp_path: Path) -> None:
+    member = {"packages/one/pyproject.toml": "", "packages/one/src/one/__init__.py": ""}
+    workspace = write(tmp_path / "w", **{"pyproject.toml": ""}, **member)
+    assert packages(workspace) == {"one": workspace / "packages/one/src"}
+
+
+def test_npm_links_that_lead_outside_are_escapes(tmp_path: Path) -> None:
+    workspace = write(tmp_path / "w", **{"package.json": "{}", "packages/a/package.json": "{}"})
+    outside = write(tmp_path / "checkout/packages/b", **{"package.json": "{}"})
+    modules = workspace / "node_modules"
+    (modules / "@scope").mkdir(parents=True)
+    (modules / "a").symlink_to("../packages/a")
+    (modules / "@scope" / "b").symlink_to(outside)
+    assert [(escape.what, escape.path) for escape in look(workspace, "npm", "test").escapes] == [
+        ("npm package @scope/b", str(outside))
+    ]
+
+
+def test_go_modules_outside_are_escapes(tmp_path: Path) -> None:
+    workspace = write(
+        tmp_path / "w",
+        **{
+            "go.mod": "module x\nreplace example.com/y => ../y // why\nreplace (\n\texample.com/z => ./z\n)\n",
+            "go.work": "use (\n\t.\n\t/elsewhere/m\n)\n",
+        },
+    )
+    assert [escape.path for escape in look(workspace, "go", "test").escapes] == ["/elsewhere/m", str(tmp_path / "y")]
+
+
+def test_a_go_work_of_the_environment_is_an_escape(tmp_path: Path) -> None:
+    workspace = write(tmp_path / "w", **{"go.mod": "module x\n"})
+    escapes = look(workspace, "go", "test", env={"GOWORK": "/home/ada/go.work"}).escapes
+    assert [(escape.what, escape.path) for escape in escapes] == [("go.work", "/home/ada/go.work")]
+
+
+def test_cargo_path_dependencies_outside_are_escapes(tmp_path: Path) -> None:
+    manifest = '[package]\nname = "x"\n[dependencies]\na = { path = "../a" }\nb = { path = "crates/b" }\n'
+    patch = '[patch.crates-io]\nc = { path = "/elsewhere/c" }\n[lib]\npath = "src/lib.rs"\n'
+    workspace = write(tmp_path / "w", **{"Cargo.toml": manifest + patch})
+    assert [escape.what for escape in look(workspace, "cargo", "test").escapes] == ["crate a", "crate c"]
+
+
+def test_a_plain_folder_has_no_escapes(tmp_path: Path) -> None:
+    assert look(write(tmp_path / "w", **{"a.txt": "x"}), "true") == Inspection()

@@ -1,0 +1,144 @@
+"""`hansard.toml` is read strictly, and nothing risky takes effect before it is trusted."""
+
+from pathlib import Path
+
+import pytest
+
+from adapters.project import BadProject, Project, Trust, load
+from adapters.project.discover import agents, discover, project_file, team_file
+from adapters.project.settings import Scope, parse
+
+WHOLE = """
+[workspace]
+setup = ["python3 -m venv .venv", [".venv/bin/pip", "install", "-e", "."]]
+copy = [".env"]
+link = ["node_modules"]
+env = { PYTHONPATH = "./src", MODE = "test" }
+
+[validation]
+commands = ["pytest -q"]
+network = "all"
+
+[delivery]
+max_iterations = 6
+team = "team.toml"
+
+[scope]
+allow = ["src/**", "tests/**"]
+deny = ["src/secret/**"]
+outside = "ask"
+"""
+
+
+def test_a_whole_file_is_read() -> None:
+    project = parse(WHOLE)
+    assert [step.argv for step in project.setup_steps()] == [
+        ("python3", "-m", "venv", ".venv"),
+        (".venv/bin/pip", "install", "-e", "."),
+    ]
+    assert project.workspace.copy_paths == (".env",)
+    assert project.environment(Path("/work")) == {"PYTHONPATH": "/work/src", "MODE": "test"}
+    assert [step.command for step in project.validation_steps()] == ["pytest -q"]
+    assert project.delivery.max_iterations == 6
+    assert project.validation.baseline
+
+
+def test_a_checkout_without_the_file_has_the_defaults(tmp_path: Path) -> None:
+    assert load(tmp_path) == Project()
+    assert Project().digest is None
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "problem"),
+    [
+        ("[workspace]\nsetups = []", "hansard.toml:2 [workspace] setups", "unknown key"),
+        ("[workspce]\nsetup = []", "hansard.toml:1 [workspce]", "unknown key"),
+        ("\n[validation]\nbaseline = 1", "hansard.toml:3 [validation] baseline", "Input should be a valid boolean"),
+        ("[workspace]\nsetup = ['cd x && make']", "hansard.toml:2 [workspace] setup", "needs a shell"),
+        ("[workspace]\ncopy = ['../x']", "hansard.toml:2 [workspace] copy", "should be a path inside the repository"),
+        ("[scope]\noutside = 'shout'", "hansard.toml:2 [scope] outside", "Input should be"),
+        ("[workspace", "hansard.toml", "not TOML"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line(text: str, place: str, problem: str) -> None:
+    with pytest.raises(BadProject) as refused:
+        parse(text)
+    ((found, said),) = refused.value.places.items()
+    assert found == place
+    assert problem in said
+
+
+def test_risky_settings_wait_for_trust(tmp_path: Path) -> None:
+    trust = Trust(tmp_path / "keys" / "trust.json")
+    project = parse(WHOLE)
+    assert not trust.covers(tmp_path, project)
+    before = trust.effective(tmp_path, project)
+    assert (before.workspace.setup, before.workspace.env, before.delivery.team) == ((), {}, None)
+    assert before.validation.network == "none"
+    assert before.validation.commands == project.validation.commands
+    trust.grant(tmp_path, project, by="person:ada")
+    assert trust.effective(tmp_path, project) == project
+
+
+def test_a_change_asks_again(tmp_path: Path) -> None:
+    trust = Trust(tmp_path / "trust.json")
+    trust.grant(tmp_path, parse(WHOLE), by="person:ada")
+    assert not trust.covers(tmp_path, parse(WHOLE.replace("venv .venv", "venv .other")))
+    assert trust.covers(tmp_path, parse(WHOLE.replace('"pytest -q"', '"pytest -x"')))
+
+
+def test_harmless_settings_need_no_trust(tmp_path: Path) -> None:
+    assert Trust(tmp_path / "trust.json").covers(tmp_path, parse('[validation]\ncommands = ["pytest"]'))
+
+
+def test_a_damaged_file_trusts_nothing(tmp_path: Path) -> None:
+    (tmp_path / "trust.json").write_text("{")
+    assert not Trust(tmp_path / "trust.json").covers(tmp_path, parse(WHOLE))
+    assert Trust(tmp_path / "trust.json", "all").covers(tmp_path, parse(WHOLE))
+
+
+def test_scope_names_what_is_outside() -> None:
+    scope = Scope(allow=("src/**", "*.md"), deny=("src/secret",))
+    paths = ("src/a.py", "src/deep/b.py", "README.md", "docs/x.md", "src/secret/key", "deploy.yaml")
+    assert scope.outside_of(paths) == ("docs/x.md", "src/secret/key", "deploy.yaml")
+    assert Scope().outside_of(paths) == ()
+
+
+def test_init_reads_a_python_repository(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nname = "x"\n[project.optional-dependencies]\ntest = ["pytest"]\n'
+    )
+    (tmp_path / ".env").write_text("A=1")
+    project = parse(project_file(discover(tmp_path)))
+    assert [step.command for step in project.validation_steps()] == [".venv/bin/python -m pytest -q"]
+    assert ".venv/bin/python -m pip install -e .[test]" in [step.command for step in project.setup_steps()]
+    assert project.workspace.copy_paths == (".env",)
+
+
+def test_init_reads_node_go_cargo_and_make(tmp_path: Path) -> None:
+    for name, content, command in (
+        ("package.json", '{"scripts": {"test": "vitest", "lint": "eslint ."}}', "npm test"),
+        ("go.mod", "module x", "go test ./..."),
+        ("Cargo.toml", "[package]", "cargo test"),
+        ("Makefile", "all:\n\ntest:\n\ttrue\n", "make test"),
+    ):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / name).write_text(content)
+        assert command in [step.command for step in parse(project_file(discover(folder))).validation_steps()]
+
+
+def test_init_says_what_it_did_not_find(tmp_path: Path) -> None:
+    found = discover(tmp_path)
+    assert found.missing == ["a test command: add one to [validation] commands"]
+    assert parse(project_file(found)).validation.commands == ()
+
+
+def test_init_makes_a_team_of_what_is_installed(tmp_path: Path) -> None:
+    for name in ("claude", "codex"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    programs = agents({"PATH": str(tmp_path)})
+    assert programs == ("claude", "codex")
+    assert 'preset = "codex"' in team_file(programs)
+    assert team_file(()) == ""
