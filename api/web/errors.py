@@ -9,7 +9,8 @@ from api.http import problems
 from api.web import login_page
 from api.web.rendering import language_of, render, scripted
 from api.web.sentences import told_in
-from api.web.words import Words, words
+from api.web.words import words
+from domain.values.words import Words
 
 
 async def on_error(request: Request, error: Exception) -> Response:

@@ -11,7 +11,7 @@ from api.http.logins import Logins
 from api.http.requests import answer_headers, only, system
 from api.web.forms.reading import fields
 from api.web.rendering import explicit, language_of, linker, page, render
-from api.web.words import Words
+from domain.values.words import Words
 
 HOME: Final = "/"
 LONGEST: Final = 4_000

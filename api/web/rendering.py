@@ -16,8 +16,9 @@ from api.http.requests import answer_headers, system
 from api.web import model, svg
 from api.web.assets import SCRIPT, SHEET
 from api.web.shown import shown
-from api.web.words import LANGUAGES, Language, Words, preferred, words
+from api.web.words import words
 from domain.kinds import KINDS
+from domain.values.words import LANGUAGES, Language, Words, preferred
 
 Link = Callable[..., str]
 

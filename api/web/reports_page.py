@@ -16,8 +16,8 @@ from api.web.bars import Bar, bars
 from api.web.model import clock
 from api.web.rendering import invalid, language_of, linker, page, render
 from api.web.shown import cut
-from api.web.words import Words
 from domain.kinds import KINDS
+from domain.values.words import Words
 from projections.reports import REPORTS, Filters, Report
 
 Row = Mapping[str, Any]
@@ -184,7 +184,7 @@ _GROUPS: Final = MappingProxyType(
     {
         "kind": "kind",
         "status": "status",
-        "choice": "session_choice",
+        "choice": "choice",
         "strategy": "start_choice",
         "exhausted": "reason",
         "reason": "reports_reason",

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
-from api.web.words import Words
+from domain.values.words import Words
 
 LONGEST: Final = 2_000
 """Characters of what is looked up; what is longer stays as it is."""
@@ -24,8 +24,8 @@ _GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "kind": ("kind",),
     "state": ("status", "session_state"),
     "doors": ("door",),
-    "choice": ("session_choice",),
-    "choices": ("session_choice", "listed"),
+    "choice": ("choice",),
+    "choices": ("choice", "listed"),
     "reason": ("amount",),
     "fields": ("amount",),
 }

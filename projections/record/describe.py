@@ -1,93 +1,29 @@
-"""Every event as a sentence, and which of them a reader should not miss (S4 §8, behaviour §3.5)."""
+"""Puts an event into words, in the reader's language, from its type and data; its stored `message` is not read."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
-from domain.session.turns import TurnAnswered, TurnFailed, TurnRequested
 from domain.values.base import DomainEvent
+from domain.values.words import Language, Words, words
 
-_TOLD = "{0.message}"
-"""The event brings its own sentence."""
+ROOM: Final = "projections.record"
+"""Where `messages.toml` has a sentence for each topic: `event.<topic>`, or `event.<topic>.<variant>`."""
+_DETAIL: Final = 300
+"""Characters of somebody's words within a sentence."""
+_FILES: Final = 3
+"""Changed files that a sentence names."""
+_FAILING: Final = re.compile(
+    r"^(?:E\s+\S|FAILED\b|ERROR\b|error\b|.*(?:Error|Exception)\b|.*\bnot found\b)", re.MULTILINE
+)
+"""Where the output of a failing command says why."""
+_DISCUSSIONS: Final = ("review", "debate")
+_AMOUNTS: Final = ("addIterations", "addMinutes", "addTokens", "addCostMicros")
 
-_TURNS = {
-    "turn.requested": "{0.agent} is asked ({0.role}).",
-    "turn.answered": "{0.agent} answered after {0.seconds:.1f} s.",
-    "turn.failed": "{0.agent} failed after {0.seconds:.1f} s ({0.failure.code}).",
-    "turn.cancelled": "The turn of {0.agent} was called off ({0.reason}).",
-    "session.agent_sessions_cleared": "The agents' conversations are over ({0.reason}).",
-    "session.forked": _TOLD,
-    "session.diverged": _TOLD,
-    "session.released": _TOLD,
-    "session.child_requested": "A {0.child_kind} of {0.about} begins: {0.child_id}.",
-    "session.child_closed": "{0.child_id}, about {0.about}, ended: {0.choice} (by {0.by}).",
-}
-_DELIVERY = dict.fromkeys(
-    (
-        "session_started", "phase_started", "phase_completed", "phase_failed", "phase_skipped", "artifact_created",
-        "attempt_started", "tests_passed", "validation_failed", "review_blocking_detected", "review_approved",
-        "review_held", "fix_requested", "budget_exhausted", "budget_extended", "branch_published", "session_finished",
-    ),
-    _TOLD,
-)  # fmt: skip
-_ORCHESTRATION = {
-    "session_started": "A request came in; its mode is {0.mode}.",
-    "plan_refused": "The plan does not hold (attempt {0.attempt}): {0.reasons[0]}",
-    "plan_made": "Version {0.plan_version} of the plan. {0.message}",
-    "round_start": _TOLD,
-    "work_reported": "{0.agent} reported in round {0.round} ({0.result}).",
-    "judging_started": "Round {0.round} is judged.",
-    "verdict_unreadable": "The verdict of round {0.round} could not be read (attempt {0.attempt}): {0.problem}",
-    "verdict_refused": "A verdict was refused: {0.agent} {0.reason}.",
-    "verdict_given": _TOLD,
-    "review_started": _TOLD,
-    "verdict_overturned": _TOLD,
-    "plan_returned": _TOLD,
-    "round_done": _TOLD,
-    "checkpoint_reached": _TOLD,
-    "partial_reached": _TOLD,
-    "completed": "The request is done.",
-    "orchestrate_done": "The run rests: {0.status}.",
-    "continued": "Continued, up to round {0.last_round}.",
-    "rounds_added": _TOLD,
-    "reset": "Reset: {0.message}",
-}
-_DISCUSSION = {
-    "session_started": "The discussion begins ({0.topic.strategy}, at most {0.topic.max_rounds} rounds).",
-    "round_added": "Round {0.round}: {0.agent} spoke ({0.role}).",
-    "assessed": "Convergence {0.metrics.overall_score:.2f} after round {0.round} ({0.metrics.recommendation}).",
-    "converged": _TOLD,
-    "stalled": _TOLD,
-    "limit_reached": _TOLD,
-    "agent_failed": "An agent failed: {0.error}",
-    "synthesized": _TOLD,
-    "decision_requested": "A person decides.",
-    "decided": "{0.message}",
-    "expired": _TOLD,
-    "cancelled": "Called off: {0.message}",
-}
-_CHANNEL = {
-    "message_started": "A message starts {0.session_id}.",
-    "message_queued": "A message waits; there are {0.pending}.",
-    "message_unclear": "A message was unclear ({0.text}).",
-    "message_rejected": "A message led to nothing ({0.reason}).",
-    "continue_wanted": "{0.session_id} is to go on.",
-    "reset_wanted": "{0.session_id} is to be reset.",
-    "session_noted": "{0.session_id} is {0.status}.",
-}
+_LONG: Final = {"reply", "patch", "context", "content", "topic"}
+"""Fields that take long to read and that no sentence without a recorded one needs."""
 
-
-def _of(kind: str, sentences: Mapping[str, str]) -> dict[str, str]:
-    return {f"{kind}.{last_part}": sentence for last_part, sentence in sentences.items()}
-
-
-SENTENCES: dict[str, str] = {
-    **_TURNS,
-    **_of("delivery", _DELIVERY),
-    **_of("orchestration", _ORCHESTRATION),
-    **_of("review", _DISCUSSION),
-    **_of("debate", _DISCUSSION),
-    **_of("channel", _CHANNEL),
-}
-"""By topic; the places are fields of the event."""
+Data = Mapping[str, Any]
 
 HIGHLIGHTED = frozenset(
     {
@@ -109,30 +45,264 @@ HIGHLIGHTED = frozenset(
     }
 )  # fmt: skip
 
-_WORK = {
-    "validate": "The validation commands are to be run.",
-    "package": "The work is to be handed over.",
-    "wait": "It waits for a person.",
+
+def describe(topic: str, data: Data, language: Language = "en", *, agents: Sequence[str] = ()) -> str:
+    """One sentence; `agents` are the names of the session's agents in the plan's order. An unknown topic is named."""
+    say = words(language, ROOM)
+    kind, _, last = topic.partition(".")
+    event = f"{'discussion' if kind in _DISCUSSIONS else kind}.{last}"
+    variant = _VARIANTS[event](data) if event in _VARIANTS else ""
+    for key in (f"event.{event}.{variant}", f"event.{event}"):
+        if key in say.messages:
+            return say.fill(key, _Places(say, data, agents)).strip()
+    return last.replace("_", " ").capitalize() or topic
+
+
+def recorded(event: DomainEvent) -> str:
+    """The `message` of the JSON API: as it was recorded, else in English."""
+    stored = str(getattr(event, "message", ""))
+    return stored or describe(event.TOPIC, event.model_dump(mode="json", by_alias=True, exclude=_LONG))
+
+
+def person(actor: str, language: Language = "en") -> str:
+    """Who did something; Hansard's own workers are this machine."""
+    return words(language, ROOM)("this_machine") if actor.startswith("worker:") else actor
+
+
+# -- which sentence --------------------------------------------------------------------------------------------------
+
+
+def _requested(data: Data) -> str:
+    work = data.get("work", "ask")
+    if work == "wait" and data.get("deadline"):
+        return "wait_until"
+    return str(work) if work != "ask" else "step" if data.get("phase") else ""
+
+
+def _answered(data: Data) -> str:
+    if "prompt" not in data or (data["prompt"] or {}).get("length"):
+        return ""
+    return {"test": "validate", "supervisor": "package"}.get(str(data.get("role")), "")
+
+
+def _finished(data: Data) -> str:
+    state = str(data.get("state"))
+    return state if state in ("success", "exhausted", "cancelled") else str(data.get("status", "failed"))
+
+
+def _ignored(data: Data) -> str:
+    return {"has completed its phases": "done", "is not part of this run": "stranger"}.get(str(data.get("reason")), "")
+
+
+_VARIANTS: Final[Mapping[str, Callable[[Data], str]]] = {
+    "turn.requested": _requested,
+    "turn.answered": _answered,
+    "session.diverged": lambda data: "held" if data.get("held") else "",
+    "session.child_requested": lambda data: str(data.get("childKind", "review")),
+    "session.child_closed": lambda data: str(data.get("by", "person")),
+    "delivery.budget_exhausted": lambda data: str(data.get("reason") or ""),
+    "delivery.session_finished": _finished,
+    "orchestration.session_started": lambda data: str(data.get("mode", "orchestrated")),
+    "orchestration.plan_made": lambda data: "" if data.get("agents") else "direct",
+    "orchestration.work_reported": lambda data: str(data.get("result", "done")),
+    "orchestration.verdict_refused": _ignored,
+    "orchestration.verdict_given": lambda data: "pass" if data.get("pass") else "fail",
+    "discussion.synthesized": lambda data: "fallback" if data.get("fallback") else "",
+    "channel.message_rejected": lambda data: str(data.get("reason") or ""),
 }
 
 
-def message(event: DomainEvent) -> str:
-    """The event as a sentence; one that an older log left without words is told by its name."""
-    match event:
-        case TurnRequested(work=work) if work in _WORK:
-            return _WORK[work]
-        case TurnRequested(phase=phase) if phase:
-            return f"{event.agent} is asked ({event.role}, {phase})."
-        case TurnAnswered() if not event.prompt.length:
-            return f"{event.agent} finished after {event.seconds:.1f} s."
-        case TurnFailed() if event.failure.detail:
-            return f"{event.agent} failed after {event.seconds:.1f} s ({event.failure.code}): {event.failure.detail}"
-        case _:
-            return _sentence(event) or f"{event.TOPIC.rpartition('.')[2].replace('_', ' ').capitalize()}."
+# -- what fills it ---------------------------------------------------------------------------------------------------
 
 
-def _sentence(event: DomainEvent) -> str:
-    try:
-        return SENTENCES.get(event.TOPIC, "").format(event).strip()
-    except IndexError:  # a list that was empty
+class _Places(dict[str, object]):
+    """The places of a sentence: computed ones by name, else the field of the event."""
+
+    def __init__(self, say: Words, data: Data, agents: Sequence[str]) -> None:
+        super().__init__()
+        self.say, self.data, self.agents = say, data, agents
+
+    def __missing__(self, name: str) -> object:
+        return _COMPUTED[name](self) if name in _COMPUTED else _one_line(self.data.get(name, ""))
+
+    def step(self, phase: object) -> str:
+        """A phase by its name: `planning`, or `phase 3 (development)`."""
+        named = self.say.of("step", str(phase))
+        return named if named != str(phase) else self.say.of("phase", str(phase))
+
+    def agent(self, index: int) -> str:
+        if index < len(self.agents):
+            return self.agents[index]
+        return self.say.fill("agent_number", {"n": index + 1})
+
+
+def _took(places: _Places) -> str:
+    return f"{float(places.data.get('seconds') or 0):.1f} s"
+
+
+def _elapsed(places: _Places) -> str:
+    seconds = int(places.data.get("elapsedMs") or 0) // 1000
+    return f"{seconds // 60}:{seconds % 60:02}"
+
+
+def _files(places: _Places) -> str:
+    files = [str(name) for name in places.data.get("files") or ()]
+    named = ", ".join(files[:_FILES]) + (", …" if len(files) > _FILES else "")
+    return places.say.fill("changed_files", {"files": named}) if files else ""
+
+
+def _failure(places: _Places) -> str:
+    return places.say.of("failure", str((places.data.get("failure") or {}).get("code", "crash")))
+
+
+def _detail(places: _Places) -> str:
+    """`: …`, why it happened, where the event says so."""
+    return _after_colon(_why_it_failed(places))
+
+
+def _why_it_failed(places: _Places) -> str:
+    data = places.data
+    if data.get("blockingIssues"):
+        return _issues(places, [str(issue.get("title", "")) for issue in data["blockingIssues"]])
+    if data.get("reasons"):
+        return "; ".join(str(reason) for reason in data["reasons"][:_FILES])
+    if data.get("summary") and "classification" in data:
+        return failing_line(str(data["summary"]))
+    if isinstance(data.get("issues"), str) and data["issues"]:
+        return str(data["issues"].partition("\n")[2].partition("\n")[0]).lstrip("- ")
+    if data.get("feedback") and isinstance(data["feedback"], dict) and data["feedback"].get("verdict"):
+        return str(data["feedback"]["verdict"])
+    names = ("errorMessage", "problem", "error")
+    return str(next((data[name] for name in names if data.get(name)), (data.get("failure") or {}).get("detail", "")))
+
+
+def failing_line(output: str) -> str:
+    """The first line of a command's output that says why it failed; else its last line."""
+    found = _FAILING.search(output)
+    lines = [line for line in output.splitlines() if line.strip()]
+    return output[found.start() :].partition("\n")[0] if found else lines[-1] if lines else ""
+
+
+def _issues(places: _Places, titles: Sequence[str]) -> str:
+    if len(titles) < 2:
+        return "".join(titles)
+    return places.say.fill("and_more_issues", {"first": titles[0], "n": len(titles) - 1})
+
+
+def _first(places: _Places) -> str:
+    """The first issue of a review that asks for a fix."""
+    issues = (places.data.get("feedback") or {}).get("issues") or ()
+    if places.data.get("choice") not in ("apply_fix", "revise") or not issues:
         return ""
+    return _after_colon(_issues(places, [str(issue.get("description", "")) for issue in issues]))
+
+
+def _why(places: _Places) -> str:
+    """A person's reason, or why a turn was cancelled."""
+    data = places.data
+    if "turnId" in data:
+        return places.say.of("turn_end", str(data.get("reason", "")))
+    return _after_colon(next((data[name] for name in ("why", "rationale", "reason") if data.get(name)), ""))
+
+
+def _amounts(places: _Places) -> str:
+    """`2 iterations, 10 minutes`"""
+    found = ((name, int(places.data.get(name) or 0)) for name in _AMOUNTS)
+    return ", ".join(_amount(places.say, name, number) for name, number in found if number)
+
+
+def _amount(say: Words, name: str, number: int) -> str:
+    shown = f"{number / 1_000_000:.2f}" if name == "addCostMicros" else f"{number:,}"
+    return say.fill(f"amount_of.{name}.{'one' if number == 1 else 'many'}", {"n": shown})
+
+
+def _subject(places: _Places) -> str:
+    about = str(places.data.get("about", ""))
+    if not about.startswith("agent:"):
+        return places.say.of("subject", about)
+    named, colon, _ = str((places.data.get("topic") or {}).get("title", "")).partition(": ")
+    place = about.removeprefix("agent:")
+    agent = named if colon else places.agent(int(place) if place.isdecimal() else 0)
+    return places.say.fill("subject.agent", {"agent": _one_line(agent)})
+
+
+def _agents(places: _Places) -> str:
+    """Who works: of a round with the phase, of a plan by name."""
+    if "agentPhases" not in places.data:
+        return ", ".join(_one_line(agent.get("agent")) for agent in places.data.get("agents") or ())
+    at_work = [found for found in places.data["agentPhases"] or () if not found.get("completed")]
+    return ", ".join(f"{_one_line(found.get('agent'))} – {places.step(found.get('phase'))}" for found in at_work)
+
+
+def _choices(places: _Places) -> str:
+    names = [places.say.of("choice", str(choice)) for choice in places.data.get("choices") or ()]
+    return f" {places.say('or')} ".join(names)
+
+
+def _metric(name: str) -> Callable[[_Places], str]:
+    return lambda places: f"{float((places.data.get('metrics') or {}).get(name) or 0):.2f}"
+
+
+def _score(places: _Places) -> str:
+    """Of a review 0 to 100, where there is one; of a discussion the score of convergence."""
+    if "metrics" in places.data or "score" not in places.data:
+        return _metric("overallScore")(places)
+    score = places.data["score"]
+    return "" if score is None else places.say.fill("review_score", {"n": score})
+
+
+def _named(group: str, field: str = "") -> Callable[[_Places], str]:
+    return lambda places: places.say.of(group, str(places.data.get(field or group, "")))
+
+
+def _rounds(places: _Places) -> str:
+    return str((places.data.get("topic") or {}).get("maxRounds", "?"))
+
+
+def _strategy(places: _Places) -> str:
+    return places.say.of("strategy", str((places.data.get("topic") or {}).get("strategy", "")))
+
+
+def _step(places: _Places) -> str:
+    return places.step(places.data.get("phase") or "")
+
+
+def _after_colon(text: object) -> str:
+    line = _one_line(text)
+    return f": {line}" if line else ""
+
+
+def _one_line(value: object) -> str:
+    text = " ".join(str(value if value is not None else "").split())
+    return text if len(text) <= _DETAIL else f"{text[:_DETAIL]}…"
+
+
+_COMPUTED: Final[Mapping[str, Callable[[_Places], str]]] = {
+    "took": _took,
+    "elapsed": _elapsed,
+    "files": _files,
+    "failure": _failure,
+    "detail": _detail,
+    "problem": lambda places: _after_colon(places.data.get("problem")),
+    "feedback": lambda places: _after_colon(places.data.get("feedback")),
+    "error": lambda places: places.say.of("failure", str(places.data.get("errorType", ""))),
+    "classification": _named("classification"),
+    "used": lambda places: str(max(0, int(places.data.get("iteration") or 1) - 1)),
+    "first": _first,
+    "why": _why,
+    "amounts": _amounts,
+    "subject": _subject,
+    "agents": _agents,
+    "choice": _named("choice"),
+    "choices": _choices,
+    "role": _named("role"),
+    "status": _named("status"),
+    "stopped": _named("reason"),
+    "score": _score,
+    "agreement": _metric("agreementRatio"),
+    "stability": _metric("avgStability"),
+    "rounds": _rounds,
+    "strategy": _strategy,
+    "step": _step,
+    "Step": lambda places: _step(places)[:1].upper() + _step(places)[1:],
+}

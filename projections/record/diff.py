@@ -10,7 +10,7 @@ from domain.session.record import Recorded
 from domain.session.state import Session
 from domain.values.base import Text
 from domain.values.time import iso
-from projections.record.describe import message
+from projections.record.describe import recorded as sentence
 from projections.record.explain import INPUTS
 from projections.record.session import view
 
@@ -101,7 +101,7 @@ def _event(found: Sequence[Recorded]) -> dict[str, Any] | None:
     if not found:
         return None
     event = found[0].event
-    told = {"version": found[0].version, "type": event.TOPIC, "message": message(event)}
+    told = {"version": found[0].version, "type": event.TOPIC, "message": sentence(event)}
     return told | {"inputs": _inputs(event.model_dump(mode="json", by_alias=True))}
 
 

@@ -1,7 +1,7 @@
 """Why a session is in its state, as a chain of causes from the commands; and what a wished state lacks."""
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from domain.delivery.chart import TABLE as DELIVERY
@@ -15,7 +15,8 @@ from domain.session.chart import Edge, Guard, Table
 from domain.session.record import Recorded
 from domain.session.state import Session
 from domain.values.time import iso
-from projections.record.describe import message
+from projections.record.describe import describe, person
+from projections.record.describe import recorded as sentence
 
 CHARTS: Mapping[str, Table] = {"delivery": DELIVERY, "orchestration": ORCHESTRATION, **TABLES}
 
@@ -45,7 +46,7 @@ def explain(history: Sequence[Recorded], session: Session) -> dict[str, Any]:
         "version": session.version,
         "state": session.state,
         "chain": list(chain),
-        "text": "\n".join(_sentence(link) for link in chain),
+        "text": "\n".join(_text(history, session, chain)),
     }
 
 
@@ -67,22 +68,23 @@ def _told_event(recorded: Recorded) -> dict[str, Any]:
     return {
         "version": recorded.version,
         "type": recorded.event.TOPIC,
-        "message": message(recorded.event),
+        "message": sentence(recorded.event),
         "state": data.get("state"),
         "inputs": {name: data[name] for name in INPUTS if data.get(name) is not None},
     }
 
 
-def _sentence(link: dict[str, Any]) -> str:
-    """The events of a link that decide something; a link without one is told by its first event."""
-    deciding = [event for event in link["events"] if event["state"] or "pass" in event["inputs"]] or link["events"][:1]
-    return "\n".join(f"{event['version']}. {link['actor']}: {_event_sentence(event)}" for event in deciding)
-
-
-def _event_sentence(event: dict[str, Any]) -> str:
-    inputs = ", ".join(f"{name}={value}" for name, value in event["inputs"].items())
-    led = f" → {event['state']}" if event["state"] else ""
-    return f"{event['message']}{led}" + (f" ({inputs})" if inputs else "")
+def _text(history: Sequence[Recorded], session: Session, chain: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """The events that decide something, one a line; a command without one is named by its first event."""
+    events = {recorded.version: recorded.event for recorded in history}
+    agents = [agent.agent for agent in session.agents] if isinstance(session, Orchestration) else []
+    for link in chain:
+        deciding = [event for event in link["events"] if event["state"] or "pass" in event["inputs"]]
+        for event in deciding or link["events"][:1]:
+            data = events[event["version"]].model_dump(mode="json", by_alias=True)
+            words = describe(event["type"], data, agents=agents)
+            led = f" → {event['state']}" if event["state"] else ""
+            yield f"{event['version']}. {person(link['actor'])}: {words}{led}"
 
 
 def why_not(session: Session, wished: str) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnRequested
 from domain.values.time import iso
 from projections.engine.ports import Database, Projection
-from projections.record.describe import HIGHLIGHTED, message
+from projections.record.describe import HIGHLIGHTED
+from projections.record.describe import recorded as sentence
 from projections.record.markdown import plain, shortened
 
 SCHEMA = (
@@ -43,7 +44,7 @@ def _row(db: Database, recorded: Recorded, turns: _Turns) -> tuple[object, ...]:
         event.TOPIC,
         recorded.causation.actor,
         *_place(db, recorded, turns),
-        shortened(plain(message(event)), LONGEST_MESSAGE),
+        shortened(plain(sentence(event)), LONGEST_MESSAGE),
         int(event.TOPIC in HIGHLIGHTED),
     )
 

@@ -196,7 +196,7 @@ def test_on_a_terminal_a_delivery_is_a_live_display(environment: dict[str, str],
     code, shown = _on_a_terminal(["example"], environment, tmp_path)
     assert code == 0
     assert re.search("▶(planning|architecture|design|implementation|validation|review|packaging)", shown)
-    assert "Review blocked at iteration 1." in shown
+    assert "Review blocked in iteration 1" in shown
     assert "iteration 2/4" in shown
     assert shown.rstrip().splitlines()[-1].startswith("\x1b[2mworkspace")
 
@@ -212,7 +212,7 @@ def test_interrupted_it_cancels_nothing_and_says_how_to_go_on(
     scenario.write_text('{"replies": {}, "delayMs": 60000}')
     words = ["run", "-t", "x", "-f", "a", "--test", "true", "--scenario", str(scenario)]
     with _started(words, environment, tmp_path) as process:
-        talk = _read_until(process, "planner is asked")
+        talk = _read_until(process, "Asked planner")
         process.send_signal(number)
         out, err = process.communicate(timeout=LONGEST)
     session_id = talk.splitlines()[0].removeprefix("Session ")
@@ -234,7 +234,7 @@ def test_in_the_background_of_a_script_it_ends_when_it_is_told_to(environment: d
         started = _started(words, environment, tmp_path)
         with started as process:
             signal.signal(signal.SIGINT, before)
-            _read_until(process, "planner is asked")
+            _read_until(process, "Asked planner")
             process.send_signal(signal.SIGINT)
             process.send_signal(signal.SIGTERM)
             out, err = process.communicate(timeout=LONGEST)

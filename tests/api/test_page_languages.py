@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from api.web.words import LANGUAGES, catalogue, preferred
+from domain.values.words import catalogue
 from tests.api.seen import BROWSER, Seen, finished, page
 from tests.api.server import inside
 
@@ -19,11 +19,6 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
         yield found
 
 
-def test_every_message_stands_in_both_languages() -> None:
-    assert {key for key, both in catalogue().items() if set(both) != set(LANGUAGES)} == set()
-    assert [key for key, both in catalogue().items() if not all(text.strip() for text in both.values())] == []
-
-
 def test_every_message_is_used_and_every_message_used_exists() -> None:
     templates = [
         place.read_text("utf-8")
@@ -32,26 +27,7 @@ def test_every_message_is_used_and_every_message_used_exists() -> None:
     ]
     named_elsewhere = {"recent", "first", "previous", "next", "last", "session_strip", "reports_not_told"}
     used = set(re.findall(r'say\("(\w+)"', "\n".join(templates))) | named_elsewhere
-    assert used == {key for key in catalogue() if "." not in key}
-
-
-@pytest.mark.parametrize(
-    ("accepted", "expected"),
-    [
-        ("", "en"),
-        ("ko", "ko"),
-        ("ko-KR,ko;q=0.9,en-US;q=0.8,en;q=0.7", "ko"),
-        ("en-US,en;q=0.9,ko;q=0.8", "en"),
-        ("de,ko;q=0.3", "ko"),
-        ("fr-FR", "en"),
-        ("ko;q=0", "en"),
-        ("ko;q=nan", "en"),
-        ("ko;q=x,en;q=0.1", "en"),
-        ("*", "en"),
-    ],
-)
-def test_the_language_that_the_browser_prefers_is_taken(accepted: str, expected: str) -> None:
-    assert preferred(accepted) == expected
+    assert used == {key for key in catalogue("api.web") if "." not in key}
 
 
 def test_a_page_speaks_korean_or_english(client: TestClient) -> None:

@@ -11,11 +11,12 @@ from api.web.session.diagram import draw, visited
 from api.web.session.marks import Light, Step
 from api.web.session.strip import BUCKETS, strip
 from api.web.session.trail import Trail
-from api.web.words import LANGUAGES, Language, catalogue, words
+from api.web.words import words
 from domain.delivery import chart as delivery
 from domain.discussion import chart as discussion
 from domain.orchestration import chart as orchestration
 from domain.session.chart import Table
+from domain.values.words import LANGUAGES, Language
 
 TABLES: dict[str, Table] = {"delivery": delivery.TABLE, "orchestration": orchestration.TABLE, **discussion.TABLES}
 
@@ -94,7 +95,7 @@ def _cross(box: Box, line: Box) -> bool:
 def test_every_state_and_every_named_way_has_words_in_both_languages(kind: str) -> None:
     shown = DIAGRAMS[kind]
     named = {f"session_way.{way.event}" for way in shown.ways if way.at}
-    assert named | {f"session_state.{state}" for state in shown.places} <= set(catalogue())
+    assert named | {f"session_state.{state}" for state in shown.places} <= set(words("en").messages)
 
 
 def test_the_way_taken_is_told_by_visits_and_the_last_step() -> None:

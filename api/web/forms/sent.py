@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from api.web.forms.passing import Outcome
-from api.web.words import Words
+from domain.values.words import Words
 
 
 @dataclass(frozen=True, slots=True)

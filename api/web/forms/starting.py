@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from api.web.sentences import in_words
 from api.web.start_form import Field, Form
-from api.web.words import Words
 from domain.values.strict import Malformed, decode
+from domain.values.words import Words
 
 _NUMBER: Final = re.compile("-?[0-9]{1,16}")
 

@@ -7,11 +7,11 @@ from api.web.forms.sent import NOTHING, Sent
 from api.web.rendering import explicit, fragment
 from api.web.session import overview
 from api.web.session.standing import ICONS, badge_of
-from api.web.words import Words
 from domain.discussion.state import Discussion
 from domain.discussion.suggestion import suggested
 from domain.kinds import allowed_actions
 from domain.session.state import Session
+from domain.values.words import Words
 
 
 def act(request: Request, inside: System, now: Session, say: Words, *, key: str = "", sent: Sent = NOTHING) -> str:

@@ -11,7 +11,7 @@ from api.web import svg
 from api.web.session.charts import BOX, DIAGRAMS, WIDTH, Diagram, Way
 from api.web.session.marks import Step
 from api.web.session.standing import Standing
-from api.web.words import Words
+from domain.values.words import Words
 
 TRAIL, LONG = 12, 14
 """States of the way told in words; characters of a label that is written smaller."""

@@ -16,8 +16,8 @@ from api.web.session import budget, diagram, discussion, matrix, overview, work
 from api.web.session.sharing import Shared
 from api.web.session.standing import Standing
 from api.web.session.trail import Trail, Trails
-from api.web.words import Language, Words
 from domain.session.state import Session
+from domain.values.words import Language, Words
 from projections.engine.ports import Database
 from projections.record.session import view
 

@@ -24,10 +24,10 @@ from api.web.session.reading import as_of, gallery, reading
 from api.web.session.rows import Span, Wanted, around, following, newest, window
 from api.web.session.standing import badge_of
 from api.web.session.strip import strip
-from api.web.words import Words
 from domain.kinds import allowed_actions
 from domain.session.state import Session
 from domain.values.base import Text, Unknown
+from domain.values.words import Words
 from projections.record import timeline
 from projections.record.session import title_of, view
 
@@ -40,7 +40,7 @@ ROLES: Final = 20
 def _build() -> str:
     """Names what the panels are made by: templates, words and code."""
     digest = hashlib.sha256()
-    pending = [files("api.web")]
+    pending = [files("api.web"), files("projections.record")]
     while pending:
         for place in sorted(pending.pop().iterdir(), key=lambda found: found.name):
             if place.is_dir() and place.name != "__pycache__":
@@ -97,7 +97,7 @@ async def show_rows(request: Request) -> Response:
     span = around(at) if at else newest(upto) if upto else following(since) if since else None
 
     def build(inside: System, now: Session, _: int) -> dict[str, Any]:
-        found = _window(inside, now, wanted, span or newest(now.version))
+        found = _window(inside, now, wanted, span or newest(now.version), say)
         rows = _rows(request, now, say, wanted, at, found)
         return {"rows": rows, "earlier": found["earlier"], "later": found["later"]}
 
@@ -148,7 +148,7 @@ def _page(
     then = as_of(inside, now, at)
     panels = _panels(request, inside, then, say)
     it = view(then)
-    listed = _window(inside, now, wanted, around(at) if at else newest(now.version))
+    listed = _window(inside, now, wanted, around(at) if at else newest(now.version), say)
     return render(
         request,
         say,
@@ -195,7 +195,7 @@ def _live(
     request: Request, inside: System, now: Session, head: int, say: Words, wanted: Wanted, since: int | None
 ) -> dict[str, Any]:
     drawn = _strip(request, now, say)
-    listed = _window(inside, now, wanted, newest(now.version), since=since or 0)
+    listed = _window(inside, now, wanted, newest(now.version), say, since=since or 0)
     return {
         "newest": now.version,
         "follows": _follows(now),
@@ -218,9 +218,9 @@ def _strip(request: Request, now: Session, say: Words) -> dict[str, Any]:
     return strip(gallery(request).trail(now), now.version, say("session_strip"))
 
 
-def _window(inside: System, now: Session, wanted: Wanted, span: Span, *, since: int = 0) -> dict[str, Any]:
+def _window(inside: System, now: Session, wanted: Wanted, span: Span, say: Words, *, since: int = 0) -> dict[str, Any]:
     with inside.views.reading() as db:
-        return window(db, now, wanted, span, since=since)
+        return window(db, inside.store, now, wanted, span, say.language, since=since)
 
 
 def _rows(request: Request, now: Session, say: Words, wanted: Wanted, at: int | None, found: dict[str, Any]) -> str:

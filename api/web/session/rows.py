@@ -1,16 +1,25 @@
 """The list of events: a window of it, filtered by role or to what matters, with its place in the whole."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from itertools import groupby
+from typing import Any, Final, NamedTuple, Protocol
 
 from api.web.model import clock
 from api.web.session.marks import tone_of
 from api.web.shown import cut
+from domain.orchestration.events import VerdictGiven
+from domain.orchestration.state import Orchestration
+from domain.session.record import Recorded
 from domain.session.state import Session
+from domain.values.base import DomainEvent
 from domain.values.time import iso
+from domain.values.words import Language
 from projections.engine.ports import Database
 from projections.record import timeline
+from projections.record.describe import describe
+from projections.record.markdown import plain
 
 ROWS: Final = 60
 """Events sent at once; the script asks for more while one scrolls. Every row costs time at each step of a replay."""
@@ -58,36 +67,55 @@ def following(version: int) -> Span:
     return Span(version - 1, 0, ROWS)
 
 
-def window(db: Database, session: Session, wanted: Wanted, span: Span, *, since: int = 0) -> dict[str, Any]:
+class Log(Protocol):
+    """Where the events of a session are read."""
+
+    def history(self, session_id: str, *, after: int = 0, upto: int | None = None) -> list[Recorded]: ...
+
+
+def window(
+    db: Database, log: Log, session: Session, wanted: Wanted, span: Span, language: Language, *, since: int = 0
+) -> dict[str, Any]:
     """The rows of a span, those after version `since` alone; `earlier` and `later` are the versions at which the list
     goes on, 0 where it does not."""
     found = timeline.around(
         db, session.id, span.at, before=span.before, behind=span.after, roles=wanted.roles, highlights=wanted.highlights
     )
     found = [item for item in found if item["version"] <= session.version]
-    began = datetime.fromisoformat(iso(session.created_at))
     upto = sum(item["version"] <= span.at for item in found)
     return {
-        "rows": [_row(item, began) for item in found if item["version"] > since],
+        "rows": list(_rows(log, session, [item for item in found if item["version"] > since], language)),
         "earlier": found[0]["version"] - 1 if found and upto == span.before else 0,
         "later": found[-1]["version"] + 1 if span.after and len(found) - upto == span.after else 0,
     }
 
 
-def _row(item: dict[str, Any], began: datetime) -> Row:
-    since = datetime.fromisoformat(item["at"]) - began
-    return Row(
-        version=item["version"],
-        clock=clock(round(since.total_seconds() * 1000)),
-        role=cut(item["role"], 40),
-        phase=item["phase"],
-        message=cut(item["message"], MESSAGE),
-        highlight=item["highlight"],
-        tone=_tone(item),
-    )
+def _rows(log: Log, session: Session, items: Sequence[dict[str, Any]], language: Language) -> Iterator[Row]:
+    began = datetime.fromisoformat(iso(session.created_at))
+    agents = [agent.agent for agent in session.agents] if isinstance(session, Orchestration) else []
+    for item, event in zip(items, _events(log, session.id, items), strict=True):
+        data = event.model_dump(mode="json", by_alias=True)
+        since = datetime.fromisoformat(item["at"]) - began
+        yield Row(
+            version=item["version"],
+            clock=clock(round(since.total_seconds() * 1000)),
+            role=cut(item["role"], 40),
+            phase=item["phase"],
+            message=cut(plain(describe(event.TOPIC, data, language, agents=agents)), MESSAGE),
+            highlight=item["highlight"],
+            tone=_tone(event),
+        )
 
 
-def _tone(item: dict[str, Any]) -> str:
-    if item["type"] == "orchestration.verdict_given":
-        return "good" if item["message"].rpartition(": ")[2].startswith("PASS") else "bad"
-    return tone_of(item["type"])
+def _events(log: Log, session_id: str, items: Sequence[dict[str, Any]]) -> Iterator[DomainEvent]:
+    """The events of the rows; neighbours are read at once."""
+    for _, run in groupby(enumerate(items), lambda numbered: numbered[1]["version"] - numbered[0]):
+        versions = [item["version"] for _, item in run]
+        for recorded in log.history(session_id, after=versions[0] - 1, upto=versions[-1]):
+            yield recorded.event
+
+
+def _tone(event: DomainEvent) -> str:
+    if isinstance(event, VerdictGiven):
+        return "good" if event.passed else "bad"
+    return tone_of(event.TOPIC)

@@ -302,7 +302,7 @@ def test_events_are_lines_for_people_and_lines_of_json_for_scripts(
     session_id = id_of(delivery())
     lines = hansard("events", session_id, "--after", "1", "--limit", "2").out.splitlines()
     assert [line.split()[0] for line in lines] == ["2", "3"]
-    assert lines[1].endswith("turn.requested                    planner is asked")
+    assert lines[1].endswith("turn.requested                    Asked planner: planning")
     whole = hansard("events", session_id, "--json").out.splitlines()
     followed = hansard("events", session_id, "--json", "--follow").out.splitlines()
     assert [f'"version": {n + 1},' in line for n, line in enumerate(whole)] == [True] * len(whole)
@@ -341,7 +341,7 @@ def test_the_example_is_sent_back_once_and_succeeds(hansard: Hansard) -> None:
     said = hansard("example")
     assert said.code == 0, said.err
     assert "its team is scripted" in said.err
-    assert "delivery.review_blocking_detected Review blocked at iteration 1." in said.err
+    assert "delivery.review_blocking_detected Review blocked in iteration 1" in said.err
     assert "status     success" in said.out
     assert "iteration 2/4" in said.out
 

@@ -175,7 +175,7 @@ def test_a_plan_is_debated_revised_accepted_and_its_work_reviewed(hansard: Hansa
         second = f"review-{parent.partition('-')[2]}c2"
     assert again.code == 6
     assert again.err.splitlines()[0] == f"Decided: revise for {debate}."
-    assert "  > " not in again.err.split("A person decides")[0].split("child_requested")[0]
+    assert "  > " not in again.err.split("Waiting for a decision")[0].split("child_requested")[0]
     assert "[major] 느리다 → mend it" in again.out
 
     fixed = hansard("decide", second, "apply_fix")

@@ -45,7 +45,7 @@ def test_a_session_is_played_event_by_event(hansard: Hansard, blocked_once: str)
     assert [int(line.split()[0]) for line in lines] == list(range(1, len(lines) + 1))
     assert "delivery.session_finished" in lines[-1]
     told = [line.split(maxsplit=3)[3] for line in lines]
-    assert "planner is asked" in told and "The agents' conversations end: success." in told
+    assert "Asked planner" in told and "Agent sessions closed" in told
     assert blocked_once not in said.out
 
 
