@@ -288,6 +288,7 @@ _COMPUTED: Final[Mapping[str, Callable[[_Places], str]]] = {
     "error": lambda places: places.say.of("failure", str(places.data.get("errorType", ""))),
     "classification": _named("classification"),
     "used": lambda places: str(max(0, int(places.data.get("iteration") or 1) - 1)),
+    "outcome": lambda places: _after_colon(str(places.data.get("finalSummary", "")).partition(": ")[2]),
     "first": _first,
     "why": _why,
     "amounts": _amounts,

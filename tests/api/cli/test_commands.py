@@ -77,8 +77,8 @@ def test_a_delivery_that_succeeds_is_shown_event_by_event_and_ends_with_its_resu
     talk = said.err.splitlines()
     assert talk[1] == "Workspace: a fresh, empty folder."
     assert talk[2].split(maxsplit=3)[0] == "1"
-    assert talk[2].endswith("delivery.session_started          Session started.")
-    assert talk[-1].endswith("delivery.session_finished         success")
+    assert talk[2].endswith("delivery.session_started          Delivery started")
+    assert talk[-1].endswith("delivery.session_finished         Delivery succeeded")
 
 
 def test_the_end_of_a_delivery_can_be_read_by_a_script(delivery: Callable[..., Said]) -> None:
@@ -119,7 +119,7 @@ def test_a_delivery_that_runs_out_of_budget_says_so_and_goes_on_when_extended(
     assert more.code == 0
     assert "status   success" in more.out
     assert "iteration 2/2" in more.out
-    assert more.err.splitlines()[0].endswith("delivery.budget_extended          Budget extended: - 한 번 더")
+    assert more.err.splitlines()[0].endswith("delivery.budget_extended          Budget extended by 1 iteration: - 한 번 더")
 
 
 def test_a_task_may_begin_like_an_option(hansard: Hansard) -> None:
@@ -227,7 +227,7 @@ def test_a_session_is_cancelled_once_and_only_at_the_version_that_was_seen(hansa
     refused = hansard("cancel", "latest")
     sentence = "A delivery in the state cancelled cannot be cancelled. Nothing is allowed now."
     assert (refused.code, refused.err) == (4, f"hansard: {sentence}\n")
-    assert "cancelled: 그만" in hansard("events", "latest").out
+    assert "Delivery cancelled: 그만" in hansard("events", "latest").out
 
 
 def test_an_extension_says_how_much(hansard: Hansard) -> None:

@@ -49,8 +49,8 @@ def test_a_run_is_watched_round_by_round_and_ends_at_its_checkpoint(run: Run) ->
         "used     round 2/3",
     ]
     talk = [line.split(maxsplit=4)[-1] for line in said.err.splitlines()]
-    assert "Round 1: Backend in phase 3, 문서 in phase 3." in talk
-    assert "PASS 문서 in phase 3: ok" in talk
+    assert "Round 1: Backend – phase 3 (development), 문서 – phase 3 (development)" in talk
+    assert "PASS: 문서, phase 3 (development): ok" in talk
     assert "Round 2: Backend in phase 4." in talk
     assert said.err.splitlines()[-1] == f"  hansard continue {session_id}     hansard reset {session_id}"
 
@@ -75,7 +75,7 @@ def test_a_run_whose_rounds_are_used_up_is_continued_to_the_end(hansard: Hansard
     more = hansard("continue")
     assert (more.code, more.out.splitlines()[1]) == (0, "status   done")
     first = more.err.splitlines()[1]
-    assert first.endswith("orchestration.continued           Continued.")
+    assert first.endswith("orchestration.continued           Continued, up to round 2")
     nothing = hansard("continue")
     assert nothing.code == 4
     assert nothing.err.startswith("hansard: 이어갈 worklog가 없습니다.")
@@ -180,7 +180,7 @@ def test_a_plan_is_debated_revised_accepted_and_its_work_reviewed(hansard: Hansa
 
     fixed = hansard("decide", second, "apply_fix")
     assert fixed.code == 6
-    assert "Backend has to mend what the review found." in fixed.err
+    assert "Backend has to fix what the review found" in fixed.err
     done = hansard("decide", parent, "skip", "--json")
     assert (done.code, done.json["status"]) == (0, "done")
     assert "decision     revise by " in hansard("show", debate).out
@@ -217,7 +217,7 @@ def test_messages_start_continue_and_reset_what_belongs_to_their_origin(hansard:
     assert "`hansard message reset`, `hansard message /continue`, `hansard cancel latest`" in unclear.err
     more = hansard("message", "이어서 해줘", "--origin", "방")
     assert more.err.splitlines()[0] == f"Continued: session {session_id} goes on."
-    assert more.err.splitlines()[1].endswith("Continued.")
+    assert more.err.splitlines()[1].endswith("Continued, up to round 5")
     assert more.code == 7
     reset = hansard("message", "리셋해", "--origin", "방", "--json")
     assert (reset.code, reset.json["action"], reset.json["reset"]) == (0, "started", True)

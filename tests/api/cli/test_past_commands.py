@@ -45,7 +45,7 @@ def test_a_session_is_played_event_by_event(hansard: Hansard, blocked_once: str)
     assert [int(line.split()[0]) for line in lines] == list(range(1, len(lines) + 1))
     assert "delivery.session_finished" in lines[-1]
     told = [line.split(maxsplit=3)[3] for line in lines]
-    assert "Asked planner" in told and "Agent sessions closed" in told
+    assert "Asked planner: planning" in told and "Agent sessions closed" in told
     assert blocked_once not in said.out
 
 
@@ -180,7 +180,7 @@ def test_a_cause_in_another_session_is_told_before_what_it_led_to(hansard: Hansa
 
     said = hansard("explain", "orchestration-1").out.splitlines()
     assert said[0] == f"{debate}, version {decided.version}:"
-    assert said[1].startswith(f"  {decided.version}. tester: Decided: accept. → decided")
+    assert said[1].startswith(f"  {decided.version}. tester: Decided: Accept as-is: good → decided")
     assert said[2] == "orchestration-1:"
     assert "→ working" in said[3]
     [cause] = hansard("explain", "orchestration-1", "--json").json["causedBy"]

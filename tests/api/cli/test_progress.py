@@ -139,7 +139,7 @@ def test_the_live_display_shows_what_is_discussed_below_the_session_until_it_is_
         open_ = terminal.getvalue()
         live.below(TALK | {"status": "decided"}, [])
         live.stands(RUN | {"status": "done"})
-    assert "10:00:00    > Synthesis." in open_
+    assert "10:00:00    > Synthesis written" in open_
     last_frame = terminal.getvalue().split("API  done")[-1]
     assert "review-1" not in last_frame
 
