@@ -138,7 +138,10 @@ def test_a_review_is_cancelled_like_any_session(hansard: Hansard, review: Callab
     session_id = id_of(review())
     assert hansard("cancel", session_id, "--reason", "그만").code == 0
     assert hansard("decide", session_id, "skip").code == 4
-    assert "review.cancelled                  Discussion cancelled: 그만\n" in hansard("events", session_id, "--follow").out
+    assert (
+        "review.cancelled                  Discussion cancelled: 그만\n"
+        in hansard("events", session_id, "--follow").out
+    )
 
 
 # --- debate ---------------------------------------------------------------------------------------------------------
