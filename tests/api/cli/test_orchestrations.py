@@ -51,7 +51,7 @@ def test_a_run_is_watched_round_by_round_and_ends_at_its_checkpoint(run: Run) ->
     talk = [line.split(maxsplit=4)[-1] for line in said.err.splitlines()]
     assert "Round 1: Backend – phase 3 (development), 문서 – phase 3 (development)" in talk
     assert "PASS: 문서, phase 3 (development): ok" in talk
-    assert "Round 2: Backend in phase 4." in talk
+    assert "Round 2: Backend – phase 4 (debugging)" in talk
     assert said.err.splitlines()[-1] == f"  hansard continue {session_id}     hansard reset {session_id}"
 
 
