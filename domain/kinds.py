@@ -1,116 +1,118 @@
-"""The one door to all kinds of sessions: which events exist, how a command is carried out, how a history is folded."""
+"""The one registry of kinds: which there are, which events they have, how a command is decided, a history folded."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any, get_args
 
 from domain import channel
 from domain.delivery import chart as delivery_chart
 from domain.delivery import decide as delivery_decide
 from domain.delivery import events as delivery_events
-from domain.delivery import state as delivery_state
-from domain.delivery.commands import CancelDelivery
+from domain.delivery.commands import CancelDelivery, StartDelivery
+from domain.delivery.state import Delivery
+from domain.delivery.state import evolve as delivery_evolve
 from domain.discussion import chart as discussion_chart
 from domain.discussion import decide as discussion_decide
 from domain.discussion import events as discussion_events
-from domain.discussion import state as discussion_state
-from domain.discussion.commands import CancelDiscussion
+from domain.discussion.commands import CancelDiscussion, StartDiscussion
+from domain.discussion.state import Discussion
+from domain.discussion.state import evolve as discussion_evolve
 from domain.orchestration import chart as orchestration_chart
 from domain.orchestration import decide as orchestration_decide
 from domain.orchestration import events as orchestration_events
-from domain.orchestration import state as orchestration_state
-from domain.orchestration.commands import ResetOrchestration
+from domain.orchestration.commands import ResetOrchestration, StartOrchestration
+from domain.orchestration.state import Orchestration
+from domain.orchestration.state import evolve as orchestration_evolve
 from domain.session import children, forking, forks, turns
-from domain.session.actions import with_release
-from domain.session.draft import Draft
-from domain.session.forks import ForkSession
+from domain.session.decision import Kind, Now, Outcome
+from domain.session.draft import recorded
 from domain.session.state import EventMetadata, Session
-from domain.values.base import Blob, Command, DomainEvent, Unknown
+from domain.values.base import Command, DomainEvent, Unknown
 
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """One kind of session: how it decides, becomes, and which doors are open. `Any` because kinds differ in state."""
-
-    name: str
-    decide: Callable[[Any, Command], None]
-    evolve: Callable[[Any, DomainEvent, EventMetadata], Any]
-    allowed_actions: Callable[[Any], tuple[str, ...]]
-    cancel: Callable[[str], Command]
-    """The command that ends a session of this kind at once, for a reason."""
-
-
-KINDS: dict[str, Kind] = {
-    kind.name: kind
-    for kind in (
+_KINDS: tuple[Kind[Any], ...] = (
+    Kind(
+        name="delivery",
+        state=Delivery,
+        statuses=get_args(delivery_chart.Status),
+        events=delivery_events.EVENTS,
+        chart=delivery_chart.TABLE,
+        starts=StartDelivery,
+        decide=delivery_decide.decide,
+        evolve=delivery_evolve,
+        actions=delivery_decide.allowed_actions,
+        cancel=lambda reason: CancelDelivery(reason=reason),
+    ),
+    Kind(
+        name="orchestration",
+        state=Orchestration,
+        statuses=get_args(orchestration_chart.Status),
+        events=orchestration_events.EVENTS,
+        chart=orchestration_chart.TABLE,
+        starts=StartOrchestration,
+        decide=recorded(orchestration_decide.decide),
+        evolve=orchestration_evolve,
+        actions=orchestration_decide.allowed_actions,
+        cancel=lambda reason: ResetOrchestration(reason=reason or "cancelled", door="cancel"),
+    ),
+    *(
         Kind(
-            name="delivery",
-            decide=delivery_decide.decide,
-            evolve=delivery_state.evolve,
-            allowed_actions=delivery_decide.allowed_actions,
-            cancel=lambda reason: CancelDelivery(reason=reason),
-        ),
-        Kind(
-            name="orchestration",
-            decide=orchestration_decide.decide,
-            evolve=orchestration_state.evolve,
-            allowed_actions=orchestration_decide.allowed_actions,
-            cancel=lambda reason: ResetOrchestration(reason=reason or "cancelled", door="cancel"),
-        ),
-        *(
-            Kind(
-                name=name,
-                decide=discussion_decide.decide,
-                evolve=discussion_state.evolve,
-                allowed_actions=discussion_decide.allowed_actions,
-                cancel=lambda reason: CancelDiscussion(reason=reason),
-            )
-            for name in ("review", "debate")
-        ),
-    )
-}
+            name=name,
+            state=Discussion,
+            statuses=table.states,
+            events=tuple(discussion_events.VOICES[name].values()),
+            chart=table,
+            starts=StartDiscussion,
+            decide=recorded(discussion_decide.decide),
+            evolve=discussion_evolve,
+            actions=discussion_decide.allowed_actions,
+            cancel=lambda reason: CancelDiscussion(reason=reason),
+        )
+        for name, table in discussion_chart.TABLES.items()
+    ),
+)
 
-STATUSES: dict[str, tuple[str, ...]] = {
-    "delivery": get_args(delivery_chart.Status),
-    "orchestration": get_args(orchestration_chart.Status),
-    **{name: table.states for name, table in discussion_chart.TABLES.items()},
-}
-"""The words that a session of each kind may have for how it stands."""
+KINDS: dict[str, Kind[Any]] = {each.name: each for each in _KINDS}
+"""The kinds of sessions. `Any`, because kinds differ in their state."""
 
-CHANNEL = Kind(
+STATUSES: tuple[str, ...] = tuple(dict.fromkeys(word for each in _KINDS for word in each.statuses))
+"""Every status that a session may have."""
+
+CHANNEL: Kind[channel.Channel] = Kind(
     name="channel",
-    decide=channel.decide,
+    state=channel.Channel,
+    statuses=("free", "busy"),
+    events=channel.EVENTS,
+    chart=None,
+    starts=Command,
+    decide=recorded(channel.decide),
     evolve=channel.evolve,
-    allowed_actions=channel.allowed_actions,
-    cancel=lambda _: channel_refuses(),
+    actions=channel.allowed_actions,
+    cancel=lambda _: _no_cancel(),
 )
 """Not a session that anybody starts or sees, but a stream like theirs."""
 
-_ALL = KINDS | {CHANNEL.name: CHANNEL}
-
-
-def channel_refuses() -> Command:
-    raise Unknown("A channel cannot be cancelled.")
-
+STREAMS: dict[str, Kind[Any]] = KINDS | {CHANNEL.name: CHANNEL}
+"""Every kind of stream in the log."""
 
 EVENTS: tuple[type[DomainEvent], ...] = (
     *turns.EVENTS,
     *children.EVENTS,
     *forks.EVENTS,
-    *delivery_events.EVENTS,
-    *orchestration_events.EVENTS,
-    *discussion_events.EVENTS,
-    *channel.EVENTS,
+    *(event for kind in STREAMS.values() for event in kind.events),
 )
 
 TOPICS: dict[str, type[DomainEvent]] = {event.TOPIC: event for event in EVENTS}
-"""Every event there is, by the name it has in the log. A name is never reused and never resolved in another way."""
+"""Every event there is, by its name in the log. A name is never reused and never resolved in another way."""
 
 
-def _all(kind: str) -> Kind:
-    found = _ALL.get(kind)
+def _no_cancel() -> Command:
+    raise Unknown("A channel cannot be cancelled.")
+
+
+def kind(name: str) -> Kind[Any]:
+    """Raises Unknown where there is no kind of that name."""
+    found = STREAMS.get(name)
     if found is None:
-        raise Unknown(f"There is no kind of session called {kind!r}.")
+        raise Unknown(f"There is no kind of session called {name!r}.")
     return found
 
 
@@ -122,36 +124,23 @@ def event_class(topic: str) -> type[DomainEvent]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What a command led to: events in order, long texts they mention, and the session afterwards."""
-
-    events: tuple[DomainEvent, ...]
-    blobs: tuple[Blob, ...]
-    session: Session
-
-
-def carry_out(kind: str, session: Session | None, command: Command, metadata: EventMetadata) -> Decision:
-    """Decide a command on a session (None: it does not exist yet). Raises Refused; changes nothing itself."""
-    draft: Draft[Session] = Draft(evolve=_all(kind).evolve, metadata=metadata, before=session)
-    if not forking.decide(draft, command):
-        _all(kind).decide(draft, command)
-    elif isinstance(command, ForkSession) and command.then is not None:
-        _all(kind).decide(draft, command.then)
-    blobs = {blob.digest: blob for blob in (*command.blobs, *draft.blobs)}
-    return Decision(events=tuple(draft.events), blobs=tuple(blobs.values()), session=draft.session)
+def carry_out(name: str, session: Session | None, command: Command, metadata: EventMetadata) -> Outcome:
+    """Decide a command on a session of this kind (None: it does not exist yet). Raises Refused; changes nothing."""
+    now = Now(kind(name), session, metadata)
+    now.check(command)
+    return now.run(forking.decide(now, command), command)
 
 
 def fold(
-    kind: str, history: Iterable[tuple[DomainEvent, EventMetadata]], session: Session | None = None
+    name: str, history: Iterable[tuple[DomainEvent, EventMetadata]], session: Session | None = None
 ) -> Session | None:
-    """The session that a history makes, going on from `session` if given."""
-    evolve = _all(kind).evolve
+    """The session that a history makes, continuing from `session` if given."""
+    evolve = kind(name).evolve
     for event, metadata in history:
         session = evolve(session, event, metadata)
     return session
 
 
 def allowed_actions(session: Session) -> tuple[str, ...]:
-    """The doors that are open to a person now."""
-    return with_release(session, _all(session.kind).allowed_actions(session))
+    """The actions that a person may take now."""
+    return kind(session.kind).allowed_actions(session)

@@ -4,9 +4,7 @@ Every decision leaves its mark: the events of one command stand together, and sa
 stored beside them come back as the blobs that they arrived as.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from collections.abc import Iterator, Sequence
 
 from domain import channel
 from domain.delivery import commands as delivery
@@ -18,7 +16,7 @@ from domain.orchestration import events as orchestrated
 from domain.orchestration.events import OrchestrationRequest
 from domain.session.children import ChildClosed, CloseChild
 from domain.session.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
-from domain.session.record import Recorded
+from domain.session.record import RecordedCommand, Whole
 from domain.session.state import Session
 from domain.session.turns import (
     AgentSessionsCleared,
@@ -28,35 +26,10 @@ from domain.session.turns import (
     TurnFailed,
     TurnRequested,
 )
-from domain.values.base import Blob, Command, DomainEvent, Text, Unknown
-
-Whole = Callable[[Text], str]
-"""Finds the whole of a long text."""
+from domain.values.base import Blob, Command, DomainEvent, Unknown
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The events of one command, in order."""
-
-    recorded: tuple[Recorded, ...]
-
-    @property
-    def events(self) -> tuple[DomainEvent, ...]:
-        return tuple(recorded.event for recorded in self.recorded)
-
-
-def decisions(history: Sequence[Recorded]) -> Iterator[Decision]:
-    """A session's history, command by command."""
-    for _, group in groupby(history, key=mark):
-        yield Decision(tuple(group))
-
-
-def mark(recorded: Recorded) -> tuple[str, str, int]:
-    """What the events of one decision have in common; somebody elsewhere may have used the same command id before."""
-    return recorded.causation.command_id, recorded.causation.causation_id, recorded.at
-
-
-def command_of(decision: Decision, session: Session | None, whole: Whole) -> Command:
+def command_of(decision: RecordedCommand, session: Session | None, whole: Whole) -> Command:
     """The command that led from `session` to these events. Raises Unknown where none is known that would."""
     events = decision.events
     command = (
@@ -236,7 +209,7 @@ def _cancelled(events: Sequence[DomainEvent]) -> Command | None:
 # -- channels --------------------------------------------------------------------------------------------------------
 
 
-def _heard(decision: Decision, session: Session | None) -> Command | None:
+def _heard(decision: RecordedCommand, session: Session | None) -> Command | None:
     """What a channel was told; a message that led to nothing is kept as its words, which is all that was looked at (of
     one that came twice the rest is what came first)."""
     match decision.events[0]:

@@ -6,15 +6,15 @@ from typing import Any
 
 from domain.channel import NoteSession
 from domain.discussion.commands import StartDiscussion
-from domain.kinds import Decision as Decided
 from domain.kinds import carry_out, fold
 from domain.orchestration.commands import StartOrchestration
 from domain.policy import react
-from domain.reconstruction import Decision, Whole, command_of, decisions
+from domain.reconstruction import command_of
 from domain.replies.plain import plain
+from domain.session.decision import Outcome
 from domain.session.forking import names, unnamed
 from domain.session.forks import SessionForked
-from domain.session.record import Recorded, kind_of
+from domain.session.record import Recorded, RecordedCommand, Whole, commands_in, kind_of
 from domain.session.state import EventMetadata, Session
 from domain.values.base import Command, DomainEvent, HansardError, Text
 
@@ -40,7 +40,7 @@ def first_difference(history: Sequence[Recorded], whole: Whole, find: Find | Non
     session: Session | None = None
     adopted = _adopted(history)
     known = names(history) if adopted else ()
-    for decision in decisions(history):
+    for decision in commands_in(history):
         first = decision.recorded[0]
         kind = kind_of(first.session_id)
         try:
@@ -58,7 +58,7 @@ def first_difference(history: Sequence[Recorded], whole: Whole, find: Find | Non
 
 
 def _compare(
-    version: int, command: str, expected: Sequence[DomainEvent], today: Decided, known: Sequence[str], whole: Whole
+    version: int, command: str, expected: Sequence[DomainEvent], today: Outcome, known: Sequence[str], whole: Whole
 ) -> Difference | None:
     for place in range(max(len(expected), len(today.events))):
         recorded, decided = expected[place : place + 1], today.events[place : place + 1]
@@ -67,7 +67,7 @@ def _compare(
     return None
 
 
-def _same(recorded: DomainEvent, decided: DomainEvent, today: Decided, known: Sequence[str], whole: Whole) -> bool:
+def _same(recorded: DomainEvent, decided: DomainEvent, today: Outcome, known: Sequence[str], whole: Whole) -> bool:
     """The same event; what a fork took over may speak of the session that it comes from (`known`) by its name, and why
     an answer could not be read may be said in the words of its day."""
     one, other = _written(recorded), _written(decided)
@@ -101,7 +101,7 @@ def _adopted(history: Sequence[Recorded]) -> int:
     return max((mark.source_version for mark in marks), default=0)
 
 
-def _unfounded(decision: Decision, command: Command, find: Find) -> Difference | None:
+def _unfounded(decision: RecordedCommand, command: Command, find: Find) -> Difference | None:
     """A command that today's policy does not make of the event that it followed from."""
     first = decision.recorded[0]
     causation = find(first.causation.causation_id)

@@ -11,9 +11,9 @@ from domain.discussion.commands import POLICY, CancelDiscussion, Decide, StartDi
 from domain.discussion.events import DecisionRequested, RoundAdded
 from domain.discussion.state import Discussion
 from domain.discussion.strategies import STRATEGIES, Choice
-from domain.discussion.topic import DiscussionBrief, ReviewSettings
 from domain.kinds import carry_out, fold
 from domain.policy import Reaction, react
+from domain.session.children import DiscussionBrief, ReviewSettings
 from domain.session.record import kind_of
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import Failure, FailureCode, RecordReply, TurnRequested

@@ -13,11 +13,12 @@ import pytest
 from domain.delivery.commands import ExtendBudget, RecordPackage, RecordValidation, StartDelivery
 from domain.delivery.state import Delivery
 from domain.delivery.validation import Step
-from domain.kinds import Decision, carry_out, fold
+from domain.kinds import carry_out, fold
 from domain.orchestration.commands import POLICY, ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.orchestration.state import Orchestration
 from domain.session.budget import Limits
+from domain.session.decision import Outcome
 from domain.session.state import EventMetadata, Outstanding, Session
 from domain.session.turns import Failure, FailureCode, RecordReply, TurnRequested
 from domain.values.base import Command, DomainEvent, Refused, Text, Usage
@@ -120,7 +121,7 @@ class Story:
         given: dict[str, Any] = {"attempt": 1, "prompt": Text.of("You are asked.")[0], "usage": Usage()}
         return RecordReply(turn_id=turn_id or self.turn.turn_id, reply=text, blobs=blobs, **(given | fields))
 
-    def _tell(self, decision: Decision) -> None:
+    def _tell(self, decision: Outcome) -> None:
         self.history += [(event, EventMetadata(self.id, self.at)) for event in decision.events]
         self.blobs |= {blob.digest: blob.content for blob in decision.blobs}
         self.now = decision.session

@@ -7,8 +7,7 @@ what was imported (a file keeps the order of its log) and of forks, so that a lo
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from domain.reconstruction import mark
-from domain.session.record import Recorded
+from domain.session.record import Recorded, mark
 
 Fault = tuple[int, str]
 """A position, and what is wrong there."""

@@ -13,7 +13,7 @@ from adapters.turns.changes import NOTHING, keep
 from adapters.turns.job import Job, checkout, text
 from adapters.turns.prompting import prompt_of
 from adapters.workspace import Workspaces
-from domain.reconstruction import Whole
+from domain.session.record import Whole
 from domain.session.turns import AgentSessionsCleared, Failure, RecordReply
 from domain.values.base import Blob, Command, HansardError, Unreadable
 

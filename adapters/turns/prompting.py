@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from adapters.agents import prompts
 from adapters.agents.prompts import modes, phases, reasons, standing
 from domain.orchestration.phases import phase_name
-from domain.reconstruction import Whole
+from domain.session.record import Whole
 from domain.session.turns import TurnRequested
 
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from adapters.store import Store
 from adapters.turns.job import Job
 from domain.kinds import fold
-from domain.reconstruction import Decision, Whole, command_of, decisions
+from domain.reconstruction import command_of
 from domain.session.forking import renamed, same_request
 from domain.session.forks import Diverge, Reuse
-from domain.session.record import Recorded
+from domain.session.record import Recorded, RecordedCommand, Whole, commands_in
 from domain.session.state import EventMetadata
 from domain.session.turns import RecordReply, TurnAnswered, TurnFailed, TurnRequested
 from domain.values.base import Command, DomainEvent, Usage
@@ -30,7 +30,7 @@ def recall(job: Job, reuse: Reuse, store: Store, whole: Whole) -> Command:
     return command.model_copy(update=fenced)
 
 
-def _answer(job: Job, history: Sequence[Recorded], *, source: str) -> Decision | None:
+def _answer(job: Job, history: Sequence[Recorded], *, source: str) -> RecordedCommand | None:
     """What settled the source's own turn of this name, or else the first in which the same was asked."""
     asked: dict[str, str] = {}
     for recorded in history:
@@ -39,14 +39,14 @@ def _answer(job: Job, history: Sequence[Recorded], *, source: str) -> Decision |
             if same_request(ours, job.request):
                 asked[ours.turn_id] = recorded.event.turn_id
     turn_id = asked.get(job.request.turn_id) or next(iter(asked.values()), None)
-    return next((decision for decision in decisions(history) if _settles(decision, turn_id)), None)
+    return next((decision for decision in commands_in(history) if _settles(decision, turn_id)), None)
 
 
-def _settles(decision: Decision, turn_id: str | None) -> bool:
+def _settles(decision: RecordedCommand, turn_id: str | None) -> bool:
     first = decision.events[0]
     return isinstance(first, TurnAnswered | TurnFailed) and first.turn_id == turn_id
 
 
-def _until(history: Sequence[Recorded], decision: Decision) -> Iterator[tuple[DomainEvent, EventMetadata]]:
+def _until(history: Sequence[Recorded], decision: RecordedCommand) -> Iterator[tuple[DomainEvent, EventMetadata]]:
     first = decision.recorded[0].version
     return ((recorded.event, recorded.metadata) for recorded in history if recorded.version < first)

@@ -9,7 +9,7 @@ NAME = re.compile(r"\{([a-z_]+)(?::[a-z]+)?\}")
 Schema = dict[str, Any]
 _WHOLE: Schema = {"type": "integer", "minimum": 0, "maximum": 2**53}
 _WORDS: Schema = {"type": "string"}
-_STATUSES = list(dict.fromkeys(status for known in STATUSES.values() for status in known))
+_STATUSES = list(STATUSES)
 
 QUERY: dict[str, tuple[str, Schema]] = {
     "kind": ("only sessions of this kind", {"type": "string", "enum": list(KINDS)}),

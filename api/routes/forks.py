@@ -9,11 +9,10 @@ from domain.delivery.commands import ExtendBudget
 from domain.discussion.commands import Decide
 from domain.discussion.state import Discussion
 from domain.orchestration.commands import AddRounds
-from domain.reconstruction import mark
 from domain.session.children import CloseChild
 from domain.session.forking import HELD
 from domain.session.forks import ForkSession, Release
-from domain.session.record import Recorded
+from domain.session.record import Recorded, mark
 from domain.session.state import Session
 from domain.session.turns import RecordReply, TurnCancelled, TurnRequested
 from domain.values.base import Command, Invalid, Refused, Text

@@ -14,13 +14,13 @@ from api.routes.bodies import Conversation, DebateStart, DeliveryStart, Discusse
 from api.settings import Settings
 from domain.convergence import named
 from domain.delivery.allowing import Prefixes, is_allowed, only, prefixes
+from domain.delivery.chart import ROLES
 from domain.delivery.commands import StartDelivery
-from domain.delivery.decide import ROLES
 from domain.delivery.validation import DEFAULT_COMMANDS, Step, commands
 from domain.discussion.strategies import CHOICES, strategy_of
-from domain.discussion.topic import DiscussionBrief, ReviewSettings
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.session.budget import DEFAULT_MINUTES, Limits, effective_iterations
+from domain.session.children import DiscussionBrief, ReviewSettings
 from domain.values.base import Blob, Invalid, Text
 from domain.values.spelling import folded
 

@@ -1,5 +1,7 @@
 """A channel as its events made it."""
 
+from dataclasses import dataclass, field
+
 from domain.channel.events import (
     ContinueWanted,
     MessageQueued,
@@ -10,8 +12,9 @@ from domain.channel.events import (
     SessionNoted,
 )
 from domain.orchestration.events import OrchestrationRequest
+from domain.session.draft import stamped
 from domain.session.state import EventMetadata, Session
-from domain.values.base import DomainEvent, Value
+from domain.values.base import DomainEvent
 from domain.values.spelling import composed
 
 DUPLICATE_MS = 5_000
@@ -20,7 +23,8 @@ PAUSED = ("checkpoint", "partial")
 """The statuses in which an orchestration can be continued."""
 
 
-class Waiting(Value):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
     """A message that waits for its turn."""
 
     session_id: str
@@ -29,6 +33,7 @@ class Waiting(Value):
     queued_at: int
 
 
+@dataclass(kw_only=True)
 class Channel(Session):
     """The state of a channel.
 
@@ -44,7 +49,7 @@ class Channel(Session):
     last_opening: OrchestrationRequest | None = None
     last_at: int = -DUPLICATE_MS - 1
     last_session: str | None = None
-    answer: dict[str, object] = {}
+    answer: dict[str, object] = field(default_factory=dict)
 
     @property
     def status(self) -> str:
@@ -74,7 +79,7 @@ def evolve(channel: Channel | None, event: DomainEvent, metadata: EventMetadata)
     before = channel or Channel(
         id=metadata.session_id, kind="channel", state="open", created_at=metadata.at, updated_at=metadata.at
     )
-    return before.stamped(metadata.at, **_changes(before, event, metadata.at))
+    return stamped(before, metadata.at, **_changes(before, event, metadata.at))
 
 
 def _changes(channel: Channel, event: DomainEvent, at: int) -> dict[str, object]:

@@ -10,6 +10,15 @@ from domain.session.chart import Chart, Table
 
 Phase = Literal["planning", "architecture", "design", "implementation", "validation", "review", "packaging"]
 PHASES: tuple[Phase, ...] = get_args(Phase)
+ROLES: dict[Phase, str] = {
+    "planning": "planner",
+    "architecture": "architect",
+    "design": "designer",
+    "implementation": "dev",
+    "validation": "test",
+    "review": "reviewer",
+    "packaging": "supervisor",
+}
 PhaseStatus = Literal["pending", "running", "completed", "failed", "skipped"]
 Status = Literal["pending", "running", "success", "failed", "cancelled"]
 

@@ -1,14 +1,14 @@
 """What can be asked of a delivery."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from domain.delivery.validation import Step
-from domain.discussion.topic import ReviewSettings
 from domain.session.budget import Limits
-from domain.session.turns import Failure
-from domain.values.base import Command, Text
+from domain.session.children import ReviewSettings
+from domain.session.turns import RecordTurn
+from domain.values.base import Command, StartCommand, Text
 
 More = Annotated[int, Field(ge=1)]
 POLICY = "delivery@2"
@@ -18,7 +18,7 @@ Out of budget, `delivery@1` finishes with its last iteration, `delivery@2` with 
 """
 
 
-class StartDelivery(Command):
+class StartDelivery(StartCommand):
     policy: str = POLICY
     task: str
     file_paths: tuple[str, ...] = ()
@@ -35,32 +35,24 @@ class StartDelivery(Command):
     review: ReviewSettings | None = None
 
 
-class RecordValidation(Command):
-    """What became of the commands: the verdict for the rules, the whole report (JSON) for the record."""
+class RecordValidation(RecordTurn):
+    """The outcome of the validation: the verdict for the rules, the whole report (JSON) for the record."""
 
-    turn_id: str
-    attempt: int
+    WORK = "validate"
     passed: bool
     classification: str | None = None
     summary: str = ""
     report: Text = Text()
-    seconds: float = 0.0
-    slot: int = 0
-    failure: Failure | None = None
 
 
-class RecordPackage(Command):
-    """What became of handing the work over: the branch it stands on, or why there is none."""
+class RecordPackage(RecordTurn):
+    """The outcome of packaging: the branch that has the work, or why there is none."""
 
-    turn_id: str
-    attempt: int
+    WORK = "package"
     branch: str | None = None
     commit: str | None = None
     patch: Text | None = None
     problem: str | None = None
-    seconds: float = 0.0
-    slot: int = 0
-    failure: Failure | None = None
 
 
 class ExpireTurn(Command):
@@ -70,8 +62,9 @@ class ExpireTurn(Command):
 
 
 class ExtendBudget(Command):
-    """A person gives more (K-46). At least one of the amounts."""
+    """A person adds budget (K-46): at least one of the amounts."""
 
+    REFUSAL: ClassVar[str] = "cannot be given more budget"
     add_iterations: More | None = None
     add_minutes: More | None = None
     add_tokens: More | None = None
@@ -80,4 +73,5 @@ class ExtendBudget(Command):
 
 
 class CancelDelivery(Command):
+    REFUSAL: ClassVar[str] = "cannot be cancelled"
     reason: str = ""

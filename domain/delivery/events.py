@@ -6,8 +6,8 @@ from pydantic import Field
 
 from domain.delivery.chart import Phase
 from domain.delivery.validation import Step
-from domain.discussion.topic import ReviewSettings
 from domain.session.budget import Limits, Reason
+from domain.session.children import ReviewSettings
 from domain.values.base import DomainEvent, Text, Value
 
 

@@ -1,4 +1,7 @@
-"""A delivery as its events made it: assigns only, decides nothing."""
+"""A delivery as its events made it: `evolve` assigns only, and decides nothing."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from domain.delivery.chart import PHASES, Phase, PhaseStatus, Status, status
 from domain.delivery.events import (
@@ -20,22 +23,22 @@ from domain.delivery.events import (
     ValidationFailed,
 )
 from domain.delivery.validation import Step
-from domain.discussion.topic import ReviewSettings
 from domain.session.budget import Budget, Reason, Snapshot
-from domain.session.children import ChildClosed
-from domain.session.evolve import evolve_turn
+from domain.session.children import ChildClosed, ReviewSettings
 from domain.session.forks import SessionForked
-from domain.session.state import EventMetadata, Session
-from domain.values.base import DomainEvent, Text, Value
+from domain.session.state import EventMetadata, Session, evolve_shared
+from domain.values.base import DomainEvent, Text
 
 
-class Resume(Value):
+@dataclass(frozen=True, slots=True)
+class Resume:
     """Where an exhausted delivery goes on."""
 
     phase: Phase
     iteration: int
 
 
+@dataclass(kw_only=True)
 class Delivery(Session):
     """The state of a delivery (S4 §4.1)."""
 
@@ -48,13 +51,13 @@ class Delivery(Session):
     review: ReviewSettings | None = None
     budget: Budget
     phase: Phase = "planning"
-    phases: dict[Phase, PhaseStatus] = dict.fromkeys(PHASES, "pending")
+    phases: dict[Phase, PhaseStatus] = field(default_factory=lambda: dict.fromkeys(PHASES, "pending"))
     iteration: int = 0
     artifacts: int = 0
-    artifact_refs: dict[Phase, str] = {}
-    contents: dict[Phase, Text] = {}
+    artifact_refs: dict[Phase, str] = field(default_factory=dict)
+    contents: dict[Phase, Text] = field(default_factory=dict)
     patch: Text | None = None
-    feedback: Text = Text()
+    feedback: Text = field(default_factory=Text)
     validation_summary: str = ""
     goals: tuple[str, ...] = ()
     history: tuple[str, ...] = ()
@@ -76,17 +79,39 @@ class Delivery(Session):
         return self.resume is not None and name == f"resumes_{self.resume.phase}"
 
     @property
+    def next_artifact(self) -> str:
+        """The id of the artifact that is made next."""
+        return f"{self.id}.a{self.artifacts + 1}"
+
+    @property
     def gate(self) -> int:
         """The iteration that the budget is asked about: the running one, or the one that could not begin."""
         return self.resume.iteration if self.resume else self.iteration
 
     def budget_time(self, at: int) -> int:
-        """The moment that the budget has come to: it stands still while the delivery is stopped or has ended."""
+        """The instant up to which the budget has run: its clock is paused while the delivery is stopped."""
         return at if self.stopped_at is None else self.stopped_at
+
+    def stopped_for(self, at: int) -> int:
+        """How long the clock has been paused: while an exhausted delivery waits, at the latest from its deadline."""
+        if self.stopped_at is None:
+            return 0
+        return at - min(self.stopped_at, self.budget.deadline_at + 1)
 
     def snapshot(self, at: int) -> Snapshot:
         """The budget now."""
         return self.budget.snapshot(iteration=self.gate, at=self.budget_time(at), reason=self.exhausted_by)
+
+    def figures(self, at: int, iteration: int | None = None) -> dict[str, Any]:
+        """What S4's events say of the iteration and the budget: of the running iteration, or the one that is named."""
+        gate = self.gate if iteration is None else iteration
+        now = self.budget.snapshot(iteration=gate, at=self.budget_time(at))
+        return {
+            "iteration": self.iteration if iteration is None else iteration,
+            "elapsed_ms": now.elapsed_ms,
+            "remaining_iterations": now.remaining_iterations,
+            "reason": self.exhausted_by,
+        }
 
 
 def evolve(delivery: Delivery | None, event: DomainEvent, metadata: EventMetadata) -> Delivery:
@@ -94,22 +119,22 @@ def evolve(delivery: Delivery | None, event: DomainEvent, metadata: EventMetadat
     if isinstance(event, SessionStarted):
         return _begin(event, metadata)
     assert delivery is not None, "a delivery begins with session_started"  # a log that lies is corrupt
+    state = delivery.next(metadata)
     if isinstance(event, DeliveryEvent):
-        changes = _changes(delivery, event, metadata.at)
+        _evolve(state, event, metadata.at)
         if isinstance(event, Transition):
-            changes["state"] = event.state
-        return delivery.stamped(metadata.at, **changes)
-    turned = evolve_turn(delivery, event, metadata.at)
-    return turned.changed(budget=_budget(delivery, turned, event))
-
-
-def _budget(before: Delivery, after: Delivery, event: DomainEvent) -> Budget:
-    """What turns cost counts, those of a review too; time in which nothing could go on does not: waiting for a person,
-    and what lies between a history and its fork."""
-    waited = event.waited if isinstance(event, ChildClosed) else 0
-    if isinstance(event, SessionForked) and before.stopped_at is None:
-        waited = after.updated_at - before.updated_at
-    return after.budget.changed(spent=after.spent, paused=after.budget.paused + waited)
+            state.state = event.state
+        return state
+    evolve_shared(state, event, metadata.at)
+    spent, paused = state.spent, state.budget.paused
+    match event:
+        case ChildClosed():  # waiting for a person costs no time
+            paused += event.waited
+        case SessionForked() if state.stopped_at is None:  # nor does what lies between a history and its fork
+            paused += metadata.at - delivery.updated_at
+    if spent is not state.budget.spent or paused != state.budget.paused:
+        state.budget = replace(state.budget, spent=spent, paused=paused)
+    return state
 
 
 def _begin(event: SessionStarted, metadata: EventMetadata) -> Delivery:
@@ -137,72 +162,59 @@ def _begin(event: SessionStarted, metadata: EventMetadata) -> Delivery:
     )
 
 
-def _changes(delivery: Delivery, event: DeliveryEvent, at: int) -> dict[str, object]:
+def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
     match event:
         case PhaseStarted(phase=phase) if phase:
-            return {"phase": phase, "phases": delivery.phases | {phase: "running"}}
+            state.phase = phase
+            _mark(state, event, "running")
         case PhaseCompleted():
-            return {"phases": _mark(delivery, event, "completed")}
+            _mark(state, event, "completed")
         case PhaseFailed():
-            return {"phases": _mark(delivery, event, "failed"), "last_error": event.error_message}
+            _mark(state, event, "failed")
+            state.last_error = event.error_message
         case PhaseSkipped():
-            return {"phases": _mark(delivery, event, "skipped")}
+            _mark(state, event, "skipped")
         case ArtifactCreated(phase=phase) if phase:
-            return {
-                "artifacts": delivery.artifacts + 1,
-                "artifact_refs": delivery.artifact_refs | {phase: event.artifact_id},
-                "contents": delivery.contents | {phase: event.content},
-                "goals": event.goals or delivery.goals,
-                "patch": event.patch if phase == "implementation" else delivery.patch,
-            }
+            state.artifacts += 1
+            state.artifact_refs = state.artifact_refs | {phase: event.artifact_id}
+            state.contents = state.contents | {phase: event.content}
+            state.goals = event.goals or state.goals
+            if phase == "implementation":
+                state.patch = event.patch
         case AttemptStarted():
-            return {"iteration": event.iteration}
+            state.iteration = event.iteration
         case TestsPassed():
-            return {"validation_summary": event.summary}
+            state.validation_summary = event.summary
         case ValidationFailed():
-            return {
-                "phases": _mark(delivery, event, "failed"),
-                "feedback": event.feedback,
-                "validation_summary": event.summary,
-                "history": (*delivery.history, f"{event.iteration}. {event.message}"),
-            }
+            _mark(state, event, "failed")
+            state.validation_summary = event.summary
+            _sent_back(state, event)
         case FixRequested() | ReviewBlockingDetected():
-            return {
-                "feedback": event.feedback,
-                "history": (*delivery.history, f"{event.iteration}. {event.message}"),
-            }
+            _sent_back(state, event)
         case BudgetExhausted():
-            return {
-                "resume": Resume(phase=event.resume_phase, iteration=event.resume_iteration),
-                "stopped_at": at,
-                "exhausted_by": event.reason,
-            }
+            state.resume = Resume(phase=event.resume_phase, iteration=event.resume_iteration)
+            state.stopped_at = at
+            state.exhausted_by = event.reason
         case BudgetExtended():
-            return _extended(delivery, event)
+            _extended(state, event)
         case SessionFinished():
-            return {"final_summary": event.final_summary, "stopped_at": delivery.stopped_at or at}
-        case _:
-            return {}
+            state.final_summary = event.final_summary
+            state.stopped_at = state.stopped_at or at
 
 
-def _extended(delivery: Delivery, event: BudgetExtended) -> dict[str, object]:
-    budget = delivery.budget.changed(limits=event.limits, paused=event.paused)
-    if delivery.resume is None:
-        return {"budget": budget}
-    waiting: dict[Phase, PhaseStatus] = {
-        phase: "pending" if mark == "skipped" else mark for phase, mark in delivery.phases.items()
-    }
-    return {
-        "budget": budget,
-        "phases": waiting,
-        "resume": None,
-        "stopped_at": None,
-        "exhausted_by": None,
-        "final_summary": None,
-    }
+def _mark(state: Delivery, event: DeliveryEvent, mark: PhaseStatus) -> None:
+    if event.phase is not None:
+        state.phases = state.phases | {event.phase: mark}
 
 
-def _mark(delivery: Delivery, event: DeliveryEvent, mark: PhaseStatus) -> dict[Phase, PhaseStatus]:
-    if event.phase is None:
-        return delivery.phases
-    return delivery.phases | {event.phase: mark}
+def _sent_back(state: Delivery, event: ValidationFailed | FixRequested | ReviewBlockingDetected) -> None:
+    state.feedback = event.feedback
+    state.history = (*state.history, f"{event.iteration}. {event.message}")
+
+
+def _extended(state: Delivery, event: BudgetExtended) -> None:
+    state.budget = replace(state.budget, limits=event.limits, paused=event.paused)
+    if state.resume is None:
+        return
+    state.phases = {phase: "pending" if mark == "skipped" else mark for phase, mark in state.phases.items()}
+    state.resume = state.stopped_at = state.exhausted_by = state.final_summary = None

@@ -1,8 +1,11 @@
 """What can be asked of a review or a debate."""
 
+from typing import ClassVar
+
 from domain.discussion.strategies import Choice
-from domain.discussion.topic import DiscussionBrief
-from domain.values.base import Command
+from domain.session.actions import NO_DECISION
+from domain.session.children import DiscussionBrief
+from domain.values.base import Command, StartCommand
 
 POLICY = "discussion@3"
 """The version of the rules that new discussions follow; one that has begun keeps the version that it began with.
@@ -12,7 +15,7 @@ word or two that are too short to be compared ("ok") does not keep the others fr
 """
 
 
-class StartDiscussion(Command):
+class StartDiscussion(StartCommand):
     topic: DiscussionBrief
     policy: str = POLICY
 
@@ -20,6 +23,7 @@ class StartDiscussion(Command):
 class Decide(Command):
     """A person's decision; `version` is the one they had seen, if they said so."""
 
+    REFUSAL: ClassVar[str] = NO_DECISION
     choice: Choice
     rationale: str = ""
     actor: str = ""
@@ -27,4 +31,5 @@ class Decide(Command):
 
 
 class CancelDiscussion(Command):
+    REFUSAL: ClassVar[str] = "cannot be cancelled"
     reason: str = ""

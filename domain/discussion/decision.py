@@ -9,7 +9,7 @@ from domain.discussion.events import Cancelled, Decided, DecisionRequested, Expi
 from domain.discussion.parts import DiscussionDraft, allowed_actions, next_state, say
 from domain.discussion.strategies import CHOICES, PASSING
 from domain.session.actions import NO_DECISION, refusal
-from domain.session.settling import cancel_turns, cancelled, clear_agents
+from domain.session.draft import cancel_turns, cancelled, clear_agents
 from domain.session.turns import TurnRequested
 from domain.values.base import Refused
 from domain.values.time import iso, milliseconds

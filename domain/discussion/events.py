@@ -5,8 +5,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from domain.convergence import Metrics
-from domain.discussion.topic import DiscussionBrief, Link
 from domain.session.budget import Spent
+from domain.session.children import DiscussionBrief, ParentLink
 from domain.values.base import DomainEvent, Text
 
 StopReason = Literal["converged", "stalled", "limit", "error", "cancelled"]
@@ -92,7 +92,7 @@ class Ending(Transition):
     choice: str = Field(description="what was chosen, or stands in for it")
     feedback: dict[str, Any] = Field(description="the last judgement")
     synthesis: Text = Field(description="the discussion in one text")
-    parent: Link | None = Field(default=None, description="who waits for it, if anybody")
+    parent: ParentLink | None = Field(default=None, description="who waits for it, if anybody")
     waited: int = Field(default=0, description="milliseconds for which a person was waited for")
     spent: Spent = Field(default=Spent(), description="what its turns cost")
 

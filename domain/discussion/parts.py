@@ -29,7 +29,7 @@ def next_state(draft: DiscussionDraft, event: str, *, verdict: str = "does not a
     session = draft.session
     target = TABLES[session.kind].target(session.state, event, session.guard)
     if target is None:
-        raise refusal(session, verdict, allowed_actions(session), behind=_outcome(session))
+        raise refusal(session, verdict, allowed_actions(session), after=_outcome(session))
     return target
 
 

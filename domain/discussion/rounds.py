@@ -20,7 +20,8 @@ from domain.discussion.parts import DiscussionDraft, next_state, request, say, t
 from domain.discussion.state import Discussion
 from domain.discussion.strategies import STRATEGIES, Part
 from domain.replies.shapes import wire
-from domain.session.settling import content, settle
+from domain.session.decision import content
+from domain.session.draft import settle
 from domain.session.turns import RecordReply
 from domain.values.base import Text, Unreadable
 

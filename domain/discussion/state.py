@@ -1,5 +1,6 @@
 """A review or a debate as its events made it: assigns only, decides nothing."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from domain.convergence import Metrics, Profile
@@ -20,15 +21,16 @@ from domain.discussion.events import (
     Synthesized,
     Transition,
 )
-from domain.discussion.topic import Link
-from domain.session.evolve import evolve_turn
+from domain.session.children import ParentLink
+from domain.session.draft import changed, evolve_turn, stamped
 from domain.session.forks import SessionForked
 from domain.session.record import kind_of
 from domain.session.state import EventMetadata, Session
-from domain.values.base import DomainEvent, Text, Value
+from domain.values.base import DomainEvent, Text
 
 
-class Contribution(Value):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contribution:
     """What was said in one round."""
 
     round: int
@@ -40,7 +42,8 @@ class Contribution(Value):
     counted: str | None = None
 
 
-class Decision(Value):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
     """How it ended: `choice`, and whether a person made it."""
 
     choice: str
@@ -50,6 +53,7 @@ class Decision(Value):
     expired: bool = False
 
 
+@dataclass(kw_only=True)
 class Discussion(Session):
     """The state of a review or a debate (behaviour §2.1)."""
 
@@ -60,7 +64,7 @@ class Discussion(Session):
     profile: Profile
     repository: bool
     lane: int = 0
-    about: Link | None = None
+    about: ParentLink | None = None
     expires_ms: int | None = None
     expires_as: str | None = None
     rounds: tuple[Contribution, ...] = ()
@@ -105,9 +109,9 @@ def evolve(session: Discussion | None, event: DomainEvent, metadata: EventMetada
         changes = _changes(session, event, metadata.at)
         if isinstance(event, Transition):
             changes["state"] = event.state
-        return session.stamped(metadata.at, **changes)
+        return stamped(session, metadata.at, **changes)
     turned = evolve_turn(session, event, metadata.at)
-    return turned.changed(**_forked(session, event))
+    return changed(turned, **_forked(session, event))
 
 
 def _forked(session: Discussion, event: DomainEvent) -> dict[str, object]:

@@ -1,11 +1,11 @@
 """What can be asked of an orchestration."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from domain.orchestration.events import OrchestrationRequest
-from domain.values.base import Command
+from domain.values.base import Command, StartCommand
 
 POLICY = "orchestration@2"
 """The version of the rules that new runs follow; one that has begun keeps the version that it began with.
@@ -15,7 +15,7 @@ in the agent's history for every phase that it was about (K-12); a plan is for `
 """
 
 
-class StartOrchestration(Command):
+class StartOrchestration(StartCommand):
     opening: OrchestrationRequest
     policy: str = POLICY
 
@@ -23,15 +23,19 @@ class StartOrchestration(Command):
 class ContinueOrchestration(Command):
     """Go on from the recorded cursor with a fresh number of rounds; the planner is not asked again (K-9)."""
 
+    REFUSAL: ClassVar[str] = "cannot be continued"
+
 
 class ResetOrchestration(Command):
     """It ends as it stands. `door`: what the person called it; a refusal says it in the same word."""
 
+    REFUSAL: ClassVar[str] = "cannot be reset"
     reason: str = ""
     door: Literal["reset", "cancel"] = "reset"
 
 
 class AddRounds(Command):
+    REFUSAL: ClassVar[str] = "cannot be given more rounds"
     add_rounds: Annotated[int, Field(ge=1)]
     reason: str
 

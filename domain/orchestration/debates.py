@@ -8,7 +8,8 @@ from domain.orchestration.parts import OrchestrationDraft, next_state
 from domain.orchestration.phases import phase_name
 from domain.orchestration.state import AGENT, Orchestration
 from domain.session.children import CloseChild, fix_feedback, fix_issues
-from domain.session.parents import close_child, headline, request_child
+from domain.session.decision import headline
+from domain.session.draft import close_child, request_child
 from domain.values.base import Unreadable
 
 REVIEWS = 4

@@ -15,7 +15,7 @@ from domain.orchestration.parts import OrchestrationDraft, doors
 from domain.orchestration.state import Orchestration
 from domain.session.actions import refusal, refuse_decision, unfit
 from domain.session.children import CloseChild
-from domain.session.settling import cancel_turns, clear_agents
+from domain.session.draft import cancel_turns, clear_agents
 from domain.session.turns import RecordReply
 from domain.triage import triage
 from domain.values.base import Command, Refused

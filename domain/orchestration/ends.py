@@ -4,7 +4,7 @@ from domain import replies
 from domain.orchestration.events import CheckpointReached, Completed, OrchestrateDone, PartialReached
 from domain.orchestration.parts import OrchestrationDraft, next_state, worklog
 from domain.orchestration.phases import phase_name
-from domain.session.settling import clear_agents
+from domain.session.draft import clear_agents
 from domain.values.base import Text
 
 CHECKPOINT_DONE = "요청된 scope 완료"

@@ -4,8 +4,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from domain.discussion.topic import ReviewSettings
 from domain.orchestration.phases import AgentPhases
+from domain.session.children import ReviewSettings
 from domain.values.base import DomainEvent, Text, Value
 
 Mode = Literal["direct", "orchestrated"]

@@ -8,7 +8,8 @@ from domain.orchestration.parts import OrchestrationDraft, next_state, request, 
 from domain.orchestration.phases import advance, phase_name, widen
 from domain.orchestration.state import Orchestration
 from domain.replies.judge import Verdict, Verdicts
-from domain.session.settling import content, settle
+from domain.session.decision import content
+from domain.session.draft import settle
 from domain.session.turns import RecordReply
 from domain.values.base import Text, Unreadable
 

@@ -9,7 +9,8 @@ from domain.orchestration.matching import match
 from domain.orchestration.parts import OrchestrationDraft, next_state, request, worklog
 from domain.orchestration.phases import Subtask, plan_agents
 from domain.orchestration.state import Orchestration
-from domain.session.settling import content, settle
+from domain.session.decision import content
+from domain.session.draft import settle
 from domain.session.turns import RecordReply
 from domain.values.base import Text, Unreadable
 

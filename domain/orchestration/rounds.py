@@ -7,7 +7,8 @@ from domain.orchestration.matching import FileClaim, parallel
 from domain.orchestration.parts import OrchestrationDraft, request, standing
 from domain.orchestration.phases import AgentPhases
 from domain.orchestration.state import Orchestration
-from domain.session.settling import content, settle
+from domain.session.decision import content
+from domain.session.draft import settle
 from domain.session.turns import RecordReply
 from domain.values.base import Text
 

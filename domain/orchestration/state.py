@@ -1,8 +1,8 @@
 """An orchestration as its events made it: assigns only, decides nothing."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from domain.discussion.topic import ReviewSettings
 from domain.orchestration.chart import Status, status
 from domain.orchestration.events import (
     CheckpointReached,
@@ -29,16 +29,17 @@ from domain.orchestration.events import (
     WorkReported,
 )
 from domain.orchestration.phases import AgentPhases, Judged, after_checkpoint
-from domain.session.children import ChildClosed, ChildRequested
-from domain.session.evolve import evolve_turn, without
-from domain.session.state import EventMetadata, Session
-from domain.values.base import DomainEvent, Text, Value
+from domain.session.children import ChildClosed, ChildRequested, ReviewSettings
+from domain.session.draft import changed, evolve_turn, stamped
+from domain.session.state import EventMetadata, Session, without
+from domain.values.base import DomainEvent, Text
 
 AGENT = "agent:"
 """What a review of an agent's work is about: this and the agent's place in the plan."""
 
 
-class Report(Value):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
     """What an agent brought back in this round."""
 
     result: str
@@ -46,13 +47,15 @@ class Report(Value):
     claimed: tuple[int, ...] = ()
 
 
-class Fix(Value):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fix:
     """What a person wants mended, until a verdict says that it is."""
 
     issues: str
     synthesis: Text
 
 
+@dataclass(kw_only=True)
 class Orchestration(Session):
     """The state of an orchestration (behaviour §1.1). `agents` stand in the order of the plan."""
 
@@ -72,10 +75,10 @@ class Orchestration(Session):
     round: int = 0
     last_round: int = 0
     parallel: tuple[bool, ...] = ()
-    reports: dict[int, Report] = {}
+    reports: dict[int, Report] = field(default_factory=dict)
     unreadable_verdicts: int = 0
     verdict_problem: str = ""
-    feedback: dict[int, str] = {}
+    feedback: dict[int, str] = field(default_factory=dict)
     early: tuple[int, ...] = ()
     summary: Text | None = None
     partial_reason: str | None = None
@@ -84,10 +87,10 @@ class Orchestration(Session):
     work_review: ReviewSettings | None = None
     debate_rounds: int = 0
     all_done: bool = False
-    judged: Text = Text()
-    passed: dict[int, int] = {}
-    reviews: dict[str, int] = {}
-    fixes: dict[int, Fix] = {}
+    judged: Text = field(default_factory=Text)
+    passed: dict[int, int] = field(default_factory=dict)
+    reviews: dict[str, int] = field(default_factory=dict)
+    fixes: dict[int, Fix] = field(default_factory=dict)
 
     @property
     def status(self) -> Status:
@@ -138,9 +141,9 @@ def evolve(session: Orchestration | None, event: DomainEvent, metadata: EventMet
         changes = _changes(session, event)
         if isinstance(event, Transition):
             changes["state"] = event.state
-        return session.stamped(metadata.at, **changes)
+        return stamped(session, metadata.at, **changes)
     turned = evolve_turn(session, event, metadata.at)
-    return turned.changed(**_counted(session, event))
+    return changed(turned, **_counted(session, event))
 
 
 def _counted(session: Orchestration, event: DomainEvent) -> dict[str, object]:

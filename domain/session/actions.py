@@ -1,30 +1,16 @@
-"""How a door that does not open is refused: the state of the session, what cannot be done, what can (contract §3)."""
+"""How an action is refused: the state of the session, what cannot be done, what can (contract §3)."""
 
 from typing import NoReturn
 
-from domain.delivery.commands import CancelDelivery, ExtendBudget
-from domain.discussion.commands import CancelDiscussion, Decide
-from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration
 from domain.session.state import Session
 from domain.values.base import Command, Refused
 
 NO_BUDGET = "has no budget to extend"
 NO_DECISION = "does not wait for a decision"
 
-_REFUSED: dict[type[Command], str] = {
-    ContinueOrchestration: "cannot be continued",
-    ResetOrchestration: "cannot be reset",
-    CancelDelivery: "cannot be cancelled",
-    CancelDiscussion: "cannot be cancelled",
-    ExtendBudget: "cannot be given more budget",
-    AddRounds: "cannot be given more rounds",
-    Decide: NO_DECISION,
-}
-"""In the words of whoever asked. What is not among them no door sends."""
-
 
 def with_release(session: Session, actions: tuple[str, ...]) -> tuple[str, ...]:
-    """The doors of a session; one that is held can be let go on, too."""
+    """The actions that a session allows; one that is held can be continued, too."""
     return ("continue", *actions) if session.held and "continue" not in actions else actions
 
 
@@ -35,25 +21,25 @@ def told(session: Session) -> str:
     return f"{article} {session.kind} in the state {state}"
 
 
-def refusal(session: Session, verdict: str, actions: tuple[str, ...], *, before: str = "", behind: str = "") -> Refused:
-    """`verdict` as in "cannot be reset"; `before` and `behind` are sentences around it."""
+def refusal(session: Session, verdict: str, actions: tuple[str, ...], *, before: str = "", after: str = "") -> Refused:
+    """`verdict` as in "cannot be reset"; `before` and `after` are sentences around it."""
     found = with_release(session, actions)
     nothing = "" if found else "Nothing is allowed now."
-    sentence = " ".join(part for part in (before, f"{told(session)} {verdict}.", behind, nothing) if part)
+    sentence = " ".join(part for part in (before, f"{told(session)} {verdict}.", after, nothing) if part)
     return Refused(sentence, allowed=found)
 
 
 def unfit(session: Session, command: Command, actions: tuple[str, ...]) -> Refused:
     """A command that this kind of session never takes."""
-    return refusal(session, _REFUSED.get(type(command), "does not take this"), actions)
+    return refusal(session, command.REFUSAL, actions)
 
 
 def refuse_decision(session: Session, actions: tuple[str, ...]) -> NoReturn:
-    """What waits for a decision is always a discussion; its parent never does itself."""
+    """Only a discussion waits for a decision; its parent never does itself."""
     waiting = ", ".join(session.open_children)
     if len(session.open_children) > 1:
-        raise refusal(session, "waits for several decisions", actions, behind=f"Address one of {waiting}.")
+        raise refusal(session, "waits for several decisions", actions, after=f"Address one of {waiting}.")
     if waiting:
-        raise refusal(session, f"{NO_DECISION} yet", actions, behind=f"{waiting} still discusses.")
+        raise refusal(session, f"{NO_DECISION} yet", actions, after=f"{waiting} still discusses.")
     last = f"The last one was: {session.last_choice}." if session.last_choice else ""
-    raise refusal(session, NO_DECISION, actions, behind=last)
+    raise refusal(session, NO_DECISION, actions, after=last)

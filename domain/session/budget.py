@@ -4,6 +4,7 @@ Iterations are asked before minutes; the deadline itself is still allowed. Token
 them: what nobody reported is unknown and neither counts as zero nor as used up.
 """
 
+from dataclasses import dataclass, field
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
@@ -75,13 +76,14 @@ class Snapshot(NamedTuple):
     cost_micros: int | None = None
 
 
-class Budget(Value):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
     """Limits with a clock that starts with the session and stands still while the session is stopped (`paused`, ms)."""
 
     limits: Limits
     started_at: int
     paused: int = 0
-    spent: Spent = Spent()
+    spent: Spent = field(default_factory=Spent)
 
     @property
     def deadline_at(self) -> int:

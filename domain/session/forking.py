@@ -3,15 +3,15 @@
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from domain.session.draft import Draft
+from domain.session.decision import Events, Now, cancel_turns
 from domain.session.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
 from domain.session.record import Recorded
-from domain.session.settling import cancel_turns
 from domain.session.state import Session
 from domain.session.turns import TurnRequested
 from domain.values.base import Command, DomainEvent, Refused
 
 E = TypeVar("E", bound=DomainEvent)
+S = TypeVar("S", bound=Session)
 HELD = "held"
 
 
@@ -51,57 +51,52 @@ def unnamed(words: str, known: Iterable[str]) -> str:
     return words
 
 
-def decide(draft: Draft[Session], command: Command) -> bool:
-    """Whether the command was about the fork itself; then it is recorded, else the kind decides."""
+def decide(now: Now[S], command: Command) -> Events:
+    """What the command leads to: by the rules of forks where it is about one, else by those of the kind."""
     match command:
         case ForkSession():
-            _fork(draft, command)
+            return _fork(now, command)
         case Diverge():
-            _diverge(draft, command)
+            return _diverge(now, command)
         case Release():
-            _release(draft, command)
+            return _release(now, command)
         case _:
-            return False
-    return True
+            return now.kind.decide(now, command)
 
 
-def _fork(draft: Draft[Session], command: ForkSession) -> None:
-    draft.record(
-        SessionForked(
-            message=f"Forked from {command.source} at version {command.at_version}.",
-            source=command.source,
-            source_version=command.at_version,
-            mode=command.mode,
-            substitute=command.substitute,
-            profile=command.profile,
-        )
+def _fork(now: Now[S], command: ForkSession) -> Events:
+    yield SessionForked(
+        message=f"Forked from {command.source} at version {command.at_version}.",
+        source=command.source,
+        source_version=command.at_version,
+        mode=command.mode,
+        substitute=command.substitute,
+        profile=command.profile,
     )
+    if command.then is not None:
+        yield from now.kind.decide(now, command.then)
 
 
-def _diverge(draft: Draft[Session], command: Diverge) -> None:
-    session = draft.session
-    session.turn(command.turn_id)
-    if session.reuse is None:
+def _diverge(now: Now[S], command: Diverge) -> Events:
+    now.turn(command.turn_id)
+    if now.state.reuse is None:
         raise Refused("This session reuses no answers.")
-    held = session.reuse.mode == "stop"
-    draft.record(
-        SessionDiverged(
-            message="Here the fork leaves what is recorded." + (" It waits to be released." if held else ""),
-            turn_id=command.turn_id,
-            held=held,
-        )
+    held = now.state.reuse.mode == "stop"
+    yield SessionDiverged(
+        message="Here the fork leaves what is recorded." + (" It waits to be released." if held else ""),
+        turn_id=command.turn_id,
+        held=held,
     )
     if held:
-        cancel_turns(draft, HELD)
+        yield from cancel_turns(now, HELD)
 
 
-def _release(draft: Draft[Session], command: Release) -> None:
-    session = draft.session
-    if not session.held:
+def _release(now: Now[S], command: Release) -> Events:
+    if not now.state.held:
         raise Refused("Only a fork that is held can be released.")
-    draft.record(SessionReleased(message="The fork goes on live."))
+    yield SessionReleased(message="The fork goes on live.")
     for request in command.requests:
-        draft.record(request.model_copy(update={"turn_id": f"{session.id}.t{draft.session.turns + 1}"}))
+        yield request.model_copy(update={"turn_id": f"{now.state.id}.t{now.state.turns + 1}"})
 
 
 def same_request(one: TurnRequested, other: TurnRequested) -> bool:

@@ -1,17 +1,19 @@
 """What happens to a fork: a session whose history, up to a version, is that of another."""
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from domain.convergence import Profile
 from domain.session.turns import TurnRequested
-from domain.values.base import Command, DomainEvent, Value
+from domain.values.base import Command, DomainEvent
 
 Mode = Literal["live", "stop"]
 
 
-class Reuse(Value):
+@dataclass(frozen=True, slots=True)
+class Reuse:
     """Where a fork's answers come from while nothing differs."""
 
     source: str

@@ -1,9 +1,12 @@
 """An event as the log holds it: the fact in its envelope."""
 
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from domain.session.state import EventMetadata
-from domain.values.base import DomainEvent
+from domain.values.base import DomainEvent, Text
 from domain.values.time import iso
 
 
@@ -59,3 +62,29 @@ class Recorded(NamedTuple):
 def kind_of(session_id: str) -> str:
     """A session's id begins with its kind: `delivery-…`."""
     return session_id.partition("-")[0]
+
+
+Whole = Callable[[Text], str]
+"""Finds the whole of a long text."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCommand:
+    """The recorded events of one command, in order."""
+
+    recorded: tuple[Recorded, ...]
+
+    @property
+    def events(self) -> tuple[DomainEvent, ...]:
+        return tuple(recorded.event for recorded in self.recorded)
+
+
+def commands_in(history: Sequence[Recorded]) -> Iterator[RecordedCommand]:
+    """A session's history, command by command."""
+    for _, group in groupby(history, key=mark):
+        yield RecordedCommand(tuple(group))
+
+
+def mark(recorded: Recorded) -> tuple[str, str, int]:
+    """What the events of one command have in common; a command elsewhere may have used the same id before."""
+    return recorded.causation.command_id, recorded.causation.causation_id, recorded.at

@@ -1,19 +1,42 @@
-"""What every kind of session has in common: its state, and the turns that are waited for."""
+"""The state that every kind of session shares, and how the shared events change it.
 
-from typing import NamedTuple, Self
+States are plain dataclasses. `evolve` makes one private copy, assigns its fields and returns it; nobody else assigns.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, Self, TypeVar
 
 from domain.session.budget import Spent
-from domain.session.children import Child
-from domain.session.forks import Reuse
-from domain.session.turns import RecordReply, Work
-from domain.values.base import Refused, Text, Value
+from domain.session.children import Child, ChildClosed, ChildRequested
+from domain.session.forks import Reuse, SessionDiverged, SessionForked, SessionReleased
+from domain.session.turns import (
+    AgentSessionsCleared,
+    RecordReply,
+    TurnAnswered,
+    TurnCancelled,
+    TurnFailed,
+    TurnRequested,
+    Work,
+)
+from domain.values.base import DomainEvent, Refused, Text
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Moved(Refused):
-    """The workspace has moved on while this turn ran; its changes have to be merged first, then recorded."""
+    """The workspace has changed while this turn ran: its changes have to be merged first, then recorded."""
 
 
-class Outstanding(Value):
+class EventMetadata(NamedTuple):
+    """Which session, and when (milliseconds): what an event's envelope knows and its data does not repeat."""
+
+    session_id: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outstanding:
     """A turn that was requested and is not settled."""
 
     turn_id: str
@@ -30,7 +53,8 @@ class Outstanding(Value):
         return {"turn_id": self.turn_id, "agent": self.agent, "role": self.role}
 
 
-class Session(Value):
+@dataclass(kw_only=True)
+class Session:
     """The state that the rules of any kind need. Instants are milliseconds; `state` is a state of the kind's chart.
 
     `home` is the session whose workspace this one looks at, where that is not its own.
@@ -48,27 +72,27 @@ class Session(Value):
     scenario: Text | None = None
     workspace: str | None = None
     home: str | None = None
-    crew: dict[str, str] = {}
+    crew: dict[str, str] = field(default_factory=dict)
     parent: str | None = None
     children: tuple[str, ...] = ()
-    open_children: dict[str, Child] = {}
+    open_children: dict[str, Child] = field(default_factory=dict)
     last_choice: str | None = None
     forked_from: str | None = None
     reuse: Reuse | None = None
     held: bool = False
-    outstanding: dict[str, Outstanding] = {}
+    outstanding: dict[str, Outstanding] = field(default_factory=dict)
     turns: int = 0
-    asked: dict[str, int] = {}
-    asked_roles: dict[str, int] = {}
-    agent_sessions: dict[str, str] = {}
+    asked: dict[str, int] = field(default_factory=dict)
+    asked_roles: dict[str, int] = field(default_factory=dict)
+    agent_sessions: dict[str, str] = field(default_factory=dict)
     tree: str | None = None
     slot: int = 0
-    spent: Spent = Spent()
+    spent: Spent = field(default_factory=Spent)
     last_error: str | None = None
 
     @property
     def status(self) -> str:
-        """The word of its kind for how it stands."""
+        """The session's status, in its kind's words."""
         raise NotImplementedError
 
     @property
@@ -76,12 +100,16 @@ class Session(Value):
         """Whether nothing more happens unless a person says so."""
         raise NotImplementedError
 
+    def guard(self, name: str) -> bool:
+        """Whether a guard of the kind's chart holds. A chart without guards has none that does."""
+        return False
+
     def receipt(self) -> dict[str, object]:
         """What the answer to a command says beyond id, kind, version and position."""
         return {}
 
     def turn(self, turn_id: str, *, allowed: tuple[str, ...] = ()) -> Outstanding:
-        """The turn, while it is still waited for; Refused once it is settled (a late answer changes nothing)."""
+        """The turn, while it is outstanding. Raises Refused once it is settled: a late answer changes nothing."""
         found = self.outstanding.get(turn_id)
         if found is None:
             sentence = f"Turn {turn_id} is settled or was never requested; its answer changes nothing."
@@ -93,13 +121,74 @@ class Session(Value):
         if command.tree is not None and command.base != self.tree:
             raise Moved("Another turn has changed the workspace meanwhile.")
 
-    def stamped(self, at: int, **changes: object) -> Self:
-        """The session one event later."""
-        return self.changed(version=self.version + 1, updated_at=at, **changes)
+    def next(self, metadata: EventMetadata) -> Self:
+        """A copy for `evolve` to assign to: the session one event later."""
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        copy.version += 1
+        copy.updated_at = metadata.at
+        return copy
 
 
-class EventMetadata(NamedTuple):
-    """Which session, and when (milliseconds): what an event's envelope knows and its data does not repeat."""
+def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
+    """Assign what the events that every kind of session has say of it; any other event changes nothing here."""
+    match event:
+        case TurnRequested():
+            state.turns += 1
+            state.asked = _counted(state.asked, event.agent)
+            state.asked_roles = _counted(state.asked_roles, event.role)
+            state.outstanding = state.outstanding | {event.turn_id: _outstanding(event, at)}
+        case TurnAnswered():
+            state.outstanding = without(state.outstanding, event.turn_id)
+            if event.agent_session:
+                state.agent_sessions = state.agent_sessions | {event.agent: event.agent_session}
+            state.tree = event.tree or state.tree
+            state.slot = event.slot
+            state.spent = state.spent.after(event.usage, asked=bool(event.prompt.length))
+        case TurnFailed():
+            state.outstanding = without(state.outstanding, event.turn_id)
+            state.last_error = f"{event.agent}: {event.failure.code}: {event.failure.detail}".rstrip(": ")
+            state.spent = state.spent.after(event.usage, asked=bool(event.prompt.length))
+        case TurnCancelled():
+            state.outstanding = without(state.outstanding, event.turn_id)
+        case AgentSessionsCleared():
+            state.agent_sessions = {}
+        case SessionForked():
+            state.forked_from = event.source
+            state.reuse = Reuse(source=event.source, version=event.source_version, mode=event.mode)
+            state.parent = None
+        case SessionDiverged():
+            state.reuse = None
+            state.held = event.held
+        case SessionReleased():
+            state.held = False
+        case ChildRequested():
+            child = Child(kind=event.child_kind, about=event.about, requested_at=at)
+            state.children = (*state.children, event.child_id)
+            state.open_children = state.open_children | {event.child_id: child}
+        case ChildClosed():
+            state.open_children = without(state.open_children, event.child_id)
+            state.spent = state.spent + event.spent
+            state.last_choice = event.choice
 
-    session_id: str
-    at: int
+
+def _outstanding(event: TurnRequested, at: int) -> Outstanding:
+    return Outstanding(
+        turn_id=event.turn_id,
+        work=event.work,
+        agent=event.agent,
+        role=event.role,
+        phase=event.phase,
+        round=event.round,
+        lane=event.lane,
+        requested_at=at,
+    )
+
+
+def _counted(counts: dict[str, int], key: str) -> dict[str, int]:
+    return counts | {key: counts.get(key, 0) + 1}
+
+
+def without(known: dict[K, V], gone: K) -> dict[K, V]:
+    """The same without one key, whether or not it is there."""
+    return {key: value for key, value in known.items() if key != gone}

@@ -124,16 +124,25 @@ EVENTS: tuple[type[DomainEvent], ...] = (
 )
 
 
-class RecordReply(Command):
-    """An agent's answer, or its failure, for the attempt that holds the lease."""
+class RecordTurn(Command):
+    """The outcome of a turn, from the attempt that holds the lease. `WORK` is the kind of work that it ends."""
 
+    WORK: ClassVar[Work]
     turn_id: str
     attempt: int
+    seconds: float = 0.0
+    slot: int = 0
+    failure: Failure | None = None
+
+
+class RecordReply(RecordTurn):
+    """An agent's answer, or its failure."""
+
+    WORK = "ask"
     reply: Text = Text()
     prompt: Text = Text()
     usage: Usage = Usage()
     model: str | None = None
-    seconds: float = 0.0
     agent_session: str | None = None
     resumed: bool | None = None
     new_conversation: str | None = None
@@ -141,5 +150,3 @@ class RecordReply(Command):
     patch: Text | None = None
     base: str | None = Field(default=None, description="the state of the workspace that `tree` was made from")
     tree: str | None = None
-    slot: int = 0
-    failure: Failure | None = None

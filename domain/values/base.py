@@ -102,7 +102,13 @@ class DomainEvent(BaseModel):
 class Command(Value):
     """What somebody wants. Time and ids arrive with it; `blobs` are the long texts its events will mention."""
 
+    REFUSAL: ClassVar[str] = "does not take this"
+    """How a session that does not take this command is refused: `A delivery in the state … cannot be continued.`"""
     blobs: tuple[Blob, ...] = Field(default=(), exclude=True)
+
+
+class StartCommand(Command):
+    """A command that begins a session, and that none takes twice."""
 
 
 class HansardError(Exception):

@@ -13,11 +13,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import pydantic
 
-from domain.channel.state import Channel
-from domain.delivery.state import Delivery
-from domain.discussion.state import Discussion
-from domain.kinds import fold
-from domain.orchestration.state import Orchestration
+from domain.kinds import fold, kind
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
 from projections.engine.keeping import Keeper
@@ -30,18 +26,16 @@ SCHEMA: Final = (
     " rules TEXT NOT NULL, hash TEXT NOT NULL, state TEXT NOT NULL, PRIMARY KEY (session_id, what, version))"
 )
 
-_STATES: Final[dict[str, type[Session]]] = {
-    "delivery": Delivery,
-    "orchestration": Orchestration,
-    "review": Discussion,
-    "debate": Discussion,
-    "channel": Channel,
-}
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 HashOf = Callable[[str, int], bytes | None]
 """The chained hash of an event: it stands for the whole history of its session up to that version."""
+
+
+@cache
+def _state(name: str) -> pydantic.TypeAdapter[Session]:
+    return pydantic.TypeAdapter(kind(name).state)
 
 
 @cache
@@ -99,7 +93,7 @@ class Snapshots:
     def nearest(self, session_id: str, version: int | None = None) -> Session | None:
         """The newest session kept up to that version; None where there is none that counts."""
         found = self.read(session_id, SESSION, rules(), version)
-        return None if found is None else read_as(_STATES[kind_of(session_id)].model_validate_json, found)
+        return None if found is None else read_as(_state(kind_of(session_id)).validate_json, found)
 
     def read(self, session_id: str, what: str, by: str, version: int | None = None) -> Snapshot | None:
         """The newest snapshot up to that version, by those rules and of the history that the log has now."""
@@ -168,7 +162,9 @@ class Snapshots:
                 return
             session = fold(kind_of(session_id), ((recorded.event, recorded.metadata) for recorded in history), session)
             assert session is not None, "a session that had an event exists"
-            state = Snapshot(session_id, SESSION, session.version, rules(), session.model_dump_json())
+            state = Snapshot(
+                session_id, SESSION, session.version, rules(), _state(session.kind).dump_json(session).decode()
+            )
             with self._views.transaction() as db:
                 self._insert(db, state)
 

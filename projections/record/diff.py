@@ -4,9 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from domain.reconstruction import Whole
 from domain.session.forking import names, unnamed
-from domain.session.record import Recorded
+from domain.session.record import Recorded, Whole
 from domain.session.state import Session
 from domain.values.base import Text
 from domain.values.time import iso

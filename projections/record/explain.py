@@ -10,9 +10,8 @@ from domain.discussion.chart import TABLES
 from domain.kinds import allowed_actions
 from domain.orchestration.chart import TABLE as ORCHESTRATION
 from domain.orchestration.state import Orchestration
-from domain.reconstruction import Decision, decisions
 from domain.session.chart import Edge, Guard, Table
-from domain.session.record import Recorded
+from domain.session.record import Recorded, RecordedCommand, commands_in
 from domain.session.state import Session
 from domain.values.time import iso
 from projections.record.describe import describe, person
@@ -32,7 +31,7 @@ INPUTS = (
 
 def explain(history: Sequence[Recorded], session: Session) -> dict[str, Any]:
     """The commands that led to the newest change of state, first cause first, and what each decided on what."""
-    owner = {recorded.event_id: decision for decision in decisions(history) for recorded in decision.recorded}
+    owner = {recorded.event_id: decision for decision in commands_in(history) for recorded in decision.recorded}
     moved = [recorded for recorded in history if hasattr(recorded.event, "state")]
     chain: deque[dict[str, Any]] = deque()
     at = owner.get((moved or list(history))[-1].event_id)
@@ -50,7 +49,7 @@ def explain(history: Sequence[Recorded], session: Session) -> dict[str, Any]:
     }
 
 
-def _link(decision: Decision) -> dict[str, Any]:
+def _link(decision: RecordedCommand) -> dict[str, Any]:
     """One command: who gave it, because of what, and what it led to."""
     first = decision.recorded[0]
     return {

@@ -7,11 +7,11 @@ from typing import Any, Final
 from domain.delivery import events as delivery
 from domain.delivery.chart import status as delivery_status
 from domain.discussion import events as discussion
-from domain.discussion.topic import Link
 from domain.kinds import KINDS
 from domain.orchestration import events as orchestration
 from domain.orchestration.chart import status as orchestration_status
 from domain.session.budget import add
+from domain.session.children import Link
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnFailed, TurnRequested

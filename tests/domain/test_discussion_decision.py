@@ -6,10 +6,10 @@ from domain.delivery.commands import ExpireTurn
 from domain.discussion.commands import CancelDiscussion, Decide, StartDiscussion
 from domain.discussion.events import Cancelled, Decided, Expired
 from domain.discussion.strategies import Choice
-from domain.discussion.topic import Link
 from domain.kinds import allowed_actions
 from domain.orchestration.commands import ContinueOrchestration
 from domain.session.budget import Spent
+from domain.session.children import ParentLink
 from domain.session.turns import TurnCancelled, TurnRequested
 from domain.values.base import Text, Usage
 from domain.values.time import iso
@@ -17,7 +17,7 @@ from tests.discussing import DiscussionStory, critique, topic, waiting
 from tests.given import START, topics
 
 MINUTE = 60_000
-PARENT = Link(session_id="orchestration-1", about="plan")
+PARENT = ParentLink(session_id="orchestration-1", about="plan")
 
 
 # ------------------------------------------------------------------------------------------------------- by a person

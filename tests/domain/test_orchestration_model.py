@@ -12,9 +12,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from domain.kinds import Decision, fold
+from domain.kinds import fold
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration
 from domain.orchestration.events import OrchestrateDone, PlanMade
+from domain.session.decision import Outcome
 from domain.session.state import EventMetadata
 from domain.session.turns import Failure, TurnRequested
 from tests.given import OrchestrationStory
@@ -209,7 +210,7 @@ GARBLED = st.sampled_from(["", "Fine.", '{"allDone": true}', '{"verdicts": [{"ag
 class Tale(OrchestrationStory):
     """The history is only folded anew once the whole of it is told."""
 
-    def _tell(self, decision: Decision) -> None:
+    def _tell(self, decision: Outcome) -> None:
         self.history += [(event, EventMetadata(self.id, self.at)) for event in decision.events]
         self.now = decision.session
 

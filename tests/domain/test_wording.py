@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from pydantic_core import ErrorDetails
 
 from domain import replies
-from domain.kinds import Decision
 from domain.replay import Difference, first_difference
 from domain.replies import shapes
 from domain.replies.plain import plain
+from domain.session.decision import Outcome
 from domain.session.record import Causation, Recorded
 from domain.values.base import Unreadable
 from tests.discussing import DiscussionStory
@@ -145,7 +145,7 @@ def test_no_misfit_is_told_in_the_words_of_the_library(data: st.DataObject) -> N
 def each_decision_has_a_moment_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     tell = Story._tell
 
-    def told(story: Story, decision: Decision) -> None:
+    def told(story: Story, decision: Outcome) -> None:
         tell(story, decision)
         story.at += 1
 

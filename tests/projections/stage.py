@@ -20,12 +20,12 @@ from domain.delivery.commands import (
 from domain.delivery.validation import Step
 from domain.discussion.commands import CancelDiscussion, Decide, StartDiscussion
 from domain.discussion.state import Discussion
-from domain.discussion.topic import DiscussionBrief, ReviewSettings
 from domain.kinds import KINDS, allowed_actions
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.orchestration.state import Orchestration
 from domain.session.budget import Limits
+from domain.session.children import DiscussionBrief, ReviewSettings
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Outstanding, Session
 from domain.session.turns import Failure, RecordReply

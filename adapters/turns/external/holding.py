@@ -114,7 +114,7 @@ class Holding:
         request = self._request(lease)
         assert session is not None and before is not None, "a lease stands for a request"
         assert isinstance(request.event, TurnRequested), "a lease says where its request stands"
-        asked = session.changed(tree=before.tree, slot=before.slot)
+        asked = replace(session, tree=before.tree, slot=before.slot)
         return Job(lease, request.event, asked, ancestors(self._store, session))
 
 

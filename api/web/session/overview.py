@@ -1,5 +1,6 @@
 """The first thing seen: the state, what is left, how far it is, and what is wanted of whom."""
 
+from dataclasses import asdict
 from typing import Any
 
 from api.web.session.standing import ICONS, LONG, SENTENCE, Standing
@@ -75,7 +76,7 @@ def decision(standing: Standing) -> dict[str, Any]:
         case Delivery(state="exhausted"):
             return _card("exhausted", reason=session.exhausted_by or "")
         case _ if session.open_children:
-            children = [{"id": name, **child.model_dump()} for name, child in session.open_children.items()]
+            children = [{"id": name, **asdict(child)} for name, child in session.open_children.items()]
             return _card("children", children=children[:20])
         case _:
             return _card("")

@@ -1,0 +1,311 @@
+"""What a delivery answers to a command: events, or a refusal (S4 §4–§7, behaviour §3)."""
+
+import json
+
+from domain.delivery.chart import TABLE
+from domain.delivery.commands import (
+    CancelDelivery,
+    ExpireTurn,
+    ExtendBudget,
+    RecordPackage,
+    RecordValidation,
+    StartDelivery,
+)
+from domain.delivery.context import blocking_feedback, review_subject
+from domain.delivery.events import (
+    BranchPublished,
+    BudgetExtended,
+    FixRequested,
+    PhaseCompleted,
+    PhaseFailed,
+    ReviewApproved,
+    ReviewBlockingDetected,
+    ReviewHeld,
+    SessionStarted,
+    TestsPassed,
+    ValidationFailed,
+)
+from domain.delivery.state import Delivery
+from domain.delivery.steps import (
+    about,
+    artifact,
+    attempt,
+    complete,
+    enter,
+    exhaust,
+    fail,
+    finish,
+    next_iteration,
+    skip,
+    succeed,
+)
+from domain.discussion.commands import Decide
+from domain.replies.artifacts import plan_parts
+from domain.replies.reviewer import ReviewArtifact, review_artifact
+from domain.session.actions import refuse_decision
+from domain.session.budget import Limits
+from domain.session.children import CloseChild, ReviewSettings, fix_feedback
+from domain.session.decision import (
+    Events,
+    Now,
+    cancel_turn,
+    cancel_turns,
+    close_child,
+    content,
+    headline,
+    request_child,
+    settle,
+)
+from domain.session.turns import Failure, RecordReply
+from domain.values.base import Command, Refused, Unreadable
+from domain.values.time import iso
+
+ACTIONS = ("cancel", "extend")
+
+
+def decide(now: Now[Delivery], command: Command) -> Events:
+    match command:
+        case StartDelivery():
+            return start(now, command)
+        case RecordReply():
+            return record_reply(now, command)
+        case RecordValidation():
+            return record_validation(now, command)
+        case RecordPackage():
+            return record_package(now, command)
+        case ExpireTurn():
+            return expire(now, command)
+        case ExtendBudget():
+            return extend(now, command)
+        case CancelDelivery():
+            return cancel(now, command)
+        case CloseChild():
+            return close_review(now, command)
+        case Decide():
+            refuse_decision(now.state, now.allowed())
+        case _:
+            raise now.refusal(command.REFUSAL)
+
+
+def allowed_actions(delivery: Delivery) -> tuple[str, ...]:
+    """What a person may do now (contract §2)."""
+    return tuple(action for action in ACTIONS if TABLE.target(delivery.state, action, delivery.guard) is not None)
+
+
+# -- a person ------------------------------------------------------------------------------------------------------
+
+
+def start(now: Now[Delivery], command: StartDelivery) -> Events:
+    fields = {name: getattr(command, name) for name in StartDelivery.model_fields if name != "blobs"}
+    left = command.limits.max_iterations
+    yield now.begin(SessionStarted, message="Session started.", remaining_iterations=left, **fields)
+    yield from enter(now)
+
+
+def cancel(now: Now[Delivery], command: CancelDelivery) -> Events:
+    now.next("cancel", verdict=command.REFUSAL)
+    yield from cancel_turns(now, "cancelled")
+    yield from skip(now, "running", "pending")
+    summary = f"cancelled: {command.reason}" if command.reason else "cancelled"
+    yield from finish(now, "cancelled", summary, by="cancel")
+
+
+def extend(now: Now[Delivery], command: ExtendBudget) -> Events:
+    """Wider limits (K-46). An exhausted delivery resumes what it could not begin or finish."""
+    state, resume = now.state, now.state.resume
+    now.next("extend", verdict=command.REFUSAL)
+    if not any((command.add_iterations, command.add_minutes, command.add_tokens, command.add_cost_micros)):
+        sentence = "An extension adds at least one of iterations, minutes, tokens or cost."
+        raise Refused(sentence, allowed=now.allowed())
+    limits = _wider(state.budget.limits, command)
+    fields = about(now, state.phase, role="supervisor")
+    fields |= {"remaining_iterations": limits.remaining(state.gate), "reason": None}
+    yield now.move(
+        "extend",
+        BudgetExtended,
+        message=f"Budget extended: {command.reason}",
+        limits=limits,
+        paused=state.budget.paused + state.stopped_for(now.at),
+        add_iterations=command.add_iterations or 0,
+        add_minutes=command.add_minutes or 0,
+        add_tokens=command.add_tokens or 0,
+        add_cost_micros=command.add_cost_micros or 0,
+        why=command.reason,
+        **fields,
+    )
+    if resume is None:
+        return
+    reason = now.state.budget.exhausted(iteration=resume.iteration, at=now.at)
+    if reason is not None:
+        raise Refused(f"The budget would still be exhausted by {reason}: extend that too.", allowed=("extend",))
+    if resume.phase == "implementation" and resume.iteration > state.iteration:
+        yield attempt(now, resume.iteration)
+    yield from enter(now)
+
+
+def _wider(limits: Limits, command: ExtendBudget) -> Limits:
+    return Limits(
+        max_iterations=limits.max_iterations + (command.add_iterations or 0),
+        max_minutes=limits.max_minutes + (command.add_minutes or 0),
+        max_tokens=_more(limits.max_tokens, command.add_tokens),
+        max_cost_micros=_more(limits.max_cost_micros, command.add_cost_micros),
+        minute=limits.minute,
+    )
+
+
+def _more(limit: int | None, extra: int | None) -> int | None:
+    return limit if limit is None else limit + (extra or 0)
+
+
+# -- turns ---------------------------------------------------------------------------------------------------------
+
+
+def record_reply(now: Now[Delivery], command: RecordReply) -> Events:
+    yield settle(now, command)
+    phase = now.state.phase
+    if command.failure is not None:
+        return (yield from fail(now, phase, command.failure))
+    words = content(command, command.reply)
+    if phase == "review":
+        return (yield from review(now, words))
+    goals = plan_parts(words).goals if phase == "planning" else ()
+    yield artifact(now, phase, "text/markdown", command.reply, patch=command.patch, goals=goals)
+    yield from complete(now, phase)
+
+
+def record_validation(now: Now[Delivery], command: RecordValidation) -> Events:
+    yield settle(now, command)
+    if command.failure is not None:
+        return (yield from fail(now, "validation", command.failure))
+    yield artifact(now, "validation", "application/json", command.report)
+    fields = about(now, "validation")
+    if command.passed:
+        yield TestsPassed(message="Validation passed.", summary=command.summary, **fields)
+        return (yield from complete(now, "validation"))
+    kind = command.classification or "unknown"
+    feedback = now.text(f"Validation failed at iteration {now.state.iteration} ({kind}).\n{command.summary}")
+    yield ValidationFailed(
+        message=f"Validation failed ({kind}).",
+        classification=kind,
+        summary=command.summary,
+        feedback=feedback,
+        **fields,
+    )
+    yield from next_iteration(now)
+
+
+def record_package(now: Now[Delivery], command: RecordPackage) -> Events:
+    yield settle(now, command)
+    if command.failure is not None:
+        return (yield from fail(now, "packaging", command.failure))
+    if command.patch is not None:
+        yield artifact(now, "packaging", "text/x-diff", command.patch)
+    branch, commit, stands = command.branch, command.commit, command.problem or ""
+    if branch is not None:
+        stands = f"The work stands on branch {branch}."
+    if branch is not None and commit is not None:
+        yield BranchPublished(message=stands, branch=branch, commit=commit, **about(now, "packaging"))
+    yield from succeed(now, f"{stands} Nothing is packaged (packaging is a no-op).".strip(), command.problem)
+
+
+def expire(now: Now[Delivery], command: ExpireTurn) -> Events:
+    """The deadline holds inside a running turn too: the turn is stopped, its phase has failed."""
+    turn, state = now.turn(command.turn_id), now.state
+    phase = state.phase
+    if phase == "packaging":
+        raise Refused("Handing over finished work has no deadline.", allowed=now.allowed())
+    if now.at <= state.budget.deadline_at:
+        raise Refused("The deadline has not passed.", allowed=now.allowed())
+    yield cancel_turn(turn, "deadline")
+    yield PhaseFailed(
+        message=f"Phase {phase} was stopped at the deadline.",
+        error_type="deadline",
+        error_message="stopped at the deadline",
+        **about(now, phase),
+    )
+    yield from exhaust(now, "minutes", phase, state.iteration)
+
+
+# -- reviews: by the delivery's own reviewer, then the one that a person decides ---------------------------------------
+
+
+def review(now: Now[Delivery], words: str) -> Events:
+    """Only blocking issues send back, never the score; what cannot be read is never a pass (S4 §5.2, K-36)."""
+    try:
+        found = review_artifact(words)
+    except Unreadable as problem:
+        return (yield from fail(now, "review", Failure(code="bad_output", detail=str(problem))))
+    report = artifact(now, "review", "application/json", now.text(_report(now, found)))
+    yield report
+    fields = about(now, "review")
+    yield PhaseCompleted(message="Phase review completed.", **fields)
+    if found.blocking_issues:
+        yield ReviewBlockingDetected(
+            message=f"Review blocked at iteration {now.state.iteration}.",
+            artifact_id=report.artifact_id,
+            blocking_issues=tuple(issue.model_dump() for issue in found.blocking_issues),
+            fix_plan=found.fix_plan,
+            score=found.score,
+            feedback=now.text(blocking_feedback(now.state.iteration, found)),
+            **fields,
+        )
+        return (yield from next_iteration(now))
+    yield ReviewApproved(
+        message=f"Review approved at iteration {now.state.iteration}.",
+        artifact_id=report.artifact_id,
+        score=found.score,
+        non_blocking=len(found.non_blocking_issues),
+        **fields,
+    )
+    yield from (hold(now, now.state.review) if now.state.review else enter(now, by="complete"))
+
+
+def _report(now: Now[Delivery], found: ReviewArtifact) -> str:
+    """The reviewer's answer as S4 §5.1 keeps it; all are kept, `artifactRefs.review` is the latest."""
+    state = now.state
+    report = {
+        "id": state.next_artifact,
+        "sessionId": state.id,
+        "phase": "review",
+        "iteration": state.iteration,
+        **found.model_dump(mode="json", by_alias=True),
+        "createdAt": iso(now.at),
+    }
+    return json.dumps(report, ensure_ascii=False)
+
+
+def hold(now: Now[Delivery], settings: ReviewSettings) -> Events:
+    """Approved work waits for a review and a person's decision before it is packaged (S2)."""
+    yield now.move("hold", ReviewHeld, message="Held for a review.", **about(now, "review"))
+    state = now.state
+    yield request_child(
+        now,
+        kind="review",
+        about="delivery",
+        title=f"Iteration {state.iteration}: {state.title or headline(state.task)}",
+        subject=review_subject(state),
+        settings=settings,
+        max_rounds=settings.max_rounds,
+    )
+
+
+def close_review(now: Now[Delivery], command: CloseChild) -> Events:
+    """The review is decided: the work is packaged, or its findings go into the next iteration (K-25).
+
+    A delivery that has ended only records how its review ended (K-33).
+    """
+    child = now.state.open_children.get(command.child_id)
+    if child is None:
+        return
+    yield close_child(child, command)
+    if now.state.ended:
+        return
+    if command.choice != "apply_fix":
+        return (yield from enter(now, by="complete"))
+    yield FixRequested(
+        message=f"Review asks for a fix at iteration {now.state.iteration}.",
+        child_id=command.child_id,
+        feedback=now.text(fix_feedback(command.feedback, command.synthesis)),
+        **about(now, "review"),
+    )
+    yield from next_iteration(now)

@@ -1,0 +1,171 @@
+"""The steps of a delivery: how a phase is entered and completed, and how the delivery comes to rest (S4 §6, §7.1)."""
+
+from typing import Any
+
+from domain.delivery.chart import PHASES, ROLES, Phase, PhaseStatus
+from domain.delivery.context import PROMPTS, context
+from domain.delivery.events import (
+    ArtifactCreated,
+    AttemptStarted,
+    BudgetExhausted,
+    PhaseCompleted,
+    PhaseFailed,
+    PhaseSkipped,
+    PhaseStarted,
+    SessionFinished,
+)
+from domain.delivery.state import Delivery
+from domain.session.budget import Reason
+from domain.session.decision import Events, Now, ask, clear_agents
+from domain.session.turns import Failure, Work
+from domain.values.base import Text
+from domain.values.time import iso
+
+BUDGET_EXHAUSTED = "failed_budget_exhausted"
+WORK: dict[Phase, Work] = {"validation": "validate", "packaging": "package"}
+"""In the other phases an agent is asked."""
+
+# -- phases --------------------------------------------------------------------------------------------------------
+
+
+def complete(now: Now[Delivery], phase: Phase) -> Events:
+    """A phase is done; the first iteration begins after the design."""
+    now.next("complete")
+    yield PhaseCompleted(message=f"Phase {phase} completed.", **about(now, phase))
+    if phase == "design":
+        return (yield from _iterate(now, 1, by="complete"))
+    yield from enter(now, by="complete")
+
+
+def next_iteration(now: Now[Delivery]) -> Events:
+    """Back to the implementation."""
+    yield from _iterate(now, now.state.iteration + 1, by="send_back")
+
+
+def _iterate(now: Now[Delivery], iteration: int, *, by: str) -> Events:
+    """The budget is asked before each iteration (S4 §6.2, §7.1)."""
+    now.next(by)
+    reason = now.state.budget.exhausted(iteration=iteration, at=now.at)
+    if reason is not None:
+        return (yield from exhaust(now, reason, "implementation", iteration))
+    yield attempt(now, iteration)
+    yield from enter(now, by=by)
+
+
+def attempt(now: Now[Delivery], iteration: int) -> AttemptStarted:
+    fields = about(now, "implementation", role="supervisor", iteration=iteration)
+    return AttemptStarted(message=f"Iteration {iteration} started.", **fields)
+
+
+def enter(now: Now[Delivery], by: str = "") -> Events:
+    """Begin the phase that `by` leads to, or that the delivery has come to. Packaging finished work needs no budget."""
+    state = now.state
+    phase = _phase(now.next(by) if by else state.state)
+    reason = None if phase == "packaging" else state.budget.overdrawn(at=now.at)
+    if reason is not None:
+        return (yield from exhaust(now, reason, phase, state.iteration))
+    fields = {"message": f"Phase {phase} started.", **about(now, phase)}
+    yield now.move(by, PhaseStarted, **fields) if by else now.stay(PhaseStarted, **fields)
+    if phase == "packaging" and not state.repository:
+        return (yield from succeed(now, "Nothing is packaged (packaging is a no-op)."))
+    yield ask(
+        now,
+        role=ROLES[phase],
+        work=WORK.get(phase, "ask"),
+        prompt=PROMPTS.get(phase, ""),
+        reads="review_artifact" if phase == "review" else "text",
+        context=context(now.state, phase),
+        access="write" if phase == "implementation" else "read",
+        deadline=None if phase == "packaging" else iso(state.budget.deadline_at),
+        phase=phase,
+        iteration=state.iteration or None,
+    )
+
+
+def _phase(state: str) -> Phase:
+    return next(phase for phase in PHASES if phase == state)
+
+
+# -- ends (S4 §6.3; K-36, K-41, K-43, K-44) ------------------------------------------------------------------------
+
+
+def succeed(now: Now[Delivery], message: str, problem: str | None = None) -> Events:
+    yield PhaseCompleted(message=message, problem=problem, **about(now, "packaging"))
+    yield from finish(now, "success", "success", by="complete")
+
+
+def fail(now: Now[Delivery], phase: Phase, failure: Failure) -> Events:
+    """A failing or unreadable agent fails its phase and skips what was pending (K-36, K-41)."""
+    words = failure.detail or failure.code
+    summary = f"Phase {phase} failed: {words}"
+    yield PhaseFailed(message=summary, error_type=failure.code, error_message=words, **about(now, phase))
+    yield from skip(now, "pending")
+    yield from finish(now, "failed", summary, by="fail")
+
+
+def exhaust(now: Now[Delivery], reason: Reason, resume: Phase, iteration: int) -> Events:
+    """The budget is used up: what is pending is skipped, the delivery waits for an extension (S4 §6.3, K-43, K-44)."""
+    fields = about(now, now.state.phase, role="supervisor", iteration=iteration) | {"reason": reason}
+    yield now.move(
+        "exhaust",
+        BudgetExhausted,
+        message=f"Budget exhausted by {reason}.",
+        resume_phase=resume,
+        resume_iteration=iteration,
+        **fields,
+    )
+    yield from skip(now, "pending")
+    last = None if now.state.policy == "delivery@1" else iteration
+    yield from finish(now, "failed", BUDGET_EXHAUSTED, iteration=last)
+
+
+def skip(now: Now[Delivery], *marks: PhaseStatus) -> Events:
+    """The phases with these marks will not be entered."""
+    for phase in PHASES:
+        if now.state.phases[phase] in marks:
+            yield PhaseSkipped(message=f"Phase {phase} skipped.", **about(now, phase, role="supervisor"))
+
+
+def finish(now: Now[Delivery], status: str, summary: str, *, by: str = "", iteration: int | None = None) -> Events:
+    """Come to rest, in the running iteration or the one that is named.
+
+    The agents' conversations end with it, unless an extension may resume them.
+    """
+    if by and now.state.agent_sessions:
+        yield clear_agents(now, status)
+    fields: dict[str, Any] = {
+        "message": summary,
+        "status": status,
+        "final_summary": summary,
+        "children": tuple(now.state.open_children),
+        **about(now, now.state.phase, role="supervisor", iteration=iteration),
+    }
+    yield now.move(by, SessionFinished, **fields) if by else now.stay(SessionFinished, **fields)
+
+
+# -- what the events share -----------------------------------------------------------------------------------------
+
+
+def artifact(
+    now: Now[Delivery],
+    phase: Phase,
+    media_type: str,
+    text: Text,
+    *,
+    patch: Text | None = None,
+    goals: tuple[str, ...] = (),
+) -> ArtifactCreated:
+    return ArtifactCreated(
+        message=f"Artifact of {phase} created.",
+        artifact_id=now.state.next_artifact,
+        media_type=media_type,
+        content=text,
+        patch=patch,
+        goals=goals,
+        **about(now, phase),
+    )
+
+
+def about(now: Now[Delivery], phase: Phase, *, role: str = "", iteration: int | None = None) -> dict[str, Any]:
+    """S4's flat fields for an event about a phase: of the running iteration, or of the one that is named."""
+    return {"role": role or ROLES[phase], "phase": phase, **now.state.figures(now.at, iteration)}

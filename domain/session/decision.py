@@ -1,0 +1,281 @@
+"""How a command is decided: the rules of a kind yield events, and each is folded at once.
+
+A kind's `decide` is a generator. Between two events it reads `now.state`, which is always current. The kind's chart
+gives the state that a transition leads to, in `Now.move`; no rule names a state itself.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from domain.session.actions import refusal, with_release
+from domain.session.chart import Table
+from domain.session.children import (
+    Child,
+    ChildClosed,
+    ChildRequested,
+    CloseChild,
+    DiscussionBrief,
+    ParentLink,
+    ReviewSettings,
+    child_id,
+)
+from domain.session.state import EventMetadata, Outstanding, Session
+from domain.session.turns import (
+    Access,
+    AgentSessionsCleared,
+    RecordReply,
+    RecordTurn,
+    TurnAnswered,
+    TurnCancelled,
+    TurnFailed,
+    TurnRequested,
+    Work,
+)
+from domain.values.base import Blob, Command, DomainEvent, Refused, StartCommand, Text
+
+S = TypeVar("S", bound=Session)
+E = TypeVar("E", bound=DomainEvent)
+Events = Iterator[DomainEvent]
+
+CHILDREN = 1_000
+"""The folders of a session's own agents come before those of the discussions about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[S]):
+    """One kind of session: its state, its rules, and how its history is read back."""
+
+    name: str
+    state: type[S]
+    statuses: tuple[str, ...]
+    events: tuple[type[DomainEvent], ...]
+    chart: Table | None
+    starts: type[Command]
+    """The commands that a session of this kind may begin with."""
+    decide: "Callable[[Now[S], Command], Events]"
+    evolve: Callable[[S | None, DomainEvent, EventMetadata], S]
+    actions: Callable[[S], tuple[str, ...]]
+    cancel: Callable[[str], Command]
+    """The command that ends a session of this kind at once, for a reason."""
+
+    def allowed_actions(self, state: S) -> tuple[str, ...]:
+        """The actions that a person may take now."""
+        return with_release(state, self.actions(state))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a command led to: events in order, the long texts that they mention, and the session afterwards."""
+
+    events: tuple[DomainEvent, ...]
+    blobs: tuple[Blob, ...]
+    session: Session
+
+
+class Now(Generic[S]):
+    """The session while a command is decided. `state` is current after every event; there is none before the first."""
+
+    state: S
+
+    def __init__(self, kind: Kind[S], state: S | None, metadata: EventMetadata) -> None:
+        self.kind, self.id, self.at = kind, metadata.session_id, metadata.at
+        self.begun = state is not None
+        self._before, self._metadata = state, metadata
+        self._blobs: list[Blob] = []
+        if state is not None:
+            self.state = state
+
+    def check(self, command: Command) -> None:
+        """Raises Refused for a command to a session that does not exist, and for a second start."""
+        if not self.begun and not isinstance(command, self.kind.starts):
+            raise Refused("There is no such session.")
+        if self.begun and isinstance(command, StartCommand):
+            raise Refused("This session has already started.", allowed=self.allowed())
+
+    def run(self, rules: Events, command: Command) -> Outcome:
+        """Fold each event as it comes."""
+        evolve, state, metadata = self.kind.evolve, self._before, self._metadata
+        events: list[DomainEvent] = []
+        for event in rules:
+            self.state = state = evolve(state, event, metadata)
+            events.append(event)
+        blobs = {blob.digest: blob for blob in (*command.blobs, *self._blobs)}
+        return Outcome(tuple(events), tuple(blobs.values()), self.state)
+
+    def text(self, words: str) -> Text:
+        """Words for an event; a text that is too long for one is stored beside it."""
+        text, blobs = Text.of(words)
+        self._blobs.extend(blobs)
+        return text
+
+    def move(self, by: str, event: type[E], **fields: Any) -> E:
+        """A transition: the event, with the state that the chart gives. Refused where the chart has no such step."""
+        return event(state=self.next(by), **fields)
+
+    def stay(self, event: type[E], **fields: Any) -> E:
+        """An event that names the state which another event of this decision has led to."""
+        return event(state=self.state.state, **fields)
+
+    def begin(self, event: type[E], *, by: str = "", **fields: Any) -> E:
+        """The first event: in the chart's first state, or where `by` leads from there."""
+        chart = self._chart()
+        first = chart.initial
+        state = chart.next(first, by, lambda _: False, sentence=f"Nothing begins by {by!r}.") if by else first
+        return event(state=state, **fields)
+
+    def next(self, by: str, *, verdict: str = "", before: str = "", after: str = "") -> str:
+        """The state that a step of the chart leads to. Refused, with `verdict`, where it leads nowhere."""
+        state = self.state
+        target = self._chart().target(state.state, by, state.guard)
+        if target is None:
+            raise self.refusal(verdict or f"does not allow {by!r}", before=before, after=after)
+        return target
+
+    def allowed(self) -> tuple[str, ...]:
+        """The actions that a person may take now."""
+        return self.kind.allowed_actions(self.state) if self.begun else ()
+
+    def refusal(self, verdict: str, *, before: str = "", after: str = "") -> Refused:
+        """`verdict` as in "cannot be reset"; `before` and `after` are sentences around it."""
+        return refusal(self.state, verdict, self.allowed(), before=before, after=after)
+
+    def turn(self, turn_id: str) -> Outstanding:
+        """The turn, while it is outstanding. Refused once it is settled: a late answer changes nothing."""
+        found = self.state.outstanding.get(turn_id)
+        return found if found is not None else self.state.turn(turn_id, allowed=self.allowed())
+
+    def _chart(self) -> Table:
+        assert self.kind.chart is not None, f"a {self.kind.name} has no chart"
+        return self.kind.chart
+
+
+# -- turns ---------------------------------------------------------------------------------------------------------
+
+
+def ask(
+    now: Now[S],
+    *,
+    role: str,
+    agent: str | None = None,
+    work: Work = "ask",
+    prompt: str = "",
+    context: Mapping[str, str | Text] | None = None,
+    reads: str = "text",
+    expects: tuple[str, ...] = (),
+    lane: int = 0,
+    access: Access = "none",
+    deadline: str | None = None,
+    phase: str | None = None,
+    iteration: int | None = None,
+    round: int | None = None,
+) -> TurnRequested:
+    """Request a turn. The crew says who has the role, unless the agent is named."""
+    state = now.state
+    name = agent or state.crew.get(role, role)
+    places = (context or {}).items()
+    return TurnRequested(
+        turn_id=f"{state.id}.t{state.turns + 1}",
+        work=work,
+        agent=name,
+        role=role,
+        prompt=prompt,
+        context={place: text if isinstance(text, Text) else now.text(text) for place, text in places},
+        reads=reads,
+        expects=expects,
+        lane=lane,
+        access=access,
+        ordinal=state.asked.get(name, 0),
+        role_ordinal=state.asked_roles.get(role, 0),
+        agent_session=state.agent_sessions.get(name),
+        deadline=deadline,
+        phase=phase,
+        iteration=iteration,
+        round=round,
+    )
+
+
+def settle(now: Now[S], command: RecordTurn) -> TurnAnswered | TurnFailed:
+    """The end of a turn. Only the outcome of its own kind of work ends it: a reply is no validation."""
+    turn = now.turn(command.turn_id)
+    if turn.work != command.WORK:
+        sentence = f"Turn {turn.turn_id} waits for an outcome of the work {turn.work!r}, not {command.WORK!r}."
+        raise Refused(sentence, allowed=now.allowed())
+    fields: dict[str, Any] = {**turn.settled(), "attempt": command.attempt, "seconds": command.seconds}
+    if isinstance(command, RecordReply):
+        now.state.accept_tree(command)
+        fields |= {"usage": command.usage, "model": command.model, "prompt": command.prompt, "reply": command.reply}
+    if command.failure is not None:
+        return TurnFailed(failure=command.failure, **fields)
+    if isinstance(command, RecordReply):
+        fields |= {"agent_session": command.agent_session, "resumed": command.resumed}
+        fields |= {"new_conversation": command.new_conversation, "files": command.files}
+        fields |= {"patch": command.patch, "tree": command.tree}
+    return TurnAnswered(slot=command.slot, **fields)
+
+
+def content(command: Command, text: Text) -> str:
+    """The whole of a text that came with a command."""
+    if text.digest is None:
+        return text.head
+    return next(blob.content for blob in command.blobs if blob.digest == text.digest)
+
+
+def cancel_turn(turn: Outstanding, reason: str) -> TurnCancelled:
+    return TurnCancelled(attempt=0, reason=reason, **turn.settled())
+
+
+def cancel_turns(now: Now[S], reason: str) -> Events:
+    """Every outstanding turn is cancelled: its work stops, a late answer is refused."""
+    for turn in tuple(now.state.outstanding.values()):
+        yield cancel_turn(turn, reason)
+
+
+def clear_agents(now: Now[S], reason: str) -> AgentSessionsCleared:
+    """The decision to end the agents' conversations is an event, made in this one place (K-10)."""
+    return AgentSessionsCleared(agent_sessions=now.state.agent_sessions, reason=reason)
+
+
+# -- discussions ---------------------------------------------------------------------------------------------------
+
+
+def request_child(
+    now: Now[S], *, kind: str, about: str, title: str, subject: str, settings: ReviewSettings, max_rounds: int
+) -> ChildRequested:
+    """Start a discussion: by the same agents, over the same workspace as it is now, linked both ways."""
+    state = now.state
+    number = len(state.children) + 1
+    brief = DiscussionBrief(
+        subject=now.text(subject),
+        strategy=settings.strategy,
+        max_rounds=max_rounds,
+        profile=settings.profile,
+        title=title,
+        labels=state.labels,
+        workspace=state.workspace,
+        home=state.home or state.id,
+        tree=state.tree,
+        lane=CHILDREN + number,
+        scenario=state.scenario,
+        crew=state.crew,
+        parent=ParentLink(session_id=state.id, about=about),
+        expires_ms=settings.expires_ms,
+        expires_as=settings.expires_as,
+    )
+    name = child_id(state.id, kind, number)
+    return ChildRequested(
+        message=f"A {kind} of {about} begins.", child_id=name, child_kind=kind, about=about, topic=brief
+    )
+
+
+def close_child(child: Child, command: CloseChild) -> ChildClosed:
+    """Record how a discussion ended."""
+    fields = {name: getattr(command, name) for name in CloseChild.model_fields if name != "blobs"}
+    return ChildClosed(
+        message=f"The {child.kind} of {child.about} ended: {command.choice}.", about=child.about, **fields
+    )
+
+
+def headline(words: str) -> str:
+    """The first line that says something, short enough for a title."""
+    return next((line.strip() for line in words.splitlines() if line.strip()), "")[:120]
