@@ -11,7 +11,7 @@ from domain.kinds import KINDS
 from domain.orchestration import events as orchestration
 from domain.orchestration.chart import status as orchestration_status
 from domain.session.budget import add
-from domain.session.children import Link
+from domain.session.children import ParentLink
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnFailed, TurnRequested
@@ -106,7 +106,7 @@ def _row(recorded: Recorded, request: Any, task: str, status: str) -> SessionRow
     )
 
 
-def _adopt(db: Database, row: SessionRow, link: Link, rows: dict[str, SessionRow]) -> None:
+def _adopt(db: Database, row: SessionRow, link: ParentLink, rows: dict[str, SessionRow]) -> None:
     """A child belongs to the owner of its parent, whoever's command made it begin."""
     row.parent, row.about = link.session_id, link.about
     parent = rows.get(link.session_id) or ROWS.get(db, [link.session_id]).get(link.session_id)
