@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import functools
+import math
 import os
 import resource
 import signal
@@ -48,7 +49,7 @@ def sweep(leader: int, tag: str) -> None:
         with spawning:
             table = process_table()
         began = began or (table[leader].started if leader in table else 0)
-        alive = kill(_family(table, leader, tag), table)
+        alive = kill(_family(table, leader, tag) | _strays(table, leader, began), table)
         killed |= alive
         doubtful = reap(table, certain=killed | doubtful, began=began)
         if not alive and not doubtful:
@@ -80,10 +81,14 @@ def reap(table: Table, *, certain: set[int], began: int = 0) -> set[int]:
     return doubtful
 
 
-def _is_dead_orphan(process: Process) -> bool:
-    """A zombie child of ours from a foreign session. Our other children (asyncio's, git's) stay in our session."""
+def _is_orphan(process: Process) -> bool:
+    """A child of ours from a foreign session. Our other children (asyncio's, git's) stay in our session."""
     mine = process.parent == os.getpid() and process.session != os.getsid(0)
-    return mine and process.state == "Z" and process.pid not in leaders
+    return mine and process.pid not in leaders
+
+
+def _is_dead_orphan(process: Process) -> bool:
+    return _is_orphan(process) and process.state == "Z"
 
 
 def _family(table: Table, leader: int, tag: str) -> set[int]:
@@ -91,6 +96,19 @@ def _family(table: Table, leader: int, tag: str) -> set[int]:
     us, only our own descendants can be among them."""
     ours = below({os.getpid()}, table)
     roots = {pid for pid in ours if table[pid].session == leader or _is_tagged(pid, tag)}
+    return roots | below(roots, table)
+
+
+def _strays(table: Table, leader: int, began: int) -> set[int]:
+    """Orphans that came to us during the run and belong to no running leader, with their descendants: a daemon in a
+    session of its own that has cleared its environment carries no mark. One that is younger than another running leader
+    may be of that run; it ends with it."""
+    others = [table[pid].started for pid in leaders - {leader} if pid in table and table[pid].alive]
+    roots = {
+        process.pid
+        for process in table.values()
+        if _is_orphan(process) and 0 < began <= process.started and process.started < min(others, default=math.inf)
+    }
     return roots | below(roots, table)
 
 

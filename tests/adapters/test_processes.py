@@ -186,6 +186,14 @@ DAEMONS = {
         f'env -i {sys.executable} -c \'import os; os.setpgid(0, 0); print(os.getpid(), file=open("pid", "w"), '
         'flush=True); os.execv("/bin/sleep", ["sleep", "600"])\' & until [ -s pid ]; do :; done; cat pid'
     ),
+    "in a session of its own, without its environment": (
+        "env -i /usr/bin/setsid -f /bin/sh -c 'echo $$ > pid; exec /bin/sleep 600';"
+        " until [ -s pid ]; do :; done; cat pid"
+    ),
+    "with somebody else's mark": (
+        "HANSARD_PROCESS=other@run setsid -f sh -c 'echo $$ > pid; exec sleep 600';"
+        " until [ -s pid ]; do :; done; cat pid"
+    ),
     "already dead": "setsid true & echo $!; exec sleep 0.1",
 }
 
@@ -211,6 +219,22 @@ def test_the_daemons_of_another_run_are_left_alone(tmp_path: Path) -> None:
     short, long = asyncio.run(both())
     assert (short.exit_code, long.exit_code) == (0, 0)
     assert (tmp_path / "said").read_text() == "done\n"
+
+
+@linux
+def test_a_daemon_without_a_mark_ends_with_the_last_run_that_may_have_started_it(tmp_path: Path) -> None:
+    async def both() -> tuple[bool, str]:
+        daemon = "env -i /usr/bin/setsid -f /bin/sh -c 'echo $$ > pid; exec /bin/sleep 600'"
+        long = asyncio.create_task(shell(f"{daemon}; until [ -e go ]; do :; done", tmp_path))
+        await shell("until [ -s pid ]; do :; done", tmp_path)
+        pid = (tmp_path / "pid").read_text()
+        lived = not is_gone(pid)
+        (tmp_path / "go").touch()
+        await long
+        return lived, pid
+
+    lived, pid = asyncio.run(both())
+    assert lived and is_gone(pid)
 
 
 def test_the_exit_codes_of_other_children_of_ours_are_not_stolen(tmp_path: Path) -> None:
