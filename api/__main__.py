@@ -16,7 +16,7 @@ def main() -> int:
     # Python's own 700 would have it look for garbage hundreds of times in modules that are only just being imported.
     gc.set_threshold(_ALLOCATIONS)
     _stand_in()
-    from api.cli.app import main
+    from api.cli.main import main
 
     return main()
 

@@ -9,9 +9,9 @@ from cyclopts import Parameter
 from cyclopts.types import PositiveInt
 
 from api.cli import exits
-from api.cli.client import there
+from api.cli.client import require_log
 from api.cli.exits import Failed
-from api.cli.opened import Anyway, Database, opened, settings_of, stream
+from api.cli.log import Anyway, Database, find_stream, open_log, settings_of
 from api.cli.terminal import counted, put, put_json, say
 from domain.values.base import HansardError
 
@@ -57,7 +57,7 @@ def verify(
     note = None if checkpoint is None else _read(checkpoint)
     text = public_key or _own_public_key(settings, checkpoint)
     try:
-        with opened(settings) as store:
+        with open_log(settings) as store:
             verdict = verify_log(store, lambda: _views(store, settings.views_path))
             problem = None if note is None else _against(store, note, text)
             if problem is not None:
@@ -197,14 +197,14 @@ def checkpoint(*, public_key: bool = False, json: AsJson = False, database: Data
     from adapters.proof import checkpoints
 
     settings = settings_of(database)
-    there(settings)
+    require_log(settings)
     try:
         key = checkpoints.signing_key(_key_path(settings))
         named = checkpoints.public_text(key)
         if public_key:
             _print(named, {"publicKey": named}, json=json)
             return exits.OK
-        with opened(settings) as store:
+        with open_log(settings) as store:
             head = checkpoints.head(store)
     except checkpoints.NotProved as error:
         raise Failed(f"Nothing was signed. {error}", code=exits.NOT_VERIFIED) from None
@@ -235,9 +235,9 @@ def prove(
 
     settings = settings_of(database)
     try:
-        with opened(settings) as store:
+        with open_log(settings) as store:
             key = checkpoints.signing_key(_key_path(settings))
-            found: dict[str, Any] = checkpoints.prove(store, stream(store, session), version, key)
+            found: dict[str, Any] = checkpoints.prove(store, find_stream(store, session), version, key)
     except checkpoints.NotProved as error:
         raise Failed(f"Nothing was proved. {error}", code=exits.NOT_VERIFIED) from None
     put_json(found)

@@ -4,15 +4,13 @@ import os
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
-from urllib.parse import quote, urlsplit
-
-from cyclopts import Group, Parameter
+from typing import TYPE_CHECKING, Any, Final, Literal
+from urllib.parse import quote
 
 from api.cli import exits
 from api.cli.exits import Failed
+from api.cli.options import Json, Where
 
 if TYPE_CHECKING:  # they take a fifth of a second that `--help` does not have
     from httpx2 import AsyncClient, Response
@@ -20,8 +18,6 @@ if TYPE_CHECKING:  # they take a fifth of a second that `--help` does not have
     from api.settings import Settings
     from api.system import System
 
-Json = dict[str, Any]
-"""An object of the wire; which fields it has is said in the contract, §2."""
 
 _DIRECT_POLL: Final = 0.12
 _SERVER_POLL: Final = 0.25
@@ -58,49 +54,6 @@ _FIELD: Final = re.compile(rf"\b(?:{'|'.join(name for name in _OPTIONS if not na
 
 Use = Literal["read", "start", "work"]
 """What a log is opened for: reading and telling sessions; starting one, which takes a team; working on turns too."""
-
-WHERE: Final = Group("Which log", sort_key=90)
-TEAM: Final = "The team file. HANSARD_TEAM; without one the scripted example team answers."
-TeamFile = Annotated[Path | None, Parameter(group=WHERE, help=TEAM)]
-
-
-@Parameter(name="*", group=WHERE)
-@dataclass(frozen=True, kw_only=True)
-class Where:
-    """Which log a command is about."""
-
-    server: str | None = None
-    """Ask the server at this address instead of opening the log here. HANSARD_SERVER; its key: HANSARD_API_KEY."""
-    database: str | None = None
-    """The log: a file, or sqlite:///path. HANSARD_DATABASE; else a file in your data directory."""
-
-    def address(self) -> str | None:
-        """The server to ask, None for working on the log directly. A flag beats the environment."""
-        if self.server and self.database:
-            raise Failed("Give --server or --database, not both.", code=exits.USAGE)
-        if self.database:
-            return None
-        address = self.server or os.environ.get("HANSARD_SERVER") or None
-        if address and (urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).hostname):
-            raise Failed(f"{address!r} is no server address: http://host:port was expected.", code=exits.USAGE)
-        return address
-
-    def settings(self, **more: Any) -> "Settings":
-        """The environment's settings with these flags over them."""
-        from pydantic import ValidationError
-
-        from api.settings import Settings
-
-        given: dict[str, Any] = {"database": self.database, **more}
-        flags = {name: value for name, value in given.items() if value is not None}
-        try:
-            return Settings(**flags)
-        except ValidationError as error:
-            found = error.errors(include_url=False, include_input=False, include_context=False)
-            raise Failed(*(_setting(flags, e["loc"], e["msg"]) for e in found), code=exits.USAGE) from None
-
-
-HERE: Final = Where()
 
 
 class Api:
@@ -183,7 +136,7 @@ async def connected(where: Where, use: Use = "read", *, team: Path | None = None
 
     settings = where.settings() if team is None else where.settings(team=team)
     if use == "read":
-        there(settings)
+        require_log(settings)
     # Whoever may write the file needs no key to it; whoever only reads needs no team, and no word about a broken one.
     spared = {"api_keys_file": None, **({"team": None} if use == "read" else {})}
     app = create_app(settings.model_copy(update=spared), work=use == "work")
@@ -194,7 +147,7 @@ async def connected(where: Where, use: Use = "read", *, team: Path | None = None
         yield Api(http, poll=_DIRECT_POLL, system=app.state.system)
 
 
-def there(settings: "Settings") -> None:
+def require_log(settings: "Settings") -> None:
     """Raises Failed where somebody named a log that is not there: to be read, none is made."""
     if "database" in settings.model_fields_set and not settings.database_path.exists():
         raise Failed(f"There is no log at {settings.database_path}.", code=exits.NOT_FOUND)
@@ -231,13 +184,6 @@ async def _is_an_id(api: Api, name: str) -> bool:
 
 def _said(values: Json) -> Json:
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _setting(flags: Json, place: tuple[int | str, ...], message: str) -> str:
-    """What is wrong with a setting, by the name under which it was given."""
-    name = str(place[0]) if place else "settings"
-    spelt = f"--{name.replace('_', '-')}" if name in flags else f"HANSARD_{name.upper()}"
-    return f"{spelt}: {message.removeprefix('Value error, ')}."
 
 
 def _object(answer: "Response") -> Json:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from cyclopts import Parameter
 
 from api.cli import exits
-from api.cli.client import TEAM, Where
+from api.cli.options import TEAM, Where
 from api.cli.terminal import paint, put, put_json, visible
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def doctor(
     )
     findings = list(_examine(settings))
     if all_:
-        from api.cli.histories import histories
+        from api.cli.health import histories
 
         findings += histories(settings)
     if json:
@@ -101,9 +101,9 @@ def _examine(settings: "Settings") -> Iterator[Finding]:
         yield check()
     if path.is_file() and path.stat().st_size:
         yield record(path, settings.views_path)
-    from api.cli.at_hand import the_team
+    from api.cli.health import check_team
 
-    yield from the_team(settings)
+    yield from check_team(settings)
 
 
 def python() -> Finding:

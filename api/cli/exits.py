@@ -3,41 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from api.cli.codes import (
-    BROKEN_PIPE,
-    EXHAUSTED,
-    FAILURE,
-    INTERRUPTED,
-    NOT_ALLOWED,
-    NOT_FOUND,
-    NOT_VERIFIED,
-    OK,
-    REFUSED,
-    USAGE,
-    WAITS,
-)
-from domain.values.base import HansardError, Invalid, Refused, Stale, Unknown
-
-__all__ = [
-    "BROKEN_PIPE",
-    "EXHAUSTED",
-    "FAILURE",
-    "INTERRUPTED",
-    "NOT_ALLOWED",
-    "NOT_FOUND",
-    "NOT_VERIFIED",
-    "OK",
-    "REFUSED",
-    "USAGE",
-    "WAITING",
-    "WAITS",
-    "Failed",
-    "of_error",
-    "of_http",
-    "of_outcome",
-    "rests",
-    "waits_below",
-]
+OK: Final = 0
+FAILURE: Final = 1
+USAGE: Final = 2
+NOT_FOUND: Final = 3
+REFUSED: Final = 4
+NOT_ALLOWED: Final = 5
+WAITS: Final = 6
+EXHAUSTED: Final = 7
+NOT_VERIFIED: Final = 8
+INTERRUPTED: Final = 130
+BROKEN_PIPE: Final = 141
 
 WAITING: Final = "waiting_for_decision"
 """The status of a review or debate that a person has to decide."""
@@ -68,7 +44,7 @@ _BY_STATUS: Final = {
 """Every status in which a session rests, and what a command says that has waited for it (views of contract §2)."""
 
 
-class Failed(HansardError):
+class Failed(Exception):
     """A command that ends here: sentences for the person, an exit code for the script."""
 
     def __init__(self, *sentences: str, code: int = FAILURE) -> None:
@@ -81,11 +57,11 @@ def of_http(status: int) -> int:
     return _BY_HTTP_STATUS.get(status, FAILURE)
 
 
-def of_error(error: HansardError) -> int:
+def of_error(error: Exception) -> int:
     """The exit code for an error of the inner rooms."""
+    from domain.values.base import Invalid, Refused, Stale, Unknown
+
     match error:
-        case Failed():
-            return error.code
         case Unknown():
             return NOT_FOUND
         case Refused() | Stale():

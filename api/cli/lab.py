@@ -6,9 +6,9 @@ from cyclopts import Parameter
 from cyclopts.types import PositiveInt
 
 from api.cli import exits
-from api.cli.client import HERE, Json, Where, connected, resolve
+from api.cli.client import connected, resolve
 from api.cli.exits import Failed
-from api.cli.reading import AsJson
+from api.cli.options import HERE, AsJson, Json, Where
 from api.cli.terminal import put, put_json, put_table, say
 
 _TOTALS = ("discussions", "earlier", "same", "later", "unknown", "converged", "upheld", "overruled")

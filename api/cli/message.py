@@ -1,4 +1,4 @@
-"""`hansard message`: a word to the team, which starts something, goes on, ends it, or has to wait."""
+"""`message`: a message to the team starts something, continues it, ends it, or has to wait."""
 
 import asyncio
 from typing import Annotated, Final
@@ -6,13 +6,12 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from api.cli import exits
-from api.cli.client import HERE, Api, Json, TeamFile, Where, connected
+from api.cli.client import Api, connected
 from api.cli.exits import Failed
-from api.cli.given import given
-from api.cli.orchestrate import ANYHOW, Origin, Talk
-from api.cli.patience import Patience
-from api.cli.resuming import put_answer, see_latest_run
-from api.cli.starting import PLAIN, AsEnd, Start, say_where, say_who, started
+from api.cli.options import HERE, Json, TeamFile, Where, text_from
+from api.cli.orchestrate import ANYHOW, Origin, Talk, put_answer, see_latest_run
+from api.cli.stall import StallWatch
+from api.cli.start import PLAIN, AsEnd, Start, say_where, say_who, started
 from api.cli.terminal import say
 
 _REJECTED: Final = {
@@ -22,8 +21,7 @@ _REJECTED: Final = {
     "queue_full": "too many messages of this origin wait already.",
 }
 
-
-_MEANT: Final = {
+_SUGGESTIONS: Final = {
     "continue": "`hansard message /continue`",
     "reset": "`hansard message reset`",
     "cancel": "`hansard cancel latest`",
@@ -47,7 +45,7 @@ async def message(
     It is started, queued after the run that is busy, or rejected with the reason (exit code 4). A message that is
     nearly such a word starts nothing while a run waits or runs (exit code 4).
     """
-    words, folder = given(text, None, what="message"), options.folder(where)
+    words, folder = text_from(text, None, what="message"), options.folder(where)
     body = {"prompt": words, "origin": origin} | talk.body() | options.body(folder)
     async with connected(where, "start" if options.detach else "work", team=team) as api:
         answer = await api.post("/api/message", body, key=options.idempotency_key)
@@ -64,7 +62,7 @@ async def message(
         if options.detach:
             return started(api, answer, json=json)
         if answer["action"] == "queued":
-            await _its_turn(api, str(answer["sessionId"]), origin or "")
+            await _wait_for_start(api, str(answer["sessionId"]), origin or "")
         return await see_latest_run(api, str(answer["sessionId"]), json=json)
 
 
@@ -86,26 +84,26 @@ def _rejected(answer: Json, *, json: bool) -> int:
 
 
 def _unclear(answer: Json, *, json: bool) -> int:
-    meant = ", ".join(_MEANT[suggestion] for suggestion in answer["suggestions"])
-    say(f"Unclear: nothing was started. Did you mean one of these? {meant}")
+    likely = ", ".join(_SUGGESTIONS[suggestion] for suggestion in answer["suggestions"])
+    say(f"Unclear: nothing was started. Did you mean one of these? {likely}")
     put_answer(answer, json=json)
     return exits.REFUSED
 
 
-async def _its_turn(api: Api, session_id: str, origin: str) -> None:
+async def _wait_for_start(api: Api, session_id: str, origin: str) -> None:
     """Wait until the queued message has become a session."""
-    said, patience, before = "", Patience(api), -1
+    said, stall, before = "", StallWatch(api), -1
     while not await _exists(api, session_id):
         busy = (await api.get("/api/message", origin=origin))["busy"]
         if busy and busy != said:
-            say(f"It waits behind session {busy}.")
+            say(f"It waits for session {busy}.")
             said = busy
         if busy:
             session, *children = await _and_below(api, busy)
             if exits.waits_below(session, children):
                 raise Failed(f"Session {busy} waits for a decision: `hansard inbox` lists it.", code=exits.WAITS)
             version = sum(int(found["version"]) for found in (session, *children))
-            await patience.wear([session, *children], moved=version != before)
+            await stall.check([session, *children], moved=version != before)
             before = version
         await asyncio.sleep(api.poll)
 

@@ -1,18 +1,31 @@
-"""`hansard orchestrate`: a request to the team, worked on in rounds."""
+"""`orchestrate`, `continue`, `reset`: a request to the team, worked on in rounds."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from cyclopts import Group, Parameter
 
 from api.cli import exits
-from api.cli.client import HERE, Json, TeamFile, Where
+from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
-from api.cli.given import given
-from api.cli.listed import split
-from api.cli.starting import PLAIN, AsEnd, Start, start
-from api.cli.wishes import DebateWish, ReviewWish, wish
+from api.cli.options import (
+    HERE,
+    AsJson,
+    DebateOption,
+    Json,
+    Key,
+    ReviewOption,
+    TeamFile,
+    Version,
+    Where,
+    discussion_option,
+    split,
+    text_from,
+)
+from api.cli.start import PLAIN, AsEnd, Start, say_who_goes_on, start, started
+from api.cli.terminal import put_json, say
+from api.cli.watch import follow_to_end
 
 TALK = Group("How the team goes about it", sort_key=10)
 Origin = Annotated[
@@ -32,9 +45,9 @@ class Talk:
     """Rounds until it stops and asks to go on, 1 to 50 (3)."""
     triage: Literal["auto", "direct", "orchestrate"] | None = None
     """Answer directly, or plan and distribute; auto decides by the words. Default: orchestrate (of a message: auto)."""
-    plan_review: DebateWish = False
+    plan_review: DebateOption = False
     """Have the plan debated, and decide yourself, before anybody works: --plan-review or --plan-review=perspectives."""
-    work_review: ReviewWish = False
+    work_review: ReviewOption = False
     """Have passed work reviewed, and decide yourself: --work-review or --work-review=red-team."""
 
     def body(self) -> Json:
@@ -42,8 +55,8 @@ class Talk:
             "employees": [_employee(word) for word in split(self.employee)] if self.employee else None,
             "maxRounds": self.max_rounds,
             "triage": self.triage,
-            "planReview": wish(self.plan_review),
-            "workReview": wish(self.work_review),
+            "planReview": discussion_option(self.plan_review),
+            "workReview": discussion_option(self.work_review),
         }
 
 
@@ -77,7 +90,11 @@ async def orchestrate(
     prompt
         What is wanted; - reads it from stdin.
     """
-    body: Json = {"kind": "orchestration", "prompt": given(prompt, file, what="prompt"), "origin": origin} | talk.body()
+    body: Json = {
+        "kind": "orchestration",
+        "prompt": text_from(prompt, file, what="prompt"),
+        "origin": origin,
+    } | talk.body()
     body["triage"] = talk.triage or "orchestrate"
     return await start(where, team, options, body, json=json)
 
@@ -88,3 +105,106 @@ def _employee(word: str) -> Json:
     if colon and not (name.strip() and role.strip()):
         raise Failed(f"--employee {word}: name:role was expected, as in Backend:backend.", code=exits.USAGE)
     return {"name": name.strip(), "role": role.strip()} if colon else {"name": word}
+
+
+Which = Annotated[
+    str | None, Parameter(help="The orchestration: its id, a beginning of it, or `latest`; else the origin's latest.")
+]
+OriginOfLatest = Annotated[str | None, Parameter(help="Whose latest one is meant; else that of those without origin.")]
+
+_BEGINNINGS: Final = ("orchestration.session_started", "orchestration.continued", "orchestration.rounds_added")
+
+
+async def continue_(
+    session: Which = None,
+    /,
+    *,
+    origin: OriginOfLatest = None,
+    detach: bool = False,
+    idempotency_key: Key = None,
+    if_version: Version = None,
+    json: AsEnd = False,
+    where: Where = HERE,
+    team: TeamFile = None,
+) -> int:
+    """Let an orchestration go on that stopped, at a checkpoint say, or with its rounds used up; it gets as many again.
+
+    Exit code: 0 done, 1 reset, stopped by a plan that does not hold or an agent that failed, or nobody is there for
+    what is left, 4 nothing to continue, 6 at a checkpoint or waiting for your decision, 7 the rounds are used up.
+
+    Parameters
+    ----------
+    detach
+        Only record it. Without a server it waits until Hansard works on this log with its team: `hansard serve`, say.
+    """
+    async with connected(where, "start" if detach else "work", team=team) as api:
+        path, body = await _target(api, session, "continue", origin=origin, version=if_version)
+        answer = await api.post(path, body, key=idempotency_key, version=if_version)
+        say(f"Session {answer['sessionId']} goes on.")
+        if detach:
+            return started(api, answer, json=json)
+        return await see_latest_run(api, str(answer["sessionId"]), json=json)
+
+
+async def reset(
+    session: Which = None,
+    /,
+    *,
+    origin: OriginOfLatest = None,
+    reason: Annotated[str | None, Parameter(allow_leading_hyphen=True, help="Why; it goes into the record.")] = None,
+    idempotency_key: Key = None,
+    if_version: Version = None,
+    json: AsJson = False,
+    where: Where = HERE,
+) -> int:
+    """End an orchestration for good, also while it works. What it has recorded stays."""
+    async with connected(where) as api:
+        path, body = await _target(api, session, "reset", origin=origin, version=if_version)
+        answer = await api.post(path, body | {"reason": reason}, key=idempotency_key, version=if_version)
+    say(f"Session {answer['sessionId']} is reset.")
+    return put_answer(answer, json=json)
+
+
+async def see_latest_run(api: Api, session_id: str, *, json: bool) -> int:
+    """See an orchestration through from where it was last started or continued."""
+    await say_who_goes_on(api, session_id)
+    events, _ = await api.pages(f"{path_of(session_id)}/events", limit=1_000_000)
+    begun = [int(event["version"]) for event in events if event["type"] in _BEGINNINGS]
+    return await follow_to_end(api, session_id, after=max(begun, default=1) - 1, json=json)
+
+
+def put_answer(answer: Json, *, json: bool) -> int:
+    if json:
+        put_json(answer)
+    return exits.OK
+
+
+async def _target(
+    api: Api, session: str | None, verb: str, *, origin: str | None, version: int | None
+) -> tuple[str, Json]:
+    """Path and body: of one session, or of the latest orchestration of an origin."""
+    if session is None or (session == "latest" and origin is not None):
+        if version is not None:
+            raise Failed("--if-version needs the session's id.", code=exits.USAGE)
+        return f"/api/orchestrate/{verb}", {"origin": origin}
+    if origin is not None:
+        raise Failed("Give a session or --origin, not both.", code=exits.USAGE)
+    session_id = await resolve(api, session)
+    found = await api.session(session_id)
+    if found["session"]["kind"] != "orchestration":
+        raise _other_kind(found, verb)
+    return f"{path_of(session_id)}/{verb}", {}
+
+
+def _other_kind(found: Json, verb: str) -> Failed:
+    """Only orchestrations continue and reset: which command the session takes instead."""
+    name, kind = found["session"]["id"], found["session"]["kind"]
+    instead = {
+        "decision": f"hansard decide {name} CHOICE",
+        "retry": f"hansard retry {name}",
+        "budget": f"hansard extend {name} --iterations N --reason WHY",
+        "cancel": f"hansard cancel {name}",
+    }
+    fit = [f"`{command}`" for action, command in instead.items() if action in found["availableCommands"]]
+    hint = f"Use {' or '.join(fit)}." if fit else "It has ended."
+    return Failed(f"Session {name} is a {kind}; only an orchestration can {verb}. {hint}", code=exits.REFUSED)

@@ -7,14 +7,14 @@ from cyclopts import Parameter
 from cyclopts.types import PositiveInt
 
 from api.cli import exits
-from api.cli.client import HERE, Api, Json, TeamFile, Where, connected, path_of, resolve
+from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
-from api.cli.happening import describe
-from api.cli.outcome import see_through
-from api.cli.parting import put_parting, put_sides
-from api.cli.reading import AsJson, At, Id
-from api.cli.starting import say_who_goes_on
+from api.cli.options import HERE, AsJson, At, Id, Json, TeamFile, Where
+from api.cli.progress import describe
+from api.cli.session import put_divergence, put_sides
+from api.cli.start import say_who_goes_on
 from api.cli.terminal import one_line, put, put_json, put_json_line, say
+from api.cli.watch import follow_to_end
 
 Speed = Annotated[float, Parameter(help="How many times faster than it was; 0 shows all of it at once.")]
 _LONGEST_PAUSE = 3.0
@@ -132,7 +132,7 @@ async def fork(
                 put_json(made)
             return exits.OK
         await say_who_goes_on(api, made["sessionId"])
-        return await see_through(api, made["sessionId"], after=at, json=json)
+        return await follow_to_end(api, made["sessionId"], after=at, json=json)
 
 
 async def diff(
@@ -161,7 +161,7 @@ async def diff(
     if json:
         put_json(found)
         return exits.OK
-    put_parting(found["firstDivergence"])
+    put_divergence(found["firstDivergence"])
     put_sides(ours["session"], theirs["session"], found["cost"])
     return exits.OK
 

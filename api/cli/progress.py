@@ -1,22 +1,76 @@
-"""What a person sees while a session goes on: a display that lives on a terminal, a line for each event in a pipe."""
+"""What a person sees while a session runs: a live display on a terminal, a line for each event in a pipe."""
 
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
-from api.cli.client import Json
 from api.cli.exits import rests
-from api.cli.following import Screen
-from api.cli.happening import describe
-from api.cli.matrix import matrix, round_of
-from api.cli.terminal import local_time, minutes, money, one_line, say, shortened
+from api.cli.options import Json
+from api.cli.terminal import columns, local_time, minutes, money, one_line, say, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.text import Text
+
+_VERDICTS: Final = {True: "PASS", False: "FAIL"}
+_FEEDBACK: Final = 80
+"""Characters of a verdict's feedback beside its agent; the whole of it stands in the history."""
+
+
+def matrix(session: Json) -> str:
+    """A line for each agent: name, role, its phases, gate, and the last verdict on it."""
+    return columns([_row(agent) for agent in session.get("agents") or ()])
+
+
+def history(session: Json) -> str:
+    """A line for each verdict, round by round."""
+    judged = [(said, agent) for agent in session.get("agents") or () for said in agent["history"]]
+    judged.sort(key=lambda found: int(found[0]["round"]))
+    return columns(
+        [
+            f"round {said['round']}",
+            str(agent["agent"]),
+            f"phase {said['phase']}",
+            _VERDICTS.get(said["pass"], "FAIL"),
+            str(said["feedback"]),
+        ]
+        for said, agent in judged
+    )
+
+
+def round_of(session: Json) -> list[str]:
+    """Which round it is and of how many; nothing for a session that has none."""
+    rounds = session.get("rounds")
+    if isinstance(rounds, list):
+        return [f"round {len(rounds)}/{session['maxRounds']}", *_convergence(session)]
+    if session.get("mode") == "orchestrated":
+        return [f"round {session['round']}/{session['lastRound']}"]
+    return []
+
+
+def _convergence(session: Json) -> list[str]:
+    found = session.get("convergence")
+    return [f"convergence {found['overallScore']:.2f}"] if found else []
+
+
+def _row(agent: Json) -> list[str]:
+    last = agent["history"][-1] if agent["history"] else None
+    verdict = f"{_VERDICTS.get(last['pass'], 'FAIL')} {last['feedback'][:_FEEDBACK]}" if last else ""
+    return [str(agent["agent"]), str(agent["role"]), _phases(agent), str(agent["gate"]), verdict]
+
+
+def _phases(agent: Json) -> str:
+    """`✓1 ✓2 ▶3 ·4 ·5`"""
+    place = int(agent["currentPhaseIdx"])
+    here = {"completed": "✓", "paused": "⏸"}.get(str(agent["status"]), "▶")
+    return " ".join(
+        f"{here if at == place or here == '✓' else '✓' if at < place else '·'}{phase}"
+        for at, phase in enumerate(agent["phaseProfile"])
+    )
+
 
 MARKS: Final = {"completed": "✓", "running": "▶", "failed": "✗", "skipped": "–", "pending": "·"}
 _MARK_STYLES: Final = {"completed": "green", "running": "bold blue", "failed": "red"}
@@ -48,6 +102,25 @@ _BAD: Final = frozenset(
 _GOOD: Final = frozenset({"review_approved", "tests_passed", "branch_published", "completed", "converged"})
 
 
+class Screen(Protocol):
+    """Who is shown what happens."""
+
+    def show_events(self, events: Sequence[Json]) -> None: ...
+
+    def show_status(self, session: Json) -> None: ...
+
+    def show_child(self, child: Json, events: Sequence[Json]) -> None:
+        """What happened in a review or debate that the session waits for, and how that stands now."""
+
+
+def describe(event: Json) -> str:
+    """An event of the API in the language of the terminal."""
+    from domain.values.words import of_environment
+    from projections.record import describe as sentences
+
+    return sentences.describe(event["type"], event["data"], of_environment(os.environ))
+
+
 def screen() -> AbstractContextManager[Screen]:
     """The display that fits stderr."""
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
@@ -58,14 +131,14 @@ def screen() -> AbstractContextManager[Screen]:
 class Lines:
     """A line for each event: version, time, type, words."""
 
-    def happened(self, events: Sequence[Json]) -> None:
+    def show_events(self, events: Sequence[Json]) -> None:
         for event in events:
             say(line_of(event))
 
-    def stands(self, session: Json) -> None:
+    def show_status(self, session: Json) -> None:
         """Lines say it all."""
 
-    def below(self, child: Json, events: Sequence[Json]) -> None:
+    def show_child(self, child: Json, events: Sequence[Json]) -> None:
         for event in events:
             say(f"    > {line_of(event)}")
 
@@ -101,15 +174,15 @@ class Live:
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    def happened(self, events: Sequence[Json]) -> None:
+    def show_events(self, events: Sequence[Json]) -> None:
         self._print(events, indent="")
 
-    def stands(self, session: Json) -> None:
+    def show_status(self, session: Json) -> None:
         if self._session is None or session["version"] != self._session["version"]:
             self._at = monotonic()  # `elapsedMs` is as of the last event, so the clock runs on from there
         self._session = session
 
-    def below(self, child: Json, events: Sequence[Json]) -> None:
+    def show_child(self, child: Json, events: Sequence[Json]) -> None:
         self._below[str(child["id"])] = child
         self._print(events, indent="  > ")
 
@@ -145,11 +218,11 @@ def summary(session: Json, *, waited_ms: int = 0) -> "Text":
         text.append(f"{MARKS.get(mark, '?')}{phase} ", style=_MARK_STYLES.get(mark, "dim"))
     text.append(matrix(session))
     text.append("\n" if text.plain[-1] != "\n" else "")
-    text.append("  ·  ".join([*standing(session, waited_ms=waited_ms), *_at_work(session)]))
+    text.append("  ·  ".join([*figures(session, waited_ms=waited_ms), *_at_work(session)]))
     return text
 
 
-def standing(session: Json, *, waited_ms: int = 0) -> list[str]:
+def figures(session: Json, *, waited_ms: int = 0) -> list[str]:
     """Rounds, or iteration and budget, each in a few words; nothing for a session that has none."""
     budget = session.get("budget")
     if not isinstance(budget, dict):

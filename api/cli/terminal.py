@@ -1,13 +1,17 @@
-"""What people see: data on stdout, talk on stderr, and nothing that an agent wrote can command the terminal."""
+"""What people see: data on stdout, messages and logs on stderr. Agents' control characters never reach a terminal."""
 
 import json
+import logging
 import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any, Final, TextIO
+from math import inf
+from time import monotonic
+from typing import Any, Final, NamedTuple, TextIO
 
 _LAYOUT: Final = (
     "\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
@@ -155,9 +159,8 @@ def clock(milliseconds: int) -> str:
 
 
 def money(micros: int) -> str:
-    """`$2.50`, `$0.0045`: millionths of a dollar, with more digits where cents are not enough."""
-    digits = 2 if micros % 10_000 == 0 else 4 if micros >= 100 else 6
-    return f"${micros / 1_000_000:,.{digits}f}"
+    """`$2.50`: millionths of a dollar; `$0.0045` where it is less than a cent."""
+    return f"${micros / 1_000_000:,.{2 if micros >= 10_000 or micros == 0 else 4}f}"
 
 
 def counted(number: int, thing: str) -> str:
@@ -172,3 +175,83 @@ def _json(value: Any, *, indent: int | None) -> str:
 
 def _colours(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+PAUSE: Final = 60.0
+"""Seconds until the same is said again, twice as many each time; after as many without it, it is news."""
+_LONGEST: Final = 3_600.0
+_KNOWN: Final = 1_000
+"""Of so many different complaints, the last ones, it is remembered when they were made."""
+
+
+class _Said(NamedTuple):
+    """A complaint: when it was made last, when it is let through again, and the pause after that."""
+
+    at: float = -inf
+    due: float = -inf
+    pause: float = PAUSE
+
+
+class RateLimit(logging.Filter):
+    """What is complained of again and again (the disk is full) is let through once, then after ever longer pauses."""
+
+    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+        super().__init__()
+        self._now = now
+        self._said: OrderedDict[tuple[str, str], _Said] = OrderedDict()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        now, what = self._now(), (record.name, _told(record))
+        before = self._said.pop(what, _Said())
+        if now - before.at > PAUSE:
+            before = _Said()
+        due = now >= before.due
+        after = _Said(now, now + before.pause, min(before.pause * 2, _LONGEST)) if due else before._replace(at=now)
+        self._said[what] = after
+        if len(self._said) > _KNOWN:
+            self._said.popitem(last=False)
+        return due
+
+
+class OneLine(logging.Formatter):
+    """Of an exception its words are told."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(f"hansard: {record.levelname.lower()}: {_told(record)}")
+
+
+class Full(logging.Formatter):
+    """With time and traceback; an error that is a sentence has none. Requests and agents' words are other people's."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        error = record.exc_info[1] if record.exc_info else None
+        if _is_sentence(error) and not os.environ.get("HANSARD_DEBUG"):
+            plain = {"msg": _told(record), "args": None, "exc_info": None, "exc_text": None}
+            record = logging.makeLogRecord(record.__dict__ | plain)
+        return visible(super().format(record))
+
+
+def log_to_stderr(formatter: logging.Formatter) -> None:
+    """Warnings and errors, from now on in this form."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(formatter)
+    handler.addFilter(RateLimit())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+
+
+def _told(record: logging.LogRecord) -> str:
+    """The message, and why; an error that is none of ours is named, too."""
+    error = record.exc_info[1] if record.exc_info else None
+    if error is None:
+        return record.getMessage()
+    return f"{record.getMessage()}: {error if _is_sentence(error) else f'{type(error).__name__}: {error}'}"
+
+
+def _is_sentence(error: BaseException | None) -> bool:
+    """Whether the error's words say all that there is to know."""
+    from domain.values.base import HansardError
+
+    return isinstance(error, HansardError | OSError)

@@ -69,7 +69,7 @@ def test_help_is_a_newcomers_first_page(hansard: Program) -> None:
 def test_help_needs_nothing_heavy() -> None:
     """What `--help` and completion import is what everybody waits for at every prompt."""
     program = (
-        "import sys, api.cli.app as a; a.program(); "
+        "import sys, api.cli.main as a; a.program(); "
         "print([m for m in ('httpx2', 'starlette', 'uvicorn', 'statemachine', 'eventsourcing') if m in sys.modules])"
     )
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=_ROOT, timeout=LONGEST)
@@ -90,7 +90,7 @@ def test_arguments_that_are_no_utf_8_are_refused(hansard: Program) -> None:
 
 def test_what_nobody_expected_is_one_line_and_a_hint_and_the_traceback_only_on_request(tmp_path: Path) -> None:
     program = (
-        "import sys, api.cli.app as a\n"
+        "import sys, api.cli.main as a\n"
         "def _call(words): raise RuntimeError('odd')\n"
         "a._call = _call\n"
         "sys.exit(a.main(['list']))"

@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from api.app import create_app
-from api.cli.app import carry_out
+from api.cli.main import carry_out
 from api.settings import Settings
 from domain.delivery.commands import CancelDelivery, RecordPackage, RecordValidation
 from domain.discussion.commands import CancelDiscussion, Decide

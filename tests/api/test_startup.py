@@ -37,7 +37,7 @@ def imported(statement: str, folder: Path) -> set[str]:
 
 
 def command(*words: str) -> str:
-    return f"from api.cli.app import carry_out\nassert carry_out({list(words)!r}) == 0"
+    return f"from api.cli.main import carry_out\nassert carry_out({list(words)!r}) == 0"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.agents.team import load
-from api.cli.app import COMMANDS, carry_out
+from api.cli.main import COMMANDS, carry_out
 from api.settings import Settings
 
 ROOT = Path(__file__).parents[2]

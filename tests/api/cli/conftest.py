@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from api.cli.app import carry_out
+from api.cli.main import carry_out
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from api.cli import diff
+from api.cli import review
 from api.cli.exits import Failed
 from tests.api.cli.conftest import Hansard, Said, git
 
@@ -124,7 +124,7 @@ def test_nothing_of_the_repository_is_executed_for_it(mine: Path, tmp_path: Path
     git(mine, "config", "core.pager", f"touch {trace}; cat")
     (mine / ".git" / "info" / "attributes").write_text("*.py diff=odd\n")
     (mine / "b.py").write_text("two\n")
-    found = asyncio.run(diff.changes(mine, base=None))
+    found = asyncio.run(review.changes(mine, base=None))
     assert found is not None
     assert "+two" in found.text
     assert not trace.exists()
@@ -134,7 +134,7 @@ def test_colours_and_prefixes_of_the_persons_own_do_not_get_into_it(mine: Path) 
     for name, value in (("color.ui", "always"), ("diff.renames", "false")):
         git(mine, "config", name, value)
     git(mine, "mv", "b.py", "c.py")
-    found = asyncio.run(diff.changes(mine, base=None))
+    found = asyncio.run(review.changes(mine, base=None))
     assert found is not None
     assert "rename from b.py" in found.text
     assert "\x1b" not in found.text
@@ -142,9 +142,9 @@ def test_colours_and_prefixes_of_the_persons_own_do_not_get_into_it(mine: Path) 
 
 def test_a_long_diff_is_cut_at_a_line_and_says_so(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (mine / "b.py").write_text("한글 한 줄\n" * 40_000)
-    found = asyncio.run(diff.changes(mine, base=None))
+    found = asyncio.run(review.changes(mine, base=None))
     assert found is not None
-    assert diff.MOST < len(found.text) < diff.MOST + 2_000
+    assert review.MOST < len(found.text) < review.MOST + 2_000
     kept, _, note = found.text.rpartition("\n\n")
     assert kept.endswith("\n+한글 한 줄")
     assert note.startswith("[The diff goes on for ")
@@ -155,7 +155,7 @@ def test_a_long_diff_is_cut_at_a_line_and_says_so(mine: Path, capsys: pytest.Cap
 def test_what_is_no_text_does_not_break_it(mine: Path) -> None:
     (mine / "b.py").write_bytes(b"a" * 9_000 + b"\0 late\xff\n")
     (mine / "값.py").write_bytes(b"\0\1\2")
-    found = asyncio.run(diff.changes(mine, base=None))
+    found = asyncio.run(review.changes(mine, base=None))
     assert found is not None
     assert "Binary files a/값.py and b/값.py differ" in found.text
     assert "late�" in found.text
@@ -165,4 +165,4 @@ def test_what_is_no_text_does_not_break_it(mine: Path) -> None:
 def test_without_git_it_is_a_sentence(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(Failed, match="git rev-parse: "):
-        asyncio.run(diff.changes(mine, base=None))
+        asyncio.run(review.changes(mine, base=None))

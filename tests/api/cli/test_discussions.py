@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from api.cli import discussed
+from api.cli import discussion
 from tests.api.cli.conftest import Hansard, Said, critique
 
 Scenario = Callable[..., str]
@@ -238,7 +238,7 @@ def test_a_long_inbox_says_that_there_is_more(hansard: Hansard, review: Callable
     ],
 )
 def test_feedback_is_told_with_the_worst_first(feedback: dict[str, Any], lines: list[str]) -> None:
-    assert discussed.feedback(feedback).splitlines() == lines
+    assert discussion.feedback(feedback).splitlines() == lines
 
 
 @pytest.mark.parametrize(
@@ -261,9 +261,9 @@ def test_feedback_is_told_with_the_worst_first(feedback: dict[str, Any], lines: 
     ],
 )
 def test_a_synthesis_is_told_without_its_json(synthesis: dict[str, Any] | None, words: str) -> None:
-    assert discussed.synthesis({"synthesis": synthesis}) == words
+    assert discussion.synthesis({"synthesis": synthesis}) == words
 
 
 def test_a_decision_that_nobody_made_is_not_told_as_somebodys() -> None:
     decision = {"choice": "skip", "actor": "policy", "rationale": "", "at": "2026-01-02T10:00:00Z", "expired": True}
-    assert discussed.decision({"decision": decision}).startswith("skip by default, for nobody decided in time, 2026-")
+    assert discussion.decision({"decision": decision}).startswith("skip by default, for nobody decided in time, 2026-")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters.agents.team import load
-from api.cli import at_hand, doctor
+from api.cli import doctor, health
 from tests.api.cli.conftest import Hansard
 
 
@@ -102,7 +102,7 @@ roles = ["planner"]
 adapter = "scripted"
 """
     )
-    assert list(at_hand.programs(load(team))) == [
+    assert list(health.programs(load(team))) == [
         doctor.Finding("ok", "agent dev", str(program)),
         doctor.Finding(
             "fail",
@@ -130,7 +130,7 @@ def test_a_program_is_looked_for_where_the_agent_looks(
     else:
         unset = "PATH: environment variable 'AGENT_PATH' is unset or empty."
         expected = doctor.Finding("fail", "agent dev", unset, "Set it where Hansard runs.")
-    assert list(at_hand.programs(load(team))) == [expected]
+    assert list(health.programs(load(team))) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_name_fills_a_post_like_a_role(tmp_path: Path) -> None:
     team = tmp_path / "team.toml"
     named = ("planner", "architect", "designer", "dev", "reviewer", "judge", "assistant")
     team.write_text("".join(f'[[agents]]\nname = "{n}"\nroles = ["custom"]\nadapter = "scripted"\n' for n in named))
-    assert list(at_hand.posts(load(team))) == []
+    assert list(health.posts(load(team))) == []
 
 
 def test_nothing_is_missing_here(hansard: Hansard, own_log: Path) -> None:

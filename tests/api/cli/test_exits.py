@@ -80,7 +80,6 @@ def test_problems_of_the_api_become_exit_codes(status: int, code: int) -> None:
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (exits.Failed("no", code=5), 5),
         (Unknown("no"), 3),
         (Refused("no"), 4),
         (Stale(expected=1, actual=2), 4),

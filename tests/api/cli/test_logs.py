@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from api.cli.logs import PAUSE, Full, OneLine, Seldom
+from api.cli.terminal import PAUSE, Full, OneLine, RateLimit
 from domain.values.base import HansardError
 
 
@@ -28,7 +28,7 @@ class Clock:
 def let_through(*, every: float, times: int, made: Callable[[int], logging.LogRecord]) -> list[float]:
     """When what is complained of that often is let through."""
     clock = Clock()
-    seldom, passed = Seldom(clock), []
+    seldom, passed = RateLimit(clock), []
     for number in range(times):
         clock.now = number * every
         if seldom.filter(made(number)):
@@ -50,7 +50,7 @@ def test_another_reason_is_said_at_once() -> None:
 
 def test_what_had_stopped_for_a_while_is_news() -> None:
     clock = Clock()
-    seldom = Seldom(clock)
+    seldom = RateLimit(clock)
     for clock.now in (0, 10, 50, 60, 100):
         seldom.filter(record("no"))
     clock.now = 100 + PAUSE

@@ -230,7 +230,7 @@ def test_a_message_waits_for_its_turn_and_the_same_one_counts_once(hansard: Hans
     second = hansard("message", "둘", "--scenario", scenario())
     assert second.code == 0
     assert second.err.splitlines()[0].startswith("Queued: orchestration-")
-    assert f"It waits behind session {first.out.strip()}.\n" in second.err
+    assert f"It waits for session {first.out.strip()}.\n" in second.err
     assert "status   done\n" in second.out
     again = hansard("message", "둘", "--json", "--scenario", scenario())
     assert (again.code, again.json["reason"]) == (4, "duplicate")

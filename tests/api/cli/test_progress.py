@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from api.cli.matrix import history
-from api.cli.progress import Live, standing, summary
+from api.cli.progress import Live, figures, history, summary
 
 BUDGET = {"maxIterations": 6, "maxMinutes": 45, "elapsedMs": 247_000, "remainingIterations": 5, "reason": None}
 SESSION: dict[str, Any] = {
@@ -54,7 +53,7 @@ def test_seven_phases_fit_on_eighty_columns() -> None:
     ],
 )
 def test_a_budget_is_told_as_far_as_it_is_known(more: dict[str, Any], words: list[str]) -> None:
-    assert standing(SESSION | {"budget": BUDGET | more}) == words
+    assert figures(SESSION | {"budget": BUDGET | more}) == words
 
 
 RUN: dict[str, Any] = {
@@ -127,18 +126,18 @@ def test_every_verdict_has_its_line_round_by_round() -> None:
 
 
 def test_a_session_of_which_nothing_is_known_yet_tells_nothing() -> None:
-    assert standing({"id": "orchestration-1", "status": "active", "mode": "direct"}) == []
+    assert figures({"id": "orchestration-1", "status": "active", "mode": "direct"}) == []
 
 
 def test_the_live_display_shows_what_is_discussed_below_the_session_until_it_is_decided() -> None:
     terminal = io.StringIO()
     console = Console(file=terminal, force_terminal=True, color_system=None, width=80, legacy_windows=False)
     with Live(console) as live:
-        live.stands(RUN)
-        live.below(TALK, [event(1, "review.synthesized", message="Synthesis.")])
+        live.show_status(RUN)
+        live.show_child(TALK, [event(1, "review.synthesized", message="Synthesis.")])
         open_ = terminal.getvalue()
-        live.below(TALK | {"status": "decided"}, [])
-        live.stands(RUN | {"status": "done"})
+        live.show_child(TALK | {"status": "decided"}, [])
+        live.show_status(RUN | {"status": "done"})
     assert "10:00:00    > Synthesis written" in open_
     last_frame = terminal.getvalue().split("API  done")[-1]
     assert "review-1" not in last_frame
@@ -148,10 +147,10 @@ def test_the_live_display_shows_events_above_how_the_session_stands() -> None:
     terminal = io.StringIO()
     console = Console(file=terminal, force_terminal=True, color_system=None, width=80, legacy_windows=False)
     with Live(console) as live:
-        live.happened(
+        live.show_events(
             [event(1, "turn.answered", agent="dev\x1b[2J"), event(2, "delivery.phase_skipped", message="hidden")]
         )
-        live.stands(SESSION)
+        live.show_status(SESSION)
     shown = terminal.getvalue()
     assert "dev⟦U+001B⟧[2J answered" in shown
     assert "hidden" not in shown

@@ -14,7 +14,7 @@ import pytest
 
 from adapters.store import open_store
 from api.cli.progress import summary
-from api.cli.showing import shown
+from api.cli.session import details
 from tests.api.cli.conftest import Hansard
 from tests.api.pulling import begin, claim, team
 from tests.api.server import (
@@ -193,7 +193,7 @@ def test_doctor_and_show_tell_of_turns_that_wait_for_an_external_worker(hansard:
         found = session(client, item["id"])
     assert [turn["external"] for turn in found["outstandingTurns"]] == [True]
     assert summary(found).plain.endswith("Remote asked of an external worker")
-    assert ("at work", "Remote (planning, by an external worker)") in shown(found, [])
+    assert ("at work", "Remote (planning, by an external worker)") in details(found, [])
     found["outstandingTurns"][0] = {**found["outstandingTurns"][0], "external": False, "elsewhere": True}
-    pairs = shown(found, [])
+    pairs = details(found, [])
     assert ("at work", "") in pairs and ("waits for", "Remote (planning, not in this team)") in pairs

@@ -1,4 +1,4 @@
-"""What starting a session has in common for every kind: where the agents work, who they are, and watching it or not."""
+"""What starting a session has in common for every kind: where the agents work, who they are, and watching it."""
 
 import sys
 from contextlib import suppress
@@ -11,10 +11,23 @@ from cyclopts import Group, Parameter
 from cyclopts.types import ExistingDirectory
 
 from api.cli import exits
-from api.cli.client import Api, Json, Where, connected
+from api.cli.client import Api, connected
 from api.cli.exits import Failed
-from api.cli.outcome import see_through
+from api.cli.options import (
+    HERE,
+    WHERE,
+    AsJson,
+    Json,
+    ReviewOption,
+    TeamFile,
+    Where,
+    discussion_option,
+    micros,
+    split,
+    text_from,
+)
 from api.cli.terminal import put, put_json, say
+from api.cli.watch import follow_to_end
 
 PLACE = Group("Where the agents work", sort_key=20)
 _EXAMPLE = "No team file: the scripted example team answers and changes nothing. HANSARD_TEAM names yours."
@@ -81,7 +94,7 @@ async def start(
         await say_who(api, options)
         if options.detach:
             return started(api, answer, json=json)
-        return await see_through(api, answer["sessionId"], json=json)
+        return await follow_to_end(api, answer["sessionId"], json=json)
 
 
 def say_where(options: Start, folder: str | None) -> None:
@@ -158,3 +171,96 @@ def _scenario(named: str | None) -> Json | None:
     if not isinstance(found, dict):
         raise Failed(f"--scenario {named}: a JSON object was expected.", code=exits.USAGE)
     return dict(found)
+
+
+LIMITS = Group("Limits", sort_key=10)
+
+
+async def run(
+    *,
+    task: Annotated[str | None, Parameter(alias="-t", allow_leading_hyphen=True)] = None,
+    task_file: Path | None = None,
+    files: Annotated[list[str] | None, Parameter(alias="-f")] = None,
+    test: str | None = None,
+    validation_commands: Annotated[list[str] | None, Parameter(alias="--validate")] = None,
+    max_iterations: Annotated[int | None, Parameter(group=LIMITS)] = None,
+    max_minutes: Annotated[int | None, Parameter(group=LIMITS)] = None,
+    max_attempts: Annotated[int | None, Parameter(group=LIMITS)] = None,
+    max_tokens: Annotated[int | None, Parameter(group=LIMITS)] = None,
+    max_cost: Annotated[str | None, Parameter(group=LIMITS)] = None,
+    max_cost_micros: Annotated[int | None, Parameter(group=LIMITS)] = None,
+    review: ReviewOption = False,
+    options: Start = PLAIN,
+    json: AsEnd = False,
+    where: Where = HERE,
+    team: TeamFile = None,
+) -> int:
+    """Let the team deliver a task: plan, design, implement, validate, review, until it holds or the budget is used up.
+
+    In a git repository the agents work in a worktree of it, and the result is a branch: your checkout stays as it is.
+
+        hansard run -t "Add a --version flag" -f src/cli.py --test "pytest -q"
+
+    Ctrl-C cancels nothing. Exit code: 0 success, 1 failed, cancelled, or nobody is there for what is left (another
+    worker on this log is waited for), 6 waits for a decision, 7 budget exhausted.
+
+    Parameters
+    ----------
+    task
+        What is to be done; - reads it from stdin.
+    task_file
+        Read the task from this file.
+    files
+        The files it is about, with commas or repeated; without, the planner finds them.
+    test
+        The command that tests the work.
+    validation_commands
+        The commands that must pass, in this order, with commas or repeated; a comma inside quotes splits nothing.
+    max_iterations
+        Rounds of implementation, validation and review, 1 to 20 (6).
+    max_minutes
+        Minutes from the start, 1 to 180 (45).
+    max_attempts
+        The older name of --max-iterations.
+    max_tokens
+        Tokens over all turns.
+    max_cost
+        US dollars over all turns, as in 2.50.
+    max_cost_micros
+        The same in millionths of a dollar.
+    review
+        Have the approved work reviewed once more, and decide yourself: --review or --review=red-team.
+    """
+    body: Json = {
+        "task": text_from(task, task_file, what="task", option="--task-file"),
+        "filePaths": split(files) if files else None,
+        "testCommand": test,
+        "validationCommands": split(validation_commands) if validation_commands else None,
+        "maxIterations": max_iterations,
+        "maxMinutes": max_minutes,
+        "maxAttempts": max_attempts,
+        "maxTokens": max_tokens,
+        "maxCostMicros": micros(max_cost, max_cost_micros, option="--max-cost"),
+        "review": discussion_option(review),
+        "origin": "cli",
+    }
+    return await start(where, team, options, body, json=json)
+
+
+async def example(*, database: Annotated[Path | None, Parameter(group=WHERE)] = None, json: AsJson = False) -> int:
+    """Run the example delivery and watch it: a scripted team mends a small repository, is sent back once, succeeds.
+
+    Parameters
+    ----------
+    database
+        The log. HANSARD_DATABASE; else a file in your data directory.
+    """
+    from api.example import run_example
+
+    here = Where(database=str(database) if database else None)
+    async with connected(here, "work") as api:
+        if api.system is None:
+            raise Failed("The example works on a log directly: unset HANSARD_SERVER.", code=exits.USAGE)
+        session_id = await run_example(api.system)
+        say(f"Session {session_id}: the example; its team is scripted.")
+        return await follow_to_end(api, session_id, json=json)

@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 
 from adapters.turns.presence import Presence
-from api.cli import patience
+from api.cli import stall
 from api.cli.client import Api
 from api.cli.exits import Failed
-from api.cli.patience import ABSENT, FAILING, Patience
+from api.cli.stall import ABSENT, FAILING, StallWatch
 from tests.api.cli.conftest import Hansard
 
 
@@ -34,13 +34,13 @@ class Waiting:
         self.settings = SimpleNamespace(data_dir=folder)
         (folder / "workers").mkdir(exist_ok=True)
         self.now = 0.0
-        self._patience = Patience(cast(Api, SimpleNamespace(system=self)), lambda: self.now)
+        self._patience = StallWatch(cast(Api, SimpleNamespace(system=self)), lambda: self.now)
 
     def looks(self, times: int, *turns: dict[str, Any], moved: bool = False) -> None:
         for _ in range(times):
             self.now += 1
             session = {"id": "delivery-1", "outstandingTurns": turns}
-            asyncio.run(self._patience.wear([session], moved=moved))
+            asyncio.run(self._patience.check([session], moved=moved))
 
 
 def turn(agent: str = "planner", role: str = "planner", work: str = "ask", **more: bool) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def test_an_external_agent_is_waited_for_and_that_is_said_once(
 
 
 def test_a_server_has_its_own_patience() -> None:
-    asyncio.run(Patience(cast(Api, SimpleNamespace(system=None))).wear([], moved=False))
+    asyncio.run(StallWatch(cast(Api, SimpleNamespace(system=None))).check([], moved=False))
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_server_has_its_own_patience() -> None:
 def test_a_command_whose_team_lacks_a_role_ends_and_its_session_goes_on_with_a_team_that_has_it(
     hansard: Hansard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(patience, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(stall, "_LOOK_SECONDS", 0.0)
     team = tmp_path / "team.toml"
     team.write_text('[[agents]]\nname = "Solo"\nroles = ["dev"]\nadapter = "scripted"\n')
     said = hansard(*words, "--team", str(team))

@@ -1,7 +1,4 @@
-"""The program: which commands there are, and how whatever goes wrong becomes a sentence and an exit code.
-
-A command is a function in a file of its own and a line in `COMMANDS`; its file is only imported when it is called.
-"""
+"""The program: its commands, and how errors become a sentence and an exit code."""
 
 import os
 import signal
@@ -11,10 +8,8 @@ from typing import Final, NamedTuple
 
 from cyclopts import App, CycloptsError, Group, Parameter
 
-from api.cli import codes
-from api.cli.logs import Full, OneLine, log_to_stderr
-from api.cli.terminal import say
-from api.cli.wishes import spelt_out
+from api.cli import exits
+from api.cli.terminal import Full, OneLine, log_to_stderr, say
 
 WORK: Final = Group("Put the team to work", sort_key=1)
 STEER: Final = Group("Decide and steer", sort_key=2)
@@ -39,7 +34,7 @@ Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 refused or stale, 5 not all
 8 not as recorded (verify, replay --assert, import, proofs), 130 interrupted."""
 
 
-class Listed(NamedTuple):
+class Command(NamedTuple):
     """A command by name: where it is, and its line in `hansard --help`."""
 
     name: str
@@ -49,41 +44,45 @@ class Listed(NamedTuple):
 
 
 COMMANDS: Final = (
-    Listed("run", "run:run", WORK, "Let the team deliver a task, and watch it to the end."),
-    Listed("orchestrate", "orchestrate:orchestrate", WORK, "Give the team a request; it plans and works in rounds."),
-    Listed("message", "message:message", WORK, "Say something to the team, as in a chat."),
-    Listed("review", "discuss:review", WORK, "Have a text, or your uncommitted changes, reviewed."),
-    Listed("debate", "discuss:debate", WORK, "Have a plan debated before anybody works on it."),
-    Listed("example", "example:example", WORK, "Run the example delivery, to see what happens."),
-    Listed("inbox", "deciding:inbox", STEER, "List what waits for you."),
-    Listed("decide", "deciding:decide", STEER, "Decide a review or a debate."),
-    Listed("continue", "resuming:go_on", STEER, "Let an orchestration that has paused go on."),
-    Listed("reset", "resuming:reset", STEER, "End an orchestration for good."),
-    Listed("extend", "commanding:extend", STEER, "Give a session more budget, or more rounds."),
-    Listed("cancel", "commanding:cancel", STEER, "Cancel a session."),
-    Listed("list", "reading:list_sessions", READ, "List sessions, newest first."),
-    Listed("show", "reading:show", READ, "Show a session, now or as it stood."),
-    Listed("events", "reading:events", READ, "List a session's events, or follow them."),
-    Listed("worklog", "reading:worklog", READ, "Print a session's worklog."),
-    Listed("report", "report:report", READ, "Report on all sessions: outcomes, costs, decisions."),
-    Listed("replay", "past:replay", PAST, "Play a past session, or decide it again and compare."),
-    Listed("fork", "past:fork", PAST, "Begin a new session from a version of another."),
-    Listed("diff", "past:diff", PAST, "Show where two sessions part."),
-    Listed("explain", "past:explain", PAST, "Say why a session is in its state."),
-    Listed("lab", "lab:lab", PAST, "Try other convergence profiles on past discussions."),
-    Listed("verify", "audit:verify", PAST, "Check that the log is whole and unchanged."),
-    Listed("checkpoint", "audit:checkpoint", PAST, "Print a signed checkpoint of the log."),
-    Listed("prove", "audit:prove", PAST, "Prove that one event is in the log."),
-    Listed("export", "carrying:export", PAST, "Write sessions as JSON Lines."),
-    Listed("import", "carrying:take_in", PAST, "Take in sessions that were exported."),
-    Listed("serve", "serve:serve", CARE, "Serve the page and the API, and work on turns."),
-    Listed("worker", "worker:worker", CARE, "Only work on turns, beside a server on the same log."),
-    Listed("doctor", "doctor:doctor", CARE, "Check that everything Hansard needs is there."),
-    Listed("key", "key:make_key", CARE, "Make an API key."),
-    Listed("backup", "carrying:backup", CARE, "Copy the log while it is in use."),
-    Listed("rebuild", "rebuild:rebuild", CARE, "Make the views anew from the log."),
-    Listed("clean", "cleaning:clean", CARE, "Delete working folders that nobody needs any more."),
+    Command("run", "start:run", WORK, "Let the team deliver a task, and watch it to the end."),
+    Command("orchestrate", "orchestrate:orchestrate", WORK, "Give the team a request; it plans and works in rounds."),
+    Command("message", "message:message", WORK, "Say something to the team, as in a chat."),
+    Command("review", "review:review", WORK, "Have a text, or your uncommitted changes, reviewed."),
+    Command("debate", "review:debate", WORK, "Have a plan debated before anybody works on it."),
+    Command("example", "start:example", WORK, "Run the example delivery, to see what happens."),
+    Command("inbox", "steer:inbox", STEER, "List what waits for you."),
+    Command("decide", "steer:decide", STEER, "Decide a review or a debate."),
+    Command("continue", "orchestrate:continue_", STEER, "Let an orchestration that has paused go on."),
+    Command("reset", "orchestrate:reset", STEER, "End an orchestration for good."),
+    Command("extend", "steer:extend", STEER, "Give a session more budget, or more rounds."),
+    Command("cancel", "steer:cancel", STEER, "Cancel a session."),
+    Command("list", "read:list_sessions", READ, "List sessions, newest first."),
+    Command("show", "read:show", READ, "Show a session, now or as it stood."),
+    Command("events", "read:events", READ, "List a session's events, or follow them."),
+    Command("worklog", "read:worklog", READ, "Print a session's worklog."),
+    Command("report", "read:report", READ, "Report on all sessions: outcomes, costs, decisions."),
+    Command("replay", "past:replay", PAST, "Play a past session, or decide it again and compare."),
+    Command("fork", "past:fork", PAST, "Begin a new session from a version of another."),
+    Command("diff", "past:diff", PAST, "Show where two sessions part."),
+    Command("explain", "past:explain", PAST, "Say why a session is in its state."),
+    Command("lab", "lab:lab", PAST, "Try other convergence profiles on past discussions."),
+    Command("verify", "audit:verify", PAST, "Check that the log is whole and unchanged."),
+    Command("checkpoint", "audit:checkpoint", PAST, "Print a signed checkpoint of the log."),
+    Command("prove", "audit:prove", PAST, "Prove that one event is in the log."),
+    Command("export", "log:export", PAST, "Write sessions as JSON Lines."),
+    Command("import", "log:import_sessions", PAST, "Take in sessions that were exported."),
+    Command("serve", "serve:serve", CARE, "Serve the page and the API, and work on turns."),
+    Command("worker", "serve:worker", CARE, "Only work on turns, beside a server on the same log."),
+    Command("doctor", "doctor:doctor", CARE, "Check that everything Hansard needs is there."),
+    Command("key", "keys:make_key", CARE, "Make an API key."),
+    Command("backup", "log:backup", CARE, "Copy the log while it is in use."),
+    Command("rebuild", "log:rebuild", CARE, "Make the views anew from the log."),
+    Command("clean", "log:clean", CARE, "Delete working folders that nobody needs any more."),
 )
+
+
+FLAGS_WITH_STRATEGY: Final = ("--review", "--plan-review", "--work-review")
+"""Options that take a strategy or nothing: `--review`, `--review=red-team`."""
 
 
 def program(called: str = "") -> App:
@@ -126,33 +125,34 @@ def carry_out(argv: Sequence[str]) -> int:
     try:
         return _call(words)
     except CycloptsError as error:
-        return _complain(str(error), f"`hansard {_named(words)}--help` shows how it is used.", code=codes.USAGE)
+        return _complain(str(error), f"`hansard {_named(words)}--help` shows how it is used.", code=exits.USAGE)
     except KeyboardInterrupt:
-        return codes.INTERRUPTED
+        return exits.INTERRUPTED
     except BrokenPipeError:
         return _reader_left()
     except Exception as error:  # the outermost: the person gets a sentence, whoever debugs the traceback
-        code = _told(error)
+        code = _report(error)
         if code is not None:
             return code
         if os.environ.get("HANSARD_DEBUG"):
             raise
         sentence = f"Unexpected {type(error).__name__}: {error}"
-        return _complain(sentence, "HANSARD_DEBUG=1 shows where it happened.", code=codes.FAILURE)
+        return _complain(sentence, "HANSARD_DEBUG=1 shows where it happened.", code=exits.FAILURE)
 
 
-def _told(error: Exception) -> int | None:
-    """The exit code of an error of ours, or of the system's, once it was told; None: it is somebody else's."""
-    from api.cli.exits import of_error
+def _report(error: Exception) -> int | None:
+    """Print an error of ours, or of the system; its exit code. None for a defect of the program."""
+    if isinstance(error, exits.Failed):
+        return _complain(*str(error).splitlines(), code=error.code)
     from domain.values.base import HansardError, Invalid
 
     if isinstance(error, Invalid):
         places = error.errors.items()
-        return _complain(*(f"{at}: {detail}" if at else detail for at, detail in places), code=codes.USAGE)
+        return _complain(*(f"{at}: {detail}" if at else detail for at, detail in places), code=exits.USAGE)
     if isinstance(error, HansardError):
-        return _complain(*str(error).splitlines(), code=of_error(error))
+        return _complain(*str(error).splitlines(), code=exits.of_error(error))
     if isinstance(error, OSError) and error.strerror:
-        return _complain(": ".join(str(part) for part in (error.filename, error.strerror) if part), code=codes.FAILURE)
+        return _complain(": ".join(str(part) for part in (error.filename, error.strerror) if part), code=exits.FAILURE)
     return None
 
 
@@ -160,11 +160,17 @@ def _call(words: list[str]) -> int:
     try:
         words = [os.fsencode(word).decode() for word in words]  # people type UTF-8, whatever the locale calls it
     except UnicodeError:
-        return _complain("The arguments are not valid UTF-8.", code=codes.USAGE)
+        return _complain("The arguments are not valid UTF-8.", code=exits.USAGE)
     answer = program(next(iter(words), ""))(
-        spelt_out(words), exit_on_error=False, print_error=False, result_action="return_value"
+        _explicit_flags(words), exit_on_error=False, print_error=False, result_action="return_value"
     )
-    return answer if isinstance(answer, int) else codes.OK
+    return answer if isinstance(answer, int) else exits.OK
+
+
+def _explicit_flags(words: Sequence[str]) -> list[str]:
+    """The command line with `=true` behind wishes without a value: the word that follows is not theirs."""
+    end = list(words).index("--") if "--" in words else len(words)
+    return [f"{word}=true" if word in FLAGS_WITH_STRATEGY and at < end else word for at, word in enumerate(words)]
 
 
 def _end(*_: object) -> None:
@@ -214,4 +220,4 @@ def _complain(*sentences: str, code: int) -> int:
 def _reader_left() -> int:
     """Whoever read our output has seen enough; nothing more may be flushed into the closed pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return codes.BROKEN_PIPE
+    return exits.BROKEN_PIPE

@@ -9,8 +9,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
-from api.cli.client import Api, Json
+from api.cli.client import Api
 from api.cli.exits import Failed
+from api.cli.options import Json
 from api.cli.terminal import one_line, say
 
 _LOOK_SECONDS: Final = 1.0
@@ -19,7 +20,7 @@ ABSENT: Final = 5
 """So many looks, each a second after the one before, in which nothing moved."""
 
 
-class Patience:
+class StallWatch:
     """Of one command. Where a server does the work there is nothing to lose it over: the server goes on."""
 
     def __init__(self, api: Api, now: Callable[[], float] = monotonic) -> None:
@@ -29,7 +30,7 @@ class Patience:
         self._why = ""
         self._said = False
 
-    async def wear(self, sessions: Sequence[Json], *, moved: bool) -> None:
+    async def check(self, sessions: Sequence[Json], *, moved: bool) -> None:
         """Look at what all of these wait for, once a second. Raises Failed when it is over."""
         if moved:
             self._failed = self._alone = 0

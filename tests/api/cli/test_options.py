@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.cli.listed import split
+from api.cli.options import split
 
 
 @pytest.mark.parametrize(

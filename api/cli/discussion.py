@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from api.cli.client import Json
+from api.cli.options import Json
 from api.cli.terminal import columns, counted, local_time, shortened
 
 Pairs = list[tuple[str, str]]

@@ -1,4 +1,4 @@
-"""Following a session, and what is discussed of it, until a person is needed or nothing more happens."""
+"""SessionFollower a session, and what is discussed of it, until a person is needed or nothing more happens."""
 
 import asyncio
 from typing import Any, cast
@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from api.cli.client import Api
-from api.cli.following import Following
+from api.cli.watch import SessionFollower
 
 
 def _events(versions: list[int]) -> list[dict[str, Any]]:
@@ -57,18 +57,18 @@ class _Seen:
         self.statuses: list[str] = []
         self.of_children: list[tuple[str, int]] = []
 
-    def happened(self, events: Any) -> None:
+    def show_events(self, events: Any) -> None:
         self.versions += [found["version"] for found in events]
 
-    def stands(self, session: Any) -> None:
+    def show_status(self, session: Any) -> None:
         self.statuses.append(session["status"])
 
-    def below(self, child: Any, events: Any) -> None:
+    def show_child(self, child: Any, events: Any) -> None:
         self.of_children += [(child["id"], found["version"]) for found in events]
 
 
-def _followed(api: object, seen: _Seen, *, name: str = "run", after: int = 0) -> Following:
-    following = Following(cast(Api, api), name, after=after)
+def _followed(api: object, seen: _Seen, *, name: str = "run", after: int = 0) -> SessionFollower:
+    following = SessionFollower(cast(Api, api), name, after=after)
     asyncio.run(asyncio.wait_for(following.to_rest(seen), 10))
     return following
 

@@ -1,22 +1,30 @@
-"""`list`, `show`, `events`, `worklog`: what the record says."""
+"""`list`, `show`, `events`, `worklog`, `report`: what the record says."""
 
 from collections.abc import Sequence
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
 from cyclopts.types import NonNegativeInt, PositiveInt
 
 from api.cli import exits
-from api.cli.client import HERE, Api, Json, Where, connected, path_of, resolve
+from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
-from api.cli.following import Following
+from api.cli.options import HERE, AsJson, At, Id, Json, Where
 from api.cli.progress import line_of
-from api.cli.showing import shown
-from api.cli.terminal import local_time, put, put_document, put_json, put_json_line, put_pairs, put_table, say, visible
-
-AsJson = Annotated[bool, Parameter(help="Print what the API answers, as JSON.")]
-Id = Annotated[str, Parameter(help="The session: its id, a unique beginning of it, or `latest`.")]
-At = Annotated[PositiveInt | None, Parameter(help="As it stood after its N-th event.")]
+from api.cli.session import details
+from api.cli.terminal import (
+    clock,
+    local_time,
+    put,
+    put_document,
+    put_json,
+    put_json_line,
+    put_pairs,
+    put_table,
+    say,
+    visible,
+)
+from api.cli.watch import SessionFollower
 
 _ALL: Final = 1_000_000
 
@@ -72,7 +80,7 @@ async def show(session: Id, /, *, at: At = None, json: AsJson = False, where: Wh
     if json:
         put_json(found)
     else:
-        put_pairs(shown(found["session"], found.get("availableCommands") or []))
+        put_pairs(details(found["session"], found.get("availableCommands") or []))
     return exits.OK
 
 
@@ -136,22 +144,22 @@ class _Printed:
     def __init__(self, *, json: bool) -> None:
         self._json = json
 
-    def happened(self, events: Sequence[Json]) -> None:
+    def show_events(self, events: Sequence[Json]) -> None:
         for event in events:
             if self._json:
                 put_json_line(event)
             else:
                 put(visible(line_of(event)))
 
-    def stands(self, session: Json) -> None:
+    def show_status(self, session: Json) -> None:
         """`hansard show` is for that."""
 
-    def below(self, child: Json, events: Sequence[Json]) -> None:
+    def show_child(self, child: Json, events: Sequence[Json]) -> None:
         """Its events are another session's data."""
 
 
 async def _follow(api: Api, session_id: str, *, after: int, json: bool) -> None:
-    await Following(api, session_id, after=after).to_rest(_Printed(json=json))
+    await SessionFollower(api, session_id, after=after).to_rest(_Printed(json=json))
 
 
 async def _print(api: Api, session_id: str, *, after: int, limit: int | None, json: bool) -> None:
@@ -161,5 +169,91 @@ async def _print(api: Api, session_id: str, *, after: int, limit: int | None, js
         page = await api.events(session_id, after=after, limit=left)
         if not page:
             return
-        printed.happened(page)
+        printed.show_events(page)
         after, left = int(page[-1]["version"]), left - len(page)
+
+
+Name = Literal["summary", "budgets", "quality", "convergence", "decisions", "costs"]
+
+
+async def report(
+    name: Name = "summary",
+    /,
+    *,
+    since: Annotated[str | None, Parameter(name="--from")] = None,
+    until: Annotated[str | None, Parameter(name="--to")] = None,
+    kind: str | None = None,
+    label: str | None = None,
+    as_of: NonNegativeInt | None = None,
+    csv: bool = False,
+    json: AsJson = False,
+    where: Where = HERE,
+) -> int:
+    """Report on all sessions: how they went, what they cost, how work was judged and decided.
+
+    Parameters
+    ----------
+    name
+        Which report (summary).
+    since
+        From this date or instant on (UTC where it says no offset).
+    until
+        Up to this instant, or to the end of this date.
+    kind
+        Only sessions of this kind: delivery, orchestration, review or debate.
+    label
+        Only sessions with this label.
+    as_of
+        As it stood at this position of the log.
+    csv
+        Print CSV, for a spreadsheet.
+    """
+    if csv and json:
+        raise Failed("Give --csv or --json, not both.", code=exits.USAGE)
+    filters = {"from": since, "to": until, "kind": kind, "label": label, "asOf": as_of}
+    path = f"/api/reports/{name}"
+    async with connected(where) as api:
+        if csv:
+            put_document((await api.text(path, format="csv", **filters)).replace("\r\n", "\n"))
+            return exits.OK
+        found = await api.get(path, **filters)
+    if json:
+        put_json(found)
+    else:
+        _show(found)
+    return exits.OK
+
+
+def _show(found: Json) -> None:
+    """The columns in which anything stands; whoever wants all of them takes CSV."""
+    rows: list[Json] = found["rows"]
+    if not rows:
+        say("Nothing fits. `hansard example` runs a session.")
+        return
+    from api.web.words import words
+
+    names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
+    headings = [words("en").of("reports_column", name).upper() for name in names]
+    put_table(headings, [[_word(name, row[name]) for name in names] for row in rows])
+    say(f"As of position {found['asOf']}.")
+
+
+def _word(name: str, value: Any) -> str:
+    """Times as clocks, rates in percent, money in dollars, unknown values as a dash."""
+    match value:
+        case None:
+            return "-"
+        case int() | float() if "Ms" in name:
+            return clock(round(value))
+        case int() | float() if name.endswith("Rate"):
+            return f"{value:.0%}"
+        case int() if name.lower().endswith("costmicros"):
+            return f"${value / 1_000_000:,.4f}"
+        case str() if name.endswith("At"):
+            return local_time(value)
+        case float():
+            return f"{value:,.2f}"
+        case int():
+            return f"{value:,}"
+        case _:
+            return str(value)

@@ -1,23 +1,22 @@
-"""A session in words, for `hansard show` and at the end of the commands that see one through."""
+"""A session in words, for `show`, `diff`, and the end of the commands that follow one."""
 
 from typing import Final
 
-from api.cli import discussed
-from api.cli.client import Json
-from api.cli.discussed import Pairs
-from api.cli.matrix import history, matrix
-from api.cli.progress import MARKS, standing
-from api.cli.terminal import counted, local_time, shortened
+from api.cli import discussion
+from api.cli.discussion import Pairs
+from api.cli.options import Json
+from api.cli.progress import MARKS, figures, history, matrix
+from api.cli.terminal import counted, local_time, put, put_pairs, shortened
 
 _TASK: Final = 300
 """Characters of each agent's task in the plan."""
 _SUBJECT: Final = 100
-"""Cells of a terminal that say again what was discussed."""
+"""Cells of a terminal that say again what was discussion."""
 _LINES: Final = 20
 """Lines of a subject that are shown."""
 
 
-def shown(session: Json, commands: list[str]) -> Pairs:
+def details(session: Json, commands: list[str]) -> Pairs:
     """Everything that a person may want to know of a session."""
     turns = session.get("outstandingTurns") or ()
     return [
@@ -48,7 +47,7 @@ def _doing(turn: Json) -> str:
     return f"{turn['agent']} ({what}{how})"
 
 
-def ended(session: Json, *, branch: str | None) -> Pairs:
+def outcome(session: Json, *, branch: str | None) -> Pairs:
     """The result of a session that was seen through."""
     failed = session["status"] in ("failed", "partial") or session.get("stopReason") == "error"
     return [
@@ -56,7 +55,7 @@ def ended(session: Json, *, branch: str | None) -> Pairs:
         ("status", str(session["status"])),
         *_result(session),
         ("error", str(session.get("lastError") or "") if failed else ""),
-        ("used", ", ".join(standing(session)) if session["kind"] != "review" and session["kind"] != "debate" else ""),
+        ("used", ", ".join(figures(session)) if session["kind"] != "review" and session["kind"] != "debate" else ""),
         ("branch", branch or ""),
         ("workspace", str(session.get("workspace") or "") if branch else ""),
     ]
@@ -73,7 +72,7 @@ def _result(session: Json) -> Pairs:
                 ("summary", session["summary"] or ""),
             ]
         case "review" | "debate":
-            return [(_about(session), shortened(session[_about(session)], _SUBJECT)), *discussed.result(session)]
+            return [(_about(session), shortened(session[_about(session)], _SUBJECT)), *discussion.result(session)]
         case _:
             return [("summary", str(session.get("finalSummary") or ""))]
 
@@ -95,7 +94,7 @@ def _delivery(session: Json) -> Pairs:
         ("files", ", ".join(session.get("filePaths") or ())),
         ("validation", "\n".join(_command(step) for step in session.get("validationCommands") or ())),
         ("phases", "  ".join(f"{MARKS.get(mark, '?')} {phase}" for phase, mark in phases.items())),
-        ("budget", ", ".join(standing(session))),
+        ("budget", ", ".join(figures(session))),
         ("summary", session.get("finalSummary") or ""),
     ]
 
@@ -108,7 +107,7 @@ def _orchestration(session: Json) -> Pairs:
         ("mode", f"{session['mode']} (triage saw {seen})"),
         ("employees", ", ".join(f"{found['name']} ({found['role']})" for found in session["employees"])),
         ("plan", _plan(session)),
-        ("rounds", ", ".join(standing(session))),
+        ("rounds", ", ".join(figures(session))),
         ("agents", matrix(session)),
         ("history", history(session)),
         ("warnings", "\n".join(session["warnings"])),
@@ -140,14 +139,14 @@ def _discussion(session: Json) -> Pairs:
             "strategy",
             f"{session['strategy']}, at most {counted(session['maxRounds'], 'round')}, profile {session['profile']}",
         ),
-        *discussed.in_full(session),
+        *discussion.in_full(session),
         ("choices", " or ".join(session["choices"])),
         ("decide until", local_time(session["expiresAt"]) if session.get("expiresAt") else ""),
     ]
 
 
 def _about(session: Json) -> str:
-    """The name of what is discussed."""
+    """The name of what is discussion."""
     return "subject" if session["kind"] == "review" else "plan"
 
 
@@ -160,3 +159,43 @@ def _beginning(text: str) -> str:
 def _command(step: Json) -> str:
     command = step["command"]
     return f"{command if isinstance(command, str) else ' '.join(command)}  ({step['stage']})"
+
+
+_WIDTH: Final = 100
+"""Cells of a terminal that a line of a field takes at most; `hansard show` has the whole."""
+_DIFF_LINES: Final = 6
+_OWN: Final = frozenset({"session", "parent", "discussed in", "workspace", "created", "updated", "version", "can now"})
+"""What any two sessions have of their own."""
+
+
+def put_divergence(parting: Json | None) -> None:
+    """The first event of each that the other does not have."""
+    if parting is None:
+        put("They say the same things.")
+        return
+    for name in ("a", "b"):
+        event = parting[name]
+        words = f"version {event['version']}, {event['type']}: {event['message']}" if event else "nothing more"
+        put(f"{name}: {shortened(words, _WIDTH)}")
+
+
+def put_sides(one: Json, other: Json, cost: Json) -> None:
+    """Every field of which they say different things, that of `a` above that of `b`."""
+    sides = dict(details(one, [])), dict(details(other, []))
+    tokens = [cost[name]["tokens"] for name in ("a", "b")]
+    spent: Pairs = [("tokens", _beside(*("" if used is None else f"{used:,}" for used in tokens)))]
+    names = [name for name in dict.fromkeys((*sides[0], *sides[1])) if name not in _OWN]
+    told = [(name, _beside(sides[0].get(name, ""), sides[1].get(name, ""))) for name in names]
+    put_pairs([("session", _beside(one["id"], other["id"])), *told, *spent])
+
+
+def _beside(one: str, other: str) -> str:
+    """Both, or nothing where they are the same."""
+    return "" if one == other else f"a  {_cut(one)}\nb  {_cut(other)}"
+
+
+def _cut(text: str) -> str:
+    """Its first lines, further ones below the first, each as far as it fits."""
+    lines = text.rstrip().splitlines() or ["-"]
+    more = [f"(and {len(lines) - _DIFF_LINES} more lines)"] if len(lines) > _DIFF_LINES else []
+    return "\n   ".join([*(shortened(line, _WIDTH) for line in lines[:_DIFF_LINES]), *more])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.cli.asking import Answer, understood
+from api.cli.watch import Answer, parse_answer
 
 REVIEW, DEBATE = ["apply_fix", "skip"], ["revise", "accept"]
 
@@ -25,4 +25,4 @@ REVIEW, DEBATE = ["apply_fix", "skip"], ["revise", "accept"]
 def test_the_beginning_of_a_choice_is_enough_and_the_rest_is_the_reason(
     line: str, choices: list[str], answer: Answer | None
 ) -> None:
-    assert understood(line, choices) == answer
+    assert parse_answer(line, choices) == answer

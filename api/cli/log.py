@@ -1,0 +1,208 @@
+"""The log as a file: `export`, `import`, `backup`, `clean`, `rebuild`."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from api.cli import exits
+from api.cli.exits import Failed
+from api.cli.options import WHERE, Where
+from api.cli.terminal import counted, put, put_json, say
+
+if TYPE_CHECKING:
+    from adapters.store.sqlite.sealed import Sealed
+    from api.settings import Settings
+
+Database = Annotated[
+    Path | None,
+    Parameter(group=WHERE, help="The log. HANSARD_DATABASE; else a file in your data directory."),
+]
+Anyway = Annotated[bool, Parameter(help="Changes nothing: it is JSON anyway.")]
+
+
+def settings_of(database: Path | None) -> "Settings":
+    return Where(database=str(database) if database else None).settings()
+
+
+@contextmanager
+def open_log(settings: "Settings") -> Iterator["Sealed"]:
+    """The log, to be read: proving it must not change it."""
+    from adapters.store.sqlite.sealed import sealed
+
+    if not settings.database_path.exists():
+        raise Failed(f"There is no log at {settings.database_path}.", code=exits.NOT_FOUND)
+    with sealed(settings.database_path) as log:
+        yield log
+
+
+def find_stream(store: "Sealed", name: str) -> str:
+    """The session that is meant: its id, a unique beginning of it, or `latest`."""
+    names = store.rows.streams()
+    if name == "latest":
+        name = next((found for found in reversed(names) if not found.startswith("channel-")), name)
+    found = [name] if name in names else [known for known in names if name and known.startswith(name)]
+    if len(found) > 1:
+        raise Failed(f"{name!r} is the beginning of {len(found)} sessions.", code=exits.USAGE)
+    if not found:
+        raise Failed(f"There is no session {name!r}.", code=exits.NOT_FOUND)
+    return found[0]
+
+
+def export(session: str | None = None, /, *, json: Anyway = False, database: Database = None) -> int:
+    """Write the whole log, or a session with the reviews and debates that it opened, to stdout as JSON Lines.
+
+    A manifest at the end counts and hashes all that stands before it.
+    """
+    from adapters.proof.transfer import export as lines
+
+    with open_log(settings_of(database)) as store:
+        for line in lines(store, None if session is None else find_stream(store, session)):
+            sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+    return exits.OK
+
+
+def import_sessions(
+    file: Annotated[Path, Parameter(allow_leading_hyphen=True, help="What `export` wrote; - reads stdin.")],
+    /,
+    *,
+    database: Database = None,
+) -> int:
+    """Import sessions from a file that `export` wrote; - reads stdin. All of it, or nothing.
+
+    Nobody goes on working on what was imported; it can be read, replayed, forked and cancelled. What you let go on
+    yourself (by a fork, more budget, a continuation) runs the commands that the file brought: look at them first.
+    """
+    try:
+        with _lines(file) as lines:
+            return _taken_in(lines, settings_of(database))
+    except OSError as error:
+        raise Failed(f"{file} cannot be read: {error.strerror}.") from None
+
+
+def _lines(file: Path) -> AbstractContextManager[Iterable[bytes]]:
+    return nullcontext(sys.stdin.buffer) if str(file) == "-" else file.open("rb")
+
+
+def _taken_in(lines: Iterable[bytes], settings: "Settings") -> int:
+    from adapters.proof.transfer import NotImported
+    from adapters.proof.transfer import take_in as carry_in
+    from adapters.store import open_store
+
+    with closing(open_store(settings.database)) as store:
+        try:
+            sessions, events = carry_in(store, lines)
+        except NotImported as error:
+            raise Failed(f"Nothing was imported. {error}", code=exits.NOT_VERIFIED) from None
+    say(f"Imported {counted(events, 'event')} of {counted(sessions, 'session')}.")
+    return exits.OK
+
+
+def backup(target: Path, /, *, database: Database = None) -> int:
+    """Copy the log to a new file while it is in use. The copy is complete and has the same positions."""
+    if target.exists():
+        raise Failed(f"{target} is there already.", code=exits.REFUSED)
+    if not target.absolute().parent.is_dir():
+        raise Failed(f"There is no folder {target.absolute().parent}.")
+    with open_log(settings_of(database)) as store:
+        store.rows.backup(target)
+    say(f"The log stands in {target} too; `hansard verify --database {target}` checks it.")
+    return exits.OK
+
+
+_DAY_MS: Final = 86_400_000
+
+
+def clean(
+    *,
+    days: Annotated[
+        float,
+        Parameter(validator=Number(gte=0), help="Only of sessions in which nothing happened for so many days (30)."),
+    ] = 30,
+    dry_run: Annotated[bool, Parameter(help="Say what would be deleted, and delete nothing.")] = False,
+    json: Annotated[bool, Parameter(help="Print what was deleted as JSON.")] = False,
+    database: Database = None,
+) -> int:
+    """Delete the working folders of sessions that rest. What was recorded stays.
+
+    Replay, patches, branches and artifacts need no folder; forking, extending and continuing make it anew from what was
+    recorded. Lost is what your project's .gitignore passes over: installed dependencies, build output.
+    """
+    from adapters.workspace import Workspaces
+
+    settings = settings_of(database)
+    workspaces = Workspaces(settings.data_dir / "workspaces")
+    before = time.time() * 1000 - days * _DAY_MS
+    with open_log(settings) as store:
+        resting = [name for name in workspaces.names() if _rests(store, name, before)]
+    found = {name: workspaces.size(name) for name in resting}
+    for name in found:
+        if not dry_run:
+            workspaces.put_away(name)
+        if not json:
+            put(f"{name}  {_told(found[name])}")
+    if json:
+        put_json(
+            {"items": [{"sessionId": name, "bytes": size} for name, size in found.items()], "deleted": not dry_run}
+        )
+    what = f"the working folders of {counted(len(found), 'session')}, {_told(sum(found.values()))}"
+    say(f"{'Would delete' if dry_run else 'Deleted'} {what}.")
+    return exits.OK
+
+
+def _rests(store: "Sealed", name: str, before: float) -> bool:
+    """Whether nobody works on it, nor on a discussion about its work. What is none of our sessions is left alone."""
+    from domain.kinds import KINDS, fold
+    from domain.session.record import kind_of
+    from domain.values.base import HansardError
+
+    if kind_of(name) not in KINDS:
+        return False
+    try:
+        history = store.history(name)
+        session = fold(kind_of(name), ((recorded.event, recorded.metadata) for recorded in history))
+    except (HansardError, ValueError):  # what cannot be read may still be wanted
+        return False
+    if session is None or session.updated_at >= before:
+        return False
+    return not (session.outstanding or session.open_children)
+
+
+def _told(size: float) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1_000:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1_000
+    return f"{size:.1f} GB"
+
+
+async def rebuild(*, database: Annotated[Path | None, Parameter(group=WHERE)] = None) -> int:
+    """Make every view anew from the log. Readers see the old ones until the new ones stand; the log stays as it is.
+
+    Parameters
+    ----------
+    database
+        The log. HANSARD_DATABASE; else a file in your data directory.
+    """
+    settings = Where(database=str(database) if database else None).settings()
+    position = await asyncio.to_thread(_rebuild, settings.database, settings.views_path)
+    say(f"The views are made anew up to position {position}.")
+    return exits.OK
+
+
+def _rebuild(database: str, views_path: Path) -> int:
+    from contextlib import closing
+
+    from adapters.store import open_store
+    from adapters.store.sqlite.views import SqliteViews
+    from projections.engine.follow import Follower
+
+    with closing(open_store(database)) as store, closing(SqliteViews(views_path)) as views:
+        return Follower(store, views).rebuild()

@@ -1,0 +1,194 @@
+"""What people type: the options that commands share, texts from arguments, files or stdin, lists and amounts."""
+
+import os
+import re
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from urllib.parse import urlsplit
+
+from cyclopts import Group, Parameter
+from cyclopts.types import PositiveInt
+
+from api.cli import exits
+from api.cli.exits import Failed
+
+if TYPE_CHECKING:
+    from api.settings import Settings
+
+Json = dict[str, Any]
+"""An object of the wire; the contract, §2, names its fields."""
+
+WHERE: Final = Group("Which log", sort_key=90)
+TEAM: Final = "The team file. HANSARD_TEAM; without one the scripted example team answers."
+TeamFile = Annotated[Path | None, Parameter(group=WHERE, help=TEAM)]
+
+
+@Parameter(name="*", group=WHERE)
+@dataclass(frozen=True, kw_only=True)
+class Where:
+    """Which log a command is about."""
+
+    server: str | None = None
+    """Ask the server at this address instead of opening the log here. HANSARD_SERVER; its key: HANSARD_API_KEY."""
+    database: str | None = None
+    """The log: a file, or sqlite:///path. HANSARD_DATABASE; else a file in your data directory."""
+
+    def address(self) -> str | None:
+        """The server to ask, None for working on the log directly. A flag beats the environment."""
+        if self.server and self.database:
+            raise Failed("Give --server or --database, not both.", code=exits.USAGE)
+        if self.database:
+            return None
+        address = self.server or os.environ.get("HANSARD_SERVER") or None
+        if address and (urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).hostname):
+            raise Failed(f"{address!r} is no server address: http://host:port was expected.", code=exits.USAGE)
+        return address
+
+    def settings(self, **more: Any) -> "Settings":
+        """The environment's settings with these flags over them."""
+        from pydantic import ValidationError
+
+        from api.settings import Settings
+
+        given: dict[str, Any] = {"database": self.database, **more}
+        flags = {name: value for name, value in given.items() if value is not None}
+        try:
+            return Settings(**flags)
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_input=False, include_context=False)
+            raise Failed(*(_setting(flags, e["loc"], e["msg"]) for e in found), code=exits.USAGE) from None
+
+
+HERE: Final = Where()
+
+AsJson = Annotated[bool, Parameter(help="Print what the API answers, as JSON.")]
+Id = Annotated[str, Parameter(help="The session: its id, a unique beginning of it, or `latest`.")]
+At = Annotated[PositiveInt | None, Parameter(help="As it stood after its N-th event.")]
+Key = Annotated[str | None, Parameter(help="The same command with the same key is carried out once.")]
+Version = Annotated[int | None, Parameter(help="Only if the session still stands at this version; else exit code 4.")]
+ReviewStrategy = Literal["review", "red-team"]
+DebateStrategy = Literal["debate", "perspectives"]
+ReviewOption = Annotated[bool | ReviewStrategy, Parameter(show_choices=False, metavar="[=STRATEGY]")]
+DebateOption = Annotated[bool | DebateStrategy, Parameter(show_choices=False, metavar="[=STRATEGY]")]
+
+
+def discussion_option(wanted: bool | str) -> Json | None:
+    """How something is to be discussed, as the doors take it; None: not at all."""
+    if wanted is False:
+        return None
+    return {"enabled": True} if wanted is True else {"enabled": True, "strategy": wanted}
+
+
+def split(words: Iterable[str]) -> list[str]:
+    """The items of all the words; a comma inside quotes or behind a backslash belongs to its item, and empty items
+    are dropped. Quotes stay: they are the command's own."""
+    return [item for word in words for item in _items(word)]
+
+
+def micros(dollars: str | None, millionths: int | None, *, option: str) -> int | None:
+    """Millionths of a dollar from `2.50`, or as given. Raises Failed for both, and for what is no amount."""
+    if dollars is None:
+        return millionths
+    if millionths is not None:
+        raise Failed(f"Give {option} or {option}-micros, not both.", code=exits.USAGE)
+    try:
+        amount = Decimal(dollars.removeprefix("$")) * 1_000_000
+        exact = amount.is_finite() and abs(amount) < 2**53 and amount == int(amount)
+    except InvalidOperation:
+        exact = False
+    if not exact:
+        raise Failed(f"{option} {dollars}: an amount in US dollars was expected, as in 2.50.", code=exits.USAGE)
+    return int(amount)
+
+
+def _items(word: str) -> list[str]:
+    items, current, quote, escaped = [], "", "", False
+    for character in word:
+        if escaped:
+            current += character if character == "," else f"\\{character}"
+        elif character == "," and not quote:
+            items.append(current)
+            current = ""
+        elif character != "\\":
+            quote = _quoting(quote, character)
+            current += character
+        escaped = character == "\\" and not escaped
+    items.append(current + ("\\" if escaped else ""))
+    return [item.strip() for item in items if item.strip()]
+
+
+def _quoting(quote: str, character: str) -> str:
+    """The quote that is open behind this character."""
+    if character not in "\"'":
+        return quote
+    if not quote:
+        return character
+    return "" if character == quote else quote
+
+
+LONGEST = 500_000
+"""Characters of a text that can be discussed."""
+
+_LONGEST_PATH: Final = 1_024
+_OPTION: Final = re.compile(r"--?[A-Za-z][\w-]*(=.*)?")
+"""What is more likely a slip than a text. Texts may begin with a hyphen: a list does."""
+
+
+def text_from(text: str | None, file: Path | None, *, what: str, option: str = "--file") -> str:
+    """The text itself, the file's, or with `-` what comes through stdin. Raises Failed: none of them, or several."""
+    if text is not None and file is not None:
+        raise Failed(f"Give the {what} or {option}, not both.", code=exits.USAGE)
+    if file is not None:
+        return _read(file, option)
+    if text is None:
+        raise Failed(f"Give the {what}: as text, with {option} FILE, or - for stdin.", code=exits.USAGE)
+    if _OPTION.fullmatch(text):
+        raise Failed(f"Unknown option: {text}. To send it as text, use {option} or stdin.", code=exits.USAGE)
+    return _checked(_decoded(sys.stdin.buffer.read(), "stdin"), what) if text == "-" else _checked(text, what)
+
+
+def text_or_file(words: str | None, file: Path | None, *, what: str) -> str:
+    """As `given`, but a text that names an existing file means what is in the file."""
+    named = Path(words).expanduser() if words and len(words) <= _LONGEST_PATH and "\n" not in words else None
+    with suppress(OSError, ValueError):  # a text that no file can be called
+        if named is not None and file is None and named.is_file():
+            return _read(named, "FILE")
+    return text_from(words, file, what=what)
+
+
+def _read(file: Path, option: str) -> str:
+    try:
+        raw = file.expanduser().read_bytes()
+    except OSError as error:
+        raise Failed(f"{option} {file}: {error.strerror}.", code=exits.USAGE) from None
+    return _checked(_decoded(raw, str(file)), f"text in {file}")
+
+
+def _decoded(raw: bytes, name: str) -> str:
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Failed(f"{name} is not UTF-8 text.", code=exits.USAGE) from None
+    if "\0" in text:
+        raise Failed(f"{name} is not text: it has a NUL character in it.", code=exits.USAGE)
+    return text
+
+
+def _checked(text: str, what: str) -> str:
+    if not text.strip():
+        raise Failed(f"The {what} is empty.", code=exits.USAGE)
+    if len(text) > LONGEST:
+        raise Failed(f"The {what} has {len(text):,} characters; {LONGEST:,} can be discussed.", code=exits.USAGE)
+    return text
+
+
+def _setting(flags: Json, place: tuple[int | str, ...], message: str) -> str:
+    """What is wrong with a setting, by the name under which it was given."""
+    name = str(place[0]) if place else "settings"
+    spelt = f"--{name.replace('_', '-')}" if name in flags else f"HANSARD_{name.upper()}"
+    return f"{spelt}: {message.removeprefix('Value error, ')}."

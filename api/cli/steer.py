@@ -1,0 +1,196 @@
+"""`inbox`, `decide`, `extend`, `cancel`: what waits for a person, and what a person changes."""
+
+from typing import Annotated, Final, Literal
+
+from cyclopts import Parameter
+from cyclopts.types import PositiveInt
+
+from api.cli import exits
+from api.cli.client import Api, connected, path_of, resolve
+from api.cli.exits import Failed
+from api.cli.options import HERE, AsJson, Id, Json, Key, TeamFile, Version, Where, micros
+from api.cli.start import say_who_goes_on, say_who_works
+from api.cli.terminal import local_time, put_json, put_table, say
+from api.cli.watch import follow_to_end
+
+_REASON: Final = "A person asked for it on the command line."
+
+
+async def cancel(
+    session: Id,
+    /,
+    *,
+    reason: Annotated[str, Parameter(allow_leading_hyphen=True)] = _REASON,
+    idempotency_key: Key = None,
+    if_version: Version = None,
+    json: AsJson = False,
+    where: Where = HERE,
+) -> int:
+    """Cancel a session. What it has recorded stays; what its agents answer now is ignored.
+
+    Parameters
+    ----------
+    reason
+        Why; it goes into the record.
+    """
+    async with connected(where) as api:
+        session_id = await resolve(api, session)
+        path = f"{path_of(session_id)}/cancel"
+        answer = await api.post(path, {"reason": reason}, key=idempotency_key, version=if_version)
+    return _answered(answer, f"Session {session_id} is cancelled.", json=json)
+
+
+async def extend(
+    session: Id,
+    /,
+    *,
+    reason: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    iterations: int | None = None,
+    minutes: int | None = None,
+    tokens: int | None = None,
+    cost: str | None = None,
+    cost_micros: int | None = None,
+    rounds: int | None = None,
+    wait: bool = False,
+    idempotency_key: Key = None,
+    if_version: Version = None,
+    json: AsJson = False,
+    where: Where = HERE,
+    team: TeamFile = None,
+) -> int:
+    """Give a delivery more budget, or an orchestration more rounds; one that had run out goes on.
+
+    Parameters
+    ----------
+    reason
+        Why; it goes into the record.
+    iterations
+        So many more iterations.
+    minutes
+        So many more minutes.
+    tokens
+        So many more tokens.
+    cost
+        So many more US dollars, as in 2.50.
+    cost_micros
+        The same in millionths of a dollar.
+    rounds
+        So many more rounds of an orchestration.
+    wait
+        See it through like `hansard run`; directly on the log, work on it here.
+    """
+    amounts: Json = {
+        "addIterations": iterations,
+        "addMinutes": minutes,
+        "addTokens": tokens,
+        "addCostMicros": micros(cost, cost_micros, option="--cost"),
+        "addRounds": rounds,
+    }
+    if all(amount is None for amount in amounts.values()):
+        raise Failed(
+            "Say how much more: --iterations, --minutes, --tokens or --cost; --rounds of an orchestration.",
+            code=exits.USAGE,
+        )
+    async with connected(where, "work" if wait else "read", team=team) as api:
+        session_id = await resolve(api, session)
+        path = f"{path_of(session_id)}/budget"
+        before = int((await api.session(session_id))["session"]["version"])
+        answer = await api.post(path, amounts | {"reason": reason}, key=idempotency_key, version=if_version)
+        if wait:
+            await say_who_goes_on(api, session_id)
+            return await follow_to_end(api, session_id, after=before, json=json)
+    return _answered(answer, f"Session {session_id} has more budget.", json=json)
+
+
+def _answered(answer: Json, sentence: str, *, json: bool) -> int:
+    say(sentence)
+    if json:
+        put_json(answer)
+    return exits.OK
+
+
+Choice = Literal["apply_fix", "skip", "revise", "accept"]
+_DISCUSSIONS = ("review", "debate")
+
+
+async def decide(
+    session: Id,
+    choice: Annotated[Choice, Parameter(help="Of a review: apply_fix or skip. Of a debate: revise or accept.")],
+    /,
+    *,
+    rationale: Annotated[str | None, Parameter(allow_leading_hyphen=True, help="Why; it goes into the record.")] = None,
+    detach: bool = False,
+    idempotency_key: Key = None,
+    if_version: Version = None,
+    json: AsJson = False,
+    where: Where = HERE,
+    team: TeamFile = None,
+) -> int:
+    """Decide a review or a debate, named itself or by the session that waits for it, which then goes on.
+
+    Exit code: 0 decided (of a session that goes on: how that ends), 4 nothing to decide, or not by this choice.
+
+    Parameters
+    ----------
+    detach
+        Do not see the session through that goes on.
+    """
+    body: Json = {"decision": choice, "rationale": rationale}
+    async with connected(where) as api:
+        session_id = await resolve(api, session)
+        parent = await _goes_on(api, session_id)
+        answer = await api.post(f"{path_of(session_id)}/decision", body, key=idempotency_key, version=if_version)
+        say(f"Decided: {choice} for {answer['sessionId']}.")
+        if parent is None or detach:
+            if parent is not None:
+                say_who_works(api)
+            if json:
+                put_json(answer)
+            return exits.OK
+    say(f"Session {parent['id']} goes on.")
+    async with connected(where, "work", team=team) as api:
+        await say_who_goes_on(api, str(parent["id"]))
+        return await follow_to_end(api, str(parent["id"]), after=int(parent["version"]), json=json)
+
+
+async def inbox(*, limit: PositiveInt = 50, json: AsJson = False, where: Where = HERE) -> int:
+    """List what waits for a person, the oldest first.
+
+    Parameters
+    ----------
+    limit
+        At most so many (50).
+    """
+    async with connected(where) as api:
+        items, more = await api.pages("/api/decisions", limit=limit)
+    if json:
+        put_json({"items": items, "nextCursor": more})
+        return exits.OK
+    if not items:
+        say("Nothing waits for you.")
+        return exits.OK
+    put_table(("SESSION", "WAITS FOR", "SINCE", "CHOICES", "OF", "TITLE"), [_row(item) for item in items])
+    say(
+        "`hansard show SESSION` shows more; "
+        "`hansard decide SESSION CHOICE` decides it, at a checkpoint `hansard continue SESSION`."
+    )
+    if more:
+        say(f"These are the oldest {len(items)}; --limit shows more.")
+    return exits.OK
+
+
+async def _goes_on(api: Api, session_id: str) -> Json | None:
+    """The session that goes on after the decision, as it is before; None when none waits for it."""
+    session: Json = (await api.session(session_id))["session"]
+    if session["kind"] not in _DISCUSSIONS:
+        return session
+    parent = session.get("parent")
+    return (await api.session(str(parent)))["session"] if parent else None
+
+
+def _row(item: Json) -> list[str]:
+    choices = " | ".join(map(str, item.get("choices") or ()))
+    verdict = (item.get("feedback") or {}).get("verdict")
+    title = f"{verdict}: {item.get('title')}" if verdict else str(item.get("title") or "")
+    reason, parent = str(item.get("reason") or item.get("kind")), str(item.get("parent") or "")
+    return [str(item["sessionId"]), reason, local_time(item.get("since")), choices, parent, title]

@@ -1,0 +1,264 @@
+"""Following a session to its end, and asking the person for the decisions that it waits for."""
+
+import asyncio
+import os
+import sys
+from math import inf
+from time import monotonic
+from typing import Final, NamedTuple
+
+from api.cli import exits
+from api.cli.client import Api, path_of
+from api.cli.exits import REFUSED, Failed, rests
+from api.cli.options import Json
+from api.cli.progress import Screen, screen
+from api.cli.session import outcome
+from api.cli.stall import StallWatch
+from api.cli.terminal import paint, put, put_json, put_pairs, say
+
+_REFRESH_SECONDS: Final = 1.0
+
+
+class SessionFollower:
+    """A session and what is discussed of it: every event behind version `after` is shown once, as it comes.
+
+    Of a session that is not followed from its beginning, discussions that were there already are shown from now on.
+    """
+
+    def __init__(self, api: Api, session_id: str, *, after: int = 0, patience: StallWatch | None = None) -> None:
+        self._api, self._patience = api, patience
+        self._main = _Cursor(session_id, after=after)
+        self._children: dict[str, _Cursor] = {}
+        self._late = after > 0
+
+    @property
+    def session(self) -> Json:
+        """The session as it was when last asked for."""
+        return self._main.session
+
+    @property
+    def waiting(self) -> list[Json]:
+        """The reviews and debates that wait for a person: the session itself, or those that it waits for."""
+        seen = (self._main, *self._children.values())
+        return [found.session for found in seen if found.session.get("status") == exits.WAITING]
+
+    async def to_rest(self, screen: Screen) -> Json:
+        """Go on until nothing more happens unless a person says so; the session as it is then. Raises Failed where
+        the patience is over before."""
+        while True:
+            moved = await self._look(screen)
+            if self._rest():
+                return self.session
+            if self._patience:
+                open_ = [child.session for child in self._children.values() if not child.over]
+                await self._patience.check([self.session, *open_], moved=moved)
+            if not moved:
+                await asyncio.sleep(self._api.poll)
+
+    def _rest(self) -> bool:
+        if self._main.settled:
+            return True
+        children = [child.session for child in self._children.values()]
+        return exits.waits_below(self.session, children) and all(child.settled for child in self._children.values())
+
+    async def _look(self, screen: Screen) -> bool:
+        """Show what is new; whether anything was."""
+        version = self.session.get("version")
+        events = await self._main.look(self._api)
+        if events:
+            screen.show_events(events)
+        if self._main.looked:
+            screen.show_status(self.session)
+        moved = bool(events) or version != self.session.get("version")
+        for child in await self._discussions():
+            heard = await child.look(self._api)
+            if child.looked:
+                screen.show_child(child.session, heard)
+            moved = moved or bool(heard)
+        self._late = False
+        return moved
+
+    async def _discussions(self) -> list["_Cursor"]:
+        """Those that are not over, or whose end was not shown yet."""
+        for name in self.session.get("children") or ():
+            if name not in self._children:
+                self._children[name] = await self._met(name)
+        return [child for child in self._children.values() if not child.over]
+
+    async def _met(self, name: str) -> "_Cursor":
+        if not self._late:
+            return _Cursor(name, after=0)
+        session = (await self._api.session(name))["session"]
+        return _Cursor(name, after=int(session["version"]), session=session)
+
+
+class _Cursor:
+    """One session: up to which version it was shown, and how it stood when last asked for."""
+
+    def __init__(self, name: str, *, after: int, session: Json | None = None) -> None:
+        self._name, self._seen, self._asked = name, after, -inf
+        self.session: Json = session or {}
+        self.looked = False
+
+    @property
+    def settled(self) -> bool:
+        """It rests, and everything up to there was shown."""
+        return rests(self.session) and self._seen >= int(self.session["version"])
+
+    @property
+    def over(self) -> bool:
+        return self.settled and self.session["status"] != exits.WAITING
+
+    async def look(self, api: Api) -> list[Json]:
+        """The events since the last look; `looked` says whether the session was asked for, too."""
+        events = await api.events(self._name, after=self._seen)
+        if events:
+            self._seen = int(events[-1]["version"])
+        self.looked = bool(events) or monotonic() - self._asked >= _REFRESH_SECONDS
+        if self.looked:
+            self.session, self._asked = (await api.session(self._name))["session"], monotonic()
+        return events
+
+
+LABELS: Final = {"apply_fix": "Apply fix", "skip": "Skip", "revise": "Revise the plan", "accept": "Accept as it is"}
+_ANSWER: Final = 4_096
+"""Bytes of a line that a terminal hands over at once."""
+
+
+class Answer(NamedTuple):
+    choice: str
+    rationale: str
+
+
+def is_interactive() -> bool:
+    """Whether a person sees what is printed and can answer: in a pipe nobody is asked."""
+    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+
+
+async def decide(api: Api, session: Json) -> bool:
+    """Ask for the decision of this review or debate and record it; False: it was left open.
+
+    Bound to the version that the person saw: when somebody else was faster, that is said, and counts as decided.
+    """
+    answer = await _ask([str(choice) for choice in session["choices"]])
+    if answer is None:
+        return False
+    body = {"decision": answer.choice, "rationale": answer.rationale}
+    try:
+        await api.post(f"{path_of(str(session['id']))}/decision", body, version=int(session["version"]))
+    except Failed as error:
+        if error.code != REFUSED:
+            raise
+        say("\n".join(error.sentences))
+    else:
+        say(f"Decided: {LABELS.get(answer.choice, answer.choice)}.")
+    return True
+
+
+def parse_answer(line: str, choices: list[str]) -> Answer | None:
+    """`a`, `apply` or `apply_fix`, and behind it why; None for what is no choice, or the beginning of several."""
+    word, _, rationale = line.strip().partition(" ")
+    meant = [choice for choice in choices if word and choice.startswith(word.casefold().replace("-", "_"))]
+    return Answer(meant[0], rationale.strip()) if len(meant) == 1 else None
+
+
+async def _ask(choices: list[str]) -> Answer | None:
+    offered = "   ".join(f"{paint(f'[{name[0]}]', 'bold', sys.stderr)} {LABELS.get(name, name)}" for name in choices)
+    while True:
+        sys.stderr.write(f"\n{offered}   Enter: leave it waiting   (a reason may follow the letter) ")
+        sys.stderr.flush()
+        line = await _line()
+        if not line.strip():
+            return None
+        answer = parse_answer(line, choices)
+        if answer is not None:
+            return answer
+        say(f"That is none of {', '.join(choices)}.")
+
+
+async def _line() -> str:
+    """A line of the terminal, empty at its end. Agents go on meanwhile, and Ctrl-C interrupts it."""
+    loop = asyncio.get_running_loop()
+    ready, descriptor = asyncio.Event(), sys.stdin.fileno()
+    loop.add_reader(descriptor, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(descriptor)
+    return os.read(descriptor, _ANSWER).decode(errors="replace")
+
+
+async def follow_to_end(api: Api, session_id: str, *, after: int = 0, json: bool) -> int:
+    """Follow the session live until it rests; the exit code that its outcome has.
+
+    A person at the terminal is asked for the decisions that it waits for, and it goes on with them.
+    """
+    following = SessionFollower(api, session_id, after=after, patience=StallWatch(api))
+    asks = not json and is_interactive()
+    seen: set[str] = set()
+    try:
+        while True:
+            with screen() as display:
+                session = await following.to_rest(display)
+            if not asks or not await _decided(api, following.waiting, seen):
+                break
+    except asyncio.CancelledError:
+        say(f"Interrupted. Nothing is cancelled: session {session_id} goes on wherever turns are worked on.")
+        say(f"  hansard events {session_id} --follow     hansard cancel {session_id}     hansard serve")
+        raise
+    if json:
+        put_json(session)
+    else:
+        await _put_result(api, session, following.waiting, seen)
+    _say_what_next(session, following.waiting)
+    return exits.WAITS if following.waiting else exits.of_outcome(session)
+
+
+async def _decided(api: Api, waiting: list[Json], seen: set[str]) -> bool:
+    """Whether the person decided one of these; what they decide upon is shown before."""
+    for discussion in waiting:
+        seen.add(str(discussion["id"]))
+        put_pairs(outcome(discussion, branch=None))
+        if await decide(api, discussion):
+            return True
+    return False
+
+
+async def _put_result(api: Api, session: Json, waiting: list[Json], seen: set[str]) -> None:
+    """The session, and what it waits for; what the person has just read is not printed once more."""
+    if session["id"] in seen:
+        decision = session.get("decision")
+        choice = [("decision", str(decision["choice"]))] if decision else []
+        put_pairs([("session", str(session["id"])), ("status", str(session["status"])), *choice])
+        return
+    put_pairs(outcome(session, branch=await _branch(api, str(session["id"]))))
+    for discussion in waiting:
+        if discussion["id"] != session["id"] and discussion["id"] not in seen:
+            put("")
+            put_pairs(outcome(discussion, branch=None))
+
+
+def _say_what_next(session: Json, waiting: list[Json]) -> None:
+    """What a person can do about a session that waits for one."""
+    for discussion in waiting:
+        say("It waits for your decision:")
+        say(f"  hansard decide {discussion['id']} {'|'.join(discussion['choices'])}")
+    if waiting:
+        return
+    if session["status"] == "checkpoint":
+        say("A checkpoint: it goes on when you say so.")
+    if session["status"] in ("checkpoint", "partial"):
+        say(f"  hansard continue {session['id']}     hansard reset {session['id']}")
+    decision = session.get("decision") or {}
+    if session["kind"] == "review" and decision.get("choice") == "apply_fix" and session.get("parent") is None:
+        say("A review of its own changes nothing: its feedback says what to fix.")
+
+
+async def _branch(api: Api, session_id: str) -> str | None:
+    """The branch that the work stands on, out of the record."""
+    found: str | None = None
+    events, _ = await api.pages(f"{path_of(session_id)}/events", limit=10_000)
+    for event in events:
+        if event["type"].endswith(".branch_published"):
+            found = str(event["data"]["branch"])
+    return found
