@@ -5,18 +5,21 @@ from typing import Any, get_args
 
 from domain import channel
 from domain.delivery import chart as delivery_chart
+from domain.delivery import commands as delivery_commands
 from domain.delivery import decide as delivery_decide
 from domain.delivery import events as delivery_events
 from domain.delivery.commands import CancelDelivery, StartDelivery
 from domain.delivery.state import Delivery
 from domain.delivery.state import evolve as delivery_evolve
 from domain.discussion import chart as discussion_chart
+from domain.discussion import commands as discussion_commands
 from domain.discussion import decide as discussion_decide
 from domain.discussion import events as discussion_events
 from domain.discussion.commands import CancelDiscussion, StartDiscussion
 from domain.discussion.state import Discussion
 from domain.discussion.state import evolve as discussion_evolve
 from domain.orchestration import chart as orchestration_chart
+from domain.orchestration import commands as orchestration_commands
 from domain.orchestration import decide as orchestration_decide
 from domain.orchestration import events as orchestration_events
 from domain.orchestration.commands import ResetOrchestration, StartOrchestration
@@ -25,6 +28,8 @@ from domain.orchestration.state import evolve as orchestration_evolve
 from domain.session import children, forking, forks, turns
 from domain.session.decision import Kind, Now, Outcome
 from domain.session.draft import recorded
+from domain.session.forks import SessionForked
+from domain.session.record import RecordedCommand, Whole, fork_command, reply_blobs, shared_command
 from domain.session.state import EventMetadata, Session
 from domain.values.base import Command, DomainEvent, Unknown
 
@@ -39,6 +44,7 @@ _KINDS: tuple[Kind[Any], ...] = (
         decide=delivery_decide.decide,
         evolve=delivery_evolve,
         actions=delivery_decide.allowed_actions,
+        command_of=delivery_commands.command_of,
         cancel=lambda reason: CancelDelivery(reason=reason),
     ),
     Kind(
@@ -51,6 +57,7 @@ _KINDS: tuple[Kind[Any], ...] = (
         decide=recorded(orchestration_decide.decide),
         evolve=orchestration_evolve,
         actions=orchestration_decide.allowed_actions,
+        command_of=orchestration_commands.command_of,
         cancel=lambda reason: ResetOrchestration(reason=reason or "cancelled", door="cancel"),
     ),
     *(
@@ -64,6 +71,7 @@ _KINDS: tuple[Kind[Any], ...] = (
             decide=recorded(discussion_decide.decide),
             evolve=discussion_evolve,
             actions=discussion_decide.allowed_actions,
+            command_of=discussion_commands.command_of,
             cancel=lambda reason: CancelDiscussion(reason=reason),
         )
         for name, table in discussion_chart.TABLES.items()
@@ -86,6 +94,7 @@ CHANNEL: Kind[channel.Channel] = Kind(
     decide=recorded(channel.decide),
     evolve=channel.evolve,
     actions=channel.allowed_actions,
+    command_of=channel.command_of,
     cancel=lambda _: _no_cancel(),
 )
 """Not a session that anybody starts or sees, but a stream like theirs."""
@@ -139,6 +148,22 @@ def fold(
     for event, metadata in history:
         session = evolve(session, event, metadata)
     return session
+
+
+def command_of(recorded: RecordedCommand, session: Session | None, whole: Whole) -> Command:
+    """The command that led from `session` to these events. Raises Unknown where none is known that would."""
+    events = recorded.events
+    tail = recorded.tail if isinstance(events[0], SessionForked) else None
+    then = None if tail is None else _command_of(tail, session)
+    command = fork_command(events, then) or _command_of(recorded, session)
+    if command is None:
+        raise Unknown(f"No command is known that begins with {events[0].TOPIC}.")
+    return command.model_copy(update={"blobs": tuple(reply_blobs(events, whole))})
+
+
+def _command_of(recorded: RecordedCommand, session: Session | None) -> Command | None:
+    own = kind(recorded.recorded[0].kind).command_of
+    return shared_command(recorded.events, session) or own(recorded, session)
 
 
 def allowed_actions(session: Session) -> tuple[str, ...]:

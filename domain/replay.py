@@ -6,10 +6,9 @@ from typing import Any
 
 from domain.channel import NoteSession
 from domain.discussion.commands import StartDiscussion
-from domain.kinds import carry_out, fold
+from domain.kinds import carry_out, command_of, fold
 from domain.orchestration.commands import StartOrchestration
 from domain.policy import react
-from domain.reconstruction import command_of
 from domain.replies.plain import plain
 from domain.session.decision import Outcome
 from domain.session.forking import names, unnamed

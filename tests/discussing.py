@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from domain.convergence import SEED, Profile
-from domain.discussion.commands import POLICY, CancelDiscussion, Decide, StartDiscussion
+from domain.discussion.commands import POLICY, CancelDiscussion, StartDiscussion
 from domain.discussion.events import DecisionRequested, RoundAdded
 from domain.discussion.state import Discussion
-from domain.discussion.strategies import STRATEGIES, Choice
+from domain.discussion.strategies import STRATEGIES
 from domain.kinds import carry_out, fold
 from domain.policy import Reaction, react
-from domain.session.children import DiscussionBrief, ReviewSettings
+from domain.session.children import Choice, Decide, DiscussionBrief, ReviewSettings
 from domain.session.record import kind_of
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import Failure, FailureCode, RecordReply, TurnRequested

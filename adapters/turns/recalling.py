@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from adapters.store import Store
 from adapters.turns.job import Job
-from domain.kinds import fold
-from domain.reconstruction import command_of
+from domain.kinds import command_of, fold
 from domain.session.forking import renamed, same_request
 from domain.session.forks import Diverge, Reuse
 from domain.session.record import Recorded, RecordedCommand, Whole, commands_in

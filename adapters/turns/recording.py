@@ -2,8 +2,8 @@
 
 from adapters.turns.job import Job
 from adapters.writer.unit_of_work import Order
-from domain.delivery.commands import ExpireTurn
 from domain.session.forks import Diverge
+from domain.session.turns import ExpireTurn
 from domain.values.base import Command
 
 

@@ -30,7 +30,7 @@ from api.routes.bodies import (
 )
 from domain.channel import ContinueLatest, ReceiveMessage, ResetLatest, channel_id
 from domain.delivery.commands import ExtendBudget
-from domain.discussion.commands import Decide, StartDiscussion
+from domain.discussion.commands import StartDiscussion
 from domain.discussion.state import Discussion
 from domain.kinds import KINDS
 from domain.orchestration.commands import (
@@ -40,6 +40,7 @@ from domain.orchestration.commands import (
     StartOrchestration,
 )
 from domain.session.actions import unfit
+from domain.session.children import Decide
 from domain.session.record import kind_of
 from domain.session.state import Session
 from domain.values.base import Command, Invalid, Stale, Unknown

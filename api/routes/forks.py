@@ -6,10 +6,9 @@ from typing import Any
 from api.routes.bodies import Fork, Substitute
 from domain.convergence import named
 from domain.delivery.commands import ExtendBudget
-from domain.discussion.commands import Decide
 from domain.discussion.state import Discussion
 from domain.orchestration.commands import AddRounds
-from domain.session.children import CloseChild
+from domain.session.children import CloseChild, Decide
 from domain.session.forking import HELD
 from domain.session.forks import ForkSession, Release
 from domain.session.record import Recorded, mark

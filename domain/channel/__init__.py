@@ -6,7 +6,15 @@ latest run of its origin. What follows from its decisions for the sessions thems
 
 import hashlib
 
-from domain.channel.commands import ContinueLatest, NoteSession, ReceiveMessage, ResetLatest
+from domain.channel.commands import (
+    TO_END,
+    TO_GO_ON,
+    ContinueLatest,
+    NoteSession,
+    ReceiveMessage,
+    ResetLatest,
+    command_of,
+)
 from domain.channel.events import (
     EVENTS,
     ContinueWanted,
@@ -17,7 +25,7 @@ from domain.channel.events import (
     ResetWanted,
     SessionNoted,
 )
-from domain.channel.rules import TO_END, TO_GO_ON, allowed_actions, decide
+from domain.channel.rules import allowed_actions, decide
 from domain.channel.state import Channel, Waiting, evolve
 
 __all__ = [
@@ -39,6 +47,7 @@ __all__ = [
     "Waiting",
     "allowed_actions",
     "channel_id",
+    "command_of",
     "decide",
     "evolve",
 ]

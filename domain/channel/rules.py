@@ -1,6 +1,6 @@
 """What a channel answers to a command: events, or a refusal."""
 
-from domain.channel.commands import ContinueLatest, NoteSession, ReceiveMessage, ResetLatest
+from domain.channel.commands import TO_END, TO_GO_ON, ContinueLatest, NoteSession, ReceiveMessage, ResetLatest
 from domain.channel.events import (
     ContinueWanted,
     MessageQueued,
@@ -18,8 +18,6 @@ from domain.values.base import Command, Refused
 
 QUEUE = 100
 """So many messages wait at the most."""
-TO_GO_ON, TO_END = "The latest run is to go on.", "The latest run is to end."
-"""What stands in the place of a message where none was said: these came through a door of their own."""
 
 
 def decide(draft: Draft[Channel], command: Command) -> None:

@@ -1,14 +1,27 @@
-"""What can be asked of a delivery."""
+"""The commands of a delivery, and how they are read back from its events."""
 
-from typing import Annotated, ClassVar
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from domain.delivery.events import (
+    ArtifactCreated,
+    BranchPublished,
+    BudgetExtended,
+    PhaseCompleted,
+    SessionFinished,
+    SessionStarted,
+    TestsPassed,
+    ValidationFailed,
+)
 from domain.delivery.validation import Step
 from domain.session.budget import Limits
 from domain.session.children import ReviewSettings
-from domain.session.turns import RecordTurn
-from domain.values.base import Command, StartCommand, Text
+from domain.session.record import RecordedCommand
+from domain.session.state import Session
+from domain.session.turns import RecordTurn, TurnAnswered, TurnFailed
+from domain.values.base import Command, DomainEvent, StartCommand, Text, Unknown
 
 More = Annotated[int, Field(ge=1)]
 POLICY = "delivery@2"
@@ -55,12 +68,6 @@ class RecordPackage(RecordTurn):
     problem: str | None = None
 
 
-class ExpireTurn(Command):
-    """The deadline has passed while this turn waited or ran."""
-
-    turn_id: str
-
-
 class ExtendBudget(Command):
     """A person adds budget (K-46): at least one of the amounts."""
 
@@ -75,3 +82,56 @@ class ExtendBudget(Command):
 class CancelDelivery(Command):
     REFUSAL: ClassVar[str] = "cannot be cancelled"
     reason: str = ""
+
+
+def command_of(recorded: RecordedCommand, session: Session | None) -> Command | None:
+    """The command that led to these events, where it is one of the above."""
+    events = recorded.events
+    match events[0]:
+        case SessionStarted() as first:
+            names = StartDelivery.model_fields.keys() - {"blobs"}
+            return StartDelivery(**{name: getattr(first, name) for name in names})
+        case TurnAnswered() | TurnFailed() as first if session is not None:
+            work = session.turn(first.turn_id).work
+            return _validation(first, events) if work == "validate" else _package(first, events)
+    for event in events:
+        match event:
+            case BudgetExtended():
+                amounts = ("add_iterations", "add_minutes", "add_tokens", "add_cost_micros")
+                return ExtendBudget(reason=event.why, **{name: getattr(event, name) or None for name in amounts})
+            case SessionFinished(status="cancelled"):
+                return CancelDelivery(reason=event.final_summary.partition(": ")[2])
+    return None
+
+
+def _settled(event: TurnAnswered | TurnFailed) -> dict[str, Any]:
+    fields: dict[str, Any] = {"turn_id": event.turn_id, "attempt": event.attempt, "seconds": event.seconds}
+    return fields | ({"failure": event.failure} if isinstance(event, TurnFailed) else {"slot": event.slot})
+
+
+def _validation(first: TurnAnswered | TurnFailed, events: Sequence[DomainEvent]) -> RecordValidation:
+    fields = _settled(first)
+    if isinstance(first, TurnFailed):
+        return RecordValidation(passed=False, **fields)
+    fields["report"] = next(event.content for event in events if isinstance(event, ArtifactCreated))
+    for event in events:
+        match event:
+            case TestsPassed():
+                return RecordValidation(passed=True, summary=event.summary, **fields)
+            case ValidationFailed():
+                kind, summary = event.classification, event.summary
+                return RecordValidation(passed=False, classification=kind, summary=summary, **fields)
+    raise Unknown(f"The validation {first.turn_id} has no outcome.")
+
+
+def _package(first: TurnAnswered | TurnFailed, events: Sequence[DomainEvent]) -> RecordPackage:
+    fields = _settled(first)
+    for event in events:
+        match event:
+            case ArtifactCreated():
+                fields["patch"] = event.content
+            case BranchPublished():
+                fields |= {"branch": event.branch, "commit": event.commit}
+            case PhaseCompleted():
+                fields["problem"] = event.problem
+    return RecordPackage(**fields)

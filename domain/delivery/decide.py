@@ -3,14 +3,7 @@
 import json
 
 from domain.delivery.chart import TABLE
-from domain.delivery.commands import (
-    CancelDelivery,
-    ExpireTurn,
-    ExtendBudget,
-    RecordPackage,
-    RecordValidation,
-    StartDelivery,
-)
+from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordPackage, RecordValidation, StartDelivery
 from domain.delivery.context import blocking_feedback, review_subject
 from domain.delivery.events import (
     BranchPublished,
@@ -39,12 +32,11 @@ from domain.delivery.steps import (
     skip,
     succeed,
 )
-from domain.discussion.commands import Decide
 from domain.replies.artifacts import plan_parts
 from domain.replies.reviewer import ReviewArtifact, review_artifact
 from domain.session.actions import refuse_decision
 from domain.session.budget import Limits
-from domain.session.children import CloseChild, ReviewSettings, fix_feedback
+from domain.session.children import CloseChild, Decide, ReviewSettings, fix_feedback
 from domain.session.decision import (
     Events,
     Now,
@@ -56,7 +48,7 @@ from domain.session.decision import (
     request_child,
     settle,
 )
-from domain.session.turns import Failure, RecordReply
+from domain.session.turns import ExpireTurn, Failure, RecordReply
 from domain.values.base import Command, Refused, Unreadable
 from domain.values.time import iso
 

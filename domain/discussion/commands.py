@@ -1,10 +1,11 @@
-"""What can be asked of a review or a debate."""
+"""The commands of a review or a debate, and how they are read back from its events."""
 
 from typing import ClassVar
 
-from domain.discussion.strategies import Choice
-from domain.session.actions import NO_DECISION
-from domain.session.children import DiscussionBrief
+from domain.discussion.events import Cancelled, Decided, SessionStarted
+from domain.session.children import Decide, DiscussionBrief
+from domain.session.record import RecordedCommand
+from domain.session.state import Session
 from domain.values.base import Command, StartCommand
 
 POLICY = "discussion@3"
@@ -20,16 +21,20 @@ class StartDiscussion(StartCommand):
     policy: str = POLICY
 
 
-class Decide(Command):
-    """A person's decision; `version` is the one they had seen, if they said so."""
-
-    REFUSAL: ClassVar[str] = NO_DECISION
-    choice: Choice
-    rationale: str = ""
-    actor: str = ""
-    version: int | None = None
-
-
 class CancelDiscussion(Command):
     REFUSAL: ClassVar[str] = "cannot be cancelled"
     reason: str = ""
+
+
+def command_of(recorded: RecordedCommand, _: Session | None) -> Command | None:
+    """The command that led to these events, where it is one of the above, or a decision."""
+    events = recorded.events
+    if isinstance(events[0], SessionStarted):
+        return StartDiscussion(topic=events[0].topic, policy=events[0].policy)
+    for event in events:
+        match event:
+            case Decided():
+                return Decide(choice=event.choice, rationale=event.rationale, actor=event.actor)
+            case Cancelled():
+                return CancelDiscussion(reason=event.reason)
+    return None

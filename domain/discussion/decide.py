@@ -2,16 +2,17 @@
 
 from typing import Any
 
-from domain.delivery.commands import ExpireTurn, ExtendBudget
+from domain.delivery.commands import ExtendBudget
 from domain.discussion import decision, rounds
 from domain.discussion.chart import TABLES
-from domain.discussion.commands import CancelDiscussion, Decide, StartDiscussion
+from domain.discussion.commands import CancelDiscussion, StartDiscussion
 from domain.discussion.events import VOICES, SessionStarted
 from domain.discussion.parts import DiscussionDraft, allowed_actions
 from domain.orchestration.commands import AddRounds
 from domain.session.actions import NO_BUDGET, refusal, unfit
+from domain.session.children import Decide
 from domain.session.record import kind_of
-from domain.session.turns import RecordReply
+from domain.session.turns import ExpireTurn, RecordReply
 from domain.values.base import Command, Refused
 
 

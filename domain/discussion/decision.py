@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from domain.delivery.commands import ExpireTurn
 from domain.discussion import findings
-from domain.discussion.commands import CancelDiscussion, Decide
+from domain.discussion.commands import CancelDiscussion
 from domain.discussion.events import Cancelled, Decided, DecisionRequested, Expired
 from domain.discussion.parts import DiscussionDraft, allowed_actions, next_state, say
 from domain.discussion.strategies import CHOICES, PASSING
 from domain.session.actions import NO_DECISION, refusal
+from domain.session.children import Decide
 from domain.session.draft import cancel_turns, cancelled, clear_agents
-from domain.session.turns import TurnRequested
+from domain.session.turns import ExpireTurn, TurnRequested
 from domain.values.base import Refused
 from domain.values.time import iso, milliseconds
 

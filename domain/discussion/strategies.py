@@ -1,11 +1,11 @@
 """Strategies: who speaks in which round, in which role, asked by which prompt (S2 phases 2 and 3, K-28, K-35)."""
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from domain.session.children import Choice
 from domain.values.base import Invalid
 
-Choice = Literal["apply_fix", "skip", "revise", "accept"]
 CHOICES: dict[str, tuple[Choice, ...]] = {"review": ("apply_fix", "skip"), "debate": ("revise", "accept")}
 PASSING: dict[str, Choice] = {"review": "skip", "debate": "accept"}
 """What a reset records as the decision (K-33)."""

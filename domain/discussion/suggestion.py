@@ -6,7 +6,7 @@ Converging only ends the talk; what speaks for a choice is the verdict on which 
 from collections.abc import Mapping
 from typing import Any
 
-from domain.discussion.strategies import Choice
+from domain.session.children import Choice
 
 _SUGGESTS: Mapping[str, Choice] = {
     "NEEDS_FIX": "apply_fix",

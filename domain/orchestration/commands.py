@@ -1,10 +1,20 @@
-"""What can be asked of an orchestration."""
+"""The commands of an orchestration, and how they are read back from its events."""
 
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from domain.orchestration.events import OrchestrationRequest
+from domain.orchestration.events import (
+    Completed,
+    Continued,
+    OrchestrationRequest,
+    RoundsAdded,
+    SessionStarted,
+    WasReset,
+)
+from domain.session.record import RecordedCommand
+from domain.session.state import Session
+from domain.session.turns import AgentSessionsCleared
 from domain.values.base import Command, StartCommand
 
 POLICY = "orchestration@2"
@@ -42,3 +52,24 @@ class AddRounds(Command):
 
 class ClearAgentSessions(Command):
     """A new request of the same origin begins clean (S1 §1.2)."""
+
+
+def command_of(recorded: RecordedCommand, _: Session | None) -> Command | None:
+    """The command that led to these events, where it is one of the above."""
+    events = recorded.events
+    match events[0]:
+        case SessionStarted() as first:
+            return StartOrchestration(opening=first.opening, policy=first.policy)
+        case Completed():
+            return ContinueOrchestration()
+        case AgentSessionsCleared():
+            return ClearAgentSessions()
+    for event in events:
+        match event:
+            case Continued():
+                return ContinueOrchestration()
+            case RoundsAdded():
+                return AddRounds(add_rounds=event.add_rounds, reason=event.why)
+            case WasReset():
+                return ResetOrchestration(reason=event.reason)
+    return None

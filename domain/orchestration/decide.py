@@ -1,6 +1,5 @@
 """What an orchestration answers to a command: events, or a refusal (S0, S1, S3; behaviour §1; K-1…K-23)."""
 
-from domain.discussion.commands import Decide
 from domain.orchestration import debates, ends, judging, planning, rounds
 from domain.orchestration.chart import TABLE
 from domain.orchestration.commands import (
@@ -14,7 +13,7 @@ from domain.orchestration.events import Continued, OrchestrateDone, RoundsAdded,
 from domain.orchestration.parts import OrchestrationDraft, doors
 from domain.orchestration.state import Orchestration
 from domain.session.actions import refusal, refuse_decision, unfit
-from domain.session.children import CloseChild
+from domain.session.children import CloseChild, Decide
 from domain.session.draft import cancel_turns, clear_agents
 from domain.session.turns import RecordReply
 from domain.triage import triage

@@ -1,7 +1,7 @@
 """Parents and children: a session has something discussed, and the discussion reports back (S2, K-24, K-25)."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -17,6 +17,10 @@ class Child:
     kind: str
     about: str
     requested_at: int
+
+
+Choice = Literal["apply_fix", "skip", "revise", "accept"]
+"""What a person may choose at the end of a review or a debate."""
 
 
 class ReviewSettings(Value):
@@ -88,6 +92,16 @@ class ChildClosed(DomainEvent):
 
 
 EVENTS: tuple[type[DomainEvent], ...] = (ChildRequested, ChildClosed)
+
+
+class Decide(Command):
+    """A person's decision; `version` is the one they had seen, if they said so."""
+
+    REFUSAL: ClassVar[str] = "does not wait for a decision"
+    choice: Choice
+    rationale: str = ""
+    actor: str = ""
+    version: int | None = None
 
 
 class CloseChild(Command):

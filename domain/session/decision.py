@@ -20,6 +20,7 @@ from domain.session.children import (
     ReviewSettings,
     child_id,
 )
+from domain.session.record import RecordedCommand
 from domain.session.state import EventMetadata, Outstanding, Session
 from domain.session.turns import (
     Access,
@@ -56,6 +57,8 @@ class Kind(Generic[S]):
     decide: "Callable[[Now[S], Command], Events]"
     evolve: Callable[[S | None, DomainEvent, EventMetadata], S]
     actions: Callable[[S], tuple[str, ...]]
+    command_of: Callable[[RecordedCommand, S | None], Command | None]
+    """The command that led to these events, where it is one of this kind's own."""
     cancel: Callable[[str], Command]
     """The command that ends a session of this kind at once, for a reason."""
 

@@ -1,12 +1,15 @@
-"""An event as the log holds it: the fact in its envelope."""
+"""An event as the log holds it, and the way back from recorded events to the commands that led to them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from domain.session.state import EventMetadata
-from domain.values.base import DomainEvent, Text
+from domain.session.children import ChildClosed, CloseChild
+from domain.session.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
+from domain.session.state import EventMetadata, Session
+from domain.session.turns import ExpireTurn, RecordReply, TurnAnswered, TurnCancelled, TurnFailed, TurnRequested
+from domain.values.base import Blob, Command, DomainEvent, Text
 from domain.values.time import iso
 
 
@@ -78,6 +81,11 @@ class RecordedCommand:
     def events(self) -> tuple[DomainEvent, ...]:
         return tuple(recorded.event for recorded in self.recorded)
 
+    @property
+    def tail(self) -> "RecordedCommand | None":
+        """What follows the first event, if anything does."""
+        return RecordedCommand(self.recorded[1:]) if len(self.recorded) > 1 else None
+
 
 def commands_in(history: Sequence[Recorded]) -> Iterator[RecordedCommand]:
     """A session's history, command by command."""
@@ -88,3 +96,69 @@ def commands_in(history: Sequence[Recorded]) -> Iterator[RecordedCommand]:
 def mark(recorded: Recorded) -> tuple[str, str, int]:
     """What the events of one command have in common; a command elsewhere may have used the same id before."""
     return recorded.causation.command_id, recorded.causation.causation_id, recorded.at
+
+
+def fork_command(events: Sequence[DomainEvent], then: Command | None) -> Command | None:
+    """The command about the fork itself that led to these events; `then` is what was decided at once with it."""
+    match events[0]:
+        case SessionForked() as event:
+            return ForkSession(
+                source=event.source,
+                at_version=event.source_version,
+                mode=event.mode,
+                substitute=event.substitute,
+                profile=event.profile,
+                then=then,
+            )
+        case SessionDiverged() as event:
+            return Diverge(turn_id=event.turn_id)
+        case SessionReleased():
+            return Release(requests=tuple(event for event in events if isinstance(event, TurnRequested)))
+        case _:
+            return None
+
+
+def shared_command(events: Sequence[DomainEvent], session: Session | None) -> Command | None:
+    """The command that led to these events, where every kind of session takes it."""
+    match events[0]:
+        case TurnAnswered() | TurnFailed() as event if session and session.turn(event.turn_id).work == "ask":
+            return _reply(event, session)
+        case TurnCancelled(reason="deadline" | "expired") as event:
+            return ExpireTurn(turn_id=event.turn_id)
+        case ChildClosed() as event:
+            names = CloseChild.model_fields.keys() - {"blobs"}
+            return CloseChild(**{name: getattr(event, name) for name in names})
+        case _:
+            return None
+
+
+def _reply(event: TurnAnswered | TurnFailed, session: Session) -> RecordReply:
+    fields: dict[str, Any] = {
+        "turn_id": event.turn_id,
+        "attempt": event.attempt,
+        "reply": event.reply,
+        "prompt": event.prompt,
+        "usage": event.usage,
+        "model": event.model,
+        "seconds": event.seconds,
+    }
+    if isinstance(event, TurnFailed):
+        return RecordReply(failure=event.failure, **fields)
+    return RecordReply(
+        agent_session=event.agent_session,
+        resumed=event.resumed,
+        new_conversation=event.new_conversation,
+        files=event.files,
+        patch=event.patch,
+        base=session.tree,
+        tree=event.tree,
+        slot=event.slot,
+        **fields,
+    )
+
+
+def reply_blobs(events: Sequence[DomainEvent], whole: Whole) -> Iterator[Blob]:
+    """The long texts that an answer brought, which deciding reads whole."""
+    for event in events:
+        if isinstance(event, TurnAnswered | TurnFailed) and event.reply.digest is not None:
+            yield Blob(digest=event.reply.digest, content=whole(event.reply))

@@ -150,3 +150,9 @@ class RecordReply(RecordTurn):
     patch: Text | None = None
     base: str | None = Field(default=None, description="the state of the workspace that `tree` was made from")
     tree: str | None = None
+
+
+class ExpireTurn(Command):
+    """The deadline has passed while this turn waited or ran."""
+
+    turn_id: str

@@ -8,8 +8,8 @@ import pytest
 
 from adapters.store import Fenced, Lease, Store
 from adapters.store.turns import Turns
-from domain.delivery.commands import CancelDelivery, ExpireTurn
-from domain.session.turns import Failure, TurnRequested
+from domain.delivery.commands import CancelDelivery
+from domain.session.turns import ExpireTurn, Failure, TurnRequested
 from tests import claiming
 from tests.adapters.stores_under_test import Database, tell, told, write
 from tests.given import MINUTE, START, DeliveryStory

@@ -12,12 +12,12 @@ import pytest
 
 from adapters.store import Store, open_store
 from adapters.writer.writer import Answer, Order, Writer
-from domain.delivery.commands import ExpireTurn
-from domain.discussion.commands import CancelDiscussion, Decide, StartDiscussion
+from domain.discussion.commands import CancelDiscussion, StartDiscussion
 from domain.discussion.events import Ending
 from domain.discussion.state import Discussion
 from domain.kinds import fold
-from domain.session.turns import Failure, RecordReply
+from domain.session.children import Decide
+from domain.session.turns import ExpireTurn, Failure, RecordReply
 from domain.values.base import Command, Refused
 from tests.api.server import Json, events, serving, session, start
 from tests.api.talks import child, decide, review, waits

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from domain.delivery.commands import CancelDelivery, ExpireTurn, ExtendBudget, RecordValidation, StartDelivery
+from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation, StartDelivery
 from domain.delivery.state import Delivery
 from domain.discussion.commands import CancelDiscussion
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest, PlanMade, VerdictOverturned
 from domain.orchestration.state import Orchestration
 from domain.session.children import CloseChild, ReviewSettings, child_id, fix_feedback, fix_issues
+from domain.session.turns import ExpireTurn
 from domain.values.base import Text, Usage
 from tests.discussing import Family, critique, issue, wish
 from tests.given import plan, review, start, subtask, topics, verdicts

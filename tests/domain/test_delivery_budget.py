@@ -2,7 +2,6 @@
 
 import pytest
 
-from domain.delivery.commands import ExpireTurn
 from domain.delivery.events import (
     AttemptStarted,
     BudgetExhausted,
@@ -12,7 +11,7 @@ from domain.delivery.events import (
     PhaseSkipped,
     SessionFinished,
 )
-from domain.session.turns import Failure, TurnCancelled, TurnRequested
+from domain.session.turns import ExpireTurn, Failure, TurnCancelled, TurnRequested
 from domain.values.base import Text, Usage
 from tests.given import MINUTE, START, DeliveryStory, extension, topics
 

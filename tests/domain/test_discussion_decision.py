@@ -2,15 +2,13 @@
 
 import pytest
 
-from domain.delivery.commands import ExpireTurn
-from domain.discussion.commands import CancelDiscussion, Decide, StartDiscussion
+from domain.discussion.commands import CancelDiscussion, StartDiscussion
 from domain.discussion.events import Cancelled, Decided, Expired
-from domain.discussion.strategies import Choice
 from domain.kinds import allowed_actions
 from domain.orchestration.commands import ContinueOrchestration
 from domain.session.budget import Spent
-from domain.session.children import ParentLink
-from domain.session.turns import TurnCancelled, TurnRequested
+from domain.session.children import Choice, Decide, ParentLink
+from domain.session.turns import ExpireTurn, TurnCancelled, TurnRequested
 from domain.values.base import Text, Usage
 from domain.values.time import iso
 from tests.discussing import DiscussionStory, critique, topic, waiting

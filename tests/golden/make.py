@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 
 from adapters.proof.transfer import export
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordPackage, RecordValidation
-from domain.discussion.commands import Decide
 from domain.orchestration.commands import ContinueOrchestration
 from domain.session.budget import Limits
+from domain.session.children import Decide
 from tests.projections.given import APPROVING, BLOCKING
 from tests.projections.stage import DEBATE, REVIEW, Stage, challenge, critique, plan, subtask, verdicts, wander
 

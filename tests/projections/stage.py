@@ -9,26 +9,19 @@ from adapters.store.sqlite.store import SqliteStore
 from adapters.writer.writer import Order, Writer
 from domain.channel import ReceiveMessage, channel_id
 from domain.convergence import named
-from domain.delivery.commands import (
-    CancelDelivery,
-    ExpireTurn,
-    ExtendBudget,
-    RecordPackage,
-    RecordValidation,
-    StartDelivery,
-)
+from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordPackage, RecordValidation, StartDelivery
 from domain.delivery.validation import Step
-from domain.discussion.commands import CancelDiscussion, Decide, StartDiscussion
+from domain.discussion.commands import CancelDiscussion, StartDiscussion
 from domain.discussion.state import Discussion
 from domain.kinds import KINDS, allowed_actions
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.orchestration.state import Orchestration
 from domain.session.budget import Limits
-from domain.session.children import DiscussionBrief, ReviewSettings
+from domain.session.children import Decide, DiscussionBrief, ReviewSettings
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Outstanding, Session
-from domain.session.turns import Failure, RecordReply
+from domain.session.turns import ExpireTurn, Failure, RecordReply
 from domain.values.base import Command, Refused, Text, Usage
 from projections.record.session import Sessions
 from tests.claiming import claim

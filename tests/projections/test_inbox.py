@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from adapters.store.sqlite.views import SqliteViews
-from domain.delivery.commands import ExpireTurn, RecordValidation
-from domain.discussion.commands import CancelDiscussion, Decide
+from domain.delivery.commands import RecordValidation
+from domain.discussion.commands import CancelDiscussion
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration
 from domain.session.budget import Limits
+from domain.session.children import Decide
+from domain.session.turns import ExpireTurn
 from domain.values.base import Command, Invalid
 from projections.engine.follow import Follower
 from projections.sessions import inbox, overview

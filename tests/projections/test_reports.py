@@ -9,12 +9,12 @@ import pytest
 
 from adapters.store.sqlite.views import SqliteViews
 from domain.convergence import SHIPPED_V3
-from domain.delivery.commands import ExpireTurn
-from domain.discussion.commands import Decide
 from domain.orchestration.commands import ContinueOrchestration
 from domain.session.budget import Limits
+from domain.session.children import Decide
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
+from domain.session.turns import ExpireTurn
 from domain.values.base import DomainEvent, Unknown, Usage
 from projections.engine.dump import dump
 from projections.engine.follow import Follower

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from adapters.store.sqlite.views import SqliteViews
-from domain.discussion.commands import Decide
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration
+from domain.session.children import Decide
 from projections.engine.follow import Follower
 from projections.record.worklog import render
 from tests.projections.stage import DEBATE, EMPLOYEES, REVIEW, Stage, critique, plan, subtask, verdicts

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.discussion.commands import Decide
+from domain.session.children import Decide
 from tests.adapters import audited
 from tests.api.cli.conftest import Hansard, review
 from tests.projections.stage import DEBATE, Stage, challenge, plan, subtask
