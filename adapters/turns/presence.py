@@ -1,46 +1,81 @@
-"""Who is alive on this machine: every worker holds a lock on a file of its name, which ends with its process."""
+"""Which workers of this machine are alive: each holds a lock on a file of its name, which ends with its process."""
 
 import fcntl
+import hashlib
 import os
 import secrets
+import uuid
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from typing import IO
+
+_MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+@cache
+def this_machine() -> str:
+    """This machine since it was started: its id and that of its boot. A host name says too little: others may have the
+    same one, and containers share a machine id."""
+    machine = next(filter(None, map(_content, _MACHINE_IDS)), "") or str(uuid.getnode())
+    return hashlib.sha256(f"{machine}\n{_content(_BOOT_ID)}".encode()).hexdigest()[:12]
+
+
+def _content(path: Path) -> str:
+    with suppress(OSError):
+        return path.read_text().strip()
+    return ""
 
 
 class Presence:
-    """This process's own name and lock, and the question about others'."""
+    """This process's own name and lock, and what is known of other workers."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, machine: str | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._folder = folder
-        self.name = f"{os.uname().nodename}.{os.getpid()}.{secrets.token_hex(4)}"
-        # Locked before it has its name: nobody is ever seen without the lock and taken for dead.
-        draft = folder / f".{self.name}"
-        self._file = draft.open("w")
-        fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        draft.rename(folder / self.name)
+        self._folder, self._machine = folder, machine or this_machine()
+        self.name = f"{os.uname().nodename}.{self._machine}.{os.getpid()}.{secrets.token_hex(4)}"
+        self._file = self._locked()
+        self._tidy()
+
+    def _locked(self) -> IO[str]:
+        """Locked before it has its name: nobody is ever seen without the lock and taken for dead."""
+        draft = self._folder / f".{self.name}"
+        file = draft.open("w")
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        draft.rename(self._folder / self.name)
+        return file
+
+    def _tidy(self) -> None:
+        """Remove files from before the last boot: they say nothing any more."""
+        for name in self.others():
+            if not self._is_ours(name) and self._is_free(name):
+                self.forget(name)
 
     def leave(self) -> None:
         self.forget(self.name)
         self._file.close()
 
     def others(self) -> tuple[str, ...]:
-        """Who was here and has not left, alive or dead."""
+        """Workers that have not left, alive or dead."""
         names = (path.name for path in self._folder.iterdir())
         return tuple(name for name in names if name != self.name and not name.startswith("."))
 
     def gone(self, name: str) -> bool:
-        """Whether the worker of that name has certainly ended. Of a worker of another machine nothing is certain."""
-        if name.rsplit(".", 2)[0] != self.name.rsplit(".", 2)[0] or "/" in name:
-            return False
-        try:
-            with (self._folder / name).open("r+") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except FileNotFoundError:
+        """Whether that worker has certainly ended: it has a file here, on this machine, and nobody holds its lock.
+        Without a file it may live with another data folder; then its leases run out by themselves."""
+        return self._is_ours(name) and self._is_free(name)
+
+    def _is_ours(self, name: str) -> bool:
+        return "/" not in name and name.rsplit(".", 3)[1:2] == [self._machine]
+
+    def _is_free(self, name: str) -> bool:
+        """Whether the file is there and nobody holds its lock; one of another user's is nobody's to judge."""
+        with suppress(OSError), (self._folder / name).open("r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
-        except (BlockingIOError, PermissionError):  # it holds its lock, or is another user's: nobody knows
-            return False
-        return True
+        return False
 
     def forget(self, name: str) -> None:
-        """Nothing of that worker is left to be taken care of."""
+        """Everything that worker left is taken care of."""
         (self._folder / name).unlink(missing_ok=True)

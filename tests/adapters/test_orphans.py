@@ -211,7 +211,6 @@ def test_a_worker_is_seen_as_long_as_it_has_not_left(tmp_path: Path, mine: Prese
     assert not mine.gone(other.name)
     other.leave()
     assert mine.others() == ()
-    assert mine.gone(other.name)
 
 
 def test_a_killed_worker_is_gone_and_stays_known_until_it_is_taken_care_of(tmp_path: Path, mine: Presence) -> None:
@@ -227,10 +226,28 @@ def test_a_killed_worker_is_gone_and_stays_known_until_it_is_taken_care_of(tmp_p
         assert mine.gone(name)
         assert mine.others() == (name,)
     mine.forget(name)
-    assert (mine.gone(name), mine.others()) == (True, ())
+    assert mine.others() == ()
+
+
+def test_a_live_worker_with_another_data_folder_is_not_called_dead(tmp_path: Path, mine: Presence) -> None:
+    """Two data folders on one machine: without a file nothing is known of it."""
+    other = Presence(tmp_path / "other")
+    assert not mine.gone(other.name) and not other.gone(mine.name)
+    other.leave()
 
 
 def test_of_a_worker_of_another_machine_nothing_is_certain(tmp_path: Path, mine: Presence) -> None:
-    (tmp_path / "elsewhere.1.abcd").touch()
-    for name in ("elsewhere.1.abcd", "elsewhere.2.abcd", f"../{mine.name}"):
+    """Also when it has the same host name, and since the machine was started again."""
+    other = Presence(tmp_path, machine="another")
+    other._file.close()
+    for name in (other.name, f"../{mine.name}"):
         assert not mine.gone(name)
+
+
+def test_files_from_before_the_last_boot_are_removed(tmp_path: Path) -> None:
+    before, living = Presence(tmp_path, machine="before"), Presence(tmp_path, machine="elsewhere")
+    before._file.close()
+    now = Presence(tmp_path)
+    assert now.others() == (living.name,)
+    living.leave()
+    now.leave()

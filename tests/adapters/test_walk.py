@@ -1,7 +1,6 @@
 """Walking along the turns that wait: each is found in the end, also behind many that somebody else has to take."""
 
 import asyncio
-import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from adapters.store import Lease, Store, open_store
 from adapters.store.turns import LIMIT, TurnScan
 from adapters.turns.external.waiting import Queue, Wish
+from adapters.turns.presence import Presence
 from adapters.turns.routing import Whose
 from adapters.turns.worker import Worker, WorkerSettings
 from adapters.writer.writer import Writer
@@ -137,7 +137,9 @@ def test_what_a_dead_worker_held_is_taken_at_once_though_the_walk_has_gone_far_b
     begin(store, *many(LIMIT + 50))
     begin(store, "delivery-ours", at=START + 10_000, crew={"planner": "Local"})
     begin(store, *many(2 * LIMIT, "delivery-g"), at=START + 20_000)
-    taken(store, "delivery-ours.t1", f"{os.uname().nodename}.1.dead")
+    dead = Presence(tmp_path / "data" / "workers")
+    dead._file.close()
+    taken(store, "delivery-ours.t1", dead.name)
     worker = Worker(
         store=store,
         writer=Writer(store, lambda: START),
