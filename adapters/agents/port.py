@@ -1,6 +1,6 @@
 """The agent port: ask a turn, get a reply. Faults are values; cancelling the task stops the agent."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -40,6 +40,8 @@ class Turn:
     """The kind of reply that is expected: subtasks, verdicts, review, debate, review_artifact (contract §5), text."""
     expects: tuple[str, ...] = ()
     """The agents whom the answer has to judge."""
+    recap: Callable[[], str] | None = None
+    """What was said in the conversation that `agent_session` names, for an agent that cannot go on with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class Reply:
     """Whether it went on with the conversation of an earlier turn; None where the agent has none."""
     new_conversation: str | None = None
     """Why it began a new one although there was one to go on with."""
+    prompt: str | None = None
+    """What was really asked, where that is not the turn's prompt."""
 
 
 class Agent(Protocol):

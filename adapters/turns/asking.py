@@ -34,7 +34,7 @@ class Asking:
     async def forget(self, event: AgentSessionsCleared) -> None:
         """Drop what agents keep to resume conversations that are over."""
         for name, handle in event.agent_sessions.items():
-            member = self._team.named(name)
+            member = self._team.named(name) or self._team.named(name.rpartition(" (")[0])
             if member is not None:
                 with contextlib.suppress(HansardError, OSError):
                     await self._built(member).forget(handle)

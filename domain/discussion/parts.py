@@ -70,7 +70,7 @@ def request(draft: DiscussionDraft, part: Part, context: dict[str, Text], number
             access="read",
             ordinal=session.asked.get(agent, 0),
             role_ordinal=session.asked_roles.get(part.asked, 0),
-            agent_session=session.agent_sessions.get(agent),
+            agent_session=session.thread(agent, part.asked),
             phase=part.role,
             round=number,
         )

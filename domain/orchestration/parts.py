@@ -59,7 +59,7 @@ def request(
             access=access,
             ordinal=session.asked.get(name, 0),
             role_ordinal=session.asked_roles.get(role, 0),
-            agent_session=session.agent_sessions.get(name),
+            agent_session=session.thread(name, role),
             phase=phase,
             round=session.round or None,
         )

@@ -190,7 +190,7 @@ def ask(
         access=access,
         ordinal=state.asked.get(name, 0),
         role_ordinal=state.asked_roles.get(role, 0),
-        agent_session=state.agent_sessions.get(name),
+        agent_session=state.thread(name, role),
         deadline=deadline,
         phase=phase,
         iteration=iteration,

@@ -17,6 +17,7 @@ from domain.session.turns import (
     TurnFailed,
     TurnRequested,
     Work,
+    thread_name,
 )
 from domain.values.base import DomainEvent, Refused, Text
 
@@ -116,6 +117,10 @@ class Session:
             raise Refused(sentence, allowed=allowed)
         return found
 
+    def thread(self, agent: str, role: str) -> str | None:
+        """The handle of the conversation that an agent has in a role, where one was kept."""
+        return self.agent_sessions.get(thread_name(agent, role))
+
     def accept_tree(self, command: RecordReply) -> None:
         """Raises Moved where the changes were made from a state of the workspace that is no longer the recorded one."""
         if command.tree is not None and command.base != self.tree:
@@ -141,7 +146,8 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
         case TurnAnswered():
             state.outstanding = without(state.outstanding, event.turn_id)
             if event.agent_session:
-                state.agent_sessions = state.agent_sessions | {event.agent: event.agent_session}
+                name = thread_name(event.agent, event.role)
+                state.agent_sessions = without(state.agent_sessions, name) | {name: event.agent_session}
             state.tree = event.tree or state.tree
             state.slot = event.slot
             state.spent = state.spent.after(event.usage, asked=bool(event.prompt.length))

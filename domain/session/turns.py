@@ -27,6 +27,11 @@ def _retryable(fields: dict[str, object]) -> bool:
     return fields.get("code") in RETRYABLE
 
 
+def thread_name(agent: str, role: str) -> str:
+    """What the conversation of an agent in a role is called: a reviewer does not read on in the developer's."""
+    return f"{agent} ({role})"
+
+
 class Failure(Value):
     """Why a turn has no usable answer: a value, never an exception."""
 
@@ -111,7 +116,9 @@ class AgentSessionsCleared(DomainEvent):
     """The conversations that agents kept to be resumed are over; who keeps something for one may drop it (S1 §1.2)."""
 
     TOPIC: ClassVar[str] = "session.agent_sessions_cleared"
-    agent_sessions: dict[str, str] = Field(default_factory=dict, description="the handles, by agent")
+    agent_sessions: dict[str, str] = Field(
+        default_factory=dict, description="the handles, by agent and role; in old logs by agent"
+    )
     reason: str
 
 

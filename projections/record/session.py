@@ -172,7 +172,7 @@ def _agent(session: Orchestration, index: int) -> dict[str, Any]:
         "status": status,
         "gate": GATES[status],
         "phaseName": phase_name(agent.current_phase),
-        "agentSession": session.agent_sessions.get(agent.agent),
+        "agentSession": session.thread(agent.agent, agent.role),
     }
 
 

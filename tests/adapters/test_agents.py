@@ -44,7 +44,7 @@ def test_an_empty_answer_is_never_taken_for_words(subject: Subject) -> None:
     """A script may want silence; of a program silence is no answer."""
     reply = ask(subject.says(""))
     assert reply.text == ""
-    assert code(reply) == (None if isinstance(subject, ScriptedSubject) else "bad_output")
+    assert code(reply) == (None if isinstance(subject, ScriptedSubject) else "unreadable")
 
 
 def test_a_fault_is_a_value(subject: Subject) -> None:

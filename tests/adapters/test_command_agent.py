@@ -2,6 +2,7 @@
 
 import asyncio
 import stat
+import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -168,18 +169,19 @@ def test_the_settings_may_be_stricter_than_the_turn(command: CommandSubject) -> 
     ("said", "more", "wanted", "detail"),
     [
         ('{"type": "result", "text": "done"}', {"require_final": "result"}, None, ""),
-        ('{"type": "start", "text": "hm"}', {"require_final": "result"}, "bad_output", "without its message 'result'"),
+        ('{"type": "start", "text": "hm"}', {"require_final": "result"}, "unreadable", "without its message 'result'"),
         (
             '{"type": "result", "error": {"message": "no quota"}}',
             {"error_path": "error.message"},
-            "provider",
+            "crash",
             "no quota",
         ),
         ('{"text": "fine", "error": null}', {"error_path": "error"}, None, ""),
         ('{"text": "fine", "is_error": false}', {"error_path": "is_error"}, None, ""),
-        ("Not logged in.", {}, "bad_output", "no JSON object"),
-        ('{"type": "result"}', {}, "bad_output", "without an answer"),
-        ('{"text": "  \\n"}', {}, "bad_output", "without an answer"),
+        ("Hello.", {}, "unreadable", "no JSON object: Hello."),
+        ("\x1b[31mNot logged in.\x1b[0m", {}, "auth", "no JSON object: Not logged in."),
+        ('{"type": "result"}', {}, "unreadable", "without an answer"),
+        ('{"text": "  \\n"}', {}, "unreadable", "without an answer"),
     ],
 )
 def test_an_exit_code_of_0_proves_nothing(
@@ -298,8 +300,10 @@ def test_the_users_own_home_is_used_where_asked_and_never_deleted(
     monkeypatch.setenv("HOME", str(own))
     agent = talker(command, home="user")
     reply = ask(agent)
-    assert reply.agent_session == "command:user:id-7"
-    asyncio.run(agent.forget("command:user:id-7"))
+    handle = reply.agent_session or ""
+    assert handle.startswith("command:user/")
+    assert handle.endswith(":id-7")
+    asyncio.run(agent.forget(handle))
     assert (own / "remembered").exists()
     assert command.homes() == []
 
@@ -308,3 +312,72 @@ def test_the_data_folder_is_private(command: CommandSubject) -> None:
     ask(talker(command))
     [home] = command.homes()
     assert home.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_turn_in_another_folder_starts_a_conversation_and_hears_what_was_said(
+    command: CommandSubject, tmp_path: Path
+) -> None:
+    agent = talker(command)
+    first = ask(agent, replace(TURN, workspace=tmp_path))
+    (tmp_path / "other").mkdir()
+    moved = replace(TURN, turn_id="t-2", agent_session=first.agent_session, workspace=tmp_path / "other")
+    second = ask(agent, replace(moved, recap=lambda: "You planned the API."))
+    assert (told(second)["argv"], told(second)["stdin"]) == (["start"], "You planned the API.\n\nWrite the API.")
+    assert (second.resumed, second.prompt) == (False, "You planned the API.\n\nWrite the API.")
+    assert second.new_conversation == "The turn runs in another folder than the conversation."
+    assert second.agent_session not in (None, first.agent_session)
+
+
+def test_a_conversation_that_the_program_has_lost_starts_again(command: CommandSubject) -> None:
+    first = ask(talker(command))
+    (command.folder / "lose.py").write_text(
+        "import sys; sys.stderr.write('No conversation found with session ID: id-7\\n'); sys.exit(1)"
+    )
+    settings = talker(command)._settings.model_copy(
+        update={"resume_argv": (sys.executable, str(command.folder / "lose.py"), "{agent_session}")}
+    )
+    again = replace(TURN, turn_id="t-2", agent_session=first.agent_session, recap=lambda: "Earlier: hello.")
+    reply = ask(Command(settings, command.folder / "data"), again)
+    assert told(reply)["stdin"] == "Earlier: hello.\n\nWrite the API."
+    assert (reply.resumed, reply.new_conversation) == (False, "The program no longer knows the conversation.")
+
+
+def test_a_later_attempt_in_the_same_conversation_says_that_it_was_interrupted(command: CommandSubject) -> None:
+    agent = talker(command)
+    first = ask(agent)
+    heard = told(ask(agent, replace(TURN, turn_id="t-2", attempt=2, agent_session=first.agent_session)))
+    assert heard["stdin"].startswith("Your previous attempt at the following task was interrupted.")
+    assert heard["stdin"].endswith("\n\nWrite the API.")
+
+
+def test_counters_of_a_whole_conversation_become_differences(command: CommandSubject) -> None:
+    paths = {"input_tokens": ["usage.in", "usage.cached"], "cached_tokens": "usage.cached", "cumulative": True}
+    reading = {"output": "json", "text_path": "text", "session_path": "session", "usage_paths": paths}
+    said, handle, spent = command.folder / "said", None, []
+    for total in (1_000, 3_500, 4_000):
+        said.write_text(f'{{"text": "ok", "session": "s", "usage": {{"in": {total}, "cached": {total // 10}}}}}')
+        agent = command.ordered(orders={"say": str(said)}, resume=("{agent_session}",), **reading)
+        reply = ask(agent, replace(TURN, agent_session=handle))
+        handle = reply.agent_session
+        spent.append((reply.usage.input_tokens, reply.usage.cached_tokens))
+    assert spent == [(1_100, 100), (2_750, 250), (550, 50)]
+
+
+def test_arguments_follow_the_access_and_the_model(json_command: CommandSubject) -> None:
+    more = {"read_args": ["--plan"], "write_args": ["--edit", "{role}"], "model_args": ["-m", "{model}"], "model": "x1"}
+    agent = json_command.ordered("{model_args}", "{access_args}", "--", orders={"report": "x"}, **more)
+    assert told(ask(agent))["argv"] == ["-m", "x1", "--plan", "--"]
+    assert told(ask(agent, replace(TURN, access="write")))["argv"] == ["-m", "x1", "--edit", "backend", "--"]
+
+
+def test_one_of_the_login_variables_is_enough_and_one_is_needed(
+    command: CommandSubject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ONE_KEY", raising=False)
+    monkeypatch.setenv("OTHER_TOKEN", "tk-simsim")
+    agent = command.ordered(orders={"env": True}, keys=["ONE_KEY", "OTHER_TOKEN"])
+    assert told(ask(agent))["OTHER_TOKEN"] == "***"
+    monkeypatch.delenv("OTHER_TOKEN")
+    failure = ask(agent).failure
+    assert failure is not None
+    assert (failure.code, "ONE_KEY or OTHER_TOKEN" in failure.detail) == ("auth", True)

@@ -298,7 +298,7 @@ def test_scenario_3_checkpoint_new_request(server: Server, origin: str) -> None:
     assert (before["status"], agent(before, "Backend")["agentSession"]) == ("checkpoint", None)
     cleared = only(events(server.client, found["id"]), "session.agent_sessions_cleared")[-1]
     assert cleared["reason"] == "a new request begins clean"
-    assert cleared["agentSessions"]["Backend"] == "scripted:Backend"
+    assert cleared["agentSessions"]["Backend (backend)"] == "scripted:Backend"
 
 
 # -- the words to continue and to reset ----------------------------------------------------------------------------

@@ -240,7 +240,7 @@ def test_conversations_end_with_the_discussion() -> None:
         story.answer("One.", agent_session="talk 1")
         story.answer("All in all.")
         found = story.decides("skip") if end == "decides" else story.cancels()
-        assert found[-1].model_dump()["agent_sessions"] == {"reviewer": "talk 1"}
+        assert found[-1].model_dump()["agent_sessions"] == {"reviewer (reviewer)": "talk 1"}
         assert story.talk.agent_sessions == {}
 
 

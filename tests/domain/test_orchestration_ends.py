@@ -88,7 +88,7 @@ def test_cp_001_a_finished_scope_with_a_checkpoint_pauses_its_agents() -> None:
     assert topics(story.answer(verdicts(words="Phase 3 is built.", Backend=True)))[2:] == PAUSED
     assert story.run.status == "checkpoint"
     assert (story.agent("Backend")["checkpointed"], story.agent("Backend")["completed"]) == (True, False)
-    assert story.run.agent_sessions == {"Backend": "Backend-1"}, "kept"
+    assert story.run.agent_sessions == {"Backend (backend)": "Backend-1"}, "kept"
     assert cleared(story) == []
 
 
@@ -139,7 +139,10 @@ def test_cp_002_a_finished_scope_without_a_checkpoint_is_done() -> None:
     story.works("Backend", agent_session="Backend-1")
     assert topics(story.answer(verdicts(words="Built.", Backend=True)))[2:] == DONE
     assert (story.run.status, story.agent("Backend")["completed"], story.run.agent_sessions) == ("done", True, {})
-    assert (cleared(story), newest(story, AgentSessionsCleared).agent_sessions) == (["done"], {"Backend": "Backend-1"})
+    assert (cleared(story), newest(story, AgentSessionsCleared).agent_sessions) == (
+        ["done"],
+        {"Backend (backend)": "Backend-1"},
+    )
     assert (summary(story), newest(story, OrchestrateDone).text.head) == ("Built.", "Built.")
     assert newest(story, OrchestrateDone).checkpoint is False
 
@@ -169,7 +172,7 @@ def test_cp_005_used_up_rounds_end_partial_and_keep_the_conversations() -> None:
     story.works("Backend", agent_session="Backend-2")
     assert topics(story.answer(verdicts(Backend=False)))[2:] == RAN_OUT
     assert (story.run.status, story.run.partial_reason, story.run.round) == ("partial", "rounds", 2)
-    assert (story.run.agent_sessions, cleared(story)) == ({"Backend": "Backend-2"}, [])
+    assert (story.run.agent_sessions, cleared(story)) == ({"Backend (backend)": "Backend-2"}, [])
     reached = newest(story, PartialReached)
     assert (reached.done, reached.pending) == (("Docs",), ("Backend",))
     assert summary(story) == (
@@ -341,7 +344,7 @@ def test_reset_clears_and_keeps_the_history() -> None:
     events = story.resets("not needed")
     assert topics(events) == ["orchestration.reset", "session.agent_sessions_cleared", "orchestration.orchestrate_done"]
     assert (story.run.status, story.run.agent_sessions, cleared(story)) == ("reset", {}, ["reset"])
-    assert newest(story, AgentSessionsCleared).agent_sessions == {"Backend": "Backend-1"}
+    assert newest(story, AgentSessionsCleared).agent_sessions == {"Backend (backend)": "Backend-1"}
     assert (story.run.round, story.judged("Backend")) == (1, [(1, 3, True)]), "rounds stay (K-20)"
     was_reset = newest(story, WasReset)
     assert (was_reset.reason, was_reset.message, was_reset.round) == ("not needed", "not needed", 1)

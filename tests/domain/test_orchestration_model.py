@@ -392,7 +392,7 @@ class OrchestrationMachine(RuleBasedStateMachine):
         if self.model.state in ("done", "reset"):
             assert self.story.run.agent_sessions == {}
         elif self.settled and self.model.state in ("checkpoint", "partial") and self.model.agents:
-            assert set(self.story.run.agent_sessions) >= {"planner"} or self.model.direct
+            assert set(self.story.run.agent_sessions) >= {"planner (planner)"} or self.model.direct
 
     @invariant()
     def plans_once_and_says_each_end_once(self) -> None:

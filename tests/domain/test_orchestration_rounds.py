@@ -159,7 +159,11 @@ def test_an_agents_conversation_is_kept_and_resumed_in_the_next_round() -> None:
     assert (story.request.agent, story.request.agent_session) == ("Backend", "backend-1")
     story.works("Backend", agent_session="backend-2")
     assert (story.request.role, story.request.agent_session) == ("judge", "judge-1")
-    assert story.run.agent_sessions == {"Backend": "backend-2", "Docs": "docs-1", "judge": "judge-1"}
+    assert story.run.agent_sessions == {
+        "Backend (backend)": "backend-2",
+        "Docs (docs)": "docs-1",
+        "judge (judge)": "judge-1",
+    }
 
 
 def test_a_conversation_is_only_kept_of_a_turn_that_was_answered() -> None:

@@ -8,24 +8,33 @@ import asyncio
 import logging
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from adapters.agents.command.call import Call, Misreadable, prepare
-from adapters.agents.command.conversation import USER, Conversation, begun, owns, program_id, read_handle, remove
-from adapters.agents.command.output import Message, error_of, has_final, messages, model_of, text_of, usage_of
-from adapters.agents.command.settings import Settings
+from adapters.agents.command.call import Misreadable, prepare
+from adapters.agents.command.conversation import USER, Conversation, begun, folder_of, owns, read_handle, remove
+from adapters.agents.command.meter import added, plus
+from adapters.agents.command.reading import Run
+from adapters.agents.command.settings import IDLE_SECONDS, Settings
 from adapters.agents.port import Limits, Reply, Turn
-from adapters.processes import Finished, run
+from adapters.processes import run
 from domain.session.turns import Failure, FailureCode
 
 __all__ = ["Command", "Settings"]
 
 ENVELOPE = 8
 """A stream of JSON messages may be this many times as long as the answer in it, where the settings do not say."""
-TAIL = 2_000
+INTERRUPTED = "Your previous attempt at the following task was interrupted. Check what is already done, then finish it."
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Talk:
+    """The conversation that a turn takes place in. `why` it is a new one, where another was to be resumed."""
+
+    conversation: Conversation
+    resumed: bool = False
+    why: str | None = None
 
 
 class Command:
@@ -37,51 +46,78 @@ class Command:
 
     async def ask(self, turn: Turn) -> Reply:
         started = time.monotonic()
-        known = self._resumable(turn)
-        conversation = known or self._begun(turn)
-        reply = Reply()
-        try:
-            scratch = Path(tempfile.mkdtemp(prefix="hansard-"))
-        except OSError as error:
-            return _failed("crash", f"The turn could not be prepared: {error}")
-        try:
-            reply = await self._converse(turn, conversation, scratch=scratch, resumed=known is not None)
-            handle = reply.agent_session or (known.handle if known else None)
-            return replace(reply, agent_session=handle, seconds=time.monotonic() - started)
-        finally:
-            kept = known is not None or reply.agent_session is not None or conversation.home == USER
-            await asyncio.to_thread(_clear, scratch, *([] if kept else [self._home(conversation)]))
+        reply = await self._asked(turn, self._talk(turn))
+        if reply.resumed and reply.failure and reply.failure.code == "lost_conversation":
+            spent = reply.usage
+            again = await self._asked(turn, self._new(turn, "The program no longer knows the conversation."))
+            reply = replace(again, usage=plus(spent, again.usage))
+        return replace(reply, seconds=time.monotonic() - started)
 
     async def forget(self, handle: str) -> None:
         conversation = read_handle(handle)
         if conversation and conversation.home != USER:
-            await asyncio.to_thread(remove, self._home(conversation))
+            await asyncio.to_thread(_clear, self._home(conversation), self._meter(conversation))
 
-    def _begun(self, turn: Turn) -> Conversation:
-        return Conversation(USER) if self._settings.home == "user" else begun(turn)
-
-    def _resumable(self, turn: Turn) -> Conversation | None:
-        """The conversation that the turn goes on with; None begins anew: nothing was kept, or not for this agent."""
+    def _talk(self, turn: Turn) -> _Talk:
+        """The conversation to resume, or a new one."""
+        if turn.agent_session is None or self._settings.resume_argv is None:
+            return self._new(turn, None)
         found = read_handle(turn.agent_session)
-        if found is None or self._settings.resume_argv is None or not owns(turn, found):
-            return None
+        why = self._obstacle(turn, found)
+        if found is None or why is not None:
+            return self._new(turn, why)
+        return _Talk(found, resumed=True)
+
+    def _obstacle(self, turn: Turn, found: Conversation | None) -> str | None:
+        """Why the turn cannot go on with this conversation: programs keep one per folder."""
+        if found is None or not owns(turn, found) or (found.home == USER) != (self._settings.home == "user"):
+            return "The conversation belongs to another session or agent."
+        if found.folder != folder_of(turn):
+            return "The turn runs in another folder than the conversation."
         if self._settings.resumes_by_id and not found.id:
-            return None
-        at_home = found.home == USER if self._settings.home == "user" else self._home(found).is_dir()
-        return found if at_home else None
+            return "The program did not name its conversation."
+        if not self._home(found).is_dir():
+            return "The home of the conversation is not on this machine."
+        return None
+
+    def _new(self, turn: Turn, why: str | None) -> _Talk:
+        return _Talk(begun(turn, home=self._settings.home), why=why)
 
     def _home(self, conversation: Conversation) -> Path:
         return Path.home() if conversation.home == USER else self._homes / conversation.home
 
-    async def _converse(self, turn: Turn, conversation: Conversation, *, scratch: Path, resumed: bool) -> Reply:
-        settings, limits = self._settings, turn.limits
+    def _meter(self, conversation: Conversation) -> Path:
+        name = conversation.home if conversation.home != USER else f"user-{conversation.id.replace('/', '_')}"
+        return self._homes / f"{name}.usage.json"
+
+    async def _asked(self, turn: Turn, talk: _Talk) -> Reply:
+        """The program's answer in this conversation, and what is kept of it afterwards."""
         try:
-            call = prepare(
+            scratch = Path(tempfile.mkdtemp(prefix="hansard-"))
+        except OSError as error:
+            return _failed("workspace", _sentence(error))
+        prompt = await asyncio.to_thread(_prompt, turn, talk)
+        kept = talk.resumed or talk.conversation.home == USER
+        try:
+            reply = await self._run(replace(turn, prompt=prompt), talk, scratch=scratch)
+            kept = kept or reply.agent_session is not None
+            resumed = talk.resumed if self._settings.resume_argv is not None else None
+            return replace(reply, prompt=prompt, resumed=resumed, new_conversation=talk.why)
+        finally:
+            gone = () if kept else (self._home(talk.conversation), self._meter(talk.conversation))
+            await asyncio.to_thread(_clear, scratch, *gone)
+
+    async def _run(self, turn: Turn, talk: _Talk, *, scratch: Path) -> Reply:
+        settings, limits, conversation = self._settings, turn.limits, talk.conversation
+        home = self._home(conversation)
+        try:
+            call = await asyncio.to_thread(
+                prepare,
                 settings,
                 turn,
-                template=settings.resume_argv if resumed and settings.resume_argv else settings.argv,
+                resumed=talk.resumed,
                 agent_session=conversation.id,
-                home=self._home(conversation),
+                home=home,
                 scratch=scratch,
             )
         except Misreadable as error:
@@ -89,17 +125,17 @@ class Command:
         except ValueError as error:
             return _failed("auth", str(error))
         except OSError as error:
-            return _failed("crash", f"The turn could not be prepared: {error}")
+            return _failed("workspace", _sentence(error))
         finished = await run(
             call.argv,
             cwd=call.cwd,
             env=call.environment,
             stdin=call.stdin,
             wall_seconds=min(limits.wall_seconds, settings.timeout_seconds or limits.wall_seconds),
-            idle_seconds=_least(limits.idle_seconds, settings.idle_seconds),
+            idle_seconds=_least(limits.idle_seconds, settings.idle_seconds) or IDLE_SECONDS,
             output_bytes=self._output_bytes(limits),
         )
-        return await asyncio.to_thread(self._read, finished, call, conversation, limits)
+        return await asyncio.to_thread(self._read, Run(settings, call, finished), talk, limits)
 
     def _output_bytes(self, limits: Limits) -> int:
         """How much may be written: a stream of messages is longer than the answer, which has a limit of its own."""
@@ -107,88 +143,45 @@ class Command:
             return self._settings.output_bytes or limits.output_bytes * ENVELOPE
         return min(limits.output_bytes, self._settings.output_bytes or limits.output_bytes)
 
-    def _read(self, finished: Finished, call: Call, conversation: Conversation, limits: Limits) -> Reply:
-        found = messages(finished.stdout) if self._settings.output == "json" else ()
-        picked = text_of(found, self._settings.text_path) if self._settings.text_path else finished.stdout
-        text, cut = _cut(call.scrub(picked or "").strip("\r\n"), limits.output_bytes)
-        told = error_of(found, self._settings.error_path)
-        failure = _end(finished, call, told) or self._doubt(found, finished, call, told)
-        if cut and failure is None:
-            failure = Failure(code="limit", detail=f"The answer is longer than {limits.output_bytes} bytes.")
-        if not text.strip() and failure is None:
-            failure = Failure(code="bad_output", detail="The program ended without an answer.")
-        return Reply(
-            text=text,
-            usage=usage_of(found, self._settings.usage_paths),
-            model=call.scrub(model_of(found, self._settings.usage_paths) or "") or None,
-            agent_session=None if failure else self._handle(found, conversation),
-            failure=failure,
-            truncated=cut or finished.truncated,
-        )
-
-    def _doubt(self, found: Sequence[Message], finished: Finished, call: Call, told: str | None) -> Failure | None:
-        """Why a program that ended well has not answered all the same; an exit code proves nothing."""
-        if told is not None:
-            return Failure(code="provider", detail=call.scrub(told)[:TAIL])
-        if self._settings.output == "json" and not found:
-            return Failure(code="bad_output", detail=_with_tail("The program wrote no JSON object", finished, call))
-        if not has_final(found, self._settings.require_final):
-            sentence = f"The program ended without its message {self._settings.require_final!r}"
-            return Failure(code="bad_output", detail=_with_tail(sentence, finished, call))
-        return None
-
-    def _handle(self, found: Sequence[Message], conversation: Conversation) -> str | None:
-        """The handle to resume with; None when the program cannot, or did not say by which id."""
-        if self._settings.resume_argv is None:
-            return None
-        told = text_of(found, self._settings.session_path) if self._settings.session_path else None
-        now = replace(conversation, id=program_id(told) or conversation.id)
-        return now.handle if now.id or not self._settings.resumes_by_id else None
+    def _read(self, finished: Run, talk: _Talk, limits: Limits) -> Reply:
+        reply = finished.reply(talk.conversation, most=limits.output_bytes)
+        paths = self._settings.usage_paths
+        if paths and paths.cumulative and reply.usage.tokens is not None:
+            conversation = read_handle(reply.agent_session) or talk.conversation
+            reply = replace(reply, usage=added(reply.usage, self._meter(conversation)))
+        if reply.failure is None:
+            return replace(
+                reply, agent_session=reply.agent_session or (talk.conversation.handle if talk.resumed else None)
+            )
+        return replace(reply, agent_session=talk.conversation.handle if talk.resumed else None)
 
 
-def _end(finished: Finished, call: Call, told: str | None) -> Failure | None:
-    """How the process ended, if not well; `told` is what it said about it in its own way."""
-    match finished.ended:
-        case "not_started":
-            return Failure(code="refused", detail=call.scrub(finished.detail)[:TAIL])
-        case "timeout":
-            return Failure(code="timeout", detail=finished.detail)
-        case "idle":
-            return Failure(code="idle", detail=finished.detail)
-        case "output":
-            return Failure(code="limit", detail=finished.detail)
-        case "exit" if finished.exit_code != 0:
-            sentence = f"The program ended with exit code {finished.exit_code}"
-            if told is not None:
-                return Failure(code="crash", detail=f"{sentence}: {call.scrub(told)[:TAIL]}")
-            return Failure(code="crash", detail=_with_tail(sentence, finished, call))
-        case _:
-            return None
-
-
-def _with_tail(sentence: str, finished: Finished, call: Call) -> str:
-    """The sentence and the end of what was said on stderr, without secrets; at most `TAIL` characters of it."""
-    tail = call.scrub(finished.stderr).strip()[-TAIL:]
-    return f"{sentence}: {tail}" if tail else f"{sentence}."
+def _prompt(turn: Turn, talk: _Talk) -> str:
+    """What is asked: with what was said before where the conversation is lost, or a word on the attempt before."""
+    if talk.why is not None and turn.recap is not None and (recap := turn.recap()):
+        return f"{recap}\n\n{turn.prompt}"
+    if talk.resumed and turn.attempt > 1:
+        return f"{INTERRUPTED}\n\n{turn.prompt}"
+    return turn.prompt
 
 
 def _failed(code: FailureCode, detail: str) -> Reply:
     return Reply(failure=Failure(code=code, detail=detail))
 
 
-def _cut(text: str, limit: int) -> tuple[str, bool]:
-    encoded = text.encode(errors="replace")
-    return (encoded[:limit].decode(errors="ignore"), True) if len(encoded) > limit else (text, False)
+def _sentence(error: OSError) -> str:
+    where = f": {error.filename}" if error.filename else ""
+    return f"The turn could not be prepared: {error.strerror or type(error).__name__}{where}."
 
 
 def _least(*bounds: float | None) -> float | None:
     return min((bound for bound in bounds if bound is not None), default=None)
 
 
-def _clear(*folders: Path) -> None:
-    """What a turn leaves behind; a remainder on disk does not spoil the answer."""
-    for folder in folders:
+def _clear(*paths: Path) -> None:
+    """Delete what a turn has left; a remainder on disk does not spoil the answer."""
+    for path in paths:
         try:
-            remove(folder)
+            remove(path)
         except OSError as error:
-            log.warning("could not remove %s: %s", folder, error)
+            log.warning("could not remove %s: %s", path, error)

@@ -1,6 +1,7 @@
 """One run of a program, made ready: argument list, folder, environment, input."""
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,11 +35,11 @@ class Call:
         return text.replace("\0", "\ufffd")
 
 
-def prepare(
-    settings: Settings, turn: Turn, *, template: Template, agent_session: str, home: Path, scratch: Path
-) -> Call:
+def prepare(settings: Settings, turn: Turn, *, resumed: bool, agent_session: str, home: Path, scratch: Path) -> Call:
     """Everything in its place. Raises OSError, `Misreadable`, and ValueError for a secret that is not there."""
-    given = resolve_secrets(settings.env)
+    template = settings.template(resumed=resumed, writes=turn.access == "write")
+    env = {**settings.env, **_login(settings)}
+    given = resolve_secrets(env)
     _furnish(home, settings.home_files)
     cwd = turn.workspace or _folder(scratch / "workspace")
     prompt_file = scratch / "prompt.md"
@@ -52,13 +53,14 @@ def prepare(
         "role": turn.role,
         "turn": turn.turn_id,
         "agent_session": agent_session,
+        "model": settings.model or "",
     }
     argv = _arguments(template, values)
     prompt = turn.prompt.encode(errors="replace")
     if "prompt_file" in places(template):
         prompt_file.touch(mode=0o600)
         prompt_file.write_bytes(prompt)
-    secret = {name for name, value in settings.env.items() if value.startswith(REFERENCES)}
+    secret = {name for name, value in env.items() if value.startswith(REFERENCES)}
     own = {name: value if name in secret else fill(value, values) for name, value in given.items()}
     return Call(
         argv=argv,
@@ -67,6 +69,14 @@ def prepare(
         stdin=prompt if settings.prompt_on_stdin(template) else None,
         secrets=_longest_first(form for name in secret for form in _written(given[name])),
     )
+
+
+def _login(settings: Settings) -> dict[str, str]:
+    """The variables with a login that are set here, by name. Raises ValueError where a private home gets none."""
+    found = {name: f"env:{name}" for name in settings.keys if os.environ.get(name)}
+    if found or not settings.keys or settings.home == "user" or any(name in settings.env for name in settings.keys):
+        return found
+    raise ValueError(f'No login: set {" or ".join(settings.keys)} in the environment, or say home = "user".')
 
 
 def _arguments(template: Template, values: Mapping[str, str]) -> tuple[str, ...]:

@@ -6,35 +6,43 @@ import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from adapters.agents.port import Turn
 
 USER = "user"
-_HANDLE = re.compile(r"command:(user|[0-9a-f]{32}):([A-Za-z0-9][A-Za-z0-9._:/@+=~-]{0,255})?")
+_HANDLE = re.compile(r"command:(user|[0-9a-f]{32})(?:/([0-9a-f]{16}))?:([A-Za-z0-9][A-Za-z0-9._:/@+=~-]{0,255})?")
 _PROGRAM_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+=~-]{0,255}")
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """`home` names a folder of ours (or the user's own home), never a path; `id` is what the program calls it."""
+    """`home` names a folder of ours (or the user's own home), never a path; `id` is what the program calls it;
+    `folder` is the digest of the folder that it worked in, where it alone can be continued."""
 
     home: str
     id: str = ""
+    folder: str = ""
 
     @property
     def handle(self) -> str:
-        return f"command:{self.home}:{self.id}"
+        return f"command:{self.home}/{self.folder}:{self.id}"
 
 
-def begun(turn: Turn) -> Conversation:
-    """A new one, with a home that no other attempt shares: half names the owner, half the attempt."""
-    return Conversation(_owner(turn) + _digest(turn.turn_id, str(turn.attempt)))
+def begun(turn: Turn, *, home: Literal["private", "user"]) -> Conversation:
+    """A new one. A private home is shared with no other attempt: half its name is the owner, half the attempt."""
+    private = _owner(turn) + _digest(turn.turn_id, str(turn.attempt))
+    return Conversation(USER if home == "user" else private, folder=folder_of(turn))
+
+
+def folder_of(turn: Turn) -> str:
+    return _digest(str(turn.workspace or ""))
 
 
 def read_handle(handle: str | None) -> Conversation | None:
     """The conversation; None for what is no handle of ours."""
     found = _HANDLE.fullmatch(handle or "")
-    return Conversation(found[1], found[2] or "") if found else None
+    return Conversation(found[1], found[3] or "", found[2] or "") if found else None
 
 
 def owns(turn: Turn, conversation: Conversation) -> bool:

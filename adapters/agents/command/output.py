@@ -55,7 +55,9 @@ def usage_of(found: Sequence[Message], paths: UsagePaths | None) -> Usage:
     dollars = _number(found, paths.cost_usd)
     return Usage(
         input_tokens=_count(_number(found, paths.input_tokens)),
+        cached_tokens=_count(_number(found, paths.cached_tokens)),
         output_tokens=_count(_number(found, paths.output_tokens)),
+        reasoning_tokens=_count(_number(found, paths.reasoning_tokens)),
         cost_micros=_count(cost if dollars is None else dollars * 1_000_000),
     )
 
@@ -122,9 +124,13 @@ def _at(value: Any, path: str) -> Any:
     return value
 
 
-def _number(found: Sequence[Message], pick: Pick | None) -> float | None:
-    if pick is None:
-        return None
+def _number(found: Sequence[Message], picks: Sequence[Pick] | None) -> float | None:
+    """The sum of what stands there; a path without a number adds nothing, all without one are unknown."""
+    numbers = [number for pick in picks or () if (number := _one_number(found, pick)) is not None]
+    return sum(numbers) if numbers else None
+
+
+def _one_number(found: Sequence[Message], pick: Pick) -> float | None:
     values = [float(value) for value in _values(found, pick) if type(value) in (int, float)]
     if not values:
         return None

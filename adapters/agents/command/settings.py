@@ -6,12 +6,17 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from adapters.agents.failures import Rule
 from domain.values.base import Value
 
 PLACE = re.compile(r"\{([a-z_]+)\}")
-PLACES = frozenset({"prompt", "prompt_file", "workspace", "home", "session", "agent", "role", "turn"})
+PLACES = frozenset({"prompt", "prompt_file", "workspace", "home", "session", "agent", "role", "turn", "model"})
+SPLICES = ("{access_args}", "{model_args}")
+"""Arguments that become several, or none: by what the role may do, and by the model."""
 REFERENCES = ("env:", "file:")
 """How a secret is named: by the variable or the file that holds it."""
+IDLE_SECONDS = 300.0
+"""The longest silence of a program, where neither it nor the team says otherwise."""
 
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET_NAME = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$", re.IGNORECASE)
@@ -31,19 +36,30 @@ def _picked(value: object) -> object:
     return {"path": value} if isinstance(value, str) else value
 
 
+def _listed_picks(value: object) -> object:
+    return tuple(map(_picked, value)) if isinstance(value, list | tuple) else (_picked(value),)
+
+
 Where = Annotated[Pick, BeforeValidator(_picked)]
+Sum = Annotated[tuple[Pick, ...], BeforeValidator(_listed_picks), Field(min_length=1, max_length=20)]
 Template = Annotated[tuple[str, ...], Field(max_length=256)]
+Arguments = Annotated[tuple[str, ...], Field(max_length=100)]
+Names = Annotated[tuple[str, ...], Field(max_length=20)]
 Seconds = Annotated[float, Field(gt=0, le=604_800)]
 
 
 class UsagePaths(Value):
-    """Where the program says what the turn cost, money in millionths or in dollars, and which model it asked."""
+    """Where the program says what the turn cost, and which model it asked. Figures are a path, or several that are
+    added; money is in millionths or in dollars. `cumulative`: they count the whole conversation, not the turn."""
 
-    input_tokens: Where | None = None
-    output_tokens: Where | None = None
-    cost_micros: Where | None = None
-    cost_usd: Where | None = None
+    input_tokens: Sum | None = None
+    cached_tokens: Sum | None = None
+    output_tokens: Sum | None = None
+    reasoning_tokens: Sum | None = None
+    cost_micros: Sum | None = None
+    cost_usd: Sum | None = None
     model: Where | None = None
+    cumulative: bool = False
 
     @model_validator(mode="after")
     def _one_currency(self) -> Self:
@@ -53,16 +69,24 @@ class UsagePaths(Value):
 
 
 class Settings(Value):
-    """`argv` starts a conversation, `resume_argv` (with the place `{agent_session}`) goes on with one.
+    """`argv` starts a conversation, `resume_argv` (with the place `{agent_session}`) continues one.
 
     Places are filled literally, once. The prompt goes to stdin where the template asks for neither `{prompt}` nor
-    `{prompt_file}`. `home`: `private` is a HOME of its own for each conversation, holding `home_files` at first;
-    `user` is the home of whoever runs the worker. Exit codes prove nothing: `require_final` is the `type` of the JSON
-    message without which an answer is none.
+    `{prompt_file}`. `{access_args}` stands for `write_args` in a role that may change files, else for `read_args`;
+    `{model_args}` for those arguments where a model is named. `home`: `private` is a HOME of its own for each
+    conversation, holding `home_files` at first; `user` is the home of the account that runs the worker. `keys` are
+    variables that hold a login: those that are set are passed on, and with a private home one is needed. Exit codes
+    prove nothing: `require_final` is the `type` of the JSON message without which there is no answer.
     """
 
     argv: Template
     resume_argv: Template | None = None
+    read_args: Arguments = ()
+    write_args: Arguments = ()
+    model_args: Arguments = ()
+    model: (
+        Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^-\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$")] | None
+    ) = None
     stdin: Literal["prompt", "none"] | None = None
     output: Literal["text", "json"] = "text"
     text_path: Where | None = None
@@ -70,7 +94,9 @@ class Settings(Value):
     error_path: Where | None = None
     usage_paths: UsagePaths | None = None
     require_final: str | None = None
+    failures: Annotated[tuple[Rule, ...], Field(max_length=100)] = ()
     env: dict[str, str] = Field(default_factory=dict, max_length=200)
+    keys: Names = ()
     home: Literal["private", "user"] = "private"
     home_files: dict[str, str] = Field(default_factory=dict, max_length=100)
     timeout_seconds: Seconds | None = None
@@ -82,8 +108,10 @@ class Settings(Value):
         self._check_template("argv", self.argv, PLACES)
         if self.resume_argv is not None:
             self._check_template("resume_argv", self.resume_argv, PLACES | {"agent_session"})
+        for name in ("read_args", "write_args", "model_args"):
+            _check_places(name, getattr(self, name), PLACES)
         self._check_output()
-        _check_environment(self.env)
+        _check_environment({**dict.fromkeys(self.keys, "env:"), **self.env})
         self._check_home()
         return self
 
@@ -91,13 +119,20 @@ class Settings(Value):
     def resumes_by_id(self) -> bool:
         return "agent_session" in places(self.resume_argv or ())
 
+    def template(self, *, resumed: bool, writes: bool) -> Template:
+        """The arguments of a turn, with their places still to be filled."""
+        chosen = self.resume_argv if resumed and self.resume_argv else self.argv
+        model = self.model_args if self.model else ()
+        access = self.write_args if writes else self.read_args
+        spliced = dict(zip(SPLICES, (access, model), strict=True))
+        return tuple(argument for item in chosen for argument in spliced.get(item, (item,)))
+
     def prompt_on_stdin(self, template: Template) -> bool:
         return self.stdin == "prompt" or (self.stdin is None and not places(template) & {"prompt", "prompt_file"})
 
-    def _check_template(self, name: str, template: Template, known: frozenset[str]) -> None:
-        unknown = places(template) - known
-        if unknown:
-            raise ValueError(f"{name}: no such place: {{{min(unknown)}}}; there are {_listed(known)}")
+    def _check_template(self, name: str, written: Template, known: frozenset[str]) -> None:
+        template = tuple(item for item in written if item not in SPLICES)
+        _check_places(name, template, known)
         if (
             not template
             or not template[0]
@@ -133,6 +168,12 @@ def places(template: tuple[str, ...]) -> frozenset[str]:
 def fill(text: str, values: Mapping[str, str]) -> str:
     """The text with its places filled: once, so that braces in a value stay as they are."""
     return PLACE.sub(lambda place: values.get(place[1], place[0]), text)
+
+
+def _check_places(name: str, template: Template, known: frozenset[str]) -> None:
+    unknown = places(template) - known
+    if unknown:
+        raise ValueError(f"{name}: no such place: {{{min(unknown)}}}; there are {_listed(known)}")
 
 
 def _check_environment(env: Mapping[str, str]) -> None:

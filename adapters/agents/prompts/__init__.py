@@ -100,9 +100,14 @@ def render(prompt: Prompt, context: Mapping[str, str]) -> str:
 
     def fill(place: re.Match[str]) -> str:
         value = context.get(place[1], "")
-        return _TAG.sub("&lt;", value) if value.strip() else NOTHING[prompt.language]
+        return closed(value) if value.strip() else NOTHING[prompt.language]
 
     return _PLACE.sub(fill, prompt.text)
+
+
+def closed(words: str) -> str:
+    """The words as they may stand in a material block: they can neither open nor close one."""
+    return _TAG.sub("&lt;", words)
 
 
 def _chosen(name: str, strategy: str | None) -> str | None:

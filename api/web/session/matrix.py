@@ -50,7 +50,7 @@ def _agent(
         "gate": _gate(session, agent),
         "checkpoint": agent.checkpoint or agent.checkpointed,
         "parallel": agent.parallel,
-        "session": cut(session.agent_sessions.get(agent.agent) or "", 60),
+        "session": cut(session.thread(agent.agent, agent.role) or "", 60),
         "cells": [_cell(session, agent, phase, said, claimed) for phase in PHASES],
         "criteria": cut((agent.verification.pass_criteria if agent.verification else "") or "", SENTENCE),
         "failed": bool(report and report.result == "error"),

@@ -1,0 +1,99 @@
+"""What came of one run of a program: the answer in what it wrote, or why there is none."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from adapters.agents.command.call import Call
+from adapters.agents.command.conversation import Conversation, program_id
+from adapters.agents.command.output import Message, error_of, has_final, messages, model_of, text_of, usage_of
+from adapters.agents.command.settings import Settings
+from adapters.agents.failures import TAIL, failure_of, last_lines
+from adapters.agents.port import Reply
+from adapters.processes import Finished
+from domain.session.turns import Failure, FailureCode
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A program that has ended, and what it was called with."""
+
+    settings: Settings
+    call: Call
+    finished: Finished
+
+    def reply(self, conversation: Conversation, *, most: int) -> Reply:
+        """The answer, of at most so many bytes, or the failure; usage as the program counts it."""
+        settings, finished, call = self.settings, self.finished, self.call
+        found = messages(finished.stdout) if settings.output == "json" else ()
+        picked = text_of(found, settings.text_path) if settings.text_path else finished.stdout
+        text, cut = _cut(call.scrub(picked or "").strip("\r\n"), most)
+        failure = self._end(found) or self._doubt(found)
+        if cut and failure is None:
+            failure = Failure(code="limit", detail=f"The answer is longer than {most} bytes.")
+        if not text.strip() and failure is None:
+            failure = self._failed("unreadable", "The program ended without an answer", found)
+        return Reply(
+            text=text,
+            usage=usage_of(found, settings.usage_paths),
+            model=call.scrub(model_of(found, settings.usage_paths) or "") or settings.model,
+            agent_session=self._handle(found, conversation),
+            failure=failure,
+            truncated=cut or finished.truncated,
+        )
+
+    def _end(self, found: Sequence[Message]) -> Failure | None:
+        """How the process ended, if not well."""
+        finished = self.finished
+        match finished.ended:
+            case "not_started" if not self.call.cwd.is_dir():
+                return Failure(code="workspace", detail=self.call.scrub(finished.detail)[:TAIL])
+            case "not_started":
+                return Failure(code="refused", detail=self.call.scrub(finished.detail)[:TAIL])
+            case "timeout" | "idle":
+                return self._failed(finished.ended, finished.detail.rstrip("."), found)
+            case "output":
+                return Failure(code="limit", detail=finished.detail)
+            case "exit" if finished.exit_code != 0:
+                return self._failed("crash", f"The program ended with exit code {finished.exit_code}", found)
+            case _:
+                return None
+
+    def _doubt(self, found: Sequence[Message]) -> Failure | None:
+        """Why a program that ended well has not answered all the same; an exit code proves nothing."""
+        final = self.settings.require_final
+        if error_of(found, self.settings.error_path) is not None:
+            return self._failed("crash", "", found)
+        if self.settings.output == "json" and not found:
+            return self._failed("unreadable", "The program wrote no JSON object", found)
+        if not has_final(found, final):
+            return self._failed("unreadable", f"The program ended without its message {final!r}", found)
+        return None
+
+    def _failed(self, code: FailureCode, sentence: str, found: Sequence[Message]) -> Failure:
+        """The failure, with the end of what the program said about it, which may name a better code."""
+        said = self._said(found)
+        detail = f"{sentence}: {said}" if sentence and said else said or f"{sentence}."
+        return failure_of(code, detail, said=said, rules=self.settings.failures)
+
+    def _said(self, found: Sequence[Message]) -> str:
+        """The error text: its own error, else what stands on stderr, else the end of stdout, JSON left out."""
+        told = error_of(found, self.settings.error_path)
+        words = told or self.finished.stderr
+        if not words.strip():
+            lines = self.finished.stdout[-TAIL:].split("\n")
+            words = "\n".join(line for line in lines if self.settings.output == "text" or line[:1] not in ("{", "["))
+        return self.call.scrub(last_lines(self.call.scrub(words)))
+
+    def _handle(self, found: Sequence[Message], conversation: Conversation) -> str | None:
+        """The handle to resume with; None when the program cannot, or did not say by which id."""
+        settings = self.settings
+        if settings.resume_argv is None:
+            return None
+        told = text_of(found, settings.session_path) if settings.session_path else None
+        now = replace(conversation, id=program_id(told) or conversation.id)
+        return now.handle if now.id or not settings.resumes_by_id else None
+
+
+def _cut(text: str, limit: int) -> tuple[str, bool]:
+    encoded = text.encode(errors="replace")
+    return (encoded[:limit].decode(errors="ignore"), True) if len(encoded) > limit else (text, False)

@@ -1,0 +1,144 @@
+"""What a failed attempt means: the code of an error that a program or provider reported in its own words.
+
+Only the error text of an attempt that has failed is read, and of that the last lines: an agent may well write about
+rate limits in its answer.
+"""
+
+import re
+import time
+from collections.abc import Iterable
+from typing import Annotated, Final, NamedTuple
+
+from pydantic import AfterValidator, Field
+
+from domain.session.turns import Failure, FailureCode, Retryable
+from domain.session.turns import Final as FinalCode
+from domain.values.base import Value
+
+LINES: Final = 20
+TAIL: Final = 2_000
+"""Characters of an error text that are kept."""
+
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"is not a regular expression: {error}") from None
+    return text
+
+
+class Rule(Value):
+    """An error text that matches (a regular expression, in any case) has this code."""
+
+    match: Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_pattern)]
+    code: Retryable | FinalCode
+
+
+class _Known(NamedTuple):
+    code: FailureCode
+    pattern: re.Pattern[str]
+
+
+def _known(code: FailureCode, *patterns: str) -> _Known:
+    return _Known(code, re.compile("|".join(patterns), re.IGNORECASE))
+
+
+_STATUS = r"(?:status|http(?:/\d\.\d)?|error|code)\W{0,3}(?:code)?\W{0,3}(?:of|is)?\s?"
+_KNOWN: Final = (
+    _known(
+        "lost_conversation",
+        r"no (?:such )?(?:conversation|session|thread|rollout)s?\b.{0,40}found",
+        r"(?:conversation|session|thread)\b.{0,80}\b(?:not found|does not exist|could not be found)",
+        r"no such (?:conversation|session|thread)",
+        r"no (?:saved |previous )?sessions? found|invalid session identifier|error resuming session",
+    ),
+    _known("auth", r"insufficient_quota|credit balance is too low|billing (?:hard )?limit|payment required"),
+    _known(
+        "rate_limit",
+        r"rate.?limit|too many requests|resource.?exhausted|usage limit|quota exceeded|exceeded your .{0,20}quota",
+        rf"\b429\b|{_STATUS}429\b",
+    ),
+    _known(
+        "auth",
+        r"unauthori[sz]ed|authentication|invalid.{0,12}api.?key|incorrect api key|api key not valid|missing bearer",
+        r"not logged in|(?:log|sign) ?in (?:first|again|to continue)|please (?:log|sign) ?in|permission.denied: .*api",
+        rf"\b401\b|{_STATUS}403\b",
+    ),
+    _known(
+        "overloaded",
+        r"overloaded|service unavailable|internal server error|bad gateway|gateway time-?out|high demand",
+        rf"{_STATUS}5\d\d\b|\b5(?:00|02|03|04|29) (?:status|error|internal|service|bad|gateway|overloaded|\{{)",
+    ),
+    _known(
+        "network",
+        r"ECONN(?:REFUSED|RESET|ABORTED)|ENOTFOUND|ETIMEDOUT|EAI_AGAIN|EPIPE|getaddrinfo|socket hang up|fetch failed",
+        r"connection (?:refused|reset|error|closed|aborted|timed out)|network error|unable to connect|cannot connect",
+        r"stream (?:disconnected|closed|ended|error)|premature close|error sending request|incomplete chunked",
+    ),
+    _known("limit", r"context.(?:length|window)|prompt is too long|max.?(?:turns|tokens|budget)"),
+    _known(
+        "refused", r"content.?policy|usage polic|safety (?:filter|settings|reasons)|request was (?:blocked|declined)"
+    ),
+)
+
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)\b")
+_WAIT = re.compile(
+    r"retry.after(?:.(?P<ms>ms))?[\"'\s:=]+(?P<number>\d+(?:\.\d+)?)(?P<unit>\s*[a-z]+)?"
+    rf"|(?:try again|retry|retrying|wait|resets?)\s+(?:in|after|for)\s+(?P<spans>(?:{_SPAN.pattern}[\s,and]*)+)",
+    re.IGNORECASE,
+)
+_RESET = re.compile(r"limit reached\|(\d{10})\b")
+
+
+def last_lines(text: str) -> str:
+    """The end of an error text without control sequences, blank lines and repetitions."""
+    lines = (line.rstrip() for line in _ANSI.sub("", text).replace("\r", "\n").split("\n"))
+    kept: list[str] = []
+    for line in lines:
+        if line.strip() and line not in kept[-3:]:
+            kept.append(line)
+    return "\n".join(kept[-LINES:])[-TAIL:].strip()
+
+
+def failure_of(code: FailureCode, detail: str, *, said: str = "", rules: Iterable[Rule] = ()) -> Failure:
+    """The failure, by what the program said about it where that has a meaning, else with this code."""
+    found = recognised(said, rules)
+    return Failure(code=found or code, detail=detail, retry_after=wait_of(said) if said else None)
+
+
+def recognised(said: str, rules: Iterable[Rule] = ()) -> FailureCode | None:
+    for rule in rules:
+        if re.search(rule.match, said, re.IGNORECASE):
+            return rule.code
+    return next((known.code for known in _KNOWN if known.pattern.search(said)), None)
+
+
+def of_status(status: int) -> FailureCode | None:
+    """The code of an HTTP status; None for one that is no failure of the provider."""
+    if status in (401, 402, 403):
+        return "auth"
+    if status == 429:
+        return "rate_limit"
+    return "overloaded" if status >= 500 else None
+
+
+def wait_of(said: str) -> float | None:
+    """Seconds after which asking again makes sense, where the text names them."""
+    if reset := _RESET.search(said):
+        return max(0.0, float(reset[1]) - time.time())
+    found = _WAIT.search(said)
+    if found is None:
+        return None
+    if found["spans"]:
+        return round(sum(float(number) * _unit(unit) for number, unit in _SPAN.findall(found["spans"])), 3)
+    unit = (found["ms"] or found["unit"] or "s").strip().casefold()
+    return round(float(found["number"]) * _unit(unit), 3)
+
+
+def _unit(word: str) -> float:
+    word = word.casefold()
+    return _UNITS["ms"] if word.startswith(("ms", "milli")) else _UNITS.get(word[:1], 1.0)
