@@ -66,6 +66,8 @@ class Member(Value):
     roles: tuple[Role, ...]
     adapter: Literal["scripted", "command", "external"]
     settings: Scenario | CommandSettings | ExternalSettings
+    conversation: Literal["role", "agent"] = "role"
+    """Whether it has a conversation for each of its roles, or one for all of them."""
     model: str | None = None
     """Which model it asks, for the report on costs; what the agent itself says of a turn goes before."""
 
@@ -148,7 +150,7 @@ def build(member: Member, data_dir: Path) -> Agent:
         case Scenario() as scenario:
             return Scripted(scenario)
         case CommandSettings() as settings:
-            return Command(settings, data_dir)
+            return Command(settings.named(member.model), data_dir)
         case ExternalSettings():
             return External()
 
@@ -172,6 +174,7 @@ class _Listed(Value):
     roles: Annotated[tuple[Role, ...], BeforeValidator(_many), AfterValidator(_some)]
     adapter: str
     model: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")] | None = None
+    conversation: Literal["role", "agent"] = "role"
     settings: dict[str, Any] = Field(default_factory=dict)  # parsed by the adapter that it names
 
 
@@ -192,7 +195,9 @@ class _ScriptedSettings(Value):
 
 def _member(path: Path, listed: _Listed) -> Member:
     where = f"{path}: agent {listed.name!r}"
-    named: dict[str, Any] = {"name": listed.name, "roles": listed.roles, "model": listed.model}
+    named: dict[str, Any] = {"name": listed.name, "roles": listed.roles, "model": listed.model} | {
+        "conversation": listed.conversation
+    }
     match listed.adapter:
         case "scripted":
             settings: Scenario | CommandSettings | ExternalSettings = _scenario(path, where, listed.settings)

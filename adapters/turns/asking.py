@@ -2,27 +2,34 @@
 
 import asyncio
 import contextlib
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import orjson
 
 from adapters.agents.port import Agent, Reply, Turn
+from adapters.agents.prompts.recap import Exchange, recap
 from adapters.agents.scripted import Scenario, Scripted
 from adapters.agents.team import Member, Team, build
 from adapters.turns.changes import NOTHING, keep
 from adapters.turns.job import Job, checkout, text
 from adapters.turns.prompting import prompt_of
 from adapters.workspace import Workspaces
-from domain.session.record import Whole
-from domain.session.turns import AgentSessionsCleared, Failure, RecordReply
+from domain.session.record import Recorded, Whole
+from domain.session.turns import AgentSessionsCleared, Failure, RecordReply, TurnAnswered
 from domain.values.base import Blob, Command, HansardError, Unreadable
+
+History = Callable[[str], Sequence[Recorded]]
+"""The events of a session."""
 
 
 class Asking:
     """The team's agents, each built when it is first asked. `folder` is where they keep what is their own."""
 
-    def __init__(self, *, team: Team, workspaces: Workspaces, folder: Path, whole: Whole) -> None:
+    def __init__(self, *, team: Team, workspaces: Workspaces, folder: Path, whole: Whole, history: History) -> None:
         self._team, self._workspaces, self._folder, self._whole = team, workspaces, folder, whole
+        self._history = history
         self._agents: dict[str, Agent] = {}
 
     async def ask(self, job: Job) -> Command:
@@ -78,14 +85,37 @@ class Asking:
             prompt=prompt,
             workspace=folder,
             access=request.access,
-            agent_session=request.agent_session,
+            agent_session=self._thread(job),
             ordinal=request.ordinal,
             role_ordinal=request.role_ordinal,
             limits=self._team.limits.of_a_turn(),
             scenario=orjson.loads(self._whole(scenario)) if scenario is not None else None,
             reads=request.reads,
             expects=request.expects,
+            recap=partial(self._recap, job),
         )
+
+    def _thread(self, job: Job) -> str | None:
+        """The conversation to resume: of the agent in this role, or of the agent in any, as the team file says."""
+        member = self._asked(job)
+        if member is None or member.conversation == "role":
+            return job.request.agent_session
+        threads = job.session.agent_sessions
+        own = [handle for name, handle in threads.items() if name.startswith(f"{job.request.agent} (")]
+        return own[-1] if own else job.request.agent_session
+
+    def _recap(self, job: Job) -> str:
+        """What the agent was asked and answered in this session so far, in the conversation that is lost."""
+        member = self._asked(job)
+        any_role = member is not None and member.conversation == "agent"
+        exchanges = [
+            Exchange(self._whole(event.prompt), self._whole(event.reply))
+            for recorded in self._history(job.session.id)
+            if isinstance(event := recorded.event, TurnAnswered)
+            and event.agent == job.request.agent
+            and (any_role or event.role == job.request.role)
+        ]
+        return recap(exchanges, self._team.language or "en")
 
     def answer(self, job: Job, prompt: str, reply: Reply, folder: Path | None) -> RecordReply:
         """The command that records what came back, and what it changed in the folder that was worked in, if any."""
@@ -101,7 +131,7 @@ class Asking:
             turn_id=job.lease.turn_id,
             attempt=job.lease.attempt,
             reply=text(reply.text, blobs),
-            prompt=text(prompt, blobs),
+            prompt=text(reply.prompt or prompt, blobs),
             usage=reply.usage,
             model=reply.model or self._model(job),
             seconds=reply.seconds,

@@ -17,7 +17,7 @@ from adapters.turns.job import Job, checkout, left
 from adapters.turns.packaging import publish
 from adapters.turns.recalling import recall
 from adapters.turns.validating import ValidationSettings, validate
-from adapters.workspace import Workspaces
+from adapters.workspace import WorkspaceError, Workspaces
 from domain.delivery.commands import RecordPackage, RecordValidation
 from domain.session.state import Session
 from domain.session.turns import AgentSessionsCleared, Failure, RecordReply
@@ -41,7 +41,13 @@ class Bench:
         self, *, store: Store, team: Team, workspaces: Workspaces, data_dir: Path, settings: ValidationSettings
     ) -> None:
         self._store, self._workspaces, self._data_dir, self._settings = store, workspaces, data_dir, settings
-        self._asking = Asking(team=team, workspaces=workspaces, folder=data_dir / "agents", whole=partial(whole, store))
+        self._asking = Asking(
+            team=team,
+            workspaces=workspaces,
+            folder=data_dir / "agents",
+            whole=partial(whole, store),
+            history=store.history,
+        )
 
     async def do(self, job: Job) -> Command:
         """The command that records what came of the turn; only a cancellation is raised."""
@@ -51,6 +57,8 @@ class Bench:
             return await asyncio.to_thread(recall, job, reuse, self._store, partial(whole, self._store))
         try:
             return await self._done(job)
+        except WorkspaceError as error:
+            failure = Failure(code="workspace", detail=str(error))
         except HansardError as error:
             failure = Failure(code="crash", detail=str(error))
         except Exception as error:  # whatever it is, the turn has failed; else its session would wait for ever

@@ -16,4 +16,5 @@ def in_a_sentence() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise WorkspaceError(f"{error.strerror or type(error).__name__}: {error.filename}") from error
+        where = f": {error.filename}" if error.filename else ""
+        raise WorkspaceError(f"{error.strerror or type(error).__name__}{where}") from error

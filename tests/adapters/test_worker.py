@@ -378,7 +378,7 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     [
         ("sys.exit(3)", "crash"),
         ("os.kill(os.getpid(), 9)", "crash"),
-        ("pass", "bad_output"),
+        ("pass", "unreadable"),
         ("[(time.sleep(0.1), print(end='x', flush=True)) for _ in range(100)]", "timeout"),
         ("print('x', flush=True), time.sleep(60)", "idle"),
         ("print('x' * 100_000)", "limit"),

@@ -119,6 +119,10 @@ class Settings(Value):
     def resumes_by_id(self) -> bool:
         return "agent_session" in places(self.resume_argv or ())
 
+    def named(self, model: str | None) -> Self:
+        """The same, asking this model where the settings name none."""
+        return self if self.model or not model else self.model_copy(update={"model": model})
+
     def template(self, *, resumed: bool, writes: bool) -> Template:
         """The arguments of a turn, with their places still to be filled."""
         chosen = self.resume_argv if resumed and self.resume_argv else self.argv
