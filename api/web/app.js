@@ -82,11 +82,26 @@ function dress(root) {
     time.title = time.dateTime;
     time.textContent = form.format(new Date(time.dateTime));
   }
+  since(root);
   for (const element of root.querySelectorAll("[data-without-js]")) {
     element.hidden = true;
     for (const field of element.querySelectorAll("input")) field.disabled = true;
   }
   tick();
+}
+
+const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+
+/** How long ago it was, in the reader's words; the instant itself is the element's title. */
+function since(root) {
+  const words = new Intl.RelativeTimeFormat(document.documentElement.lang, { style: "narrow" });
+  for (const time of root.querySelectorAll("time[data-ago]")) {
+    const at = new Date(time.dateTime);
+    const seconds = Math.max(0, (Date.now() - at) / 1000);
+    const [unit, length] = UNITS.find(([, found]) => seconds >= found) ?? UNITS.at(-1);
+    time.title = at.toLocaleString(document.documentElement.lang);
+    time.textContent = words.format(-Math.floor(seconds / length), unit);
+  }
 }
 
 function tick() {
@@ -232,6 +247,7 @@ addEventListener("pagehide", stream.stop);
 
 dress(document);
 setInterval(tick, 1000);
+setInterval(() => since(document), 30_000);
 if ("session" in page) renew = session({ pieces, fill, announce });
 if (page.follows) follow();
 else if ("version" in page) tell("finished");

@@ -47,8 +47,10 @@ ICONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class HomePage:
-    """The list of sessions. Sections above the list are empty where something is looked for."""
+    """The list of sessions. Sections above the list are empty where something is looked for; `needs` counts all that
+    waits, of which `waiting` are those that wait longest."""
 
+    needs: int
     waiting: tuple[dict[str, Any], ...]
     running: tuple[dict[str, Any], ...]
     more_running: bool
@@ -66,13 +68,14 @@ def home_page(
     """Raises Invalid for a cursor or words that cannot be looked for."""
     searching = bool(kind or status or q or label)
     sections = not searching and cursor is None
-    waiting = overview.waiting(db, SECTION) if sections else ()
-    running = _running(db) if sections else []
+    waiting = inbox.page(db, limit=SECTION).items if sections else ()
+    held = {item.parent for item in waiting if item.parent}
+    running = [item for item in _running(db) if item.id not in held] if sections else []
     page = overview.page(db, kind=kind, status=status, q=q, label=label, limit=SESSIONS, cursor=cursor)
-    asking = {item.session_id: item for item in inbox.page(db, limit=SECTION).items} if waiting else {}
-    above = {item.id for item in (*waiting, *running)}
+    above = {*(item.session_id for item in waiting), *held, *(item.id for item in running)}
     return HomePage(
-        waiting=tuple(_item(item) | {"asks": _asked(asking.get(item.id))} for item in waiting),
+        needs=sum(inbox.counts(db).values()),
+        waiting=tuple(_waiting(db, item) for item in waiting),
         running=tuple(_item(item) for item in running[:SECTION]),
         more_running=len(running) > SECTION,
         listed=tuple(_item(item) for item in page.items if item.id not in above),
@@ -91,12 +94,38 @@ def _running(db: Database) -> list[SessionItem]:
     return sorted(found, key=lambda item: item.created_at, reverse=True)[: SECTION + 1]
 
 
-def _asked(item: WaitingItem | None) -> dict[str, Any]:
-    """What the inbox knows of a session that waits: its choices, why it stopped, and what was found, in short."""
-    if item is None:
-        return {"choices": (), "stop": None, "words": ""}
-    words = (item.feedback and item.feedback.summary) or item.summary or ""
-    return {"choices": item.choices, "stop": item.stop_reason, "words": cut(words, REASON)}
+def _waiting(db: Database, item: WaitingItem) -> dict[str, Any]:
+    """What waits, under the title of the session that a discussion was asked for by."""
+    parent = overview.item(db, item.parent) if item.parent else None
+    words = (item.feedback and (item.feedback.error or item.feedback.summary)) or item.summary or ""
+    return {
+        "id": item.session_id,
+        "kind": item.kind,
+        "parent": item.parent,
+        "title": parent.title if parent else item.title,
+        "badge": _BADGES.get(item.waits_for, "waiting_for_decision"),
+        "needs": item.waits_for,
+        "stop": item.stop_reason,
+        "choices": item.choices if item.waits_for == "decision" else (),
+        "words": cut(words, REASON),
+        "since": item.since,
+        "cost": money(item.cost_micros),
+        "owner": owner(item.owner),
+    }
+
+
+_BADGES: Final = {"checkpoint": "checkpoint", "budget": "exhausted", "partial": "partial", "failed": "failed"}
+"""The state of what waits for something else than a decision."""
+
+
+def owner(actor: str) -> str:
+    """The name of a key; nobody's where there are no keys."""
+    return actor.removeprefix("key:") if actor.startswith("key:") else ""
+
+
+def money(micros: int | None) -> str:
+    """`$1.84`; "" where nobody reported any."""
+    return "" if micros is None else f"${micros / 1_000_000:.2f}"
 
 
 def badge(status: str, *, exhausted: bool) -> str:
@@ -113,7 +142,6 @@ def clock(milliseconds: int) -> str:
 
 def _item(item: SessionItem) -> dict[str, Any]:
     return item.wire() | {
-        "asks": None,
         "badge": badge(item.status, exhausted=item.waiting == "budget"),
         "labels": [cut(label, 64) for label in item.labels[:5]],
     }

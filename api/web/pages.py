@@ -40,7 +40,8 @@ async def _shown(request: Request, starting: tuple[Filled, ...]) -> str:
         with inside.views.reading() as db:
             found = model.home_page(db, **looked)
         example = inside.team.example
-        more = {"example": example, "forms": starting, "chosen": query.get("preset")}
+        open_now = any(query.get(name) for name in ("preset", "start")) or any(form.words for form in starting)
+        more = {"example": example, "forms": starting, "starting": open_now, "chosen": query.get("preset")}
         return render(request, say, "home.html", page=found, looked=looked, after=after, **more)
 
     return await asyncio.to_thread(build)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from tests.api.scenes import at_checkpoint, exhausted, waiting_debate, waiting_review
+from tests.api.scenes import at_checkpoint, exhausted, under_review, waiting_debate, waiting_review
 from tests.api.seen import Seen, finished, harmless, page
 from tests.api.server import delivery, inside, start, until
 from tests.api.talks import child
@@ -25,7 +25,9 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
 def sections(html: str) -> dict[str, list[str]]:
     """The sessions of each section, by its heading."""
     found = re.findall(r'<section class="card[^"]*"><h2>([^<]+?) ?(?:<span|</h2>)(.*?)</section>', html, re.DOTALL)
-    return {title: re.findall(r'<span class="what"><a href="/sessions/([a-z0-9-]+)"', body) for title, body in found}
+    return {
+        title: re.findall(r'<span class="what"><a href="/sessions/([a-z0-9-]+)" title=', body) for title, body in found
+    }
 
 
 def settled(client: TestClient, path: str, *words: str) -> str:
@@ -39,7 +41,7 @@ def settled(client: TestClient, path: str, *words: str) -> str:
 
 
 def row(html: str, session_id: str) -> str:
-    [found] = [part for part in html.split('<li class="session">') if f'href="/sessions/{session_id}"' in part]
+    [found] = [part for part in re.split('<li class="session[^"]*">', html) if f'href="/sessions/{session_id}"' in part]
     return " ".join(Seen(found.partition("</li>")[0]).text.split())
 
 
@@ -58,6 +60,7 @@ def test_each_that_waits_says_for_what_and_leads_there(client: TestClient) -> No
     run, spent = at_checkpoint(client), exhausted(client)
     html = settled(client, "/", *(f'href="/sessions/{each}#act"' for each in (review, debate, run, spent)))
     assert sections(html)["Needs you"] == [review, debate, run, spent]
+    assert "<title>(4) Sessions" in html
     assert "Waits for your decision · limit of rounds reached · Apply Fix / Skip & Continue" in row(html, review)
     assert "half-up rounding" in row(html, review)
     assert "Revise Plan / Accept as-is" in row(html, debate)
@@ -72,11 +75,29 @@ def test_what_a_session_asked_for_names_it(client: TestClient) -> None:
     assert f"part of {parent}" in row(html, review)
 
 
+def test_a_session_under_review_needs_its_decision_and_does_not_run(client: TestClient) -> None:
+    parent = under_review(client)
+    html = settled(client, "/", "Needs you")
+    assert sections(html) == {"Needs you": [parent], "Recent": []}
+    assert row(html, parent).startswith("? Awaiting Decision Add a login page")
+
+
+def test_all_that_wait_are_counted_and_the_rest_is_a_link_away(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.web.model.SECTION", 2)
+    first, second = waiting_review(client), waiting_debate(client)
+    exhausted(client)
+    html = settled(client, "/", "Show all (3)")
+    assert sections(html)["Needs you"] == [first, second]
+    assert '<a href="/decisions">Show all (3)</a>' in html and "<title>(3) Sessions" in html
+
+
 def test_every_kind_says_how_far_it_is(client: TestClient) -> None:
     done, review = finished(client), waiting_review(client)
     html = settled(client, "/", "Needs you")
     assert "packaging Iteration 1/6" in row(html, done)
-    assert "Round 3/3 review · Convergence 0." in row(html, review)
+    assert f"review · {review}" in row(html, review)
 
 
 @pytest.mark.parametrize(

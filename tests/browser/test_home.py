@@ -48,6 +48,7 @@ def test_sessions_are_looked_for_by_kind_and_words(site: Browsing, server: Serve
 
 def test_a_delivery_is_started_from_a_preset_and_followed_to_its_end(site: Browsing, server: Server) -> None:
     page = site.tab("/")
+    page.get_by_text("Start a session").click()
     page.get_by_role("link", name="approved", exact=True).click()
     form = page.locator("form[data-start=delivery]")
     expect(form.get_by_label("Task")).to_have_value("Add a login page.")
@@ -64,8 +65,7 @@ def test_a_delivery_is_started_from_a_preset_and_followed_to_its_end(site: Brows
 
 
 def test_a_debate_is_started_by_hand_with_a_strategy_that_fits(site: Browsing, server: Server) -> None:
-    page = site.tab("/")
-    page.locator("#start-debate > summary").click()
+    page = site.tab("/?start=debate")
     form = page.locator("form[data-start=debate]")
     form.locator("[name=plan]").fill("Drop the old table.")
     strategy = form.locator("[name=strategy]")
@@ -82,7 +82,7 @@ def test_a_debate_is_started_by_hand_with_a_strategy_that_fits(site: Browsing, s
 
 
 def test_what_is_wrong_is_said_at_the_field_and_nothing_is_started(site: Browsing, server: Server) -> None:
-    page = site.tab("/")
+    page = site.tab("/?start=delivery")
     before = len(server.client.get("/api/sessions?q=Not+to+be+started").json()["items"])
     form = page.locator("form[data-start=delivery]")
     form.locator("[name=task]").fill("Not to be started")
@@ -103,7 +103,7 @@ def test_what_is_wrong_is_said_at_the_field_and_nothing_is_started(site: Browsin
 
 
 def test_what_is_wrong_is_said_in_korean_on_the_korean_page(site: Browsing, server: Server) -> None:
-    page = site.tab("/?lang=ko")
+    page = site.tab("/?lang=ko&start=delivery")
     form = page.locator("form[data-start=delivery]")
     form.locator("[name=task]").fill("Not to be started")
     form.locator("[name=filePaths]").fill("../a.py")
