@@ -28,14 +28,14 @@ class Crew:
         clock = Clock()
         self.team = load(settings.team)
         self._store = open_store(settings.database)
-        private_folder(settings.data_dir)
+        private_folder(settings.node_dir)
         self._writer = Writer(self._store, clock, waiting=settings.max_waiting)
         self.worker = Worker(
             store=self._store,
             writer=self._writer,
             clock=clock,
             team=self.team,
-            data_dir=settings.data_dir,
+            data_dir=settings.node_dir,
             settings=settings.worker(),
         )
 

@@ -134,7 +134,7 @@ def _make(folder: Path) -> Path:
 async def run_example(inside: System) -> str:
     """Start the example in a repository of its own; the id of its session."""
     session_id = starting.new_id("delivery")
-    folder = await make_repository(inside.settings.data_dir / "examples" / session_id / "shop")
+    folder = await make_repository(inside.settings.node_dir / "examples" / session_id / "shop")
     body = DeliveryStart.model_validate(start_request(folder))
     command = starting.delivery(body, inside.team, inside.settings)
     order = Order(session_id=session_id, command=command, actor="local", command_id=session_id, starts=True)

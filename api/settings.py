@@ -1,5 +1,6 @@
 """Settings: from flags, else from `HANSARD_…` in the environment, else defaults that fit one person on one machine."""
 
+import hashlib
 import ipaddress
 import os
 import re
@@ -27,6 +28,12 @@ def data_home() -> Path:
     return Path(base) / "hansard"
 
 
+def state_home() -> Path:
+    """The user's folder for what a machine can make again (XDG), ours below it."""
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base) / "hansard"
+
+
 def _absolute(file: str) -> Path:
     """The file, whatever becomes the working directory. Raises ValueError: nobody's home is known."""
     try:
@@ -44,6 +51,9 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="HANSARD_", env_ignore_empty=True, frozen=True, extra="forbid")
 
     database: str = Field(default_factory=lambda: f"sqlite:///{data_home() / 'hansard.db'}")
+    data_dir: Path | None = Field(
+        default=None, description="where a machine keeps views, workspaces, agents' homes and keys"
+    )
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8000
     team: Path | None = None
@@ -106,13 +116,17 @@ class Settings(BaseSettings):
         return Path(self.database.removeprefix("sqlite:///"))
 
     @property
-    def data_dir(self) -> Path:
-        """Workspaces, agents' homes and locks stand beside the log."""
-        return self.database_path.with_name(self.database_path.name + ".d")
+    def node_dir(self) -> Path:
+        """What belongs to this machine: views, workspaces, agents' homes and keys. Never below the log's folder, so
+        that whoever finds a workspace has not found the log. Each log has its own."""
+        if self.data_dir is not None:
+            return self.data_dir.expanduser().absolute()
+        digest = hashlib.sha256(str(self.database_path.absolute()).encode()).hexdigest()[:12]
+        return state_home() / f"{self.database_path.stem}-{digest}"
 
     @property
     def views_path(self) -> Path:
-        return self.database_path.with_name(self.database_path.name + ".views")
+        return self.node_dir / "views" / "views.db"
 
     @property
     def loopback(self) -> bool:
@@ -129,6 +143,7 @@ class Settings(BaseSettings):
         from adapters.workspace import Room
 
         return WorkerSettings(
+            log=self.database_path,
             room=Room(self.workspace_files, self.workspace_bytes),
             slots=self.worker_slots,
             lease=self.lease_seconds,

@@ -36,7 +36,7 @@ class System:
         self.clock = Clock()
         self.team = load(settings.team)
         self.store = open_store(settings.database)
-        private_folder(settings.data_dir)
+        private_folder(settings.node_dir)
         self.views = SqliteViews(settings.views_path)
         self.logins = self._logins()
         self.writer = Writer(self.store, self.clock, waiting=settings.max_waiting)
@@ -89,11 +89,11 @@ class System:
             from adapters.turns.external import Desk, DeskSettings
             from adapters.workspace import Workspaces
 
-            data, settings = self.settings.data_dir, self.settings.worker()
+            data, settings = self.settings.node_dir, self.settings.worker()
             bench = Bench(
                 store=self.store,
                 team=self.team,
-                workspaces=Workspaces(data / "workspaces", settings.room),
+                workspaces=Workspaces(data / "workspaces", settings.room, settings.log),
                 data_dir=data,
                 settings=settings,
             )
@@ -115,7 +115,7 @@ class System:
             return None
         from api.http.logins import Keys, Logins
 
-        secret = settings.data_dir / "login.secret"
+        secret = settings.node_dir / "login.secret"
         return Logins(Keys(settings.api_keys_file), secret, seconds=settings.login_seconds, now=time.time)
 
     def _kept_in_files(self, folder: "Path | None") -> "Mirror | None":
@@ -133,7 +133,7 @@ class System:
             writer=self.writer,
             clock=self.clock,
             team=self.team,
-            data_dir=self.settings.data_dir,
+            data_dir=self.settings.node_dir,
             settings=self.settings.worker(),
         )
         self.follower.listeners.append(worker.seen)

@@ -1,6 +1,9 @@
 """What holds for every test: its kind, and the settings of the run."""
 
+import os
+import shutil
 import signal
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,9 @@ settings.load_profile("hansard")
 
 # Scripts that run in the background ignore Ctrl-C, and so would every process that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# What a machine keeps for a log goes to a folder of this run, one for each log.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="hansard-tests-")
 
 KINDS = {
     "domain": "unit",
@@ -32,3 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         folder = item.path.relative_to(root).parts[0]
         item.add_marker(KINDS.get(folder, "system"))
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(os.environ["XDG_STATE_HOME"], ignore_errors=True)

@@ -47,6 +47,8 @@ class WorkerSettings:
     output_bytes: int = 1_048_576
     command_limits: processes.SystemLimits = processes.NO_LIMITS
     commands_allowed: Prefixes = ()
+    log: Path | None = None
+    """The file of the log, which is never part of the work."""
     room: Room | None = None
 
 
@@ -69,7 +71,7 @@ class Worker:
         self.bench = Bench(
             store=store,
             team=team,
-            workspaces=Workspaces(data_dir / "workspaces", settings.room),
+            workspaces=Workspaces(data_dir / "workspaces", settings.room, settings.log),
             data_dir=data_dir,
             settings=settings,
         )

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -22,10 +22,9 @@ class Room(NamedTuple):
     bytes: int
 
 
-def check(folder: Path, *, ours: Path, room: Room | None = None, data: Path | None = None) -> None:
-    """Raises WorkspaceError for a folder that cannot be worked in; what it says is said of the folder, and ends without
-    a full stop. `ours` is where Hansard keeps its own data, whatever links lead there; with `data`, only a part of it:
-    what is beside the log takes no room."""
+def check(folder: Path, *, ours: Path, room: Room | None = None, private: Sequence[Path] = ()) -> None:
+    """Raises WorkspaceError for a folder that cannot be worked in; its text describes the folder, without a full stop.
+    `ours` is where Hansard keeps its own data, whatever links lead there. `private` files take no room."""
     folder = _existing(folder)
     if folder == Path(folder.anchor):
         raise WorkspaceError(f"is the whole file system; {WANTED}")
@@ -33,7 +32,7 @@ def check(folder: Path, *, ours: Path, room: Room | None = None, data: Path | No
     if ".git" in (part.casefold() for part in folder.parts):
         raise WorkspaceError("belongs to git itself; give the checkout, which is the folder that holds .git")
     if place_of(folder) is None and room is not None:
-        _check_size(folder, room, (data or ours).resolve())
+        _check_size(folder, room, (ours, *private))
 
 
 def _existing(folder: Path) -> Path:
@@ -65,9 +64,9 @@ def _identity(place: Path) -> tuple[int, int] | Path:
     return found.st_dev, found.st_ino
 
 
-def _check_size(folder: Path, room: Room, data: Path) -> None:
+def _check_size(folder: Path, room: Room, private: Sequence[Path]) -> None:
     files = size = 0
-    for entry_size in _sizes(folder, data):
+    for entry_size in _sizes(folder, private):
         files, size = files + 1, size + entry_size
         if files > room.files:
             raise WorkspaceError(f"holds more than {room.files} files, the most that is copied; {_LESS}")
@@ -78,19 +77,14 @@ def _check_size(folder: Path, room: Room, data: Path) -> None:
 _LESS: Final = f"{WANTED}, or make it a git repository, of which only what is committed is taken"
 
 
-def _sizes(folder: Path, data: Path) -> Iterator[int]:
-    """Bytes of whatever is below, folders too, but for our log and what is beside it; no link is followed, what cannot
-    be looked at is nothing."""
-    log = os.fspath(data).removesuffix(".d") if folder in data.parents else None
+def _sizes(folder: Path, private: Sequence[Path]) -> Iterator[int]:
+    """Bytes of each entry below, folders too, less our own files. No link is followed; what is unreadable is empty."""
+    ours = tuple(os.fspath(place) for path in private if folder in (place := path.resolve()).parents)
     todo = [os.fspath(folder)]
     while todo:
         try:
             with os.scandir(todo.pop()) as entries:
-                found = [
-                    entry
-                    for entry in entries
-                    if entry.name not in _SKIPPED and not (log and entry.path.startswith(log))
-                ]
+                found = [entry for entry in entries if entry.name not in _SKIPPED and not entry.path.startswith(ours)]
         except OSError:
             continue
         for entry in found:

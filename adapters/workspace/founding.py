@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -39,15 +40,15 @@ class _Place:
     exclude: Path
 
 
-def found(home: Path, asked: str | None) -> None:
-    """Make `repo.git`, complete or not at all."""
+def found(home: Path, asked: str | None, private: Sequence[Path] = ()) -> None:
+    """Make `repo.git`, complete or not at all. `private`: our own files, which are left out of a folder."""
     home.mkdir(parents=True, exist_ok=True)
     place = None if asked is None else place_of(Path(asked))
     with tempfile.TemporaryDirectory(prefix="new-", dir=home) as made:
         repository = Repository(Path(made) / "repo.git")
         facts = {"asked": asked, "repository": None, "prefix": "", "dirty": False}
         if place is None:
-            facts["start"] = _begin(repository, None if asked is None else Path(asked), home)
+            facts["start"] = _begin(repository, None if asked is None else Path(asked), private)
         else:
             facts |= {"repository": str(place.top), "prefix": place.prefix, "start": _copy(repository, place)}
             facts["dirty"] = _is_dirty(repository, place, str(facts["start"]))
@@ -81,24 +82,22 @@ def _settle(made: Path, place: Path) -> None:
             raise
 
 
-def _begin(repository: Repository, folder: Path | None, home: Path) -> str:
-    """A new repository that starts with what the folder holds, but for our own log and data; empty without one."""
+def _begin(repository: Repository, folder: Path | None, private: Sequence[Path]) -> str:
+    """A new repository that starts with what the folder holds, less our own files; empty without a folder."""
     git(["init", "--quiet", "--bare", "--template=", str(repository.path)], cwd=repository.path.parent)
     repository.write("info/attributes", _ATTRIBUTES)
-    repository.write("info/exclude", _EXCLUDED + (_ours(folder.resolve(), home) if folder else ""))
+    repository.write("info/exclude", _EXCLUDED + (_ours(folder.resolve(), private) if folder else ""))
     with repository.index(SOURCE) as index:
         if folder is not None:
             index.record(folder)
         return repository.record(index.written(), message="Start", parents=())
 
 
-def _ours(folder: Path, home: Path) -> str:
-    """Where the log is kept in the folder itself: the line by which git passes over it, and over what is beside it."""
-    data = home.parent.parent.resolve()
-    if folder not in data.parents:
-        return ""
-    log = data.relative_to(folder).as_posix().removesuffix(".d")
-    return "/" + _PATTERN.sub(r"\\\g<0>", log) + "*\n"
+def _ours(folder: Path, private: Iterable[Path]) -> str:
+    """The lines by which git passes over our own files that are kept in the folder itself."""
+    below = (path.resolve() for path in private)
+    names = (path.relative_to(folder).as_posix() for path in below if folder in path.parents)
+    return "".join("/" + _PATTERN.sub(r"\\\g<0>", name) + "*\n" for name in names)
 
 
 def _copy(repository: Repository, place: _Place) -> str:

@@ -31,10 +31,11 @@ _SLOT: Final = re.compile(r"tree-[0-9]+")
 
 class Workspaces:
     """The workspaces of all sessions, each in a folder of its own below `root`. `room` is how much of a folder without
-    git is taken over; None is any amount."""
+    git is taken over; None is any amount. `log` and what lies beside it are never part of the work."""
 
-    def __init__(self, root: Path, room: Room | None = None) -> None:
+    def __init__(self, root: Path, room: Room | None = None, log: Path | None = None) -> None:
         self.root, self._room = root.resolve(), room
+        self._private = (self.root.parent, *([log] if log else []))
 
     @in_a_sentence()
     def copy(self, ancestors: Iterable[str], session_id: str) -> None:
@@ -100,11 +101,11 @@ class Workspaces:
         """Raises WorkspaceError with what cannot be worked in or taken over: git's own words are never all of it."""
         if asked is not None:
             try:
-                check(Path(asked), ours=self.root, room=self._room, data=self.root.parent)
+                check(Path(asked), ours=self.root, room=self._room, private=self._private)
             except WorkspaceError as error:
                 raise WorkspaceError(f"The folder {asked} {error}.") from error
         try:
-            found(home, asked)
+            found(home, asked, self._private)
         except WorkspaceError as error:
             source = "made" if asked is None else f"made from {asked}"
             raise WorkspaceError(f"The workspace cannot be {source}: {error}") from error

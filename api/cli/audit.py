@@ -70,7 +70,7 @@ def verify(
 
 
 def _key_path(settings: "Settings") -> Path:
-    return settings.data_dir / "signing.key"
+    return settings.node_dir / "signing.key"
 
 
 def _own_public_key(settings: "Settings", checkpoint: Path | None) -> str:

@@ -138,7 +138,7 @@ def clean(
     from adapters.workspace import Workspaces
 
     settings = settings_of(database)
-    workspaces = Workspaces(settings.data_dir / "workspaces")
+    workspaces = Workspaces(settings.node_dir / "workspaces")
     before = time.time() * 1000 - days * _DAY_MS
     with open_log(settings) as store:
         resting = [name for name in workspaces.names() if _rests(store, name, before)]

@@ -69,7 +69,7 @@ class StallWatch:
             return self._say(
                 f"It waits for {_names(external)}, whose own worker comes for it at a `hansard serve` on this log."
             )
-        if await asyncio.to_thread(_others, self._system.settings.data_dir / "workers"):
+        if await asyncio.to_thread(_others, self._system.settings.node_dir / "workers"):
             return self._say(
                 f"It waits for {_names(asked)}, whom this team does not have; others work on this log, too."
             )

@@ -218,7 +218,8 @@ def _workspace(body: Start, settings: Settings) -> Path | None:
     if "\0" in body.workspace or not path.is_absolute():
         raise Invalid({"/workspace": "should be an absolute path"})
     try:
-        check(path, ours=settings.data_dir, room=Room(settings.workspace_files, settings.workspace_bytes))
+        room = Room(settings.workspace_files, settings.workspace_bytes)
+        check(path, ours=settings.node_dir, room=room, private=(settings.database_path,))
     except WorkspaceError as error:
         raise Invalid({"/workspace": str(error)}) from None
     return path

@@ -45,7 +45,7 @@ class Server:
     def __init__(self, folder: Path, **settings: object) -> None:
         self.folder, self.port = folder, free_port()
         self.database = folder / "hansard.db"
-        self.data = folder / "hansard.db.d"
+        self.data = folder / "node"
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = folder / "server.log"
         self._settings = settings
@@ -101,7 +101,7 @@ class Server:
     def _environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
         ours = {f"HANSARD_{name.upper()}": str(value) for name, value in self._settings.items()}
-        return kept | {"HANSARD_DATABASE": f"sqlite:///{self.database}"} | ours
+        return kept | {"HANSARD_DATABASE": f"sqlite:///{self.database}", "HANSARD_DATA_DIR": str(self.data)} | ours
 
 
 @contextlib.contextmanager
@@ -118,7 +118,7 @@ def serving(folder: Path, **settings: object) -> Iterator[Server]:
 @contextlib.contextmanager
 def inside(folder: Path, *, work: bool = True, **settings: Any) -> Iterator[TestClient]:
     """The application in this process, its worker included if there is to be one."""
-    found = Settings(**({"database": f"sqlite:///{folder / 'hansard.db'}"} | settings))
+    found = Settings(**({"database": f"sqlite:///{folder / 'hansard.db'}", "data_dir": folder / "node"} | settings))
     with TestClient(create_app(found, work=work), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
         yield client
 

@@ -201,7 +201,7 @@ def _every_turn_settled_once(whole: list[Recorded]) -> None:
 
 def _views_equal_a_rebuild(store: Store, database: Path) -> None:
     """Promise P13."""
-    with contextlib.closing(SqliteViews(database.with_name(database.name + ".views"))) as views:
+    with contextlib.closing(SqliteViews(database.with_name("node") / "views" / "views.db")) as views:
         follower = Follower(store, views)
         assert follower.position == store.head(), "the last life had caught up"
         live = dump(views)

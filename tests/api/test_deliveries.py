@@ -300,7 +300,7 @@ def test_a_validation_sees_no_secret_of_the_server(tmp_path: Path, monkeypatch: 
     seen = json.loads(out.read_text())
     assert "DEPLOY_TOKEN" not in seen
     assert not [name for name in seen if name.startswith("HANSARD_") and name != "HANSARD_PROCESS"]
-    assert seen["HOME"].startswith(str(tmp_path / "hansard.db.d"))
+    assert seen["HOME"].startswith(str(tmp_path / "node"))
 
 
 def test_a_cancelled_delivery_stays_cancelled(server: Server) -> None:

@@ -122,7 +122,7 @@ def test_a_cookie_ends_with_its_key(client: TestClient, keys: Path) -> None:
 
 def test_a_cookie_holds_over_a_restart(tmp_path: Path, keys: Path, client: TestClient) -> None:
     sign_in(client)
-    secret = tmp_path / "hansard.db.d" / "login.secret"
+    secret = tmp_path / "node" / "login.secret"
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600
     with inside(tmp_path, work=False, api_keys_file=keys) as later:
         later.cookies = client.cookies

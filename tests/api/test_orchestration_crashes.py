@@ -93,7 +93,7 @@ class Watch:
             closing(sqlite3.connect(place / "hansard.db")) as target,
         ):
             source.backup(target)
-        shutil.copytree(self.folder / "hansard.db.d", place / "hansard.db.d", symlinks=True)
+        shutil.copytree(self.folder / "node", place / "node", symlinks=True)
         self.copies += 1
 
 

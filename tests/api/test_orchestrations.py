@@ -531,7 +531,7 @@ def test_two_programs_work_at_once_in_worktrees_of_their_own(tmp_path: Path) -> 
     assert found["status"] == "done"
     answered = [event for event in only(told, "turn.answered") if event["agent"] in programs]
     assert sorted(event["files"] for event in answered) == [["backend.txt"], ["docs.txt"]]
-    kept = tmp_path / "hansard.db.d" / "workspaces" / found["id"] / "repo.git"
+    kept = tmp_path / "node" / "workspaces" / found["id"] / "repo.git"
     listing = ["git", "--git-dir", str(kept), "ls-tree", "--name-only", answered[-1]["tree"]]
     names = subprocess.run(listing, check=True, capture_output=True, text=True).stdout.split()
     assert names == ["backend.txt", "docs.txt"], "what came second is merged with what came first"

@@ -15,10 +15,10 @@ def rights(path: Path) -> int:
 def test_nobody_else_reads_the_log_its_views_or_its_workspaces(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         ended(server.client, start(server.client, delivery()))
-        made = sorted(tmp_path.glob("hansard.db*"))
+        made = sorted((*tmp_path.glob("hansard.db*"), tmp_path / "node", *(tmp_path / "node" / "views").iterdir()))
         names = {path.name for path in made}
         assert {path.name: oct(rights(path) & 0o077) for path in made} == dict.fromkeys(names, "0o0")
-    assert {"hansard.db", "hansard.db-wal", "hansard.db.d", "hansard.db.views", "hansard.db.views-wal"} <= names
+    assert {"hansard.db", "hansard.db-wal", "node", "views.db", "views.db-wal"} <= names
 
 
 def test_the_folder_that_is_made_for_a_log_and_a_backup_are_its_owners_alone(tmp_path: Path) -> None:

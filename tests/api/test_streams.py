@@ -428,7 +428,7 @@ def test_a_client_that_is_behind_what_the_hub_keeps_reads_the_log(
 def fold(folder: Path) -> None:
     """The views of the log as it is now."""
     store = open_store(f"sqlite:///{folder / 'hansard.db'}")
-    with contextlib.closing(store), contextlib.closing(SqliteViews(folder / "hansard.db.views")) as views:
+    with contextlib.closing(store), contextlib.closing(SqliteViews(folder / "node" / "views" / "views.db")) as views:
         assert Follower(store, views).catch_up() == store.head()
 
 

@@ -65,7 +65,7 @@ CASES: tuple[tuple[Callable[[Path], Path], str], ...] = (
     (a_git_folder, GITS),
     (a_bare_one, BARE),
     (lambda _: Path("/"), f"is the whole file system; {ONE}"),
-    (lambda tmp_path: tmp_path / "data" / "hansard.db.d", DATA),
+    (lambda tmp_path: tmp_path / "data" / "node", DATA),
     (lambda tmp_path: tmp_path / "nowhere", "should be an existing folder"),
     (lambda tmp_path: tmp_path / ("x" * 300), "should be an existing folder"),
     (
@@ -93,7 +93,7 @@ def test_a_log_that_is_kept_in_the_folder_itself_is_no_part_of_the_work(client: 
     assert ended(client, session_id)["status"] == "success"
     [answered] = [e for e in events(client, session_id) if e["type"] == "turn.answered" and e["data"]["files"]]
     assert answered["data"]["files"] == ["src/login.py"]
-    recorded = tmp_path / "data" / "hansard.db.d" / "workspaces" / session_id / "repo.git"
+    recorded = tmp_path / "data" / "node" / "workspaces" / session_id / "repo.git"
     command = ("git", "-C", recorded, "ls-tree", "-r", "--name-only", answered["data"]["tree"])
     assert subprocess.run(command, capture_output=True, check=True).stdout == b"src/login.py\n"
 

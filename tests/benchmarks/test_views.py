@@ -54,7 +54,7 @@ def live_again(server: Server, wanted: int) -> None:
     """A life in which nothing was read yet, and so many snapshots are kept from an earlier one."""
 
     def kept() -> bool:
-        with closing(SqliteViews(server.folder / "hansard.db.views")) as views, views.reading() as db:
+        with closing(SqliteViews(server.data / "views" / "views.db")) as views, views.reading() as db:
             return bool(db.execute("SELECT count(*) FROM snapshots").fetchone()[0] >= wanted)
 
     until(kept, what=f"{wanted} snapshots", seconds=60)

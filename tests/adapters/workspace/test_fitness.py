@@ -78,7 +78,7 @@ def test_a_folder_may_hold_our_data(source: Path, plain: Path) -> None:
     for folder in (source, plain):
         data = folder / "hansard.db.d"
         write(folder, {"hansard.db.d/workspaces/s1/repo.git/HEAD": "", "hansard.db": "x" * 20, "hansard.db-wal": ""})
-        check(folder, ours=data, room=ROOM)
+        check(folder, ours=data, room=ROOM, private=(folder / "hansard.db",))
         assert refused(data, data) == f"lies in {OURS}; give a folder elsewhere"
 
 

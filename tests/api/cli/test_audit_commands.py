@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from api.settings import Settings
 from tests.adapters import audited
 from tests.api.cli.conftest import Hansard
 from tests.projections.stage import Stage
@@ -104,7 +105,7 @@ def test_no_log_is_not_found(hansard: Hansard, own_log: Path) -> None:
 def test_views_that_are_not_what_the_log_says_are_found_and_mended_by_rebuild(hansard: Hansard, log: Path) -> None:
     hansard("list")
     assert hansard("verify").code == 0
-    views = log.with_name(f"{log.name}.views")
+    views = Settings().views_path
     with closing(sqlite3.connect(views, isolation_level=None)) as connection:
         connection.execute("DELETE FROM worklog WHERE version = 1")
     said = hansard("verify")
@@ -117,7 +118,8 @@ def test_views_that_are_not_what_the_log_says_are_found_and_mended_by_rebuild(ha
 
 
 def test_views_that_are_no_database_are_a_sentence(hansard: Hansard, log: Path) -> None:
-    log.with_name(f"{log.name}.views").write_bytes(b"no database at all, and long enough" * 100)
+    Settings().views_path.parent.mkdir(parents=True)
+    Settings().views_path.write_bytes(b"no database at all, and long enough" * 100)
     said = hansard("verify")
     assert said.code == 8
     assert "cannot be read (file is not a database): delete the file, and they are made anew" in said.out
@@ -125,8 +127,8 @@ def test_views_that_are_no_database_are_a_sentence(hansard: Hansard, log: Path) 
 
 def test_views_that_cannot_be_looked_at_are_told_and_prove_nothing_about_the_log(hansard: Hansard, log: Path) -> None:
     """A folder in their place, as somebody's disk that is gone: the log is proved all the same."""
-    views = log.with_name(f"{log.name}.views")
-    views.mkdir()
+    views = Settings().views_path
+    views.mkdir(parents=True)
     said = hansard("verify")
     assert (said.code, said.out) == (0, "")
     unchecked, proved = said.err.splitlines()
@@ -150,7 +152,7 @@ def test_views_beside_which_nothing_can_be_written_are_checked_all_the_same(
     hansard: Hansard, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hansard("list")
-    views = log.with_name(f"{log.name}.views")
+    views = Settings().views_path
     connect = sqlite3.connect
 
     def refuse(database: str, **options: Any) -> sqlite3.Connection:

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from api.settings import Settings
 from tests.api.cli.conftest import Hansard
 
 
 def trees(log: Path) -> list[Path]:
-    return sorted((log.parent / "hansard.db.d" / "workspaces").glob("*/tree-*"))
+    return sorted((Settings().node_dir / "workspaces").glob("*/tree-*"))
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def test_days_are_a_number_from_zero_on(hansard: Hansard, own_log: Path, days: s
 
 
 def test_without_a_log_nothing_is_deleted(hansard: Hansard, own_log: Path) -> None:
-    tree = own_log.parent / "hansard.db.d" / "workspaces" / "delivery-1" / "tree-0"
+    tree = Settings().node_dir / "workspaces" / "delivery-1" / "tree-0"
     tree.mkdir(parents=True)
     assert hansard("clean").code == 3
     assert tree.is_dir()
