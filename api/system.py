@@ -18,6 +18,7 @@ from projections.engine.catalogue import PROJECTIONS
 from projections.engine.follow import Follower
 from projections.engine.snapshots import Snapshots
 from projections.record.session import Sessions
+from projections.record.state import Records
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +44,7 @@ class System:
         self.follower = Follower(self.store, self.views, PROJECTIONS, poll_seconds=settings.poll_seconds)
         self.snapshots = Snapshots(self.store, self.views, self.store.rows.hash_of)
         self.sessions = Sessions(self.store, self.snapshots)
+        self.records = Records(self.store, self.snapshots)
         self.hub: Hub
         self._desk: Desk | None = None
         self._mirror = self._kept_in_files(settings.worklog_folder)
@@ -123,7 +125,7 @@ class System:
             return None
         from projections.record.mirror import Mirror
 
-        return Mirror(folder.expanduser(), self.views)
+        return Mirror(folder.expanduser(), self.views, self.sessions, self.records)
 
     def _worker(self) -> "Worker":
         from adapters.turns.worker import Worker

@@ -22,10 +22,12 @@ from domain.replay import first_difference
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
 from domain.values.base import Unknown
-from projections.record import artifacts, budget, diff, explain, worklog
+from projections.record import artifacts, diff, explain, worklog
 from projections.record.session import view
+from projections.record.state import Record
 from projections.sessions import channel, inbox, overview
 from projections.views.base import View
+from projections.views.record import ArtifactPage, ArtifactView, BudgetPage
 
 Handler = Callable[[Request], Awaitable[Response]]
 Reader = Callable[[Request], Response]
@@ -58,12 +60,6 @@ def door(*names: str, behind: Callable[[Request], int] | None = None) -> Callabl
 
 def _head(request: Request) -> int:
     return system(request).store.head()
-
-
-def _newest(request: Request) -> int:
-    """The position of the session's newest event: the views must not be older than what was just seen."""
-    session = _session(request)
-    return system(request).store.history(session.id, after=session.version - 1, upto=session.version)[-1].position
 
 
 @door("kind", "status", "q", "label", "limit", "cursor")
@@ -158,45 +154,43 @@ def list_log(request: Request) -> Response:
     )
 
 
-@door("version", behind=_newest)
+@door("version")
 def show_worklog(request: Request) -> Response:
     """GET /api/sessions/{id}/worklog: Markdown"""
     session = _session(request)
-    with system(request).views.reading() as db:
-        text = worklog.render(db, session.id, session.version)
+    text = worklog.render(_record(request, session).worklog, session)
     headers = answer_headers(ETag=f'"{session.version}"')
-    return Response(text or "", headers=headers, media_type="text/markdown; charset=utf-8")
+    return Response(text, headers=headers, media_type="text/markdown; charset=utf-8")
 
 
-@door("version", behind=_newest)
+@door("version")
 def show_budget(request: Request) -> Response:
-    """GET /api/sessions/{id}/budget: snapshots over time"""
+    """GET /api/sessions/{id}/budget: how it was used over time"""
     session = _session(request)
-    with system(request).views.reading() as db:
-        return answer({"items": budget.snapshots(db, session.id, session.version), "nextCursor": None})
+    points = _record(request, session).budget.upto(session.version)
+    return answer(BudgetPage(items=tuple(point.view() for point in points), next_cursor=None))
 
 
-@door(behind=_newest)
+@door()
 def list_artifacts(request: Request) -> Response:
     """GET /api/sessions/{id}/artifacts"""
     session = _session(request)
-    with system(request).views.reading() as db:
-        return answer({"items": artifacts.artifacts(db, session.id), "nextCursor": None})
+    made = artifacts.upto(_record(request, session).artifacts, session.version)
+    return answer(ArtifactPage(items=tuple(artifact.view() for artifact in made), next_cursor=None))
 
 
-@door(behind=_newest)
+@door()
 def show_artifact(request: Request) -> Response:
     """GET /api/sessions/{id}/artifacts/{artifactId}: the whole text, and the patch where there is one"""
-    session = _session(request)
-    artifact_id = request.path_params["artifact"]
-    with system(request).views.reading() as db:
-        found = artifacts.artifact(db, session.id, artifact_id)
+    session, artifact_id = _session(request), request.path_params["artifact"]
+    made = artifacts.upto(_record(request, session).artifacts, session.version)
+    found = next((artifact for artifact in made if artifact.artifact_id == artifact_id), None)
     if found is None:
         raise Unknown(f"Session {session.id} has no artifact {artifact_id!r}.")
-    body = dict(found.entry)
-    body["content"] = whole(system(request).store, found.content)
-    body["patch"] = whole(system(request).store, found.patch) if found.patch else None
-    return answer(body)
+    store = system(request).store
+    content, patch = artifacts.texts(store, session.id, found)
+    whole_patch = whole(store, patch) if patch else None
+    return answer(ArtifactView(**dict(found.view()), content=whole(store, content), patch=whole_patch))
 
 
 @door("version", "wish")
@@ -252,6 +246,10 @@ def show_channel(request: Request) -> Response:
     origin = request.query_params.get("origin", "")
     found = system(request).sessions.get(channel_id(origin))
     return answer(channel.view(origin, found if isinstance(found, Channel) else None))
+
+
+def _record(request: Request, session: Session) -> Record:
+    return system(request).records.of(session.id, session.version)
 
 
 def _session(request: Request) -> Session:

@@ -1,99 +1,61 @@
-"""What a session has made: an index, and each artifact with the texts that hold it."""
+"""What a session has made: an index. The texts stay in their events and are read from there."""
 
-from dataclasses import dataclass
-from typing import Any
+from bisect import bisect_right
+from typing import NamedTuple
 
 from domain.delivery.events import ArtifactCreated
 from domain.session.record import Recorded
 from domain.values.base import Text
 from domain.values.time import iso
-from projections.engine.ports import Database, Projection, each
-
-SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS artifacts (session_id TEXT NOT NULL, artifact_id TEXT NOT NULL,"
-    " version BIGINT NOT NULL, phase TEXT, iteration BIGINT NOT NULL, created_at BIGINT NOT NULL,"
-    " media_type TEXT NOT NULL, length BIGINT NOT NULL, digest TEXT, patch_length BIGINT, patch_digest TEXT,"
-    " content TEXT NOT NULL, patch TEXT, PRIMARY KEY (session_id, artifact_id))",
-    "CREATE INDEX IF NOT EXISTS artifacts_in_order ON artifacts (session_id, version)",
-)
-_ENTRY = "artifact_id, version, phase, iteration, created_at, media_type, length, digest, patch_length, patch_digest"
+from projections.engine.ports import Histories
+from projections.views.record import ArtifactItem
 
 
-@dataclass(frozen=True, slots=True)
-class Artifact:
-    """One artifact. Of a text with a digest the store has the whole."""
+class Artifact(NamedTuple):
+    """One artifact. Lengths are UTF-8 bytes of the whole texts; of a text with a digest the store has the whole."""
 
-    entry: dict[str, Any]
-    content: Text
-    patch: Text | None
+    version: int
+    artifact_id: str
+    phase: str | None
+    iteration: int
+    created_at: int
+    media_type: str
+    length: int
+    digest: str | None
+    patch_length: int | None
+    patch_digest: str | None
+
+    def view(self) -> ArtifactItem:
+        return ArtifactItem(**self._asdict() | {"created_at": iso(self.created_at)})
 
 
-def apply(db: Database, recorded: Recorded) -> None:
+def artifact_of(recorded: Recorded) -> Artifact | None:
+    """The artifact that an event made, if it made one."""
     event = recorded.event
     if not isinstance(event, ArtifactCreated):
-        return
-    patch = event.patch
-    db.execute(
-        "INSERT INTO artifacts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            recorded.session_id,
-            event.artifact_id,
-            recorded.version,
-            event.phase,
-            event.iteration,
-            recorded.at,
-            event.media_type,
-            event.content.length,
-            event.content.digest,
-            patch.length if patch else None,
-            patch.digest if patch else None,
-            event.content.model_dump_json(),
-            patch.model_dump_json() if patch else None,
-        ),
-    )
-
-
-ARTIFACTS = Projection(
-    name="artifacts", tables=("artifacts",), schema=SCHEMA, apply=each(apply), about=(ArtifactCreated,)
-)
-
-
-def artifacts(db: Database, session_id: str, upto_version: int | None = None) -> list[dict[str, Any]]:
-    """The index in the order of making; lengths are UTF-8 bytes of the whole texts."""
-    rows = db.execute(
-        f"SELECT {_ENTRY} FROM artifacts WHERE session_id = ? AND version <= ? ORDER BY version, artifact_id",
-        (session_id, 2**62 if upto_version is None else upto_version),
-    ).fetchall()
-    return [_entry(row) for row in rows]
-
-
-def artifact(db: Database, session_id: str, artifact_id: str) -> Artifact | None:
-    """One artifact of a session; its content is found through the texts."""
-    row = db.execute(
-        f"SELECT {_ENTRY}, content, patch FROM artifacts WHERE session_id = ? AND artifact_id = ?",
-        (session_id, artifact_id),
-    ).fetchone()
-    if row is None:
         return None
-    *entry, content, patch = row
+    content, patch = event.content, event.patch
     return Artifact(
-        entry=_entry(entry),
-        content=Text.model_validate_json(content),
-        patch=None if patch is None else Text.model_validate_json(patch),
+        version=recorded.version,
+        artifact_id=event.artifact_id,
+        phase=event.phase,
+        iteration=event.iteration,
+        created_at=recorded.at,
+        media_type=event.media_type,
+        length=content.length,
+        digest=content.digest,
+        patch_length=patch.length if patch else None,
+        patch_digest=patch.digest if patch else None,
     )
 
 
-def _entry(row: Any) -> dict[str, Any]:
-    artifact_id, version, phase, iteration, created_at, media_type, length, digest, patch_length, patch_digest = row
-    return {
-        "artifactId": artifact_id,
-        "version": version,
-        "phase": phase,
-        "iteration": iteration,
-        "createdAt": iso(created_at),
-        "mediaType": media_type,
-        "length": length,
-        "digest": digest,
-        "patchLength": patch_length,
-        "patchDigest": patch_digest,
-    }
+def upto(made: list[Artifact], version: int) -> list[Artifact]:
+    """Those there were at a version, in the order of making."""
+    return made[: bisect_right(made, version, key=lambda artifact: artifact.version)]
+
+
+def texts(log: Histories, session_id: str, artifact: Artifact) -> tuple[Text, Text | None]:
+    """The artifact itself, and what changed in the workspace with it."""
+    [recorded] = log.history(session_id, after=artifact.version - 1, upto=artifact.version)
+    assert isinstance(recorded.event, ArtifactCreated), "the record was made from this event"
+    return recorded.event.content, recorded.event.patch

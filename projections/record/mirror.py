@@ -17,6 +17,8 @@ from domain.values.time import iso
 from projections.engine.keeping import Keeper
 from projections.engine.ports import Database, Views
 from projections.record import worklog
+from projections.record.session import Sessions
+from projections.record.state import Records
 
 TITLE = 30
 LATEST = "latest.md"
@@ -34,8 +36,9 @@ def file_name(created_at: str, title: str, twin: int = 0) -> str:
 class Mirror:
     """Keeps the folder up to date. `seen` is a listener of the follower; `start` first brings everything up to date."""
 
-    def __init__(self, folder: Path, views: Views) -> None:
+    def __init__(self, folder: Path, views: Views, sessions: Sessions, records: Records) -> None:
         self._folder, self._views = folder, views
+        self._sessions, self._records = sessions, records
         self._keeper = Keeper(
             "worklog mirror", what="the worklog", where=folder, keep=self._mirror, missed=self._missed
         )
@@ -78,17 +81,17 @@ class Mirror:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def _mirror(self, session_id: str) -> None:
+        session = self._sessions.get(session_id)
         with self._views.reading() as db:
             row = db.execute(
-                "SELECT created, created_at, updated_at, title FROM overview WHERE session_id = ?", (session_id,)
+                "SELECT created, created_at, title FROM overview WHERE session_id = ?", (session_id,)
             ).fetchone()
-            text = worklog.render(db, session_id)
-            if row is None or text is None:
+            if row is None or session is None:
                 return
-            created, created_at, updated_at, title = row
-            name, newest = _name(db, created, created_at, title), _newest(db)
+            name, newest = _name(db, *row), _newest(db)
+        text = worklog.render(self._records.of(session_id, session.version).worklog, session)
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._write(name, text, updated_at * 1_000_000)
+        self._write(name, text, session.updated_at * 1_000_000)
         if newest == session_id:
             self._point_to(name)
 

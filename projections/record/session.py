@@ -3,13 +3,13 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from domain.delivery.chart import PHASES
 from domain.delivery.state import Delivery
 from domain.discussion.state import Contribution, Discussion
 from domain.kinds import fold
-from domain.orchestration.phases import phase_name
+from domain.orchestration.phases import AgentPhases, phase_name
 from domain.orchestration.state import Orchestration
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Outstanding, Session
@@ -162,12 +162,22 @@ GATES: Final = {"completed": "✅ 완료", "paused": "⏸ checkpoint", "active":
 """The seeds' words for how an agent stands; the last is ours: of an agent whose run was reset."""
 
 
+AgentStatus = Literal["active", "paused", "completed", "stopped"]
+
+
+def agent_status(session: Orchestration, agent: AgentPhases) -> AgentStatus:
+    """How an agent stands; completed wins over paused, and after a reset nobody works."""
+    if agent.completed:
+        return "completed"
+    if session.ended:
+        return "stopped"
+    return "paused" if session.status == "checkpoint" and agent.checkpointed else "active"
+
+
 def _agent(session: Orchestration, index: int) -> dict[str, Any]:
-    """One row of the seeds' Agent Status Matrix (§1.12); completed wins over paused, and after a reset nobody works."""
+    """One row of the seeds' Agent Status Matrix (§1.12)."""
     agent = session.agents[index]
-    paused = session.status == "checkpoint" and agent.checkpointed
-    rest = "stopped" if session.ended else "paused" if paused else "active"
-    status = "completed" if agent.completed else rest
+    status = agent_status(session, agent)
     return agent.model_dump(mode="json", by_alias=True) | {
         "status": status,
         "gate": GATES[status],

@@ -8,15 +8,15 @@ import pytest
 from api.web import svg
 from api.web.session.charts import BOX, DIAGRAMS, WIDTH
 from api.web.session.diagram import draw, visited
-from api.web.session.marks import Light, Step
 from api.web.session.strip import BUCKETS, strip
-from api.web.session.trail import Trail
 from api.web.words import words
 from domain.delivery import chart as delivery
 from domain.discussion import chart as discussion
 from domain.orchestration import chart as orchestration
 from domain.session.chart import Table
 from domain.values.words import LANGUAGES, Language
+from projections.record.marks import Light, Step
+from projections.record.trail import Trail
 
 TABLES: dict[str, Table] = {"delivery": delivery.TABLE, "orchestration": orchestration.TABLE, **discussion.TABLES}
 

@@ -12,13 +12,15 @@ from adapters.store.sqlite.views import SqliteViews
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation, StartDelivery
 from domain.delivery.events import Step
 from domain.delivery.state import Delivery
-from domain.kinds import allowed_actions, carry_out
+from domain.kinds import allowed_actions, carry_out, fold
 from domain.session.budget import Limits
 from domain.session.record import Causation, Recorded, kind_of
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import Failure, RecordReply
 from domain.values.base import Blob, Command, Text, Usage
 from projections.engine.follow import Follower
+from projections.record.state import record_of
+from projections.record.worklog import render
 from tests.claiming import claim
 
 NOON = 1_795_262_400_000
@@ -239,3 +241,11 @@ def caught_up(path: Path, log: Twin) -> SqliteViews:
     follower.catch_up()
     assert follower.problems() == []
     return views
+
+
+def written(events: Sequence[Recorded], version: int | None = None) -> str:
+    """The worklog of a history, as of a version."""
+    record, shared = record_of(events), events[:version]
+    session = fold(kind_of(events[0].session_id), [(recorded.event, recorded.metadata) for recorded in shared])
+    assert session is not None
+    return render(record.worklog, session)

@@ -1,16 +1,17 @@
 """The index of what a session has made."""
 
-from pathlib import Path
-
 from domain.values.base import Text
 from projections.record import artifacts
-from tests.projections.given import Story, caught_up, merged, success
+from projections.record.state import record_of
+from tests.projections.given import Story, merged, success
 
 
-def test_artifacts_are_listed_in_the_order_of_their_making(tmp_path: Path) -> None:
-    with caught_up(tmp_path / "v.db", merged(success())).reading() as db:
-        found = artifacts.artifacts(db, "delivery-1")
-    assert [(row["artifactId"], row["phase"], row["iteration"], row["mediaType"]) for row in found] == [
+def made(story: Story) -> list[artifacts.Artifact]:
+    return record_of(story.events).artifacts
+
+
+def test_artifacts_are_listed_in_the_order_of_their_making() -> None:
+    assert [(found.artifact_id, found.phase, found.iteration, found.media_type) for found in made(success())] == [
         ("delivery-1.a1", "planning", 0, "text/markdown"),
         ("delivery-1.a2", "architecture", 0, "text/markdown"),
         ("delivery-1.a3", "design", 0, "text/markdown"),
@@ -25,44 +26,37 @@ def test_artifacts_are_listed_in_the_order_of_their_making(tmp_path: Path) -> No
     ]
 
 
-def test_an_artifact_has_its_words_and_its_patch(tmp_path: Path) -> None:
-    with caught_up(tmp_path / "v.db", merged(success())).reading() as db:
-        found = artifacts.artifact(db, "delivery-1", "delivery-1.a9")
-    assert found == artifacts.Artifact(
-        entry={
-            "artifactId": "delivery-1.a9",
-            "version": 50,
-            "phase": "implementation",
-            "iteration": 3,
-            "createdAt": "2026-11-21T12:00:09.000Z",
-            "mediaType": "text/markdown",
-            "length": 7,
-            "digest": None,
-            "patchLength": 12,
-            "patchDigest": None,
-        },
-        content=Text(head="Tested.", length=7),
-        patch=Text(head="--- a\n+++ b\n", length=12),
+def test_an_artifact_has_its_words_and_its_patch() -> None:
+    story = success()
+    found = made(story)[8]
+    assert found.view().wire() == {
+        "artifactId": "delivery-1.a9",
+        "version": 50,
+        "phase": "implementation",
+        "iteration": 3,
+        "createdAt": "2026-11-21T12:00:09.000Z",
+        "mediaType": "text/markdown",
+        "length": 7,
+        "digest": None,
+        "patchLength": 12,
+        "patchDigest": None,
+    }
+    assert artifacts.texts(merged(story), "delivery-1", found) == (
+        Text(head="Tested.", length=7),
+        Text(head="--- a\n+++ b\n", length=12),
     )
 
 
-def test_a_long_artifact_is_found_by_its_digest(tmp_path: Path) -> None:
+def test_a_long_artifact_is_found_by_its_digest() -> None:
     words = "한" * 10_000
     expected, _ = Text.of(words)
-    with caught_up(tmp_path / "v.db", merged(Story().start().answers(words))).reading() as db:
-        found = artifacts.artifact(db, "delivery-1", "delivery-1.a1")
-    assert found is not None
-    assert found.content == expected
-    assert (found.entry["length"], found.entry["digest"]) == (30_000, expected.digest)
+    story = Story().start().answers(words)
+    [found] = made(story)
+    assert (found.length, found.digest) == (30_000, expected.digest)
+    assert artifacts.texts(merged(story), "delivery-1", found) == (expected, None)
 
 
-def test_an_index_ends_at_a_version(tmp_path: Path) -> None:
-    with caught_up(tmp_path / "v.db", merged(success())).reading() as db:
-        assert [row["artifactId"] for row in artifacts.artifacts(db, "delivery-1", 5)] == ["delivery-1.a1"]
-        assert artifacts.artifacts(db, "delivery-1", 4) == []
-
-
-def test_an_artifact_belongs_to_its_session(tmp_path: Path) -> None:
-    with caught_up(tmp_path / "v.db", merged(success(), success("delivery-2"))).reading() as db:
-        assert artifacts.artifact(db, "delivery-2", "delivery-1.a1") is None
-        assert artifacts.artifact(db, "delivery-1", "delivery-1.a99") is None
+def test_an_index_ends_at_a_version() -> None:
+    found = made(success())
+    assert [artifact.artifact_id for artifact in artifacts.upto(found, 5)] == ["delivery-1.a1"]
+    assert artifacts.upto(found, 4) == []

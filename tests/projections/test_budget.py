@@ -1,19 +1,18 @@
-"""Budget snapshots over time (S4 §4.3, K-38)."""
+"""A budget over time (S4 §4.3, K-38)."""
 
-from pathlib import Path
 from typing import Any
 
-from projections.record import budget
-from tests.projections.given import Story, caught_up, exhausted, merged, success
+from projections.record.state import record_of
+from tests.projections.given import Story, exhausted, success
 
 
-def snapshots(path: Path, story: Story, version: int | None = None) -> list[dict[str, Any]]:
-    with caught_up(path / "budget.db", merged(story)).reading() as db:
-        return budget.snapshots(db, story.session_id, version)
+def points(story: Story, version: int | None = None) -> list[dict[str, Any]]:
+    record = record_of(story.events)
+    return [point.view().wire() for point in record.budget.upto(version or record.version)]
 
 
-def test_the_start_carries_the_whole_budget(tmp_path: Path) -> None:
-    assert snapshots(tmp_path, success())[0] == {
+def test_the_start_carries_the_whole_budget() -> None:
+    assert points(success())[0] == {
         "version": 1,
         "at": "2026-11-21T12:00:00.000Z",
         "type": "delivery.session_started",
@@ -33,8 +32,8 @@ def test_the_start_carries_the_whole_budget(tmp_path: Path) -> None:
     }
 
 
-def test_usage_is_summed_and_what_nobody_reported_is_counted_apart(tmp_path: Path) -> None:
-    found = [row for row in snapshots(tmp_path, success()) if row["type"] == "delivery.phase_completed"]
+def test_usage_is_summed_and_what_nobody_reported_is_counted_apart() -> None:
+    found = [row for row in points(success()) if row["type"] == "delivery.phase_completed"]
     assert [(row["phase"], row["tokens"], row["costMicros"], row["unknownTurns"]) for row in found] == [
         ("planning", None, None, 1),
         ("architecture", None, None, 2),
@@ -50,9 +49,9 @@ def test_usage_is_summed_and_what_nobody_reported_is_counted_apart(tmp_path: Pat
     ]
 
 
-def test_iterations_are_used_up_and_extended(tmp_path: Path) -> None:
+def test_iterations_are_used_up_and_extended() -> None:
     names = ("attempt_started", "budget_exhausted", "budget_extended")
-    found = [row for row in snapshots(tmp_path, exhausted().extended(2)) if row["type"].endswith(names)]
+    found = [row for row in points(exhausted().extended(2)) if row["type"].endswith(names)]
     columns = ("type", "iteration", "remainingIterations", "reason", "maxIterations", "maxMinutes")
     assert [tuple(row[column] for column in columns) for row in found] == [
         ("delivery.attempt_started", 1, 1, None, 1, 45),
@@ -62,10 +61,5 @@ def test_iterations_are_used_up_and_extended(tmp_path: Path) -> None:
     ]
 
 
-def test_snapshots_end_at_a_version(tmp_path: Path) -> None:
-    assert [row["version"] for row in snapshots(tmp_path, success(), 6)] == [1, 2, 5, 6]
-
-
-def test_an_unknown_session_has_no_snapshots(tmp_path: Path) -> None:
-    with caught_up(tmp_path / "v.db", merged(success())).reading() as db:
-        assert budget.snapshots(db, "delivery-2") == []
+def test_points_end_at_a_version() -> None:
+    assert [row["version"] for row in points(success(), 6)] == [1, 2, 5, 6]

@@ -9,8 +9,9 @@ import pytest
 from adapters.store.sqlite.views import SqliteViews
 from projections.engine.follow import Follower
 from projections.record.mirror import Mirror, file_name
-from projections.record.worklog import render
-from tests.projections.given import SECOND
+from projections.record.session import Sessions
+from projections.record.state import Records
+from tests.projections.given import SECOND, written
 from tests.projections.stage import DEBATE, Stage, plan
 
 
@@ -21,7 +22,7 @@ class Mirrored:
         self.folder, self.stage = folder / "worklogs", Stage(folder)
         self.views = SqliteViews(folder / "views.db")
         self.follower = Follower(self.stage.store, self.views)
-        self.mirror = Mirror(self.folder, self.views)
+        self.mirror = self.another()
         self.follower.listeners.append(self.mirror.seen)
 
     def follow(self) -> int:
@@ -31,9 +32,11 @@ class Mirrored:
     def names(self) -> list[str]:
         return sorted(path.name for path in self.folder.iterdir())
 
-    def worklog(self, session_id: str) -> str | None:
-        with self.views.reading() as db:
-            return render(db, session_id)
+    def another(self) -> Mirror:
+        return Mirror(self.folder, self.views, Sessions(self.stage.store), Records(self.stage.store))
+
+    def worklog(self, session_id: str) -> str:
+        return written(self.stage.store.history(session_id))
 
 
 @pytest.mark.parametrize(
@@ -113,7 +116,7 @@ def test_a_new_life_writes_what_the_last_one_did_not(tmp_path: Path) -> None:
     found.follower.catch_up()
     untouched = (found.folder / "20261121T120000_Add_a_login.md").read_text("utf-8")
     assert "planning" in untouched
-    again = Mirror(found.folder, found.views)
+    again = found.another()
     again.start()
     again.stop()
     assert "round_1" in (found.folder / "20261121T120000_Add_a_login.md").read_text("utf-8")
@@ -126,7 +129,7 @@ def test_a_file_that_is_as_it_should_be_is_left_alone(tmp_path: Path) -> None:
     found.follow()
     path = found.folder / "20261121T120000_Add_a_login.md"
     before = path.stat()
-    again = Mirror(found.folder, found.views)
+    again = found.another()
     again.start()
     again.stop()
     assert path.stat().st_ino == before.st_ino

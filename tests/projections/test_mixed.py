@@ -15,8 +15,10 @@ from domain.session.record import Recorded
 from domain.session.state import Session
 from projections.engine.dump import dump
 from projections.engine.follow import Follower
-from projections.record import budget, worklog
+from projections.record import worklog
+from projections.record.budget import Point
 from projections.record.session import view
+from projections.record.state import Record
 from projections.sessions import inbox, overview
 from tests.projections.given import Twin
 from tests.projections.stage import wander
@@ -38,7 +40,7 @@ class Step:
     session: Session
     row: dict[str, Any]
     worklog: str
-    snapshots: list[dict[str, Any]]
+    point: Point
     waiting: dict[str, int]
 
 
@@ -49,6 +51,7 @@ class Walk:
     rebuilt: bytes
     steps: list[Step] = field(default_factory=list)
     sessions: dict[str, Session] = field(default_factory=dict)
+    records: dict[str, Record] = field(default_factory=dict)
 
 
 @pytest.fixture(scope="module", params=SEEDS)
@@ -63,7 +66,9 @@ def walk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         log.add([recorded])
         follower.catch_up()
         if recorded.kind in KINDS:
-            found.steps.append(_step(views, found.sessions, recorded))
+            found.steps.append(
+                _step(views, found.sessions, found.records.setdefault(recorded.session_id, Record()), recorded)
+            )
     assert follower.problems() == []
     found.live = dump(views)
     follower.rebuild()
@@ -73,18 +78,20 @@ def walk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     stage.store.close()
 
 
-def _step(views: SqliteViews, sessions: dict[str, Session], recorded: Recorded) -> Step:
+def _step(views: SqliteViews, sessions: dict[str, Session], record: Record, recorded: Recorded) -> Step:
     session_id = recorded.session_id
     session = fold(recorded.kind, [(recorded.event, recorded.metadata)], sessions.get(session_id))
     assert session is not None
     sessions[session_id] = session
     with views.reading() as db:
-        row, text = overview.item(db, session_id), worklog.render(db, session_id)
+        row = overview.item(db, session_id)
         items = inbox.page(db).items
-        snapshots = budget.snapshots(db, session_id)
     assert row is not None
-    assert text is not None
-    return Step(recorded, session, row.wire(), text, snapshots, {item.session_id: item.version for item in items})
+    record.add(recorded)
+    text = worklog.render(record.worklog, session)
+    return Step(
+        recorded, session, row.wire(), text, record.budget.points[-1], {item.session_id: item.version for item in items}
+    )
 
 
 def test_live_views_are_rebuilt_byte_for_byte(walk: Walk) -> None:
@@ -113,9 +120,8 @@ def test_parents_and_children_know_each_other(walk: Walk) -> None:
 
 
 def test_the_worklog_of_a_version_is_never_changed_by_what_comes_later(walk: Walk) -> None:
-    with walk.views.reading() as db:
-        for step in walk.steps:
-            assert worklog.render(db, step.session.id, step.recorded.version) == step.worklog
+    for step in walk.steps:
+        assert worklog.render(walk.records[step.session.id].worklog, step.session) == step.worklog
 
 
 def test_nobody_elses_words_make_sections_or_rows_in_a_worklog(walk: Walk) -> None:
@@ -173,11 +179,10 @@ def _asked_next(step: Step, session: Session) -> bool:
 
 def test_tokens_and_money_are_summed_as_the_session_does(walk: Walk) -> None:
     for step in walk.steps:
-        newest = step.snapshots[-1]
-        if newest["version"] == step.recorded.version:
+        if step.point.version == step.recorded.version:
             spent = step.session.spent
-            assert (newest["tokens"], newest["costMicros"]) == (spent.tokens, spent.cost_micros)
-            assert newest["unknownTurns"] == spent.unknown
+            assert (step.point.tokens, step.point.cost_micros) == (spent.tokens, spent.cost_micros)
+            assert step.point.unknown_turns == spent.unknown
 
 
 def test_the_walks_meet_nearly_everything_that_can_happen(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import pytest
 from adapters.store import Store
 from adapters.store.sqlite.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
-from api.web.session.trail import Trail, Trails
 from domain.kinds import KINDS, fold
 from domain.session.budget import Limits
 from domain.session.record import Recorded, kind_of
@@ -20,6 +19,7 @@ from projections.engine.dump import dump
 from projections.engine.follow import Follower
 from projections.engine.snapshots import Snapshots
 from projections.record.session import Sessions
+from projections.record.state import Record, Records
 from tests.api.server import until
 from tests.projections.given import Story, store_events
 from tests.projections.stage import wander
@@ -122,32 +122,32 @@ def test_sessions_of_every_kind_come_back_as_they_were(tmp_path: Path) -> None:
     assert kinds == {*KINDS, "channel"}
 
 
-def test_trails_come_back_as_they_were(tmp_path: Path) -> None:
+def test_records_come_back_as_they_were(tmp_path: Path) -> None:
     compared = 0
     with closing(wander(tmp_path, 12, 250).store) as store, closing(SqliteViews(tmp_path / "v.db")) as views:
         Follower(store, views).catch_up()
         for session_id in (name for name in store.rows.streams() if kind_of(name) in KINDS):
             snapshots = Snapshots(store, views, store.rows.hash_of, every=5)
             newest = store.version(session_id)
-            Trails(store, snapshots).of(session_id, max(1, newest - 3))
+            Records(store, snapshots).of(session_id, max(1, newest - 3))
             snapshots.write()
-            found, plain = Trails(store, snapshots).of(session_id, newest), Trails(store).of(session_id, newest)
+            found, plain = Records(store, snapshots).of(session_id, newest), Records(store).of(session_id, newest)
             assert found == plain
             assert repr(found) == repr(plain)
             compared += newest >= 8
     assert compared > 10
 
 
-def test_of_a_trail_the_newest_snapshot_is_kept_alone(log: Reading, store: Store, views: SqliteViews) -> None:
+def test_of_a_record_the_newest_snapshot_is_kept_alone(log: Reading, store: Store, views: SqliteViews) -> None:
     snapshots = Snapshots(log, views, store.rows.hash_of, every=FEW)
-    trails = Trails(log, snapshots)
+    records = Records(log, snapshots)
     for version in (20, 22, 46):
-        trails.of("delivery-1", version)
+        records.of("delivery-1", version)
         snapshots.write()
-    assert kept(views) == [("trail", 46)]
+    assert kept(views) == [("record", 46)]
     log.events = 0
-    found: Trail = Trails(log, snapshots).of("delivery-1", 46)
-    assert (found.version, len(found.at), log.events) == (46, 46, 0)
+    found: Record = Records(log, snapshots).of("delivery-1", 46)
+    assert (found.version, len(found.entries), log.events) == (46, 46, 0)
 
 
 # -- never the truth ---------------------------------------------------------------------------------------------------

@@ -1,64 +1,40 @@
 """What happened, event by event."""
 
-from pathlib import Path
 from typing import Any
 
 from projections.record import timeline
-from tests.projections.given import Story, Twin, caught_up, exhausted, merged, success
+from projections.record.entries import Entry
+from projections.record.state import record_of
+from tests.projections.given import NOON, Story, exhausted, merged, success
 
 
-def items(path: Path, log: Twin, **query: int) -> list[dict[str, Any]]:
-    views = caught_up(path / "timeline.db", log)
-    with views.reading() as db:
-        page = timeline.page(db, "delivery-1", **query)
-    views.close()
-    found: list[dict[str, Any]] = page["items"]
-    return found
+def around(story: Story, at: int, **wanted: Any) -> list[timeline.Happened]:
+    wanted = {"before": 500, "after": 500, "newest": len(story.events)} | wanted
+    return timeline.around(record_of(story.events), merged(story), story.session_id, at, **wanted)
 
 
-def test_an_event_is_told_with_who_and_where(tmp_path: Path) -> None:
-    found = items(tmp_path, merged(Story().start().answers("A plan.")), after=2, limit=2)
-    assert found == [
-        {
-            "version": 3,
-            "position": 3,
-            "at": "2026-11-21T12:00:00.000Z",
-            "type": "turn.requested",
-            "actor": "tester",
-            "role": "planner",
-            "phase": "planning",
-            "iteration": None,
-            "turnId": "delivery-1.t1",
-            "message": "Asked planner: planning",
-            "highlight": False,
-        },
-        {
-            "version": 4,
-            "position": 4,
-            "at": "2026-11-21T12:00:01.000Z",
-            "type": "turn.answered",
-            "actor": "tester",
-            "role": "planner",
-            "phase": "planning",
-            "iteration": None,
-            "turnId": "delivery-1.t1",
-            "message": "planner answered in 2.0 s",
-            "highlight": False,
-        },
-    ]
+def highlights(story: Story) -> list[str]:
+    return [found.entry.topic for found in around(story, 1, highlights=True)]
 
 
-def test_the_events_that_matter_are_highlighted(tmp_path: Path) -> None:
-    assert [item["type"] for item in items(tmp_path, merged(success())) if item["highlight"]] == [
+def test_an_event_has_its_place_and_the_event_itself() -> None:
+    story = Story().start().answers("A plan.")
+    asked, answered = around(story, 3, before=1, after=1)
+    assert asked.entry == Entry(3, NOON, "turn.requested", "planner", "planning", None, "delivery-1.t1", False)
+    assert answered.entry == Entry(4, NOON + 1000, "turn.answered", "planner", "planning", None, "delivery-1.t1", False)
+    assert [found.recorded.event.TOPIC for found in (asked, answered)] == ["turn.requested", "turn.answered"]
+
+
+def test_the_events_that_matter_are_highlighted() -> None:
+    assert highlights(success()) == [
         "delivery.review_blocking_detected",
         "delivery.review_approved",
         "delivery.session_finished",
     ]
 
 
-def test_budget_and_failure_are_highlighted_too(tmp_path: Path) -> None:
-    story = exhausted().extended(1).fails()
-    assert [item["type"] for item in items(tmp_path, merged(story)) if item["highlight"]] == [
+def test_budget_and_failure_are_highlighted_too() -> None:
+    assert highlights(exhausted().extended(1).fails()) == [
         "delivery.budget_exhausted",
         "delivery.session_finished",
         "delivery.budget_extended",
@@ -67,21 +43,18 @@ def test_budget_and_failure_are_highlighted_too(tmp_path: Path) -> None:
     ]
 
 
-def test_pages_follow_each_other(tmp_path: Path) -> None:
+def test_a_window_goes_around_a_version_and_never_beyond_the_newest() -> None:
     story = success()
-    views = caught_up(tmp_path / "v.db", merged(story))
-    seen: list[int] = []
-    cursor: str | None = "0"
-    with views.reading() as db:
-        while cursor is not None:
-            page = timeline.page(db, "delivery-1", after=int(cursor), limit=10)
-            seen += [item["version"] for item in page["items"]]
-            cursor = page["nextCursor"]
-    assert seen == list(range(1, len(story.events) + 1))
+    assert [found.entry.version for found in around(story, 10, before=2, after=3)] == [9, 10, 11, 12, 13]
+    assert [found.entry.version for found in around(story, 10, before=2, after=3, newest=11)] == [9, 10, 11]
+    assert [found.entry.version for found in around(story, 10, before=20, after=0, newest=3)] == [1, 2, 3]
 
 
-def test_long_and_unseen_words_are_cut(tmp_path: Path) -> None:
-    found = items(tmp_path, merged(Story().start().fails(detail="\x1b[31m" + "x" * 3_000)))
-    failed = next(item for item in found if item["type"] == "turn.failed")
-    assert failed["message"].startswith("planner failed after 45.0 s: timed out: xxx")
-    assert failed["message"].endswith("x…") and len(failed["message"]) < 400
+def test_of_some_roles_as_many_are_found() -> None:
+    found = around(success(), 40, before=2, after=2, roles=("dev",))
+    assert [each.entry.role for each in found] == ["dev"] * 4
+    assert all(each.recorded.version == each.entry.version for each in found)
+
+
+def test_the_busiest_role_comes_first() -> None:
+    assert timeline.roles(record_of(success().events))[:3] == ["test", "dev", "reviewer"]

@@ -2,11 +2,9 @@
 
 from pathlib import Path
 
-from adapters.store.sqlite.views import SqliteViews
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration
 from domain.session.children import Decide
-from projections.engine.follow import Follower
-from projections.record.worklog import render
+from tests.projections.given import written
 from tests.projections.stage import DEBATE, EMPLOYEES, REVIEW, Stage, critique, plan, subtask, verdicts
 
 RUN = "orchestration-1"
@@ -14,17 +12,7 @@ WANTED = {"pass_criteria": "the tests pass", "fail_criteria": "it is slow", "aff
 
 
 def worklog(stage: Stage, session_id: str = RUN, version: int | None = None) -> str:
-    views = SqliteViews(stage.store.path.with_suffix(".views"))
-    try:
-        follower = Follower(stage.store, views)
-        follower.catch_up()
-        assert follower.problems() == []
-        with views.reading() as db:
-            text = render(db, session_id, version)
-    finally:
-        views.close()
-    assert text is not None
-    return text
+    return written(stage.store.history(session_id), version)
 
 
 def test_a_run_that_waits_for_its_plan(tmp_path: Path) -> None:

@@ -5,12 +5,12 @@ from typing import Any
 
 from api.web import svg
 from api.web.model import clock
-from api.web.session.marks import Left
 from api.web.session.overview import left_over
 from api.web.session.standing import Standing
 from domain.delivery.state import Delivery
 from domain.orchestration.state import Orchestration
 from domain.values.time import iso
+from projections.record.marks import Left
 
 EXACT = 1_000_000
 """Millionths in one of whatever currency it is."""

@@ -9,9 +9,9 @@ from markupsafe import Markup
 
 from api.web import svg
 from api.web.session.charts import BOX, DIAGRAMS, WIDTH, Diagram, Way
-from api.web.session.marks import Step
 from api.web.session.standing import Standing
 from domain.values.words import Words
+from projections.record.marks import Step
 
 TRAIL, LONG = 12, 14
 """States of the way told in words; characters of a label that is written smaller."""

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from api.web.session.marks import Claim, Verdict
 from api.web.session.standing import SENTENCE, Standing
 from api.web.shown import cut
 from domain.orchestration.phases import PHASES, AgentPhases, phase_name
 from domain.orchestration.state import Orchestration
+from projections.record.marks import Claim, Verdict
 
 AGENTS = 60
 VERDICTS, FEW = 8, 2

@@ -15,11 +15,11 @@ from api.web.rendering import fragment
 from api.web.session import budget, diagram, discussion, matrix, overview, work
 from api.web.session.sharing import Shared
 from api.web.session.standing import Standing
-from api.web.session.trail import Trail, Trails
 from domain.session.state import Session
 from domain.values.words import Language, Words
-from projections.engine.ports import Database
 from projections.record.session import view
+from projections.record.state import Record
+from projections.record.trail import Trail
 
 KEPT_BYTES: Final = 64 * 1024 * 1024
 ALL: Final = ("delivery", "orchestration", "review", "debate")
@@ -65,33 +65,35 @@ class Gallery:
 
     def __init__(self, inside: System, *, kept_bytes: int = KEPT_BYTES) -> None:
         self._system, self._most = inside, kept_bytes
-        self.trails, self.shared = Trails(inside.store, inside.snapshots), Shared()
+        self.shared = Shared()
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[str, int, Language, Language | None], Panels] = OrderedDict()
         self._bytes = 0
 
-    def trail(self, session: Session) -> Trail:
-        return self.trails.of(session.id, session.version)
+    def record(self, session: Session) -> Record:
+        """The session's record, at least up to its version."""
+        return self._system.records.of(session.id, session.version)
 
-    def panels(self, db: Database, session: Session, say: Words, named: Language | None) -> Panels:
-        """`db` holds views that know the session's version at least."""
+    def trail(self, session: Session) -> Trail:
+        return self.record(session).trail
+
+    def panels(self, session: Session, say: Words, named: Language | None) -> Panels:
         key = (session.id, session.version, say.language, named)
         with self._lock:
             found = self._kept.get(key)
             if found is not None:
                 self._kept.move_to_end(key)
                 return found
-        made = self._make(db, session, say, named)
+        made = self._make(session, say, named)
         self._keep(key, made)
         return made
 
-    def _make(self, db: Database, session: Session, say: Words, named: Language | None) -> Panels:
+    def _make(self, session: Session, say: Words, named: Language | None) -> Panels:
         standing = Standing(
             session=session,
             it=told(view(session), session, self._system.team),
-            trail=self.trail(session),
-            db=db,
-            texts=self._system.store,
+            record=self.record(session),
+            store=self._system.store,
         )
         return {panel.name: _made(say, named, panel, standing) for panel in PANELS if session.kind in panel.kinds}
 

@@ -128,8 +128,7 @@ def _wanted(request: Request) -> Wanted:
 
 
 def _panels(request: Request, inside: System, session: Session, say: Words) -> Panels:
-    with inside.views.reading() as db:
-        return gallery(request).panels(db, session, say, explicit(request))
+    return gallery(request).panels(session, say, explicit(request))
 
 
 # -- what is shown -----------------------------------------------------------------------------------------------------
@@ -219,8 +218,8 @@ def _strip(request: Request, now: Session, say: Words) -> dict[str, Any]:
 
 
 def _window(inside: System, now: Session, wanted: Wanted, span: Span, say: Words, *, since: int = 0) -> dict[str, Any]:
-    with inside.views.reading() as db:
-        return window(db, inside.store, now, wanted, span, say.language, since=since)
+    record = inside.records.of(now.id, now.version)
+    return window(record, inside.store, now, wanted, span, say.language, since=since)
 
 
 def _rows(request: Request, now: Session, say: Words, wanted: Wanted, at: int | None, found: dict[str, Any]) -> str:
@@ -228,8 +227,7 @@ def _rows(request: Request, now: Session, say: Words, wanted: Wanted, at: int | 
 
 
 def _roles(inside: System, now: Session) -> list[str]:
-    with inside.views.reading() as db:
-        return timeline.roles(db, now.id)
+    return timeline.roles(inside.records.of(now.id, now.version))
 
 
 def _words(inside: System, now: Session, at: int, field: str | None) -> str:

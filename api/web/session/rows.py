@@ -1,25 +1,19 @@
 """The list of events: a window of it, filtered by role or to what matters, with its place in the whole."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from itertools import groupby
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from api.web.model import clock
-from api.web.session.marks import tone_of
 from api.web.shown import cut
-from domain.orchestration.events import VerdictGiven
 from domain.orchestration.state import Orchestration
-from domain.session.record import Recorded
 from domain.session.state import Session
-from domain.values.base import DomainEvent
-from domain.values.time import iso
 from domain.values.words import Language
-from projections.engine.ports import Database
+from projections.engine.ports import Histories
 from projections.record import timeline
 from projections.record.describe import describe
 from projections.record.markdown import plain
+from projections.record.marks import tone_of
+from projections.record.state import Record
 
 ROWS: Final = 60
 """Events sent at once; the script asks for more while one scrolls. Every row costs time at each step of a replay."""
@@ -67,55 +61,41 @@ def following(version: int) -> Span:
     return Span(version - 1, 0, ROWS)
 
 
-class Log(Protocol):
-    """Where the events of a session are read."""
-
-    def history(self, session_id: str, *, after: int = 0, upto: int | None = None) -> list[Recorded]: ...
-
-
 def window(
-    db: Database, log: Log, session: Session, wanted: Wanted, span: Span, language: Language, *, since: int = 0
+    record: Record, log: Histories, session: Session, wanted: Wanted, span: Span, language: Language, *, since: int = 0
 ) -> dict[str, Any]:
     """The rows of a span, those after version `since` alone; `earlier` and `later` are the versions at which the list
     goes on, 0 where it does not."""
     found = timeline.around(
-        db, session.id, span.at, before=span.before, behind=span.after, roles=wanted.roles, highlights=wanted.highlights
+        record,
+        log,
+        session.id,
+        span.at,
+        before=span.before,
+        after=span.after,
+        newest=session.version,
+        roles=wanted.roles,
+        highlights=wanted.highlights,
     )
-    found = [item for item in found if item["version"] <= session.version]
-    upto = sum(item["version"] <= span.at for item in found)
+    versions = [happened.entry.version for happened in found]
+    upto = sum(version <= span.at for version in versions)
     return {
-        "rows": list(_rows(log, session, [item for item in found if item["version"] > since], language)),
-        "earlier": found[0]["version"] - 1 if found and upto == span.before else 0,
-        "later": found[-1]["version"] + 1 if span.after and len(found) - upto == span.after else 0,
+        "rows": [_row(happened, session, language) for happened in found if happened.entry.version > since],
+        "earlier": versions[0] - 1 if found and upto == span.before else 0,
+        "later": versions[-1] + 1 if span.after and len(found) - upto == span.after else 0,
     }
 
 
-def _rows(log: Log, session: Session, items: Sequence[dict[str, Any]], language: Language) -> Iterator[Row]:
-    began = datetime.fromisoformat(iso(session.created_at))
+def _row(happened: timeline.Happened, session: Session, language: Language) -> Row:
+    entry, event = happened.entry, happened.recorded.event
     agents = [agent.agent for agent in session.agents] if isinstance(session, Orchestration) else []
-    for item, event in zip(items, _events(log, session.id, items), strict=True):
-        data = event.model_dump(mode="json", by_alias=True)
-        since = datetime.fromisoformat(item["at"]) - began
-        yield Row(
-            version=item["version"],
-            clock=clock(round(since.total_seconds() * 1000)),
-            role=cut(item["role"], 40),
-            phase=item["phase"],
-            message=cut(plain(describe(event.TOPIC, data, language, agents=agents)), MESSAGE),
-            highlight=item["highlight"],
-            tone=_tone(event),
-        )
-
-
-def _events(log: Log, session_id: str, items: Sequence[dict[str, Any]]) -> Iterator[DomainEvent]:
-    """The events of the rows; neighbours are read at once."""
-    for _, run in groupby(enumerate(items), lambda numbered: numbered[1]["version"] - numbered[0]):
-        versions = [item["version"] for _, item in run]
-        for recorded in log.history(session_id, after=versions[0] - 1, upto=versions[-1]):
-            yield recorded.event
-
-
-def _tone(event: DomainEvent) -> str:
-    if isinstance(event, VerdictGiven):
-        return "good" if event.passed else "bad"
-    return tone_of(event.TOPIC)
+    words = describe(event.TOPIC, event.model_dump(mode="json", by_alias=True), language, agents=agents)
+    return Row(
+        version=entry.version,
+        clock=clock(entry.at - session.created_at),
+        role=cut(entry.role, 40),
+        phase=entry.phase,
+        message=cut(plain(words), MESSAGE),
+        highlight=entry.highlight,
+        tone=tone_of(entry.topic, passed=event.__dict__.get("passed")),
+    )

@@ -3,36 +3,43 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from markupsafe import Markup
 
 from adapters.store.port import Texts
 from api.web.model import clock
-from api.web.session.marks import Numbered, upto
-from api.web.session.trail import Trail
 from api.web.shown import cut, rendered
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
 from domain.orchestration.state import Orchestration
 from domain.session.state import Session
-from projections.engine.ports import Database
+from projections.engine.ports import Histories
+from projections.record.marks import Numbered, upto
 from projections.record.session import view
+from projections.record.state import Record
+from projections.record.trail import Trail
 
 SENTENCE, LONG, WHOLE = 300, 2_000, 16_000
 """Characters: of a line, of a paragraph, of somebody's whole contribution."""
 
 
+class Source(Texts, Histories, Protocol):
+    """Where events and long texts are read from."""
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """`it` is the session as the outside sees it; `db` holds the views, which know at least this version, `texts` what
-    is too long for an event."""
+    """`it` is the session's view; `record` knows at least this version, `store` has its events and long texts."""
 
     session: Session
     it: dict[str, Any]
-    trail: Trail
-    db: Database
-    texts: Texts
+    record: Record
+    store: Source
+
+    @property
+    def trail(self) -> Trail:
+        return self.record.trail
 
     @property
     def version(self) -> int:

@@ -5,8 +5,8 @@ from typing import Any
 from markupsafe import Markup
 
 from api.web import svg
-from api.web.session.marks import upto
-from api.web.session.trail import Trail
+from projections.record.marks import upto
+from projections.record.trail import Trail
 
 WIDTH, HEIGHT = 1000, 26
 BUCKETS = 500

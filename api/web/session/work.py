@@ -2,13 +2,13 @@
 
 from typing import Any, Final
 
-from api.web.session.marks import Outcome
 from api.web.session.standing import LONG, SENTENCE, Standing, tame
 from api.web.session.written import in_lines, report
 from api.web.shown import cut, newest_of, rendered
 from domain.values.base import Text
 from projections.record import artifacts as made
 from projections.record import worklog as log
+from projections.record.marks import Outcome
 
 TASK: Final = 4_000
 FILES, STEPS, LABELS, LISTED, SHOWN, CHILDREN = 50, 20, 32, 100, 10, 50
@@ -81,38 +81,39 @@ def _outcome(found: Outcome) -> dict[str, Any]:
 
 def artifacts(standing: Standing) -> dict[str, Any]:
     """The newest with what they say and change; the others as a list."""
-    found = made.artifacts(standing.db, standing.session.id, standing.version)
-    newest = [entry["artifactId"] for entry in found[-SHOWN:]]
+    found = made.upto(standing.record.artifacts, standing.version)
+    newest = [artifact.artifact_id for artifact in found[-SHOWN:]]
     return {
         "count": len(found),
         "more": max(0, len(found) - LISTED),
         "list": [
-            _artifact(standing, entry, whole=entry["artifactId"] in newest) for entry in reversed(found[-LISTED:])
+            _artifact(standing, artifact, whole=artifact.artifact_id in newest)
+            for artifact in reversed(found[-LISTED:])
         ],
     }
 
 
-def _artifact(standing: Standing, entry: dict[str, Any], *, whole: bool) -> dict[str, Any]:
-    found = made.artifact(standing.db, standing.session.id, entry["artifactId"]) if whole else None
-    if found is None:
+def _artifact(standing: Standing, artifact: made.Artifact, *, whole: bool) -> dict[str, Any]:
+    entry = artifact.view().wire()
+    if not whole:
         return entry | {"shown": False}
-    json = _json(standing, found)
-    words = in_lines(json) if json else found.content.head
+    content, patch = made.texts(standing.store, standing.session.id, artifact)
+    json = _json(standing, artifact, content)
+    words = in_lines(json) if json else content.head
     return entry | {
         "shown": True,
         "report": report(json) if json else None,
         "content": cut(words, CONTENT),
-        "cut": len(words) > CONTENT or (found.content.digest is not None and not json),
-        "diff": diff(found.patch) if found.patch else None,
+        "cut": len(words) > CONTENT or (content.digest is not None and not json),
+        "diff": diff(patch) if patch else None,
     }
 
 
-def _json(standing: Standing, found: made.Artifact) -> str:
+def _json(standing: Standing, artifact: made.Artifact, text: Text) -> str:
     """All of an artifact that is JSON; nothing of others, of what is too long, and where the log has lost it."""
-    text = found.content
-    if found.entry["mediaType"] != "application/json" or text.length > READ:
+    if artifact.media_type != "application/json" or text.length > READ:
         return ""
-    return text.head if text.digest is None else standing.texts.text(text.digest) or ""
+    return text.head if text.digest is None else standing.store.text(text.digest) or ""
 
 
 def diff(patch: Text) -> dict[str, Any]:
@@ -137,7 +138,7 @@ def _kind(words: str) -> str:
 
 
 def worklog(standing: Standing) -> dict[str, Any]:
-    text, shortened = newest_of(log.render(standing.db, standing.session.id, standing.version, newest=ENTRIES) or "")
+    text, shortened = newest_of(log.render(standing.record.worklog, standing.session, newest=ENTRIES))
     return {"html": rendered(text), "cut": shortened}
 
 

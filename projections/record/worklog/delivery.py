@@ -1,7 +1,7 @@
 """How a delivery is written down: phases instead of agents, iterations instead of rounds."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from domain.delivery.chart import PHASES, status
 from domain.delivery.events import (
@@ -24,15 +24,16 @@ from domain.delivery.events import (
     Transition,
     ValidationFailed,
 )
+from domain.delivery.state import Delivery
 from domain.session.children import ChildClosed, ChildRequested
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import Settled
 from domain.values.base import Text
 from projections.record.markdown import cell, code, neutral
-from projections.record.worklog.before import Before
+from projections.record.turns import Turns
+from projections.record.worklog.log import Row, Worklog
 from projections.record.worklog.parts import (
-    Row,
     begun,
     block,
     chapter,
@@ -51,13 +52,13 @@ from projections.record.worklog.parts import (
 _SKIPPED = '["skipped"'
 
 
-def rows(before: Before, recorded: Recorded) -> Iterator[Row]:
+def rows(log: Worklog, turns: Turns, recorded: Recorded) -> Iterator[Row]:
     """What an event adds."""
     match recorded.event:
         case SessionStarted() as event:
             yield from _started(recorded, event)
         case Settled() as event:
-            yield from _settled(before, recorded, event)
+            yield from _settled(turns, event)
         case ChildRequested() as event:
             yield child_begins(event, "the delivery")
         case ChildClosed() as event:
@@ -65,7 +66,7 @@ def rows(before: Before, recorded: Recorded) -> Iterator[Row]:
         case SessionForked() as event:
             yield forked(event)
         case BudgetExtended() as event:
-            yield from _extended(before, recorded, event)
+            yield from _extended(log, event)
         case DeliveryEvent() as event:
             yield from _delivery(event)
     if isinstance(recorded.event, Transition):
@@ -139,7 +140,7 @@ def _score(score: int | None) -> str:
     return "" if score is None else f" (score {score})"
 
 
-def _extended(before: Before, recorded: Recorded, event: BudgetExtended) -> Iterator[Row]:
+def _extended(log: Worklog, event: BudgetExtended) -> Iterator[Row]:
     """More budget: what had been skipped waits again, and there is no summary yet."""
     amounts = {
         "iterations": event.add_iterations,
@@ -152,7 +153,7 @@ def _extended(before: Before, recorded: Recorded, event: BudgetExtended) -> Iter
     yield "iterations", f"{event.iteration}/{event.limits.max_iterations}"
     yield "summary", ""
     for phase in PHASES:
-        mark = before.newest(recorded.session_id, f"phase:{phase}") or ""
+        mark = log.newest(f"phase:{phase}") or ""
         if mark.startswith(_SKIPPED):
             yield _mark(phase, "pending", json.loads(mark)[1])
 
@@ -168,29 +169,29 @@ def _commands(report: Text) -> Iterator[str]:
         yield f"- Command: {code(command)} → exit code {exit_code}"
 
 
-def _settled(before: Before, recorded: Recorded, event: Settled) -> Iterator[Row]:
-    place = before.turn(recorded.session_id, event.turn_id)
-    first = heading(f"Iteration {place.number}", event.agent, event.role, place.phase)
+def _settled(turns: Turns, event: Settled) -> Iterator[Row]:
+    turn = turns.get(event.turn_id)
+    number, phase = (turn.number, turn.phase) if turn else (0, None)
+    first = heading(f"Iteration {number}", event.agent, event.role, phase)
     yield "log", "\n".join([first, "", *result(event)])
 
 
 # -- rendering -----------------------------------------------------------------------------------------------------
 
 
-def text(rows: Sequence[Row]) -> str:
-    """The worklog of these rows."""
-    latest = dict(rows)
+def text(_: Delivery, latest: Mapping[str, str], log: Sequence[Row]) -> str:
+    """The worklog: what every section says, and the log."""
     return joined(
         title(latest, f"Iterations: {latest['iterations']}"),
         chapter("Plan", latest.get("plan")),
         chapter("Verification Criteria", latest.get("criteria")),
         chapter("Phase Status Matrix", _matrix(latest)),
-        execution(rows),
+        execution(log),
         chapter("Final Summary", summary(latest.get("summary", ""))),
     )
 
 
-def _matrix(latest: dict[str, str]) -> str:
+def _matrix(latest: Mapping[str, str]) -> str:
     lines = ["| Phase | Status | Iteration |", "|---|---|---|"]
     for phase in PHASES:
         word, iteration = json.loads(latest[f"phase:{phase}"])

@@ -1,6 +1,6 @@
 """How a review or a debate is written down: its rounds with verdict and convergence, synthesis, decision."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from domain.discussion.events import (
@@ -19,14 +19,15 @@ from domain.discussion.events import (
     Synthesized,
     Transition,
 )
+from domain.discussion.state import Discussion
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.values.time import iso
 from projections.record.markdown import cell
-from projections.record.worklog.before import Before
+from projections.record.turns import Turns
+from projections.record.worklog.log import Row, Worklog
 from projections.record.worklog.parts import (
     UNFINISHED,
-    Row,
     begun,
     block,
     chapter,
@@ -45,7 +46,7 @@ _MOST = 20
 """Points of one kind in an entry; the events have them all."""
 
 
-def rows(_: Before, recorded: Recorded) -> Iterator[Row]:
+def rows(_: Worklog, __: Turns, recorded: Recorded) -> Iterator[Row]:
     """What an event adds."""
     event = recorded.event
     if isinstance(event, SessionStarted):
@@ -153,16 +154,15 @@ def _reason(label: str, words: str) -> Iterator[str]:
 # -- rendering -----------------------------------------------------------------------------------------------------
 
 
-def text(rows: Sequence[Row]) -> str:
-    """The worklog of these rows."""
-    latest = dict(rows)
+def text(_: Discussion, latest: Mapping[str, str], log: Sequence[Row]) -> str:
+    """The worklog: what every section says, and the log."""
     facts = [f"Rounds: {latest['round']}/{latest['last']}", f"Strategy: {latest['strategy']}"]
     if latest.get("parent"):
         facts.append(f"Parent: {latest['parent']}")
     return joined(
         title(latest, *facts),
         chapter(latest["name"], latest["subject"]),
-        execution(rows),
+        execution(log),
         chapter("Synthesis", latest.get("synthesis")),
         chapter("Decision", latest.get("decision", UNFINISHED).rstrip()),
     )

@@ -8,14 +8,11 @@ from domain.session.turns import TurnAnswered, TurnCancelled, TurnFailed
 from domain.values.base import DomainEvent, Text
 from domain.values.time import iso
 from projections.record.markdown import cell, inline, item, neutral, plain, quote, shortened
+from projections.record.worklog.log import Row
 
 TITLE, RESULT, PLAN = 80, 500, 4_000
 """Characters of the title, of an agent's result, of a plan or a synthesis."""
 WAITING, UNFINISHED = "(대기 중)", "(미완료)"
-
-Row = tuple[str, str]
-"""Section and body. `log` goes on with the newest entry or, with a heading, begins one; `log:<place>` belongs to the
-entry of that place, wherever it stands."""
 
 _BY = {"person": "by a person", "policy": "nobody decided in time", "cancelled": "called off"}
 

@@ -1,17 +1,8 @@
-"""What a session's history says beyond its state: which event said what, folded once and read as of any version.
+"""What a session's history says beyond its state: which event said what, for drawings and matrices."""
 
-Every list only grows, so that the trail at version N is what of it stands up to N.
-"""
-
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, Final
+from typing import Any
 
-from pydantic import TypeAdapter
-
-from api.web.session.marks import Claim, Closed, Fork, Left, Light, Mark, Opened, Outcome, Step, Verdict, tone_of
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
@@ -19,12 +10,8 @@ from domain.session.children import ChildClosed, ChildRequested
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.values.base import DomainEvent
-from projections.engine.ports import Histories
-from projections.engine.snapshots import Snapshot, Snapshots, digest_of, read_as
 from projections.record.describe import HIGHLIGHTED
-
-KEPT: Final = 32
-"""Sessions whose trails are kept."""
+from projections.record.marks import Claim, Closed, Fork, Left, Light, Mark, Opened, Outcome, Step, Verdict, tone_of
 
 
 @dataclass(slots=True)
@@ -154,56 +141,3 @@ def _outcome(
 
 def _sum(known: int | None, more: int | None) -> int | None:
     return known if more is None else (known or 0) + more
-
-
-@dataclass(slots=True)
-class _Kept:
-    trail: Trail = field(default_factory=Trail)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-
-_TRAIL: Final = TypeAdapter(Trail)
-
-
-@cache
-def rules() -> str:
-    """Names the code that makes trails."""
-    return digest_of("domain", "projections", "api.web.session")
-
-
-class Trails:
-    """Trails by session; each history is read once and then only what is new. Safe for many threads."""
-
-    def __init__(self, log: Histories, snapshots: Snapshots | None = None, *, kept: int = KEPT) -> None:
-        self._log, self._snapshots, self._size = log, snapshots, kept
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
-
-    def of(self, session_id: str, version: int) -> Trail:
-        """The trail, at least up to that event; what stands behind it is left out by `upto`."""
-        kept = self._of(session_id)
-        if kept.trail.version < version:
-            with kept.lock:
-                if kept.trail.version < version:
-                    self._go_on(session_id, kept, version)
-        return kept.trail
-
-    def _go_on(self, session_id: str, kept: _Kept, version: int) -> None:
-        """From the snapshot, where there is one; what took long to fold is kept as the next one."""
-        if self._snapshots and kept.trail.version == 0:
-            found = self._snapshots.read(session_id, "trail", rules())
-            kept.trail = (found and read_as(_TRAIL.validate_json, found)) or kept.trail
-        known = kept.trail.version
-        for recorded in self._log.history(session_id, after=known, upto=version):
-            kept.trail.add(recorded)
-        if self._snapshots and kept.trail.version >= known + self._snapshots.every:
-            state = _TRAIL.dump_json(kept.trail).decode()
-            self._snapshots.offer(Snapshot(session_id, "trail", kept.trail.version, rules(), state))
-
-    def _of(self, session_id: str) -> _Kept:
-        with self._lock:
-            kept = self._kept.setdefault(session_id, _Kept())
-            self._kept.move_to_end(session_id)
-            while len(self._kept) > self._size:
-                self._kept.popitem(last=False)
-            return kept

@@ -1,0 +1,131 @@
+"""A session's record: one fold of its history. Every view of the session is read from it, as of any version.
+
+Lists only grow, in the order of versions: a reader at version N takes what is up to N.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from domain.session.record import Recorded
+from projections.engine.ports import Histories
+from projections.engine.snapshots import Snapshot, Snapshots, digest_of, read_as
+from projections.record.artifacts import Artifact, artifact_of
+from projections.record.budget import BudgetLine
+from projections.record.entries import Entry, entry_of
+from projections.record.trail import Trail
+from projections.record.turns import Turns, follow
+from projections.record.worklog import Worklog, write
+
+KEPT_SESSIONS: Final = 64
+KEPT_EVENTS: Final = 200_000
+"""Records that are kept in memory, at most: so many, and of so many events together."""
+RECORD: Final = "record"
+
+
+@dataclass(slots=True)
+class Record:
+    """All that was recorded of a session, up to `version`."""
+
+    version: int = 0
+    entries: list[Entry] = field(default_factory=list)
+    turns: Turns = field(default_factory=dict)
+    budget: BudgetLine = field(default_factory=BudgetLine)
+    artifacts: list[Artifact] = field(default_factory=list)
+    worklog: Worklog = field(default_factory=Worklog)
+    trail: Trail = field(default_factory=Trail)
+
+    def add(self, recorded: Recorded) -> None:
+        """One more event. `version` comes last: readers never see half of it."""
+        follow(self.turns, recorded)
+        self.entries.append(entry_of(self.turns, recorded))
+        self.budget.add(recorded)
+        artifact = artifact_of(recorded)
+        if artifact is not None:
+            self.artifacts.append(artifact)
+        write(self.worklog, self.turns, recorded)
+        self.trail.add(recorded)
+        self.version = recorded.version
+
+
+def record_of(history: Sequence[Recorded]) -> Record:
+    """The record of a history from its first event on."""
+    record = Record()
+    for recorded in history:
+        record.add(recorded)
+    return record
+
+
+_RECORD: Final = TypeAdapter(Record)
+
+
+@cache
+def rules() -> str:
+    """Hash of the folding code; snapshots from other releases are ignored."""
+    return digest_of("domain", "projections")
+
+
+@dataclass(slots=True)
+class _Kept:
+    record: Record = field(default_factory=Record)
+    snapshot: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class Records:
+    """Records by session: each history is folded once, then only what is new. Safe for many threads."""
+
+    def __init__(
+        self,
+        log: Histories,
+        snapshots: Snapshots | None = None,
+        *,
+        sessions: int = KEPT_SESSIONS,
+        events: int = KEPT_EVENTS,
+    ) -> None:
+        self.log = log
+        self._snapshots, self._sessions, self._events = snapshots, sessions, events
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+
+    def of(self, session_id: str, version: int) -> Record:
+        """The record, at least up to that version. Raises what the log raises for an event that it cannot read."""
+        kept = self._of(session_id)
+        if kept.record.version < version:
+            with kept.lock:
+                if kept.record.version < version:
+                    self._grow(session_id, kept, version)
+            self._forget()
+        return kept.record
+
+    def _grow(self, session_id: str, kept: _Kept, version: int) -> None:
+        """From the snapshot, where there is one, event by event."""
+        if self._snapshots and kept.record.version == 0:
+            found = self._snapshots.read(session_id, RECORD, rules())
+            kept.record = (found and read_as(_RECORD.validate_json, found)) or kept.record
+            kept.snapshot = kept.record.version
+        record = kept.record
+        for recorded in self.log.history(session_id, after=record.version, upto=version):
+            record.add(recorded)
+        if self._snapshots and record.version >= kept.snapshot + max(self._snapshots.every, kept.snapshot // 4):
+            kept.snapshot = record.version
+            state = _RECORD.dump_json(record).decode()
+            self._snapshots.offer(Snapshot(session_id, RECORD, record.version, rules(), state))
+
+    def _of(self, session_id: str) -> _Kept:
+        with self._lock:
+            kept = self._kept.setdefault(session_id, _Kept())
+            self._kept.move_to_end(session_id)
+            return kept
+
+    def _forget(self) -> None:
+        """Keep the records that were asked for last."""
+        with self._lock:
+            held = sum(kept.record.version for kept in self._kept.values())
+            while len(self._kept) > 1 and (len(self._kept) > self._sessions or held > self._events):
+                held -= self._kept.popitem(last=False)[1].record.version

@@ -1,0 +1,146 @@
+"""The turns of a session: what was asked of whom, in sections, and what came of each attempt.
+
+Long texts stay in their events: a section says which event and which field hold it.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from domain.session.record import Recorded
+from domain.session.turns import Settled, TurnAnswered, TurnCancelled, TurnFailed, TurnRequested
+from domain.values.base import Text, Usage
+
+ANSWERED: Final = "answered"
+FAILED: Final = "failed"
+CANCELLED: Final = "cancelled"
+
+
+class Section(NamedTuple):
+    """A text by its place: the event, the field, its length in UTF-8 bytes, and the digest of a long one."""
+
+    version: int
+    name: str
+    length: int
+    digest: str | None
+
+
+class Wait(NamedTuple):
+    """Why and how long an attempt could not go on. Instants are milliseconds."""
+
+    cause: str
+    since: int
+    until: int | None = None
+
+
+class Change(NamedTuple):
+    """A file that an attempt changed; lines are null where nobody counted them."""
+
+    path: str
+    added: int | None = None
+    removed: int | None = None
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One ask of a turn. `number` is 0 where it was cancelled or expired before anybody took it."""
+
+    number: int
+    version: int
+    outcome: str
+    ended_at: int
+    seconds: float = 0.0
+    usage: Usage = field(default_factory=Usage)
+    model: str | None = None
+    resumed: bool | None = None
+    failure: str | None = None
+    detail: str = ""
+    prompt: Section | None = None
+    reply: Section | None = None
+    patch: Section | None = None
+    files: list[Change] = field(default_factory=list)
+    waits: list[Wait] = field(default_factory=list)
+    node: str | None = None
+    fence: str | None = None
+    activity: Section | None = None
+
+
+@dataclass(slots=True)
+class TurnEntry:
+    """A turn from its request on. `number` is its iteration or round, 0 before the first."""
+
+    turn_id: str
+    version: int
+    requested_at: int
+    work: str
+    agent: str
+    role: str
+    phase: str | None = None
+    number: int = 0
+    lane: int = 0
+    prompt: list[Section] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+
+    def status(self, version: int) -> str:
+        """How it ended, as of a version; `requested` while nobody has answered."""
+        ended = [attempt for attempt in self.attempts if attempt.version <= version]
+        return ended[-1].outcome if ended else "requested"
+
+
+Turns = dict[str, TurnEntry]
+
+
+def follow(turns: Turns, recorded: Recorded) -> None:
+    """One more event."""
+    match recorded.event:
+        case TurnRequested() as event:
+            turns.setdefault(event.turn_id, _requested(recorded, event))
+        case Settled() as event if event.turn_id in turns:
+            turns[event.turn_id].attempts.append(_attempt(recorded, event))
+
+
+def _requested(recorded: Recorded, event: TurnRequested) -> TurnEntry:
+    return TurnEntry(
+        turn_id=event.turn_id,
+        version=recorded.version,
+        requested_at=recorded.at,
+        work=event.work,
+        agent=event.agent,
+        role=event.role,
+        phase=event.phase,
+        number=event.iteration or event.round or 0,
+        lane=event.lane,
+        prompt=[_section(recorded, name, text) for name, text in event.context.items()],
+    )
+
+
+def _attempt(recorded: Recorded, event: Settled) -> Attempt:
+    attempt = Attempt(
+        number=event.attempt,
+        version=recorded.version,
+        outcome=CANCELLED,
+        ended_at=recorded.at,
+        seconds=event.seconds,
+        usage=event.usage,
+    )
+    match event:
+        case TurnAnswered():
+            attempt.outcome, attempt.model, attempt.resumed = ANSWERED, event.model, event.resumed
+            attempt.files = [Change(path) for path in event.files]
+            attempt.prompt, attempt.reply = _text(recorded, event, "prompt"), _text(recorded, event, "reply")
+            attempt.patch = _text(recorded, event, "patch")
+        case TurnFailed():
+            attempt.outcome, attempt.model = FAILED, event.model
+            attempt.failure, attempt.detail = event.failure.code, event.failure.detail
+            attempt.prompt, attempt.reply = _text(recorded, event, "prompt"), _text(recorded, event, "reply")
+        case TurnCancelled():
+            attempt.detail = event.reason
+    return attempt
+
+
+def _text(recorded: Recorded, event: Settled, name: str) -> Section | None:
+    text = getattr(event, name)
+    return _section(recorded, name, text) if text is not None and text.length else None
+
+
+def _section(recorded: Recorded, name: str, text: Text) -> Section:
+    return Section(recorded.version, name, text.length, text.digest)
