@@ -1,4 +1,4 @@
-"""`hansard key`: API keys. Whoever has the file can check a key, nobody can read one out of it."""
+"""`key`: API keys. The file holds digests: enough to check a key, not to use one."""
 
 import hashlib
 import os
@@ -11,30 +11,80 @@ from cyclopts import Parameter
 
 from api.cli import exits
 from api.cli.exits import Failed
-from api.cli.terminal import put, say
+from api.cli.terminal import put, say, visible
 
 _NAME: Final = re.compile(r"[^\W_](?:[\w.@-]{0,98}[\w])?")
 
 
-def make_key(
-    name: Annotated[str, Parameter(help="Who will use it; it becomes the actor in the record.")],
+def key(
+    action: Annotated[str, Parameter(help="new, list or revoke; a name alone makes a key for it.")],
+    name: Annotated[str | None, Parameter(help="Who uses the key; the name becomes the actor in the record.")] = None,
     /,
     *,
     file: Annotated[Path | None, Parameter(help="The file of keys. HANSARD_API_KEYS_FILE.")] = None,
 ) -> int:
-    """Make an API key: it is printed once, the file keeps only its SHA-256."""
-    if not _NAME.fullmatch(name):
-        raise Failed(f"{name!r} is no name for a key: letters, digits and ._@- are.", code=exits.USAGE)
+    """Make, list and revoke API keys. A new key is printed once; the file keeps only its SHA-256.
+
+    hansard key new ada
+    """
     path = file or _configured()
-    key = f"hansard_{secrets.token_urlsafe(32)}"
     try:
-        _append(path, name, hashlib.sha256(key.encode()).hexdigest())
+        match action, name:
+            case "list", None:
+                return _list(path)
+            case "new" | "revoke", None:
+                raise Failed(f"Which key? `hansard key {action} NAME`.", code=exits.USAGE)
+            case "new", str():
+                return _make(path, name)
+            case "revoke", str():
+                return _revoke(path, name)
+            case _, None:
+                return _make(path, action)
+            case _:
+                raise Failed(f"{action!r} is not one of new, list, revoke.", code=exits.USAGE)
     except OSError as error:
         raise Failed(f"{path}: {error.strerror}.") from None
+
+
+def _make(path: Path, name: str) -> int:
+    if not _NAME.fullmatch(name):
+        raise Failed(f"{name!r} is no name for a key: letters, digits and ._@- are.", code=exits.USAGE)
+    key = f"hansard_{secrets.token_urlsafe(32)}"
+    _append(path, name, hashlib.sha256(key.encode()).hexdigest())
     put(key)
-    say(f"This is the only time the key of {name} is shown; {path} knows its digest.")
+    say(f"This is the only time the key of {name} is shown; {path} keeps its digest.")
     say("Sign in to the page with it, or send `Authorization: Bearer …`; for this command line: HANSARD_API_KEY.")
     return exits.OK
+
+
+def _list(path: Path) -> int:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if _name_of(line):
+            put(visible(_name_of(line)))
+    return exits.OK
+
+
+def _revoke(path: Path, name: str) -> int:
+    """Write the file again without the key's line; the old file stays where that fails."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if _name_of(line) != name]
+    if kept == lines:
+        raise Failed(f"{path} holds no key of {name}.", code=exits.NOT_FOUND)
+    new = path.with_name(f"{path.name}.new")
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.writelines(kept)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+    say(f"The key of {name} is revoked.")
+    return exits.OK
+
+
+def _name_of(line: str) -> str:
+    """Whose key it is; nothing for a comment or a blank line."""
+    name, colon, _ = line.partition(":")
+    return name.strip() if colon and not line.lstrip().startswith("#") else ""
 
 
 def _configured() -> Path:
@@ -51,6 +101,6 @@ def _append(path: Path, name: str, digest: str) -> None:
     with os.fdopen(descriptor, "r+", encoding="utf-8") as file:
         os.fchmod(descriptor, 0o600)
         known = file.read()
-        if any(line.partition(":")[0].strip() == name for line in known.splitlines()):
-            raise Failed(f"{path} has a key of {name} already; remove its line first.", code=exits.REFUSED)
+        if any(_name_of(line) == name for line in known.splitlines()):
+            raise Failed(f"{path} has a key of {name} already; revoke it first.", code=exits.REFUSED)
         file.write(("" if known.endswith("\n") or not known else "\n") + f"{name}:{digest}\n")

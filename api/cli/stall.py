@@ -69,7 +69,7 @@ class StallWatch:
             return self._say(
                 f"It waits for {_names(external)}, whose own worker comes for it at a `hansard serve` on this log."
             )
-        if await asyncio.to_thread(_others, self._system.settings.node_dir / "workers"):
+        if await asyncio.to_thread(other_workers, self._system.settings.node_dir / "workers"):
             return self._say(
                 f"It waits for {_names(asked)}, whom this team does not have; others work on this log, too."
             )
@@ -96,7 +96,7 @@ def _names(turns: Sequence[Json]) -> str:
     return ", ".join(one_line(name) for name in dict.fromkeys(spelt))
 
 
-def _others(folder: Path) -> bool:
+def other_workers(folder: Path) -> bool:
     """Whether any other process on this log works on turns, as far as anybody can tell."""
     from adapters.turns.presence import Presence
 

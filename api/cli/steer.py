@@ -1,6 +1,7 @@
 """`inbox`, `decide`, `extend`, `cancel`: what waits for a person, and what a person changes."""
 
-from typing import Annotated, Final, Literal
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 from cyclopts.types import PositiveInt
@@ -9,9 +10,13 @@ from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
 from api.cli.options import HERE, AsJson, Id, Json, Key, TeamFile, Version, Where, micros
-from api.cli.start import say_who_goes_on, say_who_works
+from api.cli.stall import other_workers
+from api.cli.start import AsEnd, say_who_goes_on, say_who_works
 from api.cli.terminal import local_time, put_json, put_table, say
 from api.cli.watch import follow_to_end
+
+if TYPE_CHECKING:
+    from api.settings import Settings
 
 _REASON: Final = "A person asked for it on the command line."
 
@@ -153,6 +158,18 @@ async def decide(
         return await follow_to_end(api, str(parent["id"]), after=int(parent["version"]), json=json)
 
 
+_NEXT: Final = {
+    "decision": "hansard decide SESSION CHOICE",
+    "permission": "hansard allow SESSION     hansard deny SESSION",
+    "scope": "hansard show SESSION",
+    "budget": "hansard extend SESSION --iterations N --reason WHY",
+    "checkpoint": "hansard continue SESSION",
+    "partial": "hansard continue SESSION     hansard reset SESSION",
+    "failed": "hansard retry SESSION",
+}
+"""The command that answers what a session waits for."""
+
+
 async def inbox(*, limit: PositiveInt = 50, json: AsJson = False, where: Where = HERE) -> int:
     """List what waits for a person, the oldest first.
 
@@ -169,11 +186,10 @@ async def inbox(*, limit: PositiveInt = 50, json: AsJson = False, where: Where =
     if not items:
         say("Nothing waits for you.")
         return exits.OK
-    put_table(("SESSION", "WAITS FOR", "SINCE", "CHOICES", "OF", "TITLE"), [_row(item) for item in items])
-    say(
-        "`hansard show SESSION` shows more; "
-        "`hansard decide SESSION CHOICE` decides it, at a checkpoint `hansard continue SESSION`."
-    )
+    put_table(("SESSION", "WAITS FOR", "SINCE", "CHOICES", "OF", "TITLE", "WHY"), [_row(item) for item in items])
+    say("`hansard show SESSION` shows more. Next:")
+    for need in dict.fromkeys(str(item["waitsFor"]) for item in items):
+        say(f"  {need:<10}  {_NEXT.get(need, 'hansard show SESSION')}")
     if more:
         say(f"These are the oldest {len(items)}; --limit shows more.")
     return exits.OK
@@ -192,5 +208,42 @@ def _row(item: Json) -> list[str]:
     choices = " | ".join(map(str, item.get("choices") or ()))
     verdict = (item.get("feedback") or {}).get("verdict")
     title = f"{verdict}: {item.get('title')}" if verdict else str(item.get("title") or "")
-    reason, parent = str(item.get("reason") or item.get("kind")), str(item.get("parent") or "")
-    return [str(item["sessionId"]), reason, local_time(item.get("since")), choices, parent, title]
+    since, parent = local_time(item.get("since")), str(item.get("parent") or "")
+    return [str(item["sessionId"]), str(item["waitsFor"]), since, choices, parent, title, str(item.get("why") or "")]
+
+
+async def watch(session: Id, /, *, json: AsEnd = False, where: Where = HERE) -> int:
+    """Follow a session live, as `run` shows it, and exit as `run` does. Nothing is worked on here.
+
+    Ctrl-C stops watching only.
+    """
+    async with connected(where) as api:
+        session_id = await resolve(api, session)
+        if api.system is not None and not exits.rests((await api.session(session_id))["session"]):
+            await _say_who_works_on(api.system.settings, session_id)
+        return await follow_to_end(api, session_id, json=json, works=False)
+
+
+async def resume(session: Id, /, *, json: AsEnd = False, where: Where = HERE, team: TeamFile = None) -> int:
+    """Work on a session in this process until it ends, as `run` does after it has started one.
+
+    Where a server works on the log, it only watches. Ctrl-C cancels nothing.
+    """
+    works = where.address() is None and not await _is_served(where.settings())
+    async with connected(where, "work" if works else "read", team=team) as api:
+        session_id = await resolve(api, session)
+        version = int((await api.session(session_id))["session"]["version"])
+        if works:
+            await say_who_goes_on(api, session_id)
+        return await follow_to_end(api, session_id, after=version, json=json, works=works)
+
+
+async def _say_who_works_on(settings: "Settings", session_id: str) -> None:
+    if not await _is_served(settings):
+        say(f"Nobody works on this log now. `hansard resume {session_id}` works on it here.")
+
+
+async def _is_served(settings: "Settings") -> bool:
+    """Whether another process works on turns of this log."""
+    folder = settings.data_dir / "workers"
+    return folder.is_dir() and await asyncio.to_thread(other_workers, folder)

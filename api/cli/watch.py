@@ -188,12 +188,13 @@ async def _line() -> str:
     return os.read(descriptor, _ANSWER).decode(errors="replace")
 
 
-async def follow_to_end(api: Api, session_id: str, *, after: int = 0, json: bool) -> int:
+async def follow_to_end(api: Api, session_id: str, *, after: int = 0, json: bool, works: bool = True) -> int:
     """Follow the session live until it rests; the exit code that its outcome has.
 
-    A person at the terminal is asked for the decisions that it waits for, and it goes on with them.
+    A person at the terminal is asked for the decisions that it waits for, and it goes on with them. `works`: turns
+    are worked on in this process, so that it gives up where nothing can happen any more.
     """
-    following = SessionFollower(api, session_id, after=after, patience=StallWatch(api))
+    following = SessionFollower(api, session_id, after=after, patience=StallWatch(api) if works else None)
     asks = not json and is_interactive()
     seen: set[str] = set()
     try:
@@ -203,8 +204,8 @@ async def follow_to_end(api: Api, session_id: str, *, after: int = 0, json: bool
             if not asks or not await _decided(api, following.waiting, seen):
                 break
     except asyncio.CancelledError:
-        say(f"Interrupted. Nothing is cancelled: session {session_id} goes on wherever turns are worked on.")
-        say(f"  hansard events {session_id} --follow     hansard cancel {session_id}     hansard serve")
+        say(f"Interrupted. Nothing is cancelled: session {session_id} stays as it is.")
+        say(f"  hansard watch {session_id}     hansard resume {session_id}     hansard cancel {session_id}")
         raise
     if json:
         put_json(session)

@@ -218,8 +218,8 @@ def test_interrupted_it_cancels_nothing_and_says_how_to_go_on(
     session_id = talk.splitlines()[0].removeprefix("Session ")
     assert (process.returncode, out) == (130, "")
     assert err.splitlines() == [
-        f"Interrupted. Nothing is cancelled: session {session_id} goes on wherever turns are worked on.",
-        f"  hansard events {session_id} --follow     hansard cancel {session_id}     hansard serve",
+        f"Interrupted. Nothing is cancelled: session {session_id} stays as it is.",
+        f"  hansard watch {session_id}     hansard resume {session_id}     hansard cancel {session_id}",
     ]
     assert json.loads(hansard("show", session_id, "--json").stdout)["session"]["status"] == "running"
 

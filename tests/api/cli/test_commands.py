@@ -463,3 +463,26 @@ def test_a_review_of_a_file_reads_the_file(hansard: Hansard) -> None:
     for verb, field in (("review", "subject"), ("debate", "plan")):
         started = hansard(verb, "README.md", "--detach").out.strip()
         assert hansard("show", started, "--json").json["session"][field] == "What is in it\n"
+
+
+# --- watch, resume --------------------------------------------------------------------------------------------------
+
+
+def test_a_session_that_nobody_works_on_is_resumed_here_to_its_end(hansard: Hansard) -> None:
+    started = hansard("run", "-t", "x", "--test", "true", "--detach").out.strip()
+    resumed = hansard("resume", started)
+    assert (resumed.code, "status   success" in resumed.out) == (0, True)
+    assert "delivery.session_finished" in resumed.err
+
+
+def test_a_session_that_has_ended_is_watched_to_its_exit_code(hansard: Hansard, delivery: Callable[..., Said]) -> None:
+    done = id_of(delivery())
+    watched = hansard("watch", done)
+    assert (watched.code, "status   success" in watched.out) == (0, True)
+    assert "delivery.session_started" in watched.err and "delivery.session_finished" in watched.err
+
+
+def test_a_cancelled_session_is_watched_to_a_failure(hansard: Hansard) -> None:
+    started = hansard("run", "-t", "x", "--test", "true", "--detach").out.strip()
+    hansard("cancel", started)
+    assert hansard("watch", started).code == 1

@@ -189,8 +189,9 @@ def test_the_inbox_lists_what_waits_the_oldest_first(hansard: Hansard, review: C
     assert [row[0] for row in rows] == ["SESSION", first, second]
     assert rows[1][1] == "decision"
     assert rows[1][4:7] == ["apply_fix", "|", "skip"]
-    assert rows[1][-2:] == ["NEEDS_FIX:", "첫째"]
-    assert "`hansard decide SESSION CHOICE`" in said.err
+    assert rows[1][7:9] == ["NEEDS_FIX:", "첫째"]
+    assert said.out.splitlines()[1].endswith("a person decides.")
+    assert "decision    hansard decide SESSION CHOICE" in said.err
     hansard("decide", first, "skip")
     assert [item["sessionId"] for item in hansard("inbox", "--json").json["items"]] == [second]
 

@@ -57,3 +57,14 @@ def test_without_a_file_it_asks_for_one(hansard: Hansard) -> None:
     said = hansard("key", "alice")
     assert (said.code, said.out) == (2, "")
     assert "HANSARD_API_KEYS_FILE" in said.err
+
+
+def test_keys_are_listed_and_revoked_by_name(hansard: Hansard, keys: Path) -> None:
+    ada, bob = (hansard("key", "new", name).out.strip() for name in ("ada", "bob"))
+    assert hansard("key", "list").out == "ada\nbob\n"
+    assert hansard("key", "revoke", "ada").code == 0
+    assert (Keys(keys).name_of(ada), Keys(keys).name_of(bob)) == (None, "bob")
+    assert keys.stat().st_mode & 0o777 == 0o600
+    assert hansard("key", "revoke", "ada").code == 3
+    assert hansard("key", "revoke").code == 2
+    assert hansard("key", "list").out == "bob\n"
