@@ -245,5 +245,5 @@ async def _say_who_works_on(settings: "Settings", session_id: str) -> None:
 
 async def _is_served(settings: "Settings") -> bool:
     """Whether another process works on turns of this log."""
-    folder = settings.data_dir / "workers"
+    folder = settings.node_dir / "workers"
     return folder.is_dir() and await asyncio.to_thread(other_workers, folder)
