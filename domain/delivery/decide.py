@@ -1,10 +1,10 @@
 """What a delivery answers to a command: events, or a refusal (S4 §4–§7, behaviour §3)."""
 
 import json
+from dataclasses import replace
 
 from domain.delivery.chart import TABLE
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordPackage, RecordValidation, StartDelivery
-from domain.delivery.context import blocking_feedback, review_subject
 from domain.delivery.events import (
     BranchPublished,
     BudgetExtended,
@@ -23,12 +23,14 @@ from domain.delivery.steps import (
     about,
     artifact,
     attempt,
+    blocking_feedback,
     complete,
     enter,
     exhaust,
     fail,
     finish,
     next_iteration,
+    review_subject,
     skip,
     succeed,
 )
@@ -111,7 +113,7 @@ def extend(now: Now[Delivery], command: ExtendBudget) -> Events:
         raise Refused(sentence, allowed=now.allowed())
     limits = _wider(state.budget.limits, command)
     fields = about(now, state.phase, role="supervisor")
-    fields |= {"remaining_iterations": limits.remaining(state.gate), "reason": None}
+    fields |= {"remaining_iterations": replace(state.budget, limits=limits).remaining(state.gate), "reason": None}
     yield now.move(
         "extend",
         BudgetExtended,

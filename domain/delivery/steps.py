@@ -1,9 +1,9 @@
 """The steps of a delivery: how a phase is entered and completed, and how the delivery comes to rest (S4 §6, §7.1)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from domain.delivery.chart import PHASES, ROLES, Phase, PhaseStatus
-from domain.delivery.context import PROMPTS, context
 from domain.delivery.events import (
     ArtifactCreated,
     AttemptStarted,
@@ -15,6 +15,7 @@ from domain.delivery.events import (
     SessionFinished,
 )
 from domain.delivery.state import Delivery
+from domain.replies.reviewer import ReviewArtifact
 from domain.session.budget import Reason
 from domain.session.decision import Events, Now, ask, clear_agents
 from domain.session.turns import Failure, Work
@@ -24,6 +25,33 @@ from domain.values.time import iso
 BUDGET_EXHAUSTED = "failed_budget_exhausted"
 WORK: dict[Phase, Work] = {"validation": "validate", "packaging": "package"}
 """In the other phases an agent is asked."""
+PROMPTS: dict[Phase, str] = {
+    "planning": "delivery_plan@1",
+    "architecture": "architecture@1",
+    "design": "design@1",
+    "implementation": "implementation@1",
+    "review": "review_artifact@1",
+}
+
+MATERIAL: dict[str, Phase] = {
+    "plan": "planning",
+    "architecture": "architecture",
+    "design": "design",
+    "changes": "implementation",
+}
+"""The artifacts that later prompts quote, by the name of their place."""
+
+_WORK_PLACES = (
+    *("task", "files", "iteration", "max_iterations", "goals", "plan", "architecture", "design"),
+    *("feedback", "validation", "history"),
+)
+PLACES: dict[Phase, tuple[str, ...]] = {
+    "planning": ("task", "files", "max_iterations", "validation"),
+    "architecture": ("task", "files", "plan"),
+    "design": ("task", "files", "plan", "architecture"),
+    "implementation": _WORK_PLACES,
+    "review": (*_WORK_PLACES, "changes"),
+}
 
 # -- phases --------------------------------------------------------------------------------------------------------
 
@@ -169,3 +197,65 @@ def artifact(
 def about(now: Now[Delivery], phase: Phase, *, role: str = "", iteration: int | None = None) -> dict[str, Any]:
     """S4's flat fields for an event about a phase: of the running iteration, or of the one that is named."""
     return {"role": role or ROLES[phase], "phase": phase, **now.state.figures(now.at, iteration)}
+
+
+# -- what agents are given to read ----------------------------------------------------------------------------------
+
+
+def context(delivery: Delivery, phase: Phase) -> dict[str, str | Text]:
+    """What fills the places of the phase's prompt; of a phase in which nobody is asked, nothing."""
+    places = PLACES.get(phase, ())
+    words = {
+        "task": delivery.task,
+        "files": _listed(delivery.file_paths),
+        "max_iterations": str(delivery.budget.limits.max_iterations),
+        "iteration": str(delivery.iteration),
+        "goals": _listed(delivery.goals),
+        "history": "\n".join(delivery.history),
+        "validation": _validation(delivery, phase),
+    }
+    found: dict[str, str | Text] = {name: text for name, text in words.items() if name in places}
+    found |= {name: delivery.contents.get(made, Text()) for name, made in MATERIAL.items() if name in places}
+    if "feedback" in places:
+        found["feedback"] = delivery.feedback
+    return found
+
+
+def _listed(lines: tuple[str, ...]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _validation(delivery: Delivery, phase: Phase) -> str:
+    """What the commands reported, once there is work to run them on; before that, which they are."""
+    if phase in ("implementation", "review"):
+        return delivery.validation_summary
+    return "\n".join(step.command for step in delivery.steps)
+
+
+def blocking_feedback(iteration: int, review: ReviewArtifact) -> str:
+    """What the next iteration is told (behaviour §3.2)."""
+    return "\n".join(
+        [
+            f"Review blocked at iteration {iteration}.",
+            "Blocking issues:",
+            *_numbered([f"{issue.title}: {issue.detail}" for issue in review.blocking_issues]),
+            *(["Fix plan:", *_numbered(review.fix_plan)] if review.fix_plan else []),
+        ]
+    )
+
+
+def _numbered(lines: Sequence[str]) -> list[str]:
+    return [f"{number}. {line}" for number, line in enumerate(lines, start=1)]
+
+
+def review_subject(delivery: Delivery) -> str:
+    """Step, action and result (behaviour §2.4): the developer's words, the changes, the report of the tests."""
+    said = delivery.contents.get("implementation", Text())
+    parts = {
+        "Step": f"iteration {delivery.iteration} of the implementation",
+        "Action": delivery.task,
+        "Result": said.shown(),
+        "Validation": delivery.validation_summary,
+        "Changes in this iteration": delivery.patch.shown() if delivery.patch else "",
+    }
+    return "\n\n".join(f"{name}:\n{words}" for name, words in parts.items() if words)

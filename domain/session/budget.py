@@ -1,11 +1,6 @@
-"""Budgets: how much a delivery may use, what it has used, and the gate before more is begun (S4 §7.1, behaviour §3.3).
+"""Limits, and what turns cost: what nobody reported is unknown, which is neither zero nor used up (S4 §7.1)."""
 
-Iterations are asked before minutes; the deadline itself is still allowed. Tokens and money follow, where agents report
-them: what nobody reported is unknown and neither counts as zero nor as used up.
-"""
-
-from dataclasses import dataclass, field
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -28,10 +23,6 @@ class Limits(Value):
     max_tokens: int | None = None
     max_cost_micros: int | None = None
     minute: int = MINUTE
-
-    def remaining(self, iteration: int) -> int:
-        """The iterations left, this one among them; before the first all are."""
-        return max(0, self.max_iterations - max(1, iteration) + 1)
 
 
 def effective_iterations(max_iterations: int | None, max_attempts: int | None) -> int:
@@ -60,71 +51,6 @@ class Spent(Value):
         """The sum after one more turn; of commands that were run (nobody was asked) no report is missed."""
         unknown = int(asked and usage.tokens is None and usage.cost_micros is None)
         return self + Spent(tokens=usage.tokens, cost_micros=usage.cost_micros, unknown=unknown)
-
-
-class Snapshot(NamedTuple):
-    """The budget at one moment."""
-
-    max_iterations: int
-    max_minutes: int
-    started_at: int
-    deadline_at: int
-    elapsed_ms: int
-    remaining_iterations: int
-    reason: Reason | None = None
-    tokens: int | None = None
-    cost_micros: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
-    """Limits with a clock that starts with the session and stands still while the session is stopped (`paused`, ms)."""
-
-    limits: Limits
-    started_at: int
-    paused: int = 0
-    spent: Spent = field(default_factory=Spent)
-
-    @property
-    def deadline_at(self) -> int:
-        return self.started_at + self.limits.max_minutes * self.limits.minute + self.paused
-
-    def exhausted(self, *, iteration: int, at: int) -> Reason | None:
-        """Why iteration `iteration` may not begin, None when it may."""
-        if iteration > self.limits.max_iterations:
-            return "iterations"
-        return self.overdrawn(at=at)
-
-    def overdrawn(self, *, at: int) -> Reason | None:
-        """Why nothing more may begin inside an iteration either."""
-        if at > self.deadline_at:
-            return "minutes"
-        if _reached(self.spent.tokens, self.limits.max_tokens):
-            return "tokens"
-        if _reached(self.spent.cost_micros, self.limits.max_cost_micros):
-            return "cost"
-        return None
-
-    def elapsed(self, at: int) -> int:
-        """Milliseconds used by then."""
-        return max(0, at - self.started_at - self.paused)
-
-    def snapshot(self, *, iteration: int, at: int, reason: Reason | None = None) -> Snapshot:
-        return Snapshot(
-            max_iterations=self.limits.max_iterations,
-            max_minutes=self.limits.max_minutes,
-            started_at=self.started_at,
-            deadline_at=self.deadline_at,
-            elapsed_ms=self.elapsed(at),
-            remaining_iterations=self.limits.remaining(iteration),
-            reason=reason,
-            tokens=self.spent.tokens,
-            cost_micros=self.spent.cost_micros,
-        )
-
-
-def _reached(used: int | None, limit: int | None) -> bool:
-    return used is not None and limit is not None and used >= limit
 
 
 def add(known: int | None, more: int | None) -> int | None:

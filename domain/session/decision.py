@@ -21,7 +21,7 @@ from domain.session.children import (
     child_id,
 )
 from domain.session.record import RecordedCommand
-from domain.session.state import EventMetadata, Outstanding, Session
+from domain.session.state import EventMetadata, Moved, Outstanding, Session
 from domain.session.turns import (
     Access,
     AgentSessionsCleared,
@@ -34,6 +34,7 @@ from domain.session.turns import (
     Work,
 )
 from domain.values.base import Blob, Command, DomainEvent, Refused, StartCommand, Text
+from domain.values.spelling import thread_name
 
 S = TypeVar("S", bound=Session)
 E = TypeVar("E", bound=DomainEvent)
@@ -190,7 +191,7 @@ def ask(
         access=access,
         ordinal=state.asked.get(name, 0),
         role_ordinal=state.asked_roles.get(role, 0),
-        agent_session=state.thread(name, role),
+        agent_session=state.agent_sessions.get(thread_name(name, role)),
         deadline=deadline,
         phase=phase,
         iteration=iteration,
@@ -204,9 +205,9 @@ def settle(now: Now[S], command: RecordTurn) -> TurnAnswered | TurnFailed:
     if turn.work != command.WORK:
         sentence = f"Turn {turn.turn_id} waits for an outcome of the work {turn.work!r}, not {command.WORK!r}."
         raise Refused(sentence, allowed=now.allowed())
-    fields: dict[str, Any] = {**turn.settled(), "attempt": command.attempt, "seconds": command.seconds}
+    fields: dict[str, Any] = {**_repeated(turn), "attempt": command.attempt, "seconds": command.seconds}
     if isinstance(command, RecordReply):
-        now.state.accept_tree(command)
+        _accept_tree(now.state, command)
         fields |= {"usage": command.usage, "model": command.model, "prompt": command.prompt, "reply": command.reply}
     if command.failure is not None:
         return TurnFailed(failure=command.failure, **fields)
@@ -217,6 +218,17 @@ def settle(now: Now[S], command: RecordTurn) -> TurnAnswered | TurnFailed:
     return TurnAnswered(slot=command.slot, **fields)
 
 
+def _repeated(turn: Outstanding) -> dict[str, str]:
+    """The fields of a request that the event of its end repeats."""
+    return {"turn_id": turn.turn_id, "agent": turn.agent, "role": turn.role}
+
+
+def _accept_tree(state: Session, command: RecordReply) -> None:
+    """Raises Moved where the changes were made from a state of the workspace that is no longer the recorded one."""
+    if command.tree is not None and command.base != state.tree:
+        raise Moved("Another turn has changed the workspace meanwhile.")
+
+
 def content(command: Command, text: Text) -> str:
     """The whole of a text that came with a command."""
     if text.digest is None:
@@ -225,7 +237,7 @@ def content(command: Command, text: Text) -> str:
 
 
 def cancel_turn(turn: Outstanding, reason: str) -> TurnCancelled:
-    return TurnCancelled(attempt=0, reason=reason, **turn.settled())
+    return TurnCancelled(attempt=0, reason=reason, **_repeated(turn))
 
 
 def cancel_turns(now: Now[S], reason: str) -> Events:

@@ -11,15 +11,14 @@ from domain.session.children import Child, ChildClosed, ChildRequested
 from domain.session.forks import Reuse, SessionDiverged, SessionForked, SessionReleased
 from domain.session.turns import (
     AgentSessionsCleared,
-    RecordReply,
     TurnAnswered,
     TurnCancelled,
     TurnFailed,
     TurnRequested,
     Work,
-    thread_name,
 )
 from domain.values.base import DomainEvent, Refused, Text
+from domain.values.spelling import thread_name
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -48,10 +47,6 @@ class Outstanding:
     round: int | None = None
     lane: int = 0
     requested_at: int
-
-    def settled(self) -> dict[str, str]:
-        """The fields that the event of its end repeats."""
-        return {"turn_id": self.turn_id, "agent": self.agent, "role": self.role}
 
 
 @dataclass(kw_only=True)
@@ -120,11 +115,6 @@ class Session:
     def thread(self, agent: str, role: str) -> str | None:
         """The handle of the conversation that an agent has in a role, where one was kept."""
         return self.agent_sessions.get(thread_name(agent, role))
-
-    def accept_tree(self, command: RecordReply) -> None:
-        """Raises Moved where the changes were made from a state of the workspace that is no longer the recorded one."""
-        if command.tree is not None and command.base != self.tree:
-            raise Moved("Another turn has changed the workspace meanwhile.")
 
     def next(self, metadata: EventMetadata) -> Self:
         """A copy for `evolve` to assign to: the session one event later."""

@@ -27,11 +27,6 @@ def _retryable(fields: dict[str, object]) -> bool:
     return fields.get("code") in RETRYABLE
 
 
-def thread_name(agent: str, role: str) -> str:
-    """What the conversation of an agent in a role is called: a reviewer does not read on in the developer's."""
-    return f"{agent} ({role})"
-
-
 class Failure(Value):
     """Why a turn has no usable answer: a value, never an exception."""
 

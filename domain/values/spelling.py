@@ -37,3 +37,8 @@ def _longest_run_of_marks(text: str) -> int:
         run = run + 1 if unicodedata.category(character)[0] == "M" else 0
         longest = max(longest, run)
     return longest
+
+
+def thread_name(agent: str, role: str) -> str:
+    """The name of an agent's conversation in a role: a reviewer does not continue the developer's."""
+    return f"{agent} ({role})"

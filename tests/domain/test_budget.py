@@ -3,17 +3,8 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from domain.session.budget import (
-    Budget,
-    Iterations,
-    Limits,
-    Minutes,
-    Reason,
-    Snapshot,
-    Spent,
-    add,
-    effective_iterations,
-)
+from domain.delivery.state import Budget, Snapshot
+from domain.session.budget import Iterations, Limits, Minutes, Reason, Spent, add, effective_iterations
 from domain.values.base import Usage
 from tests.given import MINUTE, START
 
