@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from adapters.writer.writer import Order
+from adapters.writer.writer import CommandEnvelope
 from api.routes import starting
 from api.routes.bodies import DeliveryStart
 from api.system import System
@@ -137,6 +137,6 @@ async def run_example(inside: System) -> str:
     folder = await make_repository(inside.settings.node_dir / "examples" / session_id / "shop")
     body = DeliveryStart.model_validate(start_request(folder))
     command = starting.delivery(body, inside.team, inside.settings)
-    order = Order(session_id=session_id, command=command, actor="local", command_id=session_id, starts=True)
+    order = CommandEnvelope(session_id=session_id, command=command, actor="local", command_id=session_id, starts=True)
     await inside.writer.do(order)
     return session_id

@@ -23,7 +23,7 @@ from projections.record.state import Records
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from adapters.turns.external import Desk
+    from adapters.turns.external import ExternalTurns
     from adapters.turns.worker import Worker
     from api.http.logins import Logins
     from projections.record.mirror import Mirror
@@ -46,7 +46,7 @@ class System:
         self.sessions = Sessions(self.store, self.snapshots)
         self.records = Records(self.store, self.snapshots)
         self.hub: Hub
-        self._desk: Desk | None = None
+        self._desk: ExternalTurns | None = None
         self._mirror = self._kept_in_files(settings.worklog_folder)
 
     @contextlib.asynccontextmanager
@@ -84,28 +84,28 @@ class System:
         """How many external workers wait for a turn."""
         return self._desk.waiting() if self._desk else 0
 
-    def desk(self) -> "Desk":
+    def desk(self) -> "ExternalTurns":
         """Where external agents get their turns; made when the first one comes. In the loop."""
         if self._desk is None:
-            from adapters.turns import Bench
-            from adapters.turns.external import Desk, DeskSettings
+            from adapters.turns import TurnRunner
+            from adapters.turns.external import ExternalTurns, ExternalTurnSettings
             from adapters.workspace import Workspaces
 
             data, settings = self.settings.node_dir, self.settings.worker()
-            bench = Bench(
+            runner = TurnRunner(
                 store=self.store,
                 team=self.team,
                 workspaces=Workspaces(data / "workspaces", settings.room, settings.log),
                 data_dir=data,
                 settings=settings,
             )
-            self._desk = Desk(
+            self._desk = ExternalTurns(
                 store=self.store,
                 writer=self.writer,
                 clock=self.clock,
                 team=self.team,
-                bench=bench,
-                settings=DeskSettings(lease=settings.lease, turn=self.team.limits.turn_seconds),
+                runner=runner,
+                settings=ExternalTurnSettings(lease=settings.lease, turn=self.team.limits.turn_seconds),
             )
             self.follower.listeners.append(self._desk.seen)
         return self._desk

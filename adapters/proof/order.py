@@ -22,7 +22,7 @@ class _Last:
     decision: tuple[str, str, int]
 
 
-class Order:
+class PositionOrder:
     """The order so far; events are followed by position."""
 
     def __init__(self) -> None:

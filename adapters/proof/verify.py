@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from adapters.proof.merkle import Tree
-from adapters.proof.order import Order
+from adapters.proof.order import PositionOrder
 from adapters.proof.texts import mentioned
 from adapters.store import DamagedEvent, StoreError
 from adapters.store.mapper import decode
@@ -37,7 +37,7 @@ class Fault:
 
 
 @dataclass(slots=True)
-class Verdict:
+class Verification:
     """What a verification found; `root` is the tree head over all events (hex), `unchecked` why the views were not."""
 
     events: int = 0
@@ -69,20 +69,20 @@ class _Seen:
     sessions: dict[str, Session | None] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
     turns: dict[str, Turn] = field(default_factory=dict)
-    order: Order = field(default_factory=Order)
+    order: PositionOrder = field(default_factory=PositionOrder)
 
 
-def verify(store: Log, views: Callable[[], str | None] | None = None) -> Verdict:
+def verify(store: Log, views: Callable[[], str | None] | None = None) -> Verification:
     """Everything that can be checked with the log alone. `views` says what is wrong with the views, if asked to; it
     raises Unchecked where it cannot look at them."""
-    verdict = Verdict()
+    verdict = Verification()
     _guarded(verdict, lambda: _log(store, verdict))
     if views is not None and verdict.sound:
         _guarded(verdict, lambda: _views(verdict, views))
     return verdict
 
 
-def _log(store: Log, verdict: Verdict) -> None:
+def _log(store: Log, verdict: Verification) -> None:
     """The log as it is at one moment: somebody may be writing."""
     seen = _Seen()
     with store.rows.frozen() as rows:
@@ -91,7 +91,7 @@ def _log(store: Log, verdict: Verdict) -> None:
             _guarded(verdict, partial(step, rows, verdict, seen))
 
 
-def _guarded(verdict: Verdict, step: Callable[[], None]) -> None:
+def _guarded(verdict: Verification, step: Callable[[], None]) -> None:
     """What cannot be looked at is a fault, and no reason not to look at the rest."""
     try:
         step()
@@ -99,7 +99,7 @@ def _guarded(verdict: Verdict, step: Callable[[], None]) -> None:
         verdict.blame(None, str(error))
 
 
-def _views(verdict: Verdict, views: Callable[[], str | None]) -> None:
+def _views(verdict: Verification, views: Callable[[], str | None]) -> None:
     try:
         trouble = views()
     except Unchecked as error:
@@ -109,12 +109,12 @@ def _views(verdict: Verdict, views: Callable[[], str | None]) -> None:
         verdict.blame(None, trouble)
 
 
-def _integrity(rows: Rows, verdict: Verdict, _: _Seen) -> None:
+def _integrity(rows: Rows, verdict: Verification, _: _Seen) -> None:
     for problem in rows.integrity():
         verdict.blame(None, f"SQLite: {problem}")
 
 
-def _events(rows: Rows, verdict: Verdict, seen: _Seen) -> None:
+def _events(rows: Rows, verdict: Verification, seen: _Seen) -> None:
     tree = Tree()
     for row in _readable(rows, verdict):
         if row.position != verdict.head + 1:
@@ -136,7 +136,7 @@ def _missing(first: int, last: int) -> str:
     return f"the events of positions {first} to {last} are missing"
 
 
-def _readable(rows: Rows, verdict: Verdict) -> Iterator[Row]:
+def _readable(rows: Rows, verdict: Verification) -> Iterator[Row]:
     """The rows that can be read; the others are named one by one, as long as there is room for faults."""
     after, page = 0, PAGE
     while len(verdict.faults) < MOST:
@@ -152,7 +152,7 @@ def _readable(rows: Rows, verdict: Verdict) -> Iterator[Row]:
             page = 1
 
 
-def _chained(verdict: Verdict, row: Row, seen: _Seen) -> None:
+def _chained(verdict: Verification, row: Row, seen: _Seen) -> None:
     version, previous = seen.heads.get(row.stream, (0, b""))
     if row.version != version + 1:
         verdict.blame(row.position, f"version {row.version} of {row.stream} follows version {version}")
@@ -161,7 +161,7 @@ def _chained(verdict: Verdict, row: Row, seen: _Seen) -> None:
     seen.heads[row.stream] = (row.version, row.hash)
 
 
-def _folded(verdict: Verdict, row: Row, seen: _Seen) -> None:
+def _folded(verdict: Verification, row: Row, seen: _Seen) -> None:
     try:
         recorded: Recorded = decode(row.stored(), row.position)
         before = seen.sessions.get(row.stream)
@@ -183,7 +183,7 @@ def _folded(verdict: Verdict, row: Row, seen: _Seen) -> None:
             return
 
 
-def _texts(rows: Rows, verdict: Verdict, seen: _Seen) -> None:
+def _texts(rows: Rows, verdict: Verification, seen: _Seen) -> None:
     """Every text that is mentioned has to be there, and be the one that its digest names."""
     missing = dict(seen.texts)
     for digest, content in rows.texts():
@@ -194,7 +194,7 @@ def _texts(rows: Rows, verdict: Verdict, seen: _Seen) -> None:
         verdict.blame(position, f"the text {digest} is missing")
 
 
-def _turns(rows: Rows, verdict: Verdict, seen: _Seen) -> None:
+def _turns(rows: Rows, verdict: Verification, seen: _Seen) -> None:
     """The lease table has to wait for what the log waits for."""
     outstanding = {turn for session in seen.sessions.values() if session for turn in session.outstanding}
     waited = {turn: found for turn, found in seen.turns.items() if turn in outstanding}

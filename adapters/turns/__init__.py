@@ -5,6 +5,6 @@ Each returns the command that records the outcome. Faults of agents, commands an
 
 from adapters.turns.job import Job, ancestors
 from adapters.turns.recording import deadline_of, outcome_of
-from adapters.turns.runner import Bench, Prepared, failed
+from adapters.turns.runner import Prepared, TurnRunner, failed
 
-__all__ = ["Bench", "Job", "Prepared", "ancestors", "deadline_of", "failed", "outcome_of"]
+__all__ = ["Job", "Prepared", "TurnRunner", "ancestors", "deadline_of", "failed", "outcome_of"]

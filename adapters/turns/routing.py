@@ -1,4 +1,4 @@
-"""Whose turn it is: asked here, fetched by an external agent, or left to a process whose team has the agent."""
+"""Where a turn is worked on: here, by an external agent, or by another process whose team has the agent."""
 
 import logging
 from typing import Final, Literal, Protocol
@@ -10,7 +10,7 @@ from domain.values.base import HansardError
 
 Place = Literal["here", "outside", "elsewhere"]
 KNOWN: Final = 50_000
-"""Of so many turns, the last ones, it is remembered whose they are."""
+"""The place of so many turns is remembered, the newest ones."""
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ def place_of(session: Session, agent: str, role: str, team: Team) -> Place:
     return "outside" if member.adapter == "external" else "here"
 
 
-class Whose:
+class Routing:
     """Tells turns apart; belongs to one thread at a time."""
 
     def __init__(self, team: Team, load: Load) -> None:

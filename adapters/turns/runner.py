@@ -1,4 +1,4 @@
-"""The bench: a job goes to whoever does that kind of work, and comes back as a command."""
+"""Running one turn: the agent is asked, the commands run, or the work is published; a command comes back."""
 
 import asyncio
 import logging
@@ -34,7 +34,7 @@ class Prepared(NamedTuple):
     folder: Path | None
 
 
-class Bench:
+class TurnRunner:
     """Where turns are done."""
 
     def __init__(

@@ -16,11 +16,11 @@ from adapters import processes
 from adapters.agents.team import Team
 from adapters.store import DamagedEvent, Fenced, Lease, Store, StoreError
 from adapters.store.turns import TurnScan
-from adapters.turns import Bench, Job, ancestors, deadline_of, outcome_of
+from adapters.turns import Job, TurnRunner, ancestors, deadline_of, outcome_of
 from adapters.turns.presence import Presence
-from adapters.turns.routing import Whose, place_of
+from adapters.turns.routing import Routing, place_of
 from adapters.workspace import Room, Workspaces
-from adapters.writer.writer import Answer, Busy, Writer
+from adapters.writer.writer import Busy, CommandAnswer, Writer
 from domain.delivery.allowing import Prefixes
 from domain.session.forks import Diverge
 from domain.session.record import Recorded
@@ -66,9 +66,9 @@ class Worker:
         settings: WorkerSettings,
     ) -> None:
         self._store, self._writer, self._clock, self._settings = store, writer, clock, settings
-        self._team, self._whose, self._walk = team, Whose(team, writer.load), TurnScan(store.turns, limit=LOOK)
+        self._team, self._routing, self._walk = team, Routing(team, writer.load), TurnScan(store.turns, limit=LOOK)
         self._presence = Presence(data_dir / "workers")
-        self.bench = Bench(
+        self.runner = TurnRunner(
             store=store,
             team=team,
             workspaces=Workspaces(data_dir / "workspaces", settings.room, settings.log),
@@ -134,7 +134,7 @@ class Worker:
             self._loop.call_soon_threadsafe(self._woken.set)
 
     def _forget(self, event: AgentSessionsCleared) -> None:
-        task = asyncio.create_task(self.bench.forget(event))
+        task = asyncio.create_task(self.runner.forget(event))
         self._forgetting.add(task)
         task.add_done_callback(self._forgetting.discard)
 
@@ -170,7 +170,7 @@ class Worker:
             return None
         lease = None
         while lease is None and not self._stopping:
-            ours = (turn.turn_id for turn in self._walk.look(now) if self._whose.place(turn) == "here")
+            ours = (turn.turn_id for turn in self._walk.look(now) if self._routing.place(turn) == "here")
             taken = (self._store.turns.take(turn_id, self.name, now=now, lease_ms=lease_ms) for turn_id in ours)
             lease = next((lease for lease in taken if lease is not None), None)
             if self._walk.ended:
@@ -229,7 +229,7 @@ class Worker:
     async def _bounded(self, job: Job) -> Command | None:
         """The job's outcome; None when the deadline ended it, which is then recorded instead."""
         lease = job.lease
-        doing = asyncio.create_task(self.bench.do(job))
+        doing = asyncio.create_task(self.runner.do(job))
         deadline = job.deadline
         try:
             while True:
@@ -281,7 +281,7 @@ class Worker:
                 assert isinstance(command, RecordReply), "only answers bring changes"
                 session = await asyncio.to_thread(self._writer.load, lease.session_id)
                 assert session is not None, "a session does not vanish"
-                command = await asyncio.to_thread(self.bench.merge, job, command, session)
+                command = await asyncio.to_thread(self.runner.merge, job, command, session)
             except (Refused, Fenced, Unknown) as late:
                 log.info("the answer of %s came too late: %s", lease.turn_id, late)
                 return
@@ -291,7 +291,7 @@ class Worker:
         log.error("the answer of %s is lost: it could not be recorded while the turn was ours", lease.turn_id)
 
 
-def _taken_note(recording: "asyncio.Task[Answer]") -> None:
+def _taken_note(recording: "asyncio.Task[CommandAnswer]") -> None:
     """Whoever waited for it may have been told to let go: then nobody else asks what it came to."""
     if not recording.cancelled():
         recording.exception()

@@ -1,4 +1,4 @@
-"""Answers to commands: what a caller is told, and how the same is told again to whoever brings the same key."""
+"""Answers to commands, and the same answer again for the same key."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from adapters.store import Receipt
-from adapters.writer.unit_of_work import Order
+from adapters.writer.unit_of_work import CommandEnvelope
 from domain.session.state import Session
 from domain.values.base import HansardError, Refused, Stale, Unknown
 
@@ -37,8 +37,8 @@ class Repeated(HansardError):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What became of a command: its status and body for the outside; `replayed` when it was answered before."""
+class CommandAnswer:
+    """The result of a command, with status and body for the outside; `replayed` when it was answered before."""
 
     status: int
     body: bytes
@@ -48,19 +48,19 @@ class Answer:
     replayed: bool = False
 
 
-def answer_to(order: Order, sessions: Mapping[str, Session], position: int) -> Answer:
+def answer_to(envelope: CommandEnvelope, sessions: Mapping[str, Session], position: int) -> CommandAnswer:
     """The answer to a command that led to these sessions and to this position (contract §2).
 
-    It tells of the session that was addressed, or that this one turned to.
+    It describes the addressed session, or the one that a channel passed the command to.
     """
-    session = sessions[order.session_id]
+    session = sessions[envelope.session_id]
     more = session.receipt()
     told = sessions.get(str(more.get("sessionId")), session) if more else session
     if told is not session:
         more |= {"version": told.version}
     body = {"sessionId": told.id, "kind": told.kind, "version": told.version, "position": position, **more}
     known = {name: value for name, value in body.items() if value is not None} if more else body
-    return Answer(order.status, orjson.dumps(known), told.id, told.version, position)
+    return CommandAnswer(envelope.status, orjson.dumps(known), told.id, told.version, position)
 
 
 def same(first: str, second: str) -> None:
@@ -69,20 +69,20 @@ def same(first: str, second: str) -> None:
         raise KeyReused("This Idempotency-Key came with another request before.")
 
 
-def receipt_of(order: Order, answer: Answer, at: int) -> Receipt:
-    """What is kept of an answer under the order's key."""
-    return Receipt(_key(order), order.fingerprint, answer.status, answer.body, at)
+def receipt_of(envelope: CommandEnvelope, answer: CommandAnswer, at: int) -> Receipt:
+    """What is kept of an answer under the envelope's key."""
+    return Receipt(_key(envelope), envelope.fingerprint, answer.status, answer.body, at)
 
 
-def refusal_of(order: Order, error: HansardError, at: int) -> Callable[[int], Receipt]:
+def refusal_of(envelope: CommandEnvelope, error: HansardError, at: int) -> Callable[[int], Receipt]:
     """A refusal is an answer too: the same key is refused in the same words, whatever has happened since."""
-    receipt = Receipt(_key(order), order.fingerprint, REFUSED, orjson.dumps(_words(error)), at)
+    receipt = Receipt(_key(envelope), envelope.fingerprint, REFUSED, orjson.dumps(_words(error)), at)
     return lambda _: receipt
 
 
-def _key(order: Order) -> str:
-    assert order.key is not None, "only a command with a key leaves a receipt"
-    return order.key
+def _key(envelope: CommandEnvelope) -> str:
+    assert envelope.key is not None, "only a command with a key leaves a receipt"
+    return envelope.key
 
 
 def _words(error: HansardError) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def _words(error: HansardError) -> dict[str, Any]:
     return words
 
 
-def first_answer(receipt: Receipt) -> Answer:
+def first_answer(receipt: Receipt) -> CommandAnswer:
     """The answer that was given under the key; raises the refusal that was, or Repeated."""
     if receipt.status >= _ERRORS:
         raise Repeated(receipt)
@@ -103,7 +103,7 @@ def first_answer(receipt: Receipt) -> Answer:
     if receipt.status == REFUSED:
         raise _first_refusal(words)
     session_id, version = words.get("sessionId", ""), words.get("version", 0)
-    return Answer(receipt.status, receipt.body, session_id, version, words["position"], replayed=True)
+    return CommandAnswer(receipt.status, receipt.body, session_id, version, words["position"], replayed=True)
 
 
 def again(error: Exception) -> Exception:

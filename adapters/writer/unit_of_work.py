@@ -1,4 +1,4 @@
-"""Deciding a command where it stands: the sessions as a batch sees them, and all that follows from one command."""
+"""Deciding the commands of a batch: the sessions as the batch sees them, and everything that follows from a command."""
 
 from collections import deque
 from collections.abc import Callable, Mapping, MutableMapping
@@ -18,11 +18,11 @@ from domain.session.turns import Settled, TurnCancelled
 from domain.values.base import Blob, Command, Refused, Stale, Unknown
 
 _BETWEEN = (CloseChild, CancelDiscussion)
-"""What a discussion and its parent tell each other."""
+"""Commands between a discussion and its parent."""
 
 
-class Order(NamedTuple):
-    """A command on its way: on which session, from whom, under which key, seen at which version."""
+class CommandEnvelope(NamedTuple):
+    """A command with its session, its actor, its key and the version that the caller has seen."""
 
     session_id: str
     command: Command
@@ -38,8 +38,8 @@ class Order(NamedTuple):
 
 
 @dataclass(slots=True)
-class Seat:
-    """A session in the scene: `fresh` when just read from the log, `changed` when this batch has moved it on."""
+class Loaded:
+    """A session in the batch: `fresh` when just read from the log, `changed` when the batch has moved it on."""
 
     session: Session | None
     fresh: bool
@@ -47,8 +47,8 @@ class Seat:
 
 
 @dataclass(slots=True)
-class Outcome:
-    """All that one command leads to, in every session it touches; `session` is the one it was for."""
+class Effects:
+    """Everything that one command changes, in every session it touches."""
 
     entries: list[Entry] = field(default_factory=list)
     blobs: dict[str, Blob] = field(default_factory=dict)
@@ -57,9 +57,9 @@ class Outcome:
 
 
 class _Step(NamedTuple):
-    """A command in the chain that an order sets off: what it follows from, and the version it is bound to.
+    """One command of the chain that an envelope starts, with its cause and the expected version.
 
-    Nobody sees the version of a channel: what is expected is passed on to the session that the channel turns to.
+    Nobody sees the version of a channel, so the expectation is passed on to the session that the channel chooses.
     """
 
     reaction: Reaction
@@ -75,8 +75,8 @@ class _Step(NamedTuple):
         return self.expected if self.to_channel else None
 
 
-class Scene:
-    """The sessions as they stand while a batch is decided: its own changes, then the cache, then the log."""
+class UnitOfWork:
+    """The sessions while a batch is decided: its own changes, then the cache, then the log."""
 
     def __init__(
         self,
@@ -89,20 +89,20 @@ class Scene:
         """`attempts` are those that hold the turns which the batch may settle."""
         self._cache, self._load, self._history, self._clock = cache, load, history, clock
         self._attempts = attempts
-        self._seats: dict[str, Seat] = {}
+        self._sessions: dict[str, Loaded] = {}
 
-    def play(self, order: Order) -> Outcome:
-        """Decide an order and what follows from it; all of it or, with Refused, Stale, Unknown or Fenced, nothing.
+    def play(self, envelope: CommandEnvelope) -> Effects:
+        """Decide a command and what follows from it; all of it or, with Refused, Stale, Unknown or Fenced, nothing.
 
-        Another process may have moved a session on: a refusal is only given on what the log says now.
+        Another process may have moved a session on, so a refusal is only given on what the log says now.
         """
         while True:
             touched: dict[str, Session | None] = {}
             try:
-                return self._play(order, touched)
+                return self._play(envelope, touched)
             except (Refused, Stale, Unknown, Fenced):
                 self._undo(touched)
-                stale = [name for name in touched if not (self._seats[name].fresh or self._seats[name].changed)]
+                stale = [name for name in touched if not (self._sessions[name].fresh or self._sessions[name].changed)]
                 if not stale:
                     raise
                 for name in stale:
@@ -111,39 +111,39 @@ class Scene:
     def _refresh(self, name: str) -> None:
         """Read what the log has beyond the cached session."""
         known = self._cache.pop(name, None)
-        seat = self._seats[name] = Seat(self._load(name, known), fresh=True)
-        if seat.session is not None:
-            self._cache[name] = seat.session
+        loaded = self._sessions[name] = Loaded(self._load(name, known), fresh=True)
+        if loaded.session is not None:
+            self._cache[name] = loaded.session
 
     def _undo(self, touched: dict[str, Session | None]) -> None:
         for name, session in touched.items():
-            self._seats[name].session = session
+            self._sessions[name].session = session
 
-    def _play(self, order: Order, touched: dict[str, Session | None]) -> Outcome:
-        outcome = Outcome()
-        first = Reaction(order.session_id, order.command, starts=order.starts, actor=order.actor)
-        waiting = deque([_Step(first, order.causation_id or order.command_id, order.expected)])
+    def _play(self, envelope: CommandEnvelope, touched: dict[str, Session | None]) -> Effects:
+        effects = Effects()
+        first = Reaction(envelope.session_id, envelope.command, starts=envelope.starts, actor=envelope.actor)
+        waiting = deque([_Step(first, envelope.causation_id or envelope.command_id, envelope.expected)])
         while waiting:
             step = waiting.popleft()
-            for entry in self._carry_out(order, step, touched, outcome):
+            for entry in self._carry_out(envelope, step, touched, effects):
                 self._check_fence(entry)
                 event_id = f"{entry.session_id}:{entry.version}"
                 follow = react(entry.session_id, entry.event)
                 waiting.extend(_Step(reaction, event_id, step.passed_on) for reaction in follow)
-        for name in outcome.sessions:
-            self._seats[name].changed = True
-        return outcome
+        for name in effects.sessions:
+            self._sessions[name].changed = True
+        return effects
 
     def _carry_out(
-        self, order: Order, step: "_Step", touched: dict[str, Session | None], outcome: Outcome
+        self, envelope: CommandEnvelope, step: "_Step", touched: dict[str, Session | None], effects: Effects
     ) -> list[Entry]:
         reaction, name = step.reaction, step.reaction.session_id
-        seat = self._seat(name)
-        before = touched.setdefault(name, seat.session) if name not in touched else seat.session
+        loaded = self._session(name)
+        before = touched.setdefault(name, loaded.session) if name not in touched else loaded.session
         if isinstance(reaction.command, ForkSession) and before is None:
-            before = self._adopt(name, reaction.command, outcome)
+            before = self._adopt(name, reaction.command, effects)
         version = before.version if before else 0
-        if before is None and reaction.command is not order.command and isinstance(reaction.command, _BETWEEN):
+        if before is None and reaction.command is not envelope.command and isinstance(reaction.command, _BETWEEN):
             return []  # the other one was not imported with it
         if before is None and not reaction.starts:
             raise Unknown(f"There is no session {name!r}.")
@@ -151,14 +151,14 @@ class Scene:
             raise Stale(expected=step.expected, actual=version)
         at = max(self._clock(), before.updated_at if before else 0)
         decision = carry_out(kind_of(name), before, reaction.command, EventMetadata(name, at))
-        correlation = order.correlation_id or decision.session.parent or name
-        causation = Causation(reaction.actor or order.actor, order.command_id, correlation, step.caused_by)
+        correlation = envelope.correlation_id or decision.session.parent or name
+        causation = Causation(reaction.actor or envelope.actor, envelope.command_id, correlation, step.caused_by)
         entries = [
             Entry(name, version + number, at, causation, event) for number, event in enumerate(decision.events, start=1)
         ]
-        seat.session = outcome.sessions[name] = decision.session
-        outcome.entries.extend(entries)
-        outcome.blobs.update((blob.digest, blob) for blob in decision.blobs)
+        loaded.session = effects.sessions[name] = decision.session
+        effects.entries.extend(entries)
+        effects.blobs.update((blob.digest, blob) for blob in decision.blobs)
         return entries
 
     def _check_fence(self, entry: Entry) -> None:
@@ -171,22 +171,22 @@ class Scene:
             case _:
                 return
 
-    def _adopt(self, name: str, command: ForkSession, outcome: Outcome) -> Session | None:
-        """The source's history up to the version, as the fork's own; what it caused elsewhere is not caused again."""
+    def _adopt(self, name: str, command: ForkSession, effects: Effects) -> Session | None:
+        """Take over the source's history up to the version as the fork's own, without what it caused elsewhere."""
         history = self._history(command.source, command.at_version)
         if len(history) != command.at_version or kind_of(name) != kind_of(command.source):
             raise Unknown(f"Session {command.source} has no version {command.at_version}.")
-        outcome.adopted = True
+        effects.adopted = True
         events = [renamed(recorded.event, source=command.source, fork=name) for recorded in history]
         for recorded, event in zip(history, events, strict=True):
             causation = recorded.causation._replace(correlation_id=name)
-            outcome.entries.append(Entry(name, recorded.version, recorded.at, causation, event))
+            effects.entries.append(Entry(name, recorded.version, recorded.at, causation, event))
         moments = (EventMetadata(name, recorded.at) for recorded in history)
         return fold(kind_of(name), zip(events, moments, strict=True))
 
-    def _seat(self, name: str) -> Seat:
-        if name not in self._seats:
+    def _session(self, name: str) -> Loaded:
+        if name not in self._sessions:
             cached = self._cache.get(name)
             fresh = cached is None
-            self._seats[name] = Seat(self._load(name, None) if fresh else cached, fresh=fresh)
-        return self._seats[name]
+            self._sessions[name] = Loaded(self._load(name, None) if fresh else cached, fresh=fresh)
+        return self._sessions[name]

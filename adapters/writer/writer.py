@@ -12,9 +12,9 @@ from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 
 from adapters.store import Conflict, Fenced, Receipt, Store, Write
-from adapters.writer.answers import Answer, Busy, KeyReused, answer_to, fingerprint, refusal_of
-from adapters.writer.envelope import Pending, tell
-from adapters.writer.unit_of_work import Order, Scene
+from adapters.writer.answers import Busy, CommandAnswer, KeyReused, answer_to, fingerprint, refusal_of
+from adapters.writer.pending import Pending, tell
+from adapters.writer.unit_of_work import CommandEnvelope, UnitOfWork
 from domain.kinds import fold
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Moved, Session
@@ -29,7 +29,7 @@ _STOP = object()
 
 
 class Writer:
-    """Carries out commands. `start` runs its thread; without it `do` carries out one command where it is called."""
+    """Runs commands: in its thread after `start`, before that in the caller's."""
 
     def __init__(self, store: Store, clock: Callable[[], int], *, waiting: int = 10_000) -> None:
         self.store, self._clock, self._size = store, clock, waiting
@@ -48,29 +48,29 @@ class Writer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Carry out what waits, then end; what comes from now on is carried out where it is called."""
+        """Drain the queue and stop. Later commands run in the caller's thread."""
         with self._door:
             thread, self._thread = self._thread, None
         if thread is not None:
             self._queue.put(_STOP)
             thread.join()
 
-    def submit(self, order: Order) -> "Future[Answer]":
+    def submit(self, envelope: CommandEnvelope) -> "Future[CommandAnswer]":
         """The answer to come. Raises Busy when the queue is full."""
-        future: Future[Answer] = Future()
-        self._take_in(Pending(order, future))
+        future: Future[CommandAnswer] = Future()
+        self._take_in(Pending(envelope, future))
         return future
 
-    async def do(self, order: Order) -> Answer:
+    async def do(self, envelope: CommandEnvelope) -> CommandAnswer:
         """The answer, after its commit. Raises what `do_now` raises."""
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Answer] = loop.create_future()
-        self._take_in(Pending(order, future, loop))
+        future: asyncio.Future[CommandAnswer] = loop.create_future()
+        self._take_in(Pending(envelope, future, loop))
         return await future
 
-    def do_now(self, order: Order) -> Answer:
+    def do_now(self, envelope: CommandEnvelope) -> CommandAnswer:
         """The answer, after its commit, for callers without a loop. Raises HansardErrors of all kinds."""
-        return self.submit(order).result()
+        return self.submit(envelope).result()
 
     def _take_in(self, pending: Pending) -> None:
         with self._door:
@@ -109,11 +109,11 @@ class Writer:
                 return batch, False
 
     def _carry_out(self, taken: Sequence[Pending]) -> None:
-        batch = [pending for pending in taken if pending.wanted()]  # whoever left is left out
+        batch = [pending for pending in taken if pending.wanted()]  # without callers that have left
         with self._deciding:
             try:
                 self._commit(batch)
-            except Exception as error:  # the outermost loop: the callers are told, the writer lives on
+            except Exception as error:  # the outermost loop: the callers get the error, the writer goes on
                 self._cache.clear()
                 for pending in batch:
                     if not pending.ended:
@@ -124,8 +124,8 @@ class Writer:
                 listener()
 
     def _commit(self, batch: Sequence[Pending]) -> None:
-        """Decide a batch and store it in one transaction. What was overtaken is decided again, with all the others, on
-        what the log says now: they may have been decided after it."""
+        """Decide a batch and store it in one transaction. After a conflict the whole batch is decided again on what the
+        log says now: later commands may build on the one that conflicted."""
         while True:
             writes = self._decided(batch)
             try:
@@ -143,13 +143,13 @@ class Writer:
 
     def _decided(self, batch: Sequence[Pending]) -> list[tuple[Pending, Write]]:
         """What each command of a batch writes, if anything."""
-        turn_ids = [turn_id for pending in batch if (turn_id := getattr(pending.order.command, "turn_id", None))]
+        turn_ids = [turn_id for pending in batch if (turn_id := getattr(pending.envelope.command, "turn_id", None))]
         attempts = self.store.turns.attempts(turn_ids) if turn_ids else {}
-        scene = Scene(self._cache, self._catch_up, self._history, self._clock, attempts)
+        work = UnitOfWork(self._cache, self._catch_up, self._history, self._clock, attempts)
         receipts = self._receipts(batch)
         first: dict[str, Pending] = {}
         for pending in batch:
-            self._prepare(pending, scene, receipts, first)
+            self._prepare(pending, work, receipts, first)
         return [(pending, pending.write) for pending in batch if pending.write is not None]
 
     def _overtaken(self, batch: Sequence[Pending], error: Conflict | Fenced) -> list[Pending]:
@@ -174,33 +174,35 @@ class Writer:
     # -- one command -----------------------------------------------------------------------------------------------
 
     def _receipts(self, batch: Sequence[Pending]) -> dict[str, Receipt]:
-        keys = [pending.order.key for pending in batch if pending.order.key is not None]
+        keys = [pending.envelope.key for pending in batch if pending.envelope.key is not None]
         return self.store.receipts(keys) if keys else {}
 
-    def _prepare(self, pending: Pending, scene: Scene, receipts: dict[str, Receipt], first: dict[str, Pending]) -> None:
+    def _prepare(
+        self, pending: Pending, work: UnitOfWork, receipts: dict[str, Receipt], first: dict[str, Pending]
+    ) -> None:
         try:
-            if pending.order.key is None or not pending.answered_before(pending.order.key, receipts, first):
-                self._decide(pending, scene)
+            if pending.envelope.key is None or not pending.answered_before(pending.envelope.key, receipts, first):
+                self._decide(pending, work)
         except (Refused, Stale, Unknown) as error:
             pending.error = error
-            if pending.order.key is not None and not error.replayed and not isinstance(error, Moved):
-                pending.write = Write(receipt=refusal_of(pending.order, error, self._clock()))
-        except Exception as error:  # told to the caller
+            if pending.envelope.key is not None and not error.replayed and not isinstance(error, Moved):
+                pending.write = Write(receipt=refusal_of(pending.envelope, error, self._clock()))
+        except Exception as error:  # the caller gets it
             pending.error = error
 
     @staticmethod
-    def _decide(pending: Pending, scene: Scene) -> None:
-        outcome = scene.play(pending.order)
-        pending.sessions = outcome.sessions
-        receipt = pending.receipt() if pending.order.key is not None else None
-        pending.write = Write(outcome.entries, tuple(outcome.blobs.values()), receipt, adopted=outcome.adopted)
+    def _decide(pending: Pending, work: UnitOfWork) -> None:
+        effects = work.play(pending.envelope)
+        pending.sessions = effects.sessions
+        receipt = pending.receipt() if pending.envelope.key is not None else None
+        pending.write = Write(effects.entries, tuple(effects.blobs.values()), receipt, adopted=effects.adopted)
 
     def _history(self, session_id: str, upto: int) -> list[Recorded]:
         return self.store.history(session_id, upto=upto)
 
     def load(self, session_id: str, *, upto: int | None = None, known: Session | None = None) -> Session | None:
-        """A session as the log has it (or as it stood after its event `upto`), read from behind what is known: every
-        turn of a long session comes here. From any thread."""
+        """A session as the log has it, or had it after its event `upto`. Reads only the events after the
+        known state. From any thread."""
         if known is None and upto is None:
             known = self._cache.get(session_id)
         history = self.store.history(session_id, after=known.version if known else 0, upto=upto)
@@ -219,7 +221,7 @@ class Writer:
             self._cache.move_to_end(session_id)
         while len(self._cache) > CACHED:
             self._cache.popitem(last=False)
-        pending.answer = pending.told or answer_to(pending.order, pending.sessions, recorded[-1].position)
+        pending.answer = pending.told or answer_to(pending.envelope, pending.sessions, recorded[-1].position)
 
 
-__all__ = ["Answer", "Busy", "KeyReused", "Order", "Writer", "fingerprint"]
+__all__ = ["Busy", "CommandAnswer", "CommandEnvelope", "KeyReused", "Writer", "fingerprint"]

@@ -16,7 +16,7 @@ from api.cli.terminal import counted, put, put_json, say
 from domain.values.base import HansardError
 
 if TYPE_CHECKING:
-    from adapters.proof.verify import Verdict
+    from adapters.proof.verify import Verification
     from adapters.store.sqlite.sealed import Sealed
     from api.settings import Settings
     from domain.session.record import Recorded
@@ -45,7 +45,7 @@ def verify(
     proof
         A proof of one event, made by `hansard prove`; it is checked without a log, with the public key alone.
     """
-    from adapters.proof.verify import Fault, Verdict
+    from adapters.proof.verify import Fault, Verification
     from adapters.proof.verify import verify as verify_log
     from adapters.store import StoreError
     from adapters.store.sqlite.connection import damaged
@@ -65,7 +65,7 @@ def verify(
     except StoreError as error:
         if error.__cause__ is not None and unavailable(error.__cause__) and not damaged(error.__cause__):
             raise  # it was not looked at
-        verdict = Verdict(faults=[Fault(None, str(error))])
+        verdict = Verification(faults=[Fault(None, str(error))])
     return _tell(verdict, settings.database_path, json=json)
 
 
@@ -154,7 +154,7 @@ def _read(path: Path) -> str:
         raise Failed(f"{path} cannot be read: it is not UTF-8.") from None
 
 
-def _tell(verdict: "Verdict", path: Path, *, json: bool) -> int:
+def _tell(verdict: "Verification", path: Path, *, json: bool) -> int:
     faults = [{"position": fault.position, "problem": fault.problem} for fault in verdict.faults]
     if json:
         figures = {"events": verdict.events, "sessions": verdict.sessions, "head": verdict.head, "root": verdict.root}

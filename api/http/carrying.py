@@ -5,7 +5,7 @@ import uuid
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adapters.writer.writer import Answer, Order
+from adapters.writer.writer import CommandAnswer, CommandEnvelope
 from api.http.idempotency import handed_over, mark, own
 from api.http.requests import answer_headers, idempotency_key, if_match, system
 from domain.values.base import Command
@@ -13,11 +13,11 @@ from domain.values.base import Command
 
 async def carry_out(
     request: Request, raw: bytes, session_id: str, command: Command, *, starts: bool = False, status: int = 200
-) -> Answer:
+) -> CommandAnswer:
     """Hand a command to the writer, under the request's key and bound to the version it names."""
     key = idempotency_key(request)
     actor: str = request.state.actor
-    order = Order(
+    order = CommandEnvelope(
         session_id=session_id,
         command=command,
         actor=actor,
@@ -32,7 +32,7 @@ async def carry_out(
     return await system(request).writer.do(order)
 
 
-def respond(answer: Answer, *, tagged: bool = True) -> Response:
+def respond(answer: CommandAnswer, *, tagged: bool = True) -> Response:
     """202 with Location for a new session, 200 for other commands; the body is the receipt, byte for byte."""
     headers = answer_headers(ETag=f'"{answer.version}"') if tagged else answer_headers()
     if answer.status == 202:

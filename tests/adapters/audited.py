@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from adapters.proof.transfer import export
-from adapters.proof.verify import Verdict, verify
+from adapters.proof.verify import Verification, verify
 from adapters.store import Store
 from adapters.store.sqlite.sealed import sealed
 from adapters.store.sqlite.store import SqliteStore
@@ -43,7 +43,7 @@ def harmed(path: Path, *statements: str) -> None:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def verified(path: Path) -> Verdict:
+def verified(path: Path) -> Verification:
     """As the command line does it: the file is only read."""
     with sealed(path) as log:
         return verify(log)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from adapters.proof import checkpoints
-from adapters.proof.order import Order
+from adapters.proof.order import PositionOrder
 from adapters.proof.transfer import export, take_in
 from domain.session.forks import ForkSession
 from domain.session.record import Recorded
@@ -105,7 +105,7 @@ def recorded(log: Path) -> list[Recorded]:
 
 
 def problems(events: list[Recorded]) -> list[tuple[int, str]]:
-    order = Order()
+    order = PositionOrder()
     return [fault for event in events for fault in order.follow(event)]
 
 

@@ -12,8 +12,8 @@ from adapters.agents.team import Member, Team, build
 from adapters.agents.team import load as load_team
 from adapters.store import Lease, Store
 from adapters.store.turns import OpenTurn, Turns
-from adapters.turns.external.waiting import Queue, Wish
-from adapters.turns.routing import Load, Place, Whose
+from adapters.turns.external.queue import TurnFilter, TurnQueue
+from adapters.turns.routing import Load, Place, Routing
 from adapters.writer.writer import Writer
 from domain.session.state import Session
 from domain.values.base import Text
@@ -70,12 +70,12 @@ def test_whose_a_turn_is_says_the_name_of_the_agent_else_the_role(
 ) -> None:
     """A session's own scenario stands in for the team; nobody for an agent that is named, the examples least of all."""
     begin(store, **fields)
-    assert [Whose(team, load(store)).place(turn) for turn in open_turns(store)] == [expected]
+    assert [Routing(team, load(store)).place(turn) for turn in open_turns(store)] == [expected]
 
 
 def test_what_is_no_question_is_done_by_everybody(store: Store) -> None:
     validation = OpenTurn("delivery-1.t9", "delivery-1", "validate", "Remote", "planner", START)
-    assert Whose(TEAM, load(store)).place(validation) == "here"
+    assert Routing(TEAM, load(store)).place(validation) == "here"
 
 
 def test_each_session_is_looked_at_once(store: Store) -> None:
@@ -86,7 +86,7 @@ def test_each_session_is_looked_at_once(store: Store) -> None:
         looked.append((session_id, upto))
         return load(store)(session_id, upto=upto)
 
-    whose = Whose(TEAM, seen)
+    whose = Routing(TEAM, seen)
     for _ in range(3):
         assert [whose.place(turn) for turn in open_turns(store)] == ["outside"]
     assert looked == [("delivery-1", 1), ("delivery-1", None)]
@@ -100,13 +100,13 @@ def test_of_a_long_session_only_the_beginning_is_read(store: Store) -> None:
         looked.append(upto)
         return load(store)(session_id, upto=upto)
 
-    assert [Whose(TEAM, seen).place(turn) for turn in open_turns(store)] == ["here"]
+    assert [Routing(TEAM, seen).place(turn) for turn in open_turns(store)] == ["here"]
     assert looked == [1]
 
 
 def test_a_turn_that_is_nobodys_here_is_told_once(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     begin(store, crew={"planner": "Somebody"})
-    whose = Whose(TEAM, load(store))
+    whose = Routing(TEAM, load(store))
     for _ in range(3):
         assert [whose.place(turn) for turn in open_turns(store)] == ["elsewhere"]
     assert caplog.messages == [
@@ -119,7 +119,7 @@ def test_a_session_that_cannot_be_read_is_left_to_those_who_say_so() -> None:
         raise ValueError("an event of tomorrow")
 
     turn = OpenTurn("delivery-1.t1", "delivery-1", "ask", "Remote", "planner", START)
-    assert Whose(TEAM, broken).place(turn) == "here"
+    assert Routing(TEAM, broken).place(turn) == "here"
 
 
 def test_an_external_agent_that_is_asked_all_the_same_says_what_it_is(tmp_path: Path) -> None:
@@ -157,15 +157,15 @@ async def soon(found: Callable[[], bool]) -> None:
     raise AssertionError("it did not come to that")
 
 
-def queue(store: Store, table: Turns | SeenTurns) -> Queue:
-    return Queue(table, Whose(TEAM, load(store)), lambda: START, LEASE)
+def queue(store: Store, table: Turns | SeenTurns) -> TurnQueue:
+    return TurnQueue(table, Routing(TEAM, load(store)), lambda: START, LEASE)
 
 
 def test_whoever_came_first_is_given_the_turn(store: Store, table: Table) -> None:
     async def story() -> tuple[Lease | None, Lease | None]:
         desk = queue(store, table)
-        first = asyncio.create_task(desk.next("first", Wish(), 20))
-        second = asyncio.create_task(desk.next("second", Wish(), 20))
+        first = asyncio.create_task(desk.next("first", TurnFilter(), 20))
+        second = asyncio.create_task(desk.next("second", TurnFilter(), 20))
         await soon(lambda: desk.length == 2)
         begin(store)
         desk.wake()
@@ -181,9 +181,11 @@ def test_whoever_came_first_is_given_the_turn(store: Store, table: Table) -> Non
 def test_a_turn_goes_past_those_who_do_not_want_it(store: Store, table: Table) -> None:
     async def story() -> Lease | None:
         desk = queue(store, table)
-        asyncio.create_task(desk.next("picky", Wish(roles=frozenset({"dev"})), 20)).add_done_callback(lambda _: None)
+        asyncio.create_task(desk.next("picky", TurnFilter(roles=frozenset({"dev"})), 20)).add_done_callback(
+            lambda _: None
+        )
         begin(store)
-        given = await desk.next("anybody", Wish(), 20)
+        given = await desk.next("anybody", TurnFilter(), 20)
         desk.close()
         return given
 
@@ -194,7 +196,7 @@ def test_a_turn_goes_past_those_who_do_not_want_it(store: Store, table: Table) -
 def test_a_hundred_who_wait_cost_one_look(store: Store, table: Table) -> None:
     async def story() -> None:
         desk = queue(store, table)
-        waiting = [asyncio.create_task(desk.next(str(n), Wish(), 20)) for n in range(100)]
+        waiting = [asyncio.create_task(desk.next(str(n), TurnFilter(), 20)) for n in range(100)]
         await soon(lambda: desk.length == 100 and table.looks > 0)
         for _ in range(100):
             await asyncio.sleep(0)
@@ -208,7 +210,7 @@ def test_a_hundred_who_wait_cost_one_look(store: Store, table: Table) -> None:
 def test_nobody_looks_when_nobody_waits(store: Store, table: Table) -> None:
     async def story() -> int:
         desk = queue(store, table)
-        assert await desk.next("me", Wish(), 0) is None
+        assert await desk.next("me", TurnFilter(), 0) is None
         looks = table.looks
         for _ in range(5):
             desk.wake()
@@ -237,7 +239,7 @@ def test_a_turn_taken_for_somebody_who_leaves_meanwhile_waits_again(store: Store
         loop.append(asyncio.get_running_loop())
         desk = queue(store, Slow(store))
         begin(store)
-        waiter.append(asyncio.create_task(desk.next("gone", Wish(), 20)))
+        waiter.append(asyncio.create_task(desk.next("gone", TurnFilter(), 20)))
         with pytest.raises(asyncio.CancelledError):
             await waiter[0]
         await soon(lambda: store.turns.status("delivery-1.t1") == ("delivery-1", "queued", 1, "gone"))
@@ -251,7 +253,7 @@ def test_whoever_waits_is_told_that_the_table_cannot_be_read(store: Store) -> No
             raise OSError("the disk is gone")
 
     async def story() -> None:
-        await queue(store, Broken(store)).next("me", Wish(), 20)
+        await queue(store, Broken(store)).next("me", TurnFilter(), 20)
 
     with pytest.raises(OSError, match="the disk is gone"):
         asyncio.run(story())

@@ -18,7 +18,7 @@ from adapters.proof.verify import verify
 from adapters.store import Row, Store, StoreError
 from adapters.store.sqlite.sealed import sealed
 from adapters.store.sqlite.store import SqliteStore
-from adapters.writer.writer import Order, Writer
+from adapters.writer.writer import CommandEnvelope, Writer
 from domain.kinds import KINDS, fold
 from domain.session.record import kind_of
 from tests.adapters import audited
@@ -171,7 +171,7 @@ def first_event(lines: Lines) -> int:
 
 
 @pytest.mark.parametrize(
-    "topic", ["os:system", "builtins.eval", "adapters.turns:Bench", "", "turn.unknown", "x" * 5_000]
+    "topic", ["os:system", "builtins.eval", "adapters.turns:TurnRunner", "", "turn.unknown", "x" * 5_000]
 )
 def test_a_topic_that_is_none_is_refused_and_never_looked_up(alone: Lines, empty: Store, topic: str) -> None:
     """S10: a name in a file never leads to code."""
@@ -386,7 +386,7 @@ def test_a_restored_backup_goes_on_where_it_ended(tmp_path: Path) -> None:
     with audited.opened(tmp_path / "restored.db") as store:
         writer = Writer(store, lambda: NOON + 10_000)
         cancel = KINDS["delivery"].cancel("enough")
-        writer.do_now(Order("delivery-1", cancel, actor="tester", command_id="later"))
+        writer.do_now(CommandEnvelope("delivery-1", cancel, actor="tester", command_id="later"))
         assert store.log(after=head)[0].position == head + 1
         assert verify(store).faults == []
     assert stage.store.head() == head

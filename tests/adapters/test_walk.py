@@ -7,9 +7,9 @@ import pytest
 
 from adapters.store import Lease, Store, open_store
 from adapters.store.turns import LIMIT, TurnScan
-from adapters.turns.external.waiting import Queue, Wish
+from adapters.turns.external.queue import TurnFilter, TurnQueue
 from adapters.turns.presence import Presence
-from adapters.turns.routing import Whose
+from adapters.turns.routing import Routing
 from adapters.turns.worker import Worker, WorkerSettings
 from adapters.writer.writer import Writer
 from tests.adapters.many_turns import LEASE, TEAM, Reading, begin, many, sessions, taken
@@ -165,10 +165,10 @@ def test_an_external_agent_is_given_its_turn_behind_many_that_it_does_not_want(s
     begin(store, "delivery-1", at=START + 10_000, crew={"planner": "Remote"})
 
     async def story() -> Lease | None:
-        whose = Whose(TEAM, Writer(store, lambda: START).load)
-        desk = Queue(store.turns, whose, lambda: START, LEASE)
-        nobody = asyncio.create_task(desk.next("nobody", Wish(roles=frozenset({"dev"})), 20))
-        given = await desk.next("me", Wish(agents=frozenset({"remote"})), seconds)
+        whose = Routing(TEAM, Writer(store, lambda: START).load)
+        desk = TurnQueue(store.turns, whose, lambda: START, LEASE)
+        nobody = asyncio.create_task(desk.next("nobody", TurnFilter(roles=frozenset({"dev"})), 20))
+        given = await desk.next("me", TurnFilter(agents=frozenset({"remote"})), seconds)
         desk.close()
         assert await nobody is None
         return given
@@ -182,13 +182,13 @@ def test_who_asks_once_is_told_that_there_is_nothing_only_after_all_was_looked_a
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And it does not wait for the next time that the queue looks of its own accord."""
-    monkeypatch.setattr("adapters.turns.external.waiting.POLL_SECONDS", 3600)
+    monkeypatch.setattr("adapters.turns.external.queue.POLL_SECONDS", 3600)
     begin(store, *many(2 * LIMIT + 50))
     turns = Reading(store)
 
     async def story() -> Lease | None:
-        desk = Queue(turns, Whose(TEAM, Writer(store, lambda: START).load), lambda: START, LEASE)
-        return await desk.next("me", Wish(agents=frozenset({"somebody"})), 0)
+        desk = TurnQueue(turns, Routing(TEAM, Writer(store, lambda: START).load), lambda: START, LEASE)
+        return await desk.next("me", TurnFilter(agents=frozenset({"somebody"})), 0)
 
     assert asyncio.run(asyncio.wait_for(story(), 60)) is None
     ahead = turns.read[1::2]

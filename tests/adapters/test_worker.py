@@ -22,7 +22,7 @@ from adapters.agents.team import Team, example, load
 from adapters.clock import Clock
 from adapters.store import Lease, open_store
 from adapters.turns.worker import Worker, WorkerSettings
-from adapters.writer.writer import Order, Writer
+from adapters.writer.writer import CommandEnvelope, Writer
 from domain.delivery.commands import CancelDelivery, StartDelivery
 from domain.delivery.validation import Step
 from domain.session.budget import Limits
@@ -423,7 +423,7 @@ class Shop:
     def begin(self, session_id: str, **fields: Any) -> None:
         step = Step(stage="custom", command="true", argv=("true",))
         command = StartDelivery(task="t", file_paths=("a",), steps=(step,), limits=Limits(), **fields)
-        self.writer.do_now(Order(session_id, command, actor="test", command_id=session_id, starts=True))
+        self.writer.do_now(CommandEnvelope(session_id, command, actor="test", command_id=session_id, starts=True))
 
     def counted(self) -> dict[str, int]:
         return self.writer.store.turns.count()
@@ -513,7 +513,7 @@ def test_a_refusal_that_nobody_waits_for_any_more_is_no_error(tmp_path: Path, ca
         lease = claim(found.writer.store, "w", now=0, lease_ms=60_000)
         assert lease is not None
         job = found.worker._job(lease)
-        found.writer.do_now(Order("delivery-1", CancelDelivery(), actor="test", command_id="cancel"))
+        found.writer.do_now(CommandEnvelope("delivery-1", CancelDelivery(), actor="test", command_id="cancel"))
         found.writer.start()
         command = RecordReply(turn_id=lease.turn_id, attempt=1, reply=Text(), prompt=Text())
 
@@ -550,7 +550,7 @@ def test_a_worker_that_lost_a_turn_to_itself_lets_the_first_attempt_go(tmp_path:
             working = asyncio.create_task(found.worker.run())
             found.worker.wake()
             await asyncio.to_thread(desks.asked, "delivery-lost", 2)
-            order = Order("delivery-lost", CancelDelivery(), actor="test", command_id="cancel")
+            order = CommandEnvelope("delivery-lost", CancelDelivery(), actor="test", command_id="cancel")
             await found.writer.do(order)
             found.worker.seen(found.writer.store.log())
             await asyncio.to_thread(until, lambda: not desks.left("delivery-lost"), what="the end of all runs")

@@ -12,8 +12,8 @@ import pytest
 
 from adapters.store import Conflict, Fenced, Store, StoreError, Write
 from adapters.writer import writer as writer_module
-from adapters.writer.envelope import Pending
-from adapters.writer.writer import Answer, Busy, KeyReused, Order, Writer, fingerprint
+from adapters.writer.pending import Pending
+from adapters.writer.writer import Busy, CommandAnswer, CommandEnvelope, KeyReused, Writer, fingerprint
 from domain.channel import channel_id
 from domain.delivery.commands import CancelDelivery
 from domain.delivery.events import BudgetExtended
@@ -56,28 +56,30 @@ def writer(store: Store, clock: Clock) -> Iterator[Writer]:
     found.stop()
 
 
-def order(command: Command, session_id: str = "delivery-1", **fields: Any) -> Order:
-    return Order(session_id, command, actor="person", command_id=fields.pop("command_id", "command-1"), **fields)
+def order(command: Command, session_id: str = "delivery-1", **fields: Any) -> CommandEnvelope:
+    return CommandEnvelope(
+        session_id, command, actor="person", command_id=fields.pop("command_id", "command-1"), **fields
+    )
 
 
-def begin(session_id: str = "delivery-1", **fields: Any) -> Order:
+def begin(session_id: str = "delivery-1", **fields: Any) -> CommandEnvelope:
     return order(start(), session_id, starts=True, status=202, **fields)
 
 
-def more(session_id: str = "delivery-1", **fields: Any) -> Order:
+def more(session_id: str = "delivery-1", **fields: Any) -> CommandEnvelope:
     """A command that is allowed again and again."""
     return order(extension(add_iterations=1), session_id, **fields)
 
 
-def cancel(session_id: str = "delivery-1", **fields: Any) -> Order:
+def cancel(session_id: str = "delivery-1", **fields: Any) -> CommandEnvelope:
     return order(CancelDelivery(), session_id, **fields)
 
 
-def keyed(given: Order, key: str, request: str = "the request") -> Order:
+def keyed(given: CommandEnvelope, key: str, request: str = "the request") -> CommandEnvelope:
     return given._replace(key=key, fingerprint=fingerprint(request.encode()))
 
 
-def answered(turn_id: str, attempt: int = 1, **fields: Any) -> Order:
+def answered(turn_id: str, attempt: int = 1, **fields: Any) -> CommandEnvelope:
     session_id = turn_id.partition(".")[0]
     return order(RecordReply(turn_id=turn_id, attempt=attempt, **fields), session_id)
 
@@ -127,7 +129,9 @@ class Held:
         self.release()
 
 
-def together(writer: Writer, monkeypatch: pytest.MonkeyPatch, *orders: Order) -> list["Future[Answer]"]:
+def together(
+    writer: Writer, monkeypatch: pytest.MonkeyPatch, *orders: CommandEnvelope
+) -> list["Future[CommandAnswer]"]:
     """The outcomes of orders that were decided in one batch."""
     with Held(writer, monkeypatch):
         futures = [writer.submit(each) for each in orders]
@@ -177,7 +181,7 @@ def test_the_events_say_who_did_it_by_which_command_and_because_of_what(writer: 
 
 
 def test_many_commands_are_answered_each_in_its_turn(writer: Writer, store: Store) -> None:
-    async def all_of_them() -> list[Answer]:
+    async def all_of_them() -> list[CommandAnswer]:
         await writer.do(begin())
         return await asyncio.gather(*(writer.do(more()) for _ in range(100)))
 
@@ -366,7 +370,7 @@ def test_of_many_with_one_expected_version_exactly_one_wins(writer: Writer, stor
 
 
 def interfering(
-    mine: Writer, theirs: Writer, monkeypatch: pytest.MonkeyPatch, *, times: int, with_order: Order
+    mine: Writer, theirs: Writer, monkeypatch: pytest.MonkeyPatch, *, times: int, with_order: CommandEnvelope
 ) -> None:
     """The other process writes between my deciding and my storing, so many times."""
     append, left = mine.store.append, [times]
@@ -402,11 +406,11 @@ class Transactions:
         return self._append(writes)
 
 
-def one_batch(writer: Writer, *orders: Order) -> list["Future[Answer]"]:
+def one_batch(writer: Writer, *orders: CommandEnvelope) -> list["Future[CommandAnswer]"]:
     """The outcomes of orders that wait in the queue when the writer takes its next batch."""
     batch = [Pending(each, Future()) for each in orders]
     writer._carry_out(batch)
-    return [cast("Future[Answer]", pending.future) for pending in batch]
+    return [cast("Future[CommandAnswer]", pending.future) for pending in batch]
 
 
 def test_one_conflict_among_many_commands_takes_one_more_transaction(
@@ -513,7 +517,7 @@ def test_the_one_that_came_first_decides_what_the_other_is_told(
 # -- reactions -----------------------------------------------------------------------------------------------------
 
 
-def talk(session_id: str, origin: str = "chat") -> Order:
+def talk(session_id: str, origin: str = "chat") -> CommandEnvelope:
     opening = OrchestrationRequest(prompt="Hello.", triage="direct", origin=origin)
     return order(StartOrchestration(opening=opening), session_id, starts=True, status=202)
 

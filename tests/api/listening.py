@@ -10,7 +10,7 @@ from typing import Self, cast
 
 from adapters.clock import Clock
 from adapters.store import open_store
-from adapters.writer.writer import Answer, Order, Writer
+from adapters.writer.writer import CommandAnswer, CommandEnvelope, Writer
 from domain.delivery.commands import ExtendBudget, StartDelivery
 from domain.delivery.validation import Step
 from domain.session.budget import Limits
@@ -105,11 +105,11 @@ def filled(folder: Path, count: int, *, reason: str = LONG) -> str:
     scenario, _ = Text.of(json.dumps(SCENARIO))
     step = Step(stage="custom", command="true", argv=("true",))
     begin = StartDelivery(task="t", file_paths=("a",), steps=(step,), limits=Limits(), scenario=scenario)
-    writer.do_now(Order("delivery-long", begin, actor="test", command_id="begin", starts=True))
+    writer.do_now(CommandEnvelope("delivery-long", begin, actor="test", command_id="begin", starts=True))
     writer.start()
     more = ExtendBudget(add_minutes=1, reason=reason)
-    answers: list[Future[Answer]] = [
-        writer.submit(Order("delivery-long", more, actor="test", command_id=f"more-{number}"))
+    answers: list[Future[CommandAnswer]] = [
+        writer.submit(CommandEnvelope("delivery-long", more, actor="test", command_id=f"more-{number}"))
         for number in range(count)
     ]
     assert all(answer.result().status for answer in answers)

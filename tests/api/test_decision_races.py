@@ -11,7 +11,7 @@ import httpx2 as httpx
 import pytest
 
 from adapters.store import Store, open_store
-from adapters.writer.writer import Answer, Order, Writer
+from adapters.writer.writer import CommandAnswer, CommandEnvelope, Writer
 from domain.discussion.commands import CancelDiscussion, StartDiscussion
 from domain.discussion.events import Ending
 from domain.discussion.state import Discussion
@@ -68,7 +68,7 @@ class Arena:
     ) -> list[list[bool]]:
         """Both sides submit their commands for all sessions at once; who of the two was answered, race by race."""
         begin = threading.Barrier(2)
-        sides: list[list[Future[Answer]]] = [[], []]
+        sides: list[list[Future[CommandAnswer]]] = [[], []]
 
         def submit(side: int, command: Callable[[str], Command]) -> None:
             begin.wait()
@@ -95,11 +95,11 @@ def _reply(turn_id: str, failure: Failure) -> RecordReply:
     return RecordReply(turn_id=turn_id, attempt=1, failure=failure)
 
 
-def _order(name: str, command: Command, *, starts: bool = False) -> Order:
-    return Order(name, command, actor="person", command_id=f"{name} {type(command).__name__}", starts=starts)
+def _order(name: str, command: Command, *, starts: bool = False) -> CommandEnvelope:
+    return CommandEnvelope(name, command, actor="person", command_id=f"{name} {type(command).__name__}", starts=starts)
 
 
-def _made(answer: "Future[Answer]") -> bool:
+def _made(answer: "Future[CommandAnswer]") -> bool:
     try:
         answer.result(timeout=PATIENCE)
     except Refused:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from adapters.clock import Clock
 from adapters.store import open_store
 from adapters.store.sqlite.views import SqliteViews
-from adapters.writer.writer import Order, Writer
+from adapters.writer.writer import CommandEnvelope, Writer
 from api.http.frames import Frame
 from domain.delivery.commands import CancelDelivery, ExtendBudget, StartDelivery
 from domain.delivery.validation import Step
@@ -376,12 +376,12 @@ def fill(folder: Path, count: int) -> tuple[str, str]:
     for session_id in ids:
         scenario, _ = Text.of(json.dumps(SILENT["scenario"]))
         begin = StartDelivery(task="t", file_paths=("a",), steps=(step,), limits=Limits(), scenario=scenario)
-        writer.do_now(Order(session_id, begin, actor="test", command_id=session_id, starts=True))
+        writer.do_now(CommandEnvelope(session_id, begin, actor="test", command_id=session_id, starts=True))
     for number in range(count):
         for session_id in ids:
             more = ExtendBudget(add_minutes=1, reason="more")
-            writer.do_now(Order(session_id, more, actor="test", command_id=f"{session_id}-{number}"))
-    writer.do_now(Order(ids[0], CancelDelivery(), actor="test", command_id="end"))
+            writer.do_now(CommandEnvelope(session_id, more, actor="test", command_id=f"{session_id}-{number}"))
+    writer.do_now(CommandEnvelope(ids[0], CancelDelivery(), actor="test", command_id="end"))
     store.close()
     return ids
 
@@ -438,7 +438,7 @@ def fill_more(folder: Path, count: int) -> None:
     writer = Writer(store, Clock())
     for number in range(count):
         more = ExtendBudget(add_minutes=1, reason="more")
-        writer.do_now(Order("delivery-second", more, actor="test", command_id=f"again-{number}"))
+        writer.do_now(CommandEnvelope("delivery-second", more, actor="test", command_id=f"again-{number}"))
     store.close()
 
 

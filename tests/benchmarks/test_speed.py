@@ -14,7 +14,7 @@ import pytest
 
 from adapters.clock import Clock
 from adapters.store import Store, open_store
-from adapters.writer.writer import Order, Writer
+from adapters.writer.writer import CommandEnvelope, Writer
 from domain.delivery.commands import ExtendBudget, StartDelivery
 from domain.delivery.validation import Step
 from domain.kinds import fold
@@ -44,12 +44,12 @@ def begin(writer: Writer, session_id: str) -> None:
     step = Step(stage="custom", command="true", argv=("true",))
     scenario, _ = Text.of(json.dumps(SCENARIO))
     command = StartDelivery(task="t", file_paths=("a",), steps=(step,), limits=Limits(), scenario=scenario)
-    writer.do_now(Order(session_id, command, actor="test", command_id=session_id, starts=True))
+    writer.do_now(CommandEnvelope(session_id, command, actor="test", command_id=session_id, starts=True))
 
 
 def extend(writer: Writer, session_id: str, count: int = 1) -> None:
     for _ in range(count):
-        writer.do_now(Order(session_id, MORE, actor="test", command_id="more"))
+        writer.do_now(CommandEnvelope(session_id, MORE, actor="test", command_id="more"))
 
 
 def seconds(call: Callable[[], object]) -> float:
@@ -69,7 +69,7 @@ def test_the_writer_keeps_up_with_the_disk(tmp_path: Path, tell: Tell) -> None:
 
         async def call(number: int, turn: int) -> None:
             key = f"{number}-{turn}"
-            await writer.do(Order(ids[number], MORE, actor="test", command_id=key, key=key, fingerprint="f"))
+            await writer.do(CommandEnvelope(ids[number], MORE, actor="test", command_id=key, key=key, fingerprint="f"))
 
         asyncio.run(together(CALLERS, 1_000, call))
         floor = commits_a_second(tmp_path)
@@ -77,7 +77,7 @@ def test_the_writer_keeps_up_with_the_disk(tmp_path: Path, tell: Tell) -> None:
 
         async def call_again(number: int, turn: int) -> None:
             key = f"again-{number}-{turn}"
-            await writer.do(Order(ids[number], MORE, actor="test", command_id=key, key=key, fingerprint="f"))
+            await writer.do(CommandEnvelope(ids[number], MORE, actor="test", command_id=key, key=key, fingerprint="f"))
 
         rate = asyncio.run(together(CALLERS, 6_400, call_again))
         size = 6_400 / (writer.batches - batches)

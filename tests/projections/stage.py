@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.store.sqlite.store import SqliteStore
-from adapters.writer.writer import Order, Writer
+from adapters.writer.writer import CommandEnvelope, Writer
 from domain.channel import ReceiveMessage, channel_id
 from domain.convergence import named
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordPackage, RecordValidation, StartDelivery
@@ -50,7 +50,7 @@ class Stage:
     def do(self, session_id: str, command: Command, *, starts: bool = False) -> "Stage":
         """Carry out a command; its turns are leased at once."""
         self._commands += 1
-        order = Order(session_id, command, actor="tester", command_id=f"c{self._commands}", starts=starts)
+        order = CommandEnvelope(session_id, command, actor="tester", command_id=f"c{self._commands}", starts=starts)
         self.writer.do_now(order)
         self.at += SECOND
         while claim(self.store, "worker", now=0, lease_ms=2**60) is not None:

@@ -3,8 +3,8 @@
 A claim is a lease of the same table that every worker's turns stand in; an answer is recorded as any other agent's.
 """
 
-from adapters.turns.external.desk import Desk, Offer, Receipted
-from adapters.turns.external.holding import DeskSettings, Lost
-from adapters.turns.external.waiting import Wish
+from adapters.turns.external.leases import ExternalTurnSettings, LeaseLost
+from adapters.turns.external.queue import TurnFilter
+from adapters.turns.external.turns import ExternalTurns, Offer, ResultKey
 
-__all__ = ["Desk", "DeskSettings", "Lost", "Offer", "Receipted", "Wish"]
+__all__ = ["ExternalTurnSettings", "ExternalTurns", "LeaseLost", "Offer", "ResultKey", "TurnFilter"]

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from adapters.agents.port import Reply
 from adapters.store import Lease
-from adapters.turns.external import Lost, Offer, Receipted, Wish
+from adapters.turns.external import LeaseLost, Offer, ResultKey, TurnFilter
 from adapters.workspace import WorkspaceError, confine
 from api.http.idempotency import handed_over, keyed, mark, once, own
 from api.http.problems import Problem
@@ -35,7 +35,7 @@ async def claim_turn(request: Request) -> Response:
 async def _unless_gone(request: Request, body: TurnClaim) -> Offer | None:
     """Nobody waits for a client that has left, and nothing is given to it."""
     inside = system(request)
-    wish = Wish(_folded(body.agents), _folded(body.roles))
+    wish = TurnFilter(_folded(body.agents), _folded(body.roles))
     seconds = min(body.wait_seconds, inside.settings.claim_wait_seconds)
     claiming = asyncio.create_task(inside.desk().claim(_worker(request), wish, seconds))
     leaving = asyncio.create_task(_gone(request))
@@ -64,12 +64,12 @@ async def heartbeat_turn(request: Request) -> Response:
     desk = system(request).desk()
     try:
         lease = await desk.heartbeat(_worker(request), request.path_params["turn"], body.attempt)
-    except Lost as lost:
+    except LeaseLost as lost:
         raise _lost(lost) from None
     return _answer({"turnId": lease.turn_id, "sessionId": lease.session_id, "lease": _lease(lease, request)})
 
 
-def _lost(lost: Lost) -> Problem:
+def _lost(lost: LeaseLost) -> Problem:
     return Problem(409, str(lost), allowed=[], reason=lost.reason)
 
 
@@ -80,7 +80,7 @@ async def record_result(request: Request) -> Response:
     body = read(TurnResult, read_object(raw))
     reply = _reply(body, most=system(request).team.limits.output_bytes)
     key = idempotency_key(request)
-    receipted = Receipted(
+    receipted = ResultKey(
         key=None if key is None else own(request, key),
         fingerprint="" if key is None else mark(request, raw),
         expected=if_match(request),
@@ -88,7 +88,7 @@ async def record_result(request: Request) -> Response:
     desk = system(request).desk()
     try:
         answer = await desk.result(_worker(request), request.path_params["turn"], body.attempt, reply, receipted)
-    except Lost as lost:
+    except LeaseLost as lost:
         raise _lost(lost) from None
     except (Refused, Stale):
         handed_over(request)

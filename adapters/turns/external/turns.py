@@ -10,12 +10,12 @@ from weakref import WeakValueDictionary
 from adapters.agents.port import Reply
 from adapters.agents.team import Team
 from adapters.store import Fenced, Lease, Store
-from adapters.turns import Bench, Job, Prepared, failed, outcome_of
-from adapters.turns.external.holding import DeskSettings, Holding, Lost
-from adapters.turns.external.waiting import Queue, Wish
-from adapters.turns.routing import Whose
+from adapters.turns import Job, Prepared, TurnRunner, failed, outcome_of
+from adapters.turns.external.leases import ExternalLeases, ExternalTurnSettings, LeaseLost
+from adapters.turns.external.queue import TurnFilter, TurnQueue
+from adapters.turns.routing import Routing
 from adapters.workspace import WorkspaceError
-from adapters.writer.writer import Answer, Busy, Order, Writer
+from adapters.writer.writer import Busy, CommandAnswer, CommandEnvelope, Writer
 from domain.session.record import Recorded
 from domain.session.state import Moved
 from domain.session.turns import Failure, RecordReply, TurnRequested
@@ -38,15 +38,15 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Receipted:
-    """Under which key, bound to which version, a result is handed in; as in an `Order`."""
+class ResultKey:
+    """The key and the expected version of a result, as in a `CommandEnvelope`."""
 
     key: str | None = None
     fingerprint: str = ""
     expected: int | None = None
 
 
-class Desk:
+class ExternalTurns:
     """Where external workers come. Belongs to one event loop; only `seen` is called from elsewhere."""
 
     def __init__(
@@ -56,12 +56,12 @@ class Desk:
         writer: Writer,
         clock: Callable[[], int],
         team: Team,
-        bench: Bench,
-        settings: DeskSettings,
+        runner: TurnRunner,
+        settings: ExternalTurnSettings,
     ) -> None:
-        self._store, self._writer, self._clock, self._bench = store, writer, clock, bench
-        self._holding = Holding(store=store, writer=writer, clock=clock, settings=settings)
-        self._queue = Queue(store.turns, Whose(team, writer.load), clock, self._holding.lease_ms)
+        self._store, self._writer, self._clock, self._runner = store, writer, clock, runner
+        self._leases = ExternalLeases(store=store, writer=writer, clock=clock, settings=settings)
+        self._queue = TurnQueue(store.turns, Routing(team, writer.load), clock, self._leases.lease_ms)
         self._handing_in: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def seen(self, page: Sequence[Recorded]) -> None:
@@ -79,12 +79,12 @@ class Desk:
 
     # -- claiming --------------------------------------------------------------------------------------------------
 
-    async def claim(self, worker: str, wish: Wish, seconds: float) -> Offer | None:
+    async def claim(self, worker: str, wanted: TurnFilter, seconds: float) -> Offer | None:
         """The oldest turn that fits, as soon as there is one; None after so many seconds. Cancelled, it is as if
         nobody had claimed."""
         until = time.monotonic() + seconds
         while True:
-            lease = await self._queue.next(worker, wish, max(0.0, until - time.monotonic()))
+            lease = await self._queue.next(worker, wanted, max(0.0, until - time.monotonic()))
             if lease is None:
                 return None
             try:
@@ -93,44 +93,44 @@ class Desk:
                 await self._queue.give_back(lease)
                 raise
             if isinstance(offer, Offer):
-                self._holding.begins(lease)
+                self._leases.begins(lease)
                 return offer
             await self._settle(offer)
 
-    def _prepared(self, lease: Lease) -> "Offer | Order":
-        """What the turn asks; where it cannot be asked, the order that records why."""
-        job = self._holding.job(lease)
+    def _prepared(self, lease: Lease) -> "Offer | CommandEnvelope":
+        """What the turn asks; where it cannot be asked, the envelope that records why."""
+        job = self._leases.job(lease)
         started = time.monotonic()
         try:
-            return Offer(job, self._bench.prepared(job))
+            return Offer(job, self._runner.prepared(job))
         except (HansardError, OSError) as error:
             failure = Failure(code="crash", detail=str(error))
         return outcome_of(job, failed(job, failure, seconds=time.monotonic() - started), lease.worker)
 
-    async def _settle(self, order: Order) -> None:
+    async def _settle(self, envelope: CommandEnvelope) -> None:
         with suppress(Refused, Fenced, Unknown):  # it has ended meanwhile
-            await self._writer.do(order)
+            await self._writer.do(envelope)
 
     # -- holding on ------------------------------------------------------------------------------------------------
 
     async def heartbeat(self, worker: str, turn_id: str, attempt: int | None) -> Lease:
-        """The lease as it is from now on. Raises Unknown or Lost; who takes too long has lost, and the turn failed."""
-        lease = await self._holding.heartbeat(worker, turn_id, attempt)
-        if not self._holding.overstays(lease):
+        """The extended lease. Raises Unknown or LeaseLost; an attempt that takes too long fails the turn."""
+        lease = await self._leases.heartbeat(worker, turn_id, attempt)
+        if not self._leases.overstays(lease):
             return lease
-        job = await asyncio.to_thread(self._holding.job, lease)
-        seconds = self._holding.seconds(job)
+        job = await asyncio.to_thread(self._leases.job, lease)
+        seconds = self._leases.seconds(job)
         failure = Failure(code="timeout", detail=f"No answer within {seconds:.0f} s.")
         await self._settle(outcome_of(job, failed(job, failure, seconds=seconds), worker))
-        self._holding.ends(lease)
-        raise Lost(f"Turn {turn_id} took longer than a turn may; it was stopped.", "timeout")
+        self._leases.ends(lease)
+        raise LeaseLost(f"Turn {turn_id} took longer than a turn may; it was stopped.", "timeout")
 
     # -- handing in ------------------------------------------------------------------------------------------------
 
     async def result(
-        self, worker: str, turn_id: str, attempt: int | None, reply: Reply, receipted: Receipted
-    ) -> Answer:
-        """The answer to what was handed in, recorded once. Raises Unknown, Refused (Lost), Stale or KeyReused, and
+        self, worker: str, turn_id: str, attempt: int | None, reply: Reply, receipted: ResultKey
+    ) -> CommandAnswer:
+        """The answer to what was handed in, recorded once. Raises Unknown, Refused (LeaseLost), Stale or KeyReused, and
         Invalid for files that cannot be written; then nothing has changed."""
         session_id = turn_id.rpartition(".")[0]  # one after the other: they merge with each other
         lock = self._handing_in.setdefault(session_id, asyncio.Lock())
@@ -139,9 +139,9 @@ class Desk:
                 return await self._writer.do(self._again(worker, turn_id, receipted))
             return await self._handed_in(worker, turn_id, attempt, reply, receipted)
 
-    def _again(self, worker: str, turn_id: str, receipted: Receipted) -> Order:
-        """An order that only asks for the first answer to its key."""
-        return Order(
+    def _again(self, worker: str, turn_id: str, receipted: ResultKey) -> CommandEnvelope:
+        """An envelope that only asks for the first answer to its key."""
+        return CommandEnvelope(
             turn_id,
             RecordReply(turn_id=turn_id, attempt=0),
             actor=worker,
@@ -151,49 +151,49 @@ class Desk:
         )
 
     async def _handed_in(
-        self, worker: str, turn_id: str, attempt: int | None, reply: Reply, receipted: Receipted
-    ) -> Answer:
-        lease = await asyncio.to_thread(self._holding.held, worker, turn_id, attempt)
-        await self._holding.check_deadline(lease)
-        job = await asyncio.to_thread(self._holding.job, lease)
+        self, worker: str, turn_id: str, attempt: int | None, reply: Reply, receipted: ResultKey
+    ) -> CommandAnswer:
+        lease = await asyncio.to_thread(self._leases.held, worker, turn_id, attempt)
+        await self._leases.check_deadline(lease)
+        job = await asyncio.to_thread(self._leases.job, lease)
         command = await asyncio.to_thread(self._command, job, reply)
         answer = await self._recorded(job, command, worker, receipted)
-        self._holding.ends(lease)
+        self._leases.ends(lease)
         return answer
 
     def _command(self, job: Job, reply: Reply) -> RecordReply:
-        """What is recorded. An answer whose own words ask for a change that cannot be made has failed, as any agent's;
-        files that were handed over can be handed over better."""
+        """What is recorded. A reply that asks for an impossible change has failed, like any agent's; a refused file can
+        be sent again."""
         known = replace(
-            reply, seconds=self._holding.seconds(job), agent_session=reply.agent_session or job.request.agent_session
+            reply, seconds=self._leases.seconds(job), agent_session=reply.agent_session or job.request.agent_session
         )
         if reply.files and job.request.access != "write":
             raise Invalid({"/files": f"should be left out: this turn may not change files ({job.request.access})"})
         try:
-            return self._bench.answered(job, known)
+            return self._runner.answered(job, known)
         except WorkspaceError as error:
             if reply.files:
                 raise Invalid({"/files": str(error)}) from None
             failure = Failure(code="crash", detail=str(error))
-        return self._bench.answered(job, replace(known, failure=failure))
+        return self._runner.answered(job, replace(known, failure=failure))
 
-    async def _recorded(self, job: Job, command: RecordReply, worker: str, receipted: Receipted) -> Answer:
+    async def _recorded(self, job: Job, command: RecordReply, worker: str, receipted: ResultKey) -> CommandAnswer:
         """What others have recorded meanwhile is merged first: under a key even that refusal would be the answer."""
         for _ in range(TRIES):
             command = await asyncio.to_thread(self._merged, job, command)
-            order = outcome_of(job, command, worker)._replace(
+            envelope = outcome_of(job, command, worker)._replace(
                 actor=f"agent:{job.lease.agent} via {worker.partition(':')[2]}",
                 key=receipted.key,
                 fingerprint=receipted.fingerprint,
                 expected=receipted.expected,
             )
             try:
-                return await self._writer.do(order)
+                return await self._writer.do(envelope)
             except Moved:
                 if receipted.key is not None:
                     raise
             except Fenced:
-                raise await asyncio.to_thread(self._holding.loss, job.lease) from None
+                raise await asyncio.to_thread(self._leases.loss, job.lease) from None
         raise Busy(f"Others were faster {TRIES} times with changes to the same workspace; hand it in again.")
 
     def _merged(self, job: Job, command: RecordReply) -> RecordReply:
@@ -201,4 +201,4 @@ class Desk:
         assert session is not None, "a session does not vanish"
         if command.tree is None or command.base == session.tree:
             return command
-        return self._bench.merge(job, command, session)
+        return self._runner.merge(job, command, session)

@@ -1,4 +1,4 @@
-"""An order on its way to its answer: what it leads to, what it ends with, and how whoever waits is told."""
+"""A command between its arrival and its answer."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
@@ -7,29 +7,29 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from adapters.store import Conflict, Fenced, Receipt, Write
-from adapters.writer.answers import Answer, again, answer_to, first_answer, receipt_of, same
-from adapters.writer.unit_of_work import Order
+from adapters.writer.answers import CommandAnswer, again, answer_to, first_answer, receipt_of, same
+from adapters.writer.unit_of_work import CommandEnvelope
 from domain.session.state import Session
 from domain.session.turns import Settled
 
 
 @dataclass(slots=True, eq=False)
 class Pending:
-    """An order on its way. It ends with an answer or an error, told to `future` (of `loop`, if it has one)."""
+    """A command that waits for its answer or error, which go to `future` (of `loop`, if it has one)."""
 
-    order: Order
-    future: "Future[Answer] | asyncio.Future[Answer]"
+    envelope: CommandEnvelope
+    future: "Future[CommandAnswer] | asyncio.Future[CommandAnswer]"
     loop: asyncio.AbstractEventLoop | None = None
     write: Write | None = None
     sessions: dict[str, Session] = field(default_factory=dict)
-    told: Answer | None = None
+    told: CommandAnswer | None = None
     twin: "Pending | None" = None
-    answer: Answer | None = None
+    answer: CommandAnswer | None = None
     error: Exception | None = None
     tries: int = 0
 
     def restart(self) -> None:
-        """Forget what was decided: it is decided again."""
+        """Forget the decision; the command is decided again."""
         self.write = self.told = self.twin = self.answer = self.error = None
         self.sessions = {}
 
@@ -38,7 +38,7 @@ class Pending:
         entries = self.write.entries if self.write is not None else ()
         match error:
             case Conflict():
-                return self.order.key in error.keys or any(entry.session_id in error.streams for entry in entries)
+                return self.envelope.key in error.keys or any(entry.session_id in error.streams for entry in entries)
             case Fenced():
                 settled = (entry.event for entry in entries if isinstance(entry.event, Settled))
                 return any(event.turn_id == error.turn_id for event in settled)
@@ -48,14 +48,14 @@ class Pending:
         return self.answer is not None or self.error is not None
 
     def wanted(self) -> bool:
-        """Whether somebody still waits for it, who from now on waits to the end."""
+        """Whether somebody still waits for it; from now on the caller cannot leave."""
         if isinstance(self.future, Future):
             return self.future.set_running_or_notify_cancel()
         return not self.future.cancelled()
 
     def tell(self) -> None:
         if self.future.done():
-            return  # whoever asked has left
+            return  # the caller has left
         if self.answer is not None:
             self.future.set_result(self.answer)
         else:
@@ -64,30 +64,30 @@ class Pending:
     # -- under a key -----------------------------------------------------------------------------------------------
 
     def answered_before(self, key: str, receipts: Mapping[str, Receipt], first: "dict[str, Pending]") -> bool:
-        """Whether the same request was answered before, or is being answered in this batch."""
+        """Whether the same request was answered before, or comes twice in this batch."""
         earlier = first.setdefault(key, self)
         if earlier is not self:
-            same(earlier.order.fingerprint, self.order.fingerprint)
+            same(earlier.envelope.fingerprint, self.envelope.fingerprint)
             self.twin = earlier
             return True
         receipt = receipts.get(key)
         if receipt is None:
             return False
-        same(receipt.fingerprint, self.order.fingerprint)
+        same(receipt.fingerprint, self.envelope.fingerprint)
         self.answer = first_answer(receipt)
         return True
 
     def receipt(self) -> Callable[[int], Receipt]:
-        """The receipt is made where the position is known; the answer that stands in it is the one that is told."""
+        """The store makes the receipt when it knows the position; the caller gets the same answer."""
 
         def receipt(position: int) -> Receipt:
-            self.told = answer_to(self.order, self.sessions, position)
-            return receipt_of(self.order, self.told, self.sessions[self.order.session_id].updated_at)
+            self.told = answer_to(self.envelope, self.sessions, position)
+            return receipt_of(self.envelope, self.told, self.sessions[self.envelope.session_id].updated_at)
 
         return receipt
 
     def repeat(self) -> None:
-        """The answer of the same request that came a moment before."""
+        """Take over the answer of the same request earlier in this batch."""
         if self.twin is None or self.ended:
             return
         if self.twin.answer is not None:
@@ -97,7 +97,7 @@ class Pending:
 
 
 def tell(batch: Iterable[Pending]) -> None:
-    """Each loop is woken once, however many of its callers are told."""
+    """Answer the callers; each event loop is woken once."""
     loops: dict[asyncio.AbstractEventLoop, list[Pending]] = {}
     for pending in batch:
         if pending.loop is None:
@@ -105,7 +105,7 @@ def tell(batch: Iterable[Pending]) -> None:
         else:
             loops.setdefault(pending.loop, []).append(pending)
     for loop, told in loops.items():
-        with suppress(RuntimeError):  # the loop has ended, and whoever asked with it
+        with suppress(RuntimeError):  # the loop has ended, and its callers with it
             loop.call_soon_threadsafe(_tell_all, told)
 
 

@@ -1,4 +1,4 @@
-"""Waiting for a turn: any number of callers, one look at the table for all of them, and none while nobody waits."""
+"""External workers that wait for a turn: one look at the table serves all of them, and none while nobody waits."""
 
 import asyncio
 import logging
@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 
 from adapters.store import Lease
 from adapters.store.turns import OpenTurn, Turns, TurnScan
-from adapters.turns.routing import Whose
+from adapters.turns.routing import Routing
 
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0
-"""A wake-up may get lost, and a lease that runs out tells nobody; a look at the table finds both."""
+"""A wake-up may get lost, and a lease runs out without one; a look at the table finds both."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """Which turns are wanted: of one of these agents or roles, or any where none is named; names in any case."""
+class TurnFilter:
+    """The turns that a worker wants: of one of these agents or roles, or any where none is named. Case is ignored."""
 
     agents: frozenset[str] = frozenset()
     roles: frozenset[str] = frozenset()
@@ -31,20 +31,20 @@ class Wish:
 
 @dataclass(eq=False, slots=True)
 class Waiter:
-    """Somebody who waits: `patient` for as long as it takes, else until all open turns were looked at."""
+    """A worker that waits: for a while if `patient`, else until every open turn was looked at."""
 
     worker: str
-    wish: Wish
+    wanted: TurnFilter
     patient: bool
     told: "asyncio.Future[Lease | None]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
-class Queue:
+class TurnQueue:
     """Who waits for turns, first come, first served. Belongs to one event loop; only `wake` comes from elsewhere."""
 
-    def __init__(self, turns: Turns, whose: Whose, clock: Callable[[], int], lease_ms: int) -> None:
-        self._turns, self._whose, self._clock, self._lease_ms = turns, whose, clock, lease_ms
-        self._walks: dict[Wish, TurnScan] = {}
+    def __init__(self, turns: Turns, routing: Routing, clock: Callable[[], int], lease_ms: int) -> None:
+        self._turns, self._routing, self._clock, self._lease_ms = turns, routing, clock, lease_ms
+        self._walks: dict[TurnFilter, TurnScan] = {}
         self._loop = asyncio.get_running_loop()
         self._waiters: list[Waiter] = []
         self._woken = asyncio.Event()
@@ -61,17 +61,17 @@ class Queue:
             self._loop.call_soon_threadsafe(self._woken.set)
 
     def close(self) -> None:
-        """Nobody is kept waiting any more."""
+        """Let everybody go without a turn."""
         self._closed = True
         for waiter in self._waiters:
             _tell(waiter, None)
         self._woken.set()
 
-    async def next(self, worker: str, wish: Wish, seconds: float) -> Lease | None:
+    async def next(self, worker: str, wanted: TurnFilter, seconds: float) -> Lease | None:
         """A lease on the oldest turn that fits, as soon as there is one; None after so many seconds."""
         if self._closed:
             return None
-        waiter = Waiter(worker, wish, patient=seconds > 0)
+        waiter = Waiter(worker, wanted, patient=seconds > 0)
         self._waiters.append(waiter)
         self._woken.set()
         if self._serving is None:
@@ -93,14 +93,14 @@ class Queue:
             self._waiters.remove(waiter)
 
     async def give_back(self, lease: Lease) -> None:
-        """Let a turn that was claimed for nobody wait again."""
+        """Let a turn wait again whose worker has left."""
         await asyncio.to_thread(self._turns.give_back, lease)
         self._woken.set()
 
     # -- serving ---------------------------------------------------------------------------------------------------
 
     async def _serve(self) -> None:
-        """Look, and tell whom it concerns, for as long as somebody waits."""
+        """Lease turns to waiting workers, for as long as somebody waits."""
         try:
             while self._waiters:
                 self._woken.clear()
@@ -136,18 +136,18 @@ class Queue:
         now = self._clock()
         if not self._turns.waiting(now):
             return dict.fromkeys(waiters)
-        self._walks = {waiter.wish: self._walks.get(waiter.wish) or TurnScan(self._turns) for waiter in waiters}
-        fitting = {wish: self._fitting(wish, walk, now) for wish, walk in self._walks.items()}
+        self._walks = {waiter.wanted: self._walks.get(waiter.wanted) or TurnScan(self._turns) for waiter in waiters}
+        fitting = {wanted: self._fitting(wanted, walk, now) for wanted, walk in self._walks.items()}
         found: dict[Waiter, Lease | None] = {}
         for waiter in waiters:
-            lease = self._take(fitting[waiter.wish], waiter.worker, now)
-            if lease is not None or self._walks[waiter.wish].ended:
+            lease = self._take(fitting[waiter.wanted], waiter.worker, now)
+            if lease is not None or self._walks[waiter.wanted].ended:
                 found[waiter] = lease
         return found
 
-    def _fitting(self, wish: Wish, walk: TurnScan, now: int) -> Iterator[OpenTurn]:
-        """What a look shows to all who have the same wish."""
-        return (turn for turn in walk.look(now) if wish.fits(turn) and self._whose.place(turn) == "outside")
+    def _fitting(self, wanted: TurnFilter, walk: TurnScan, now: int) -> Iterator[OpenTurn]:
+        """The turns that fit a filter; all workers with the same filter share them."""
+        return (turn for turn in walk.look(now) if wanted.fits(turn) and self._routing.place(turn) == "outside")
 
     def _take(self, turns: Iterator[OpenTurn], worker: str, now: int) -> Lease | None:
         """A lease on the first of these turns that nobody else was faster to take."""

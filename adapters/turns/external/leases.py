@@ -1,4 +1,4 @@
-"""Holding on to a claimed turn: whose it is, how long it may take, and how a claim is lost."""
+"""The leases of external workers: who holds a turn, for how long, and why a lease is lost."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,8 +16,8 @@ from domain.values.base import Refused, Unknown
 Loss = Literal["settled", "cancelled", "waiting", "elsewhere", "deadline", "timeout"]
 
 
-class Lost(Refused):
-    """The turn is not, or no longer, held by whoever speaks; `reason` says in one word why."""
+class LeaseLost(Refused):
+    """The worker does not hold the turn, or no longer; `reason` says why in one word."""
 
     def __init__(self, sentence: str, reason: Loss) -> None:
         super().__init__(sentence)
@@ -25,18 +25,20 @@ class Lost(Refused):
 
 
 @dataclass(frozen=True, slots=True)
-class DeskSettings:
+class ExternalTurnSettings:
     """Times in seconds. `turn` is the longest that an attempt may hold on to a turn."""
 
     lease: float = 60.0
     turn: float = 1_800.0
 
 
-class Holding:
-    """The turns in the hands of external workers. When an attempt began is only known to the process that gave it out;
-    after a restart its time counts anew."""
+class ExternalLeases:
+    """The turns that external workers hold. Only the process that leased a turn knows when the attempt began; after a
+    restart its time counts from the beginning."""
 
-    def __init__(self, *, store: Store, writer: Writer, clock: Callable[[], int], settings: DeskSettings) -> None:
+    def __init__(
+        self, *, store: Store, writer: Writer, clock: Callable[[], int], settings: ExternalTurnSettings
+    ) -> None:
         self._store, self._writer, self._clock, self._settings = store, writer, clock, settings
         self._turns = store.turns
         self._since: dict[tuple[str, int], int] = {}
@@ -46,7 +48,7 @@ class Holding:
         return round(self._settings.lease * 1000)
 
     def begins(self, lease: Lease) -> None:
-        """An attempt was given out now; those that nobody has heard of for long are forgotten."""
+        """An attempt begins now; attempts without a sign of life for long are forgotten."""
         oldest = self._clock() - 2_000 * self._settings.turn
         self._since = {each: since for each, since in self._since.items() if since > oldest}
         self._since[lease.turn_id, lease.attempt] = self._clock()
@@ -55,7 +57,7 @@ class Holding:
         self._since.pop((lease.turn_id, lease.attempt), None)
 
     def seconds(self, job: Job) -> float:
-        """How long the attempt took; where nobody knows when it began, from the request on."""
+        """How long the attempt took, from the request where its beginning is not known."""
         known = self._since.get((job.lease.turn_id, job.lease.attempt))
         began = self._request(job.lease).at if known is None else known
         return max(0, self._clock() - began) / 1000
@@ -65,7 +67,7 @@ class Holding:
         return request
 
     def held(self, worker: str, turn_id: str, attempt: int | None) -> Lease:
-        """The worker's own lease. Raises Unknown for a turn that there is not, Lost for one that it does not hold."""
+        """The worker's own lease. Raises Unknown for an unknown turn, LeaseLost for one that it does not hold."""
         status = self._turns.status(turn_id)
         if status is None:
             raise Unknown(f"There is no turn {turn_id!r}.")
@@ -75,7 +77,7 @@ class Holding:
         return lease
 
     async def heartbeat(self, worker: str, turn_id: str, attempt: int | None) -> Lease:
-        """The lease, as long as it is from now on. Raises what `held` raises, and Lost when the time is over."""
+        """The extended lease. Raises what `held` raises, and LeaseLost when the deadline has passed."""
         lease = await asyncio.to_thread(self.held, worker, turn_id, attempt)
         await self.check_deadline(lease)
         self._since.setdefault((turn_id, lease.attempt), self._clock())
@@ -85,22 +87,22 @@ class Holding:
         return replace(lease, until=max(lease.until, until))
 
     def overstays(self, lease: Lease) -> bool:
-        """Whether the attempt has held on to its turn for longer than any turn may take."""
+        """Whether the attempt takes longer than any turn may."""
         since = self._since.get((lease.turn_id, lease.attempt))
         return since is not None and self._clock() - since > self._settings.turn * 1000
 
     async def check_deadline(self, lease: Lease) -> None:
-        """Raises Lost when the session's deadline has passed; the turn is then over."""
+        """Raises LeaseLost when the session's deadline has passed; that ends the turn."""
         if lease.deadline is None or self._clock() <= lease.deadline:
             return
         try:
             await self._writer.do(deadline_of(lease.session_id, lease.turn_id))
         except (Refused, Unknown):  # it was extended, or stopped by others: then the lease is gone, too
             return
-        raise Lost(f"The deadline of turn {lease.turn_id} has passed; it was stopped.", "deadline")
+        raise LeaseLost(f"The deadline of turn {lease.turn_id} has passed; it was stopped.", "deadline")
 
-    def loss(self, lease: Lease) -> Lost:
-        """Why the lease is not held any more."""
+    def loss(self, lease: Lease) -> LeaseLost:
+        """Why the lease is lost."""
         status = self._turns.status(lease.turn_id)
         assert status is not None, "turns are never deleted"
         return _lost(lease.turn_id, status)
@@ -118,13 +120,13 @@ class Holding:
         return Job(lease, request.event, asked, ancestors(self._store, session))
 
 
-def _lost(turn_id: str, status: TurnStatus) -> Lost:
+def _lost(turn_id: str, status: TurnStatus) -> LeaseLost:
     match status.state:
         case "done":
-            return Lost(f"Turn {turn_id} is settled; nothing changes it any more.", "settled")
+            return LeaseLost(f"Turn {turn_id} is settled; nothing changes it any more.", "settled")
         case "cancelled":
-            return Lost(f"Turn {turn_id} was called off; nobody waits for it any more.", "cancelled")
+            return LeaseLost(f"Turn {turn_id} was called off; nobody waits for it any more.", "cancelled")
         case "running":
-            return Lost(f"Turn {turn_id} is in the hands of another worker or attempt.", "elsewhere")
+            return LeaseLost(f"Turn {turn_id} is in the hands of another worker or attempt.", "elsewhere")
         case _:
-            return Lost(f"Turn {turn_id} is not held by you; it waits to be claimed.", "waiting")
+            return LeaseLost(f"Turn {turn_id} is not held by you; it waits to be claimed.", "waiting")
