@@ -11,11 +11,11 @@ from domain.orchestration import events as orchestration
 from domain.orchestration.chart import status as orchestration_status
 from domain.session.budget import Spent
 from domain.session.children import ChildClosed
-from domain.session.turns import TurnAnswered, TurnFailed
+from domain.session.turns import TurnAnswered, TurnFailed, asked
 from domain.values.base import DomainEvent
 
-AT_REST: Final = frozenset({"success", "failed", "cancelled", "checkpoint", "partial", "done", "reset", "decided"})
-"""Statuses in which nothing runs; a person can go on from some of them."""
+AT_REST: Final = frozenset({"success", "failed", "cancelled", "partial", "done", "reset", "decided"})
+"""Statuses that end a run, for good or until a person starts it again; a checkpoint is a pause within one."""
 
 _STOPS: Final[dict[type[DomainEvent], StopReason]] = {
     discussion.Converged: "converged",
@@ -24,11 +24,6 @@ _STOPS: Final[dict[type[DomainEvent], StopReason]] = {
     discussion.AgentFailed: "error",
     discussion.Cancelled: "cancelled",
 }
-
-
-def asked(event: TurnAnswered | TurnFailed) -> bool:
-    """Whether an agent was asked. Validation commands and deadlines have no prompt, and report no usage."""
-    return bool(event.prompt.length)
 
 
 def spent_by(event: DomainEvent) -> Spent | None:
@@ -40,6 +35,11 @@ def spent_by(event: DomainEvent) -> Spent | None:
             return spent
         case _:
             return None
+
+
+def is_reported(event: TurnAnswered | TurnFailed) -> bool:
+    """Whether the turn counts in what was spent: an agent was asked, or usage was reported all the same."""
+    return asked(event) or event.usage.tokens is not None or event.usage.cost_micros is not None
 
 
 def status_of(event: DomainEvent) -> str | None:

@@ -16,6 +16,7 @@ from domain.session.turns import (
     TurnFailed,
     TurnRequested,
     Work,
+    asked,
 )
 from domain.values.base import DomainEvent, Refused, Text
 from domain.values.spelling import thread_name
@@ -140,11 +141,11 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
                 state.agent_sessions = without(state.agent_sessions, name) | {name: event.agent_session}
             state.tree = event.tree or state.tree
             state.slot = event.slot
-            state.spent = state.spent.after(event.usage, asked=bool(event.prompt.length))
+            state.spent = state.spent.after(event.usage, asked=asked(event))
         case TurnFailed():
             state.outstanding = without(state.outstanding, event.turn_id)
             state.last_error = f"{event.agent}: {event.failure.code}: {event.failure.detail}".rstrip(": ")
-            state.spent = state.spent.after(event.usage, asked=bool(event.prompt.length))
+            state.spent = state.spent.after(event.usage, asked=asked(event))
         case TurnCancelled():
             state.outstanding = without(state.outstanding, event.turn_id)
         case AgentSessionsCleared():

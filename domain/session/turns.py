@@ -107,6 +107,11 @@ class TurnCancelled(Settled):
     reason: str
 
 
+def asked(event: TurnAnswered | TurnFailed) -> bool:
+    """Whether an agent was asked. Validation commands and deadlines have no prompt, and report no usage."""
+    return bool(event.prompt.length)
+
+
 class AgentSessionsCleared(DomainEvent):
     """The conversations that agents kept to be resumed are over; who keeps something for one may drop it (S1 §1.2)."""
 

@@ -3,10 +3,13 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from domain.session.record import Recorded
 from domain.values.base import DomainEvent
+
+LATEST: Final = 2**62
+"""A position or version that no log reaches."""
 
 
 class Cursor(Protocol):

@@ -17,7 +17,7 @@ from domain.kinds import fold, kind
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
 from projections.engine.keeping import Keeper
-from projections.engine.ports import Database, Histories, Views
+from projections.engine.ports import LATEST, Database, Histories, Views
 
 EVERY: Final = 256
 """A snapshot is kept at every version that this divides: shorter sessions have none."""
@@ -102,7 +102,7 @@ class Snapshots:
                 row = db.execute(
                     "SELECT version, hash, state FROM snapshots WHERE session_id = ? AND what = ? AND version <= ?"
                     " AND rules = ? ORDER BY version DESC LIMIT 1",
-                    (session_id, what, 2**62 if version is None else version, by),
+                    (session_id, what, LATEST if version is None else version, by),
                 ).fetchone()
         except OSError:
             _log.warning("the snapshots of %s cannot be read; its history is folded", session_id, exc_info=True)

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
-from domain.session.budget import Limits
+from domain.session.budget import Limits, Spent
 from domain.session.children import ChildClosed
 from domain.session.record import Recorded
 from domain.session.turns import TurnAnswered, TurnFailed
 from projections.engine.ports import Database
+from projections.facts import spent_by
 from projections.reports.figures import Row, known
 from projections.reports.ledger import Fact, Filters, Ledger, Values
 
@@ -30,10 +31,8 @@ _SUMMED = tuple(f"{stage}{what}" for what in ("Iterations", "Ms", "Rounds") for 
 
 def _read(_: Database, recorded: Recorded) -> Values | None:
     match recorded.event:
-        case TurnAnswered() | TurnFailed() as event:
-            return _turn(event)
-        case ChildClosed(spent=spent):
-            return {"what": "spent", "tokens": spent.tokens, "cost_micros": spent.cost_micros, "unknown": spent.unknown}
+        case TurnAnswered() | TurnFailed() | ChildClosed() as event:
+            return _spent(event)
         case delivery.DeliveryEvent() as event:
             return _of_delivery(event)
         case orchestration.OrchestrationEvent() as event:
@@ -48,13 +47,12 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
             return None
 
 
-def _turn(event: TurnAnswered | TurnFailed) -> Values | None:
-    """As the session itself counts: of commands that were run no report is missed."""
-    usage = event.usage
-    silent = usage.tokens is None and usage.cost_micros is None
-    if silent and not event.prompt.length:
+def _spent(event: TurnAnswered | TurnFailed | ChildClosed) -> Values | None:
+    """As the session itself counts."""
+    spent = spent_by(event)
+    if spent is None or (spent == Spent() and not isinstance(event, ChildClosed)):
         return None
-    return {"what": "spent", "tokens": usage.tokens, "cost_micros": usage.cost_micros, "unknown": int(silent)}
+    return {"what": "spent", "tokens": spent.tokens, "cost_micros": spent.cost_micros, "unknown": spent.unknown}
 
 
 def _of_delivery(event: delivery.DeliveryEvent) -> Values | None:

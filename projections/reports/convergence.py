@@ -15,6 +15,7 @@ from domain.discussion.suggestion import suggested
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from projections.engine.ports import Database
+from projections.facts import stop_reason
 from projections.reports.figures import Row, share, spread
 from projections.reports.ledger import FORKED, Fact, Filters, Ledger, Values
 
@@ -25,14 +26,6 @@ COLUMNS = (
     "roundsToConvergeMax", "decided", "upheld", "overruled", "unclear", "expired", "overruledRate",
     "overruledConverged",
 )  # fmt: skip
-
-_STOPPED = {
-    discussion.Converged: "converged",
-    discussion.Stalled: "stalled",
-    discussion.LimitReached: "limit",
-    discussion.AgentFailed: "error",
-    discussion.Cancelled: "cancelled",
-}
 
 
 def _read(_: Database, recorded: Recorded) -> Values | None:
@@ -48,8 +41,8 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
         case discussion.Expired(choice=choice):
             return {"what": "expired", "word": choice}
         case discussion.DiscussionEvent() as event:
-            reasons = [reason for kind, reason in _STOPPED.items() if isinstance(event, kind)]
-            return {"what": "stopped", "rounds": event.round, "word": reasons[0]} if reasons else None
+            reason = stop_reason(event)
+            return {"what": "stopped", "rounds": event.round, "word": reason} if reason else None
         case _:
             return None
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from domain.session.record import Recorded
 from domain.session.turns import TurnAnswered, TurnFailed
 from projections.engine.ports import Database
+from projections.facts import is_reported
 from projections.reports.figures import Row, known, ordered
 from projections.reports.ledger import Fact, Filters, Ledger, Values, unshared
 
@@ -37,7 +38,7 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
     if not isinstance(event, TurnAnswered | TurnFailed):
         return None
     usage = event.usage
-    if not event.prompt.length and usage.tokens is None and usage.cost_micros is None:
+    if not is_reported(event):
         return None
     return {
         "what": "turn",

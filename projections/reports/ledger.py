@@ -14,7 +14,7 @@ from domain.orchestration import events as orchestration
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.values.base import DomainEvent
-from projections.engine.ports import Database, Projection
+from projections.engine.ports import LATEST, Database, Projection
 
 Values = Mapping[str, Any]
 """Columns of a fact: `what` it is, and its figures."""
@@ -143,7 +143,7 @@ class Ledger:
 
     def _where(self, filters: Filters) -> tuple[str, list[object]]:
         where = ["f.position <= ?"]
-        given: list[object] = [2**62 if filters.as_of is None else filters.as_of]
+        given: list[object] = [LATEST if filters.as_of is None else filters.as_of]
         if filters.kind is not None:
             where.append("s.kind = ?")
             given.append(filters.kind)

@@ -7,18 +7,16 @@ that is not at rest it is not known yet. `rounds` are a delivery's iterations, a
 from collections.abc import Sequence
 
 from domain.delivery import events as delivery
-from domain.delivery.chart import status as delivery_status
 from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
-from domain.orchestration.chart import status as orchestration_status
 from domain.session.record import Recorded
 from domain.values.base import DomainEvent
 from projections.engine.ports import Database
+from projections.facts import AT_REST, status_of
 from projections.reports.figures import Row, spread
 from projections.reports.ledger import Fact, Filters, Ledger, Values
 
 LEDGER = Ledger("summary", {"status": "TEXT", "rounds": "BIGINT"})
-AT_REST = frozenset({"success", "failed", "cancelled", "done", "partial", "reset", "decided"})
 COLUMNS = (
     "kind", "status", "sessions", "atRest", "durationMsMean", "durationMsMedian", "durationMsMax", "roundsMean",
     "roundsMedian", "roundsMax",
@@ -27,26 +25,11 @@ COLUMNS = (
 
 def _read(_: Database, recorded: Recorded) -> Values | None:
     event = recorded.event
-    status = _status(event)
+    status = status_of(event)
     rounds = _rounds(event)
     if status is None and rounds is None:
         return None
     return {"what": "stood", "status": status, "rounds": rounds}
-
-
-def _status(event: DomainEvent) -> str | None:
-    """The status to which the event leads; a phase that starts does so in what runs already."""
-    match event:
-        case delivery.PhaseStarted():
-            return None
-        case delivery.Transition():
-            return delivery_status(event.state)
-        case orchestration.Transition():
-            return orchestration_status(event.state)
-        case discussion.Transition():
-            return event.state
-        case _:
-            return None
 
 
 def _rounds(event: DomainEvent) -> int | None:

@@ -9,13 +9,11 @@ from typing import Final, get_args
 
 from domain.values.base import Invalid
 from domain.values.time import iso
-from projections.engine.ports import Database
+from projections.engine.ports import LATEST, Database
 from projections.sessions.row import ROWS, SessionRow, normal
 from projections.views.session import Turn
 from projections.views.sessions import SessionItem, SessionPage, WaitsFor
 
-LATEST = 2**62
-"""A position or version that no log reaches."""
 LONGEST_WORDS = 1_000
 DEFAULT_LIMIT, MOST = 50, 200
 NEEDS: Final[tuple[WaitsFor, ...]] = get_args(WaitsFor)
