@@ -15,6 +15,7 @@ from domain.channel.commands import (
     ResetLatest,
     command_of,
 )
+from domain.channel.decide import allowed_actions, decide
 from domain.channel.events import (
     EVENTS,
     ContinueWanted,
@@ -25,7 +26,6 @@ from domain.channel.events import (
     ResetWanted,
     SessionNoted,
 )
-from domain.channel.rules import allowed_actions, decide
 from domain.channel.state import Channel, Waiting, evolve
 
 __all__ = [

@@ -1,6 +1,8 @@
-"""What an orchestration answers to a command: events, or a refusal (S0, S1, S3; behaviour §1; K-1…K-23)."""
+"""What an orchestration answers to a command: events, or a refusal (S0, S1, S3; behaviour §1; K-1…K-25)."""
 
-from domain.orchestration import debates, ends, judging, planning, rounds
+from collections.abc import Sequence
+
+from domain import replies
 from domain.orchestration.chart import TABLE
 from domain.orchestration.commands import (
     AddRounds,
@@ -9,15 +11,27 @@ from domain.orchestration.commands import (
     ResetOrchestration,
     StartOrchestration,
 )
-from domain.orchestration.events import Continued, OrchestrateDone, RoundsAdded, SessionStarted, Signals, WasReset
-from domain.orchestration.parts import OrchestrationDraft, doors
+from domain.orchestration.events import (
+    Continued,
+    OrchestrateDone,
+    PlanMade,
+    PlanRefused,
+    RoundsAdded,
+    SessionStarted,
+    Signals,
+    WasReset,
+)
+from domain.orchestration.matching import match
+from domain.orchestration.phases import PhasePlan, Subtask, plan_agents
+from domain.orchestration.rounds import close_discussion, debate, debate_rounds_left, record_report, record_verdicts
 from domain.orchestration.state import Orchestration
-from domain.session.actions import refusal, refuse_decision, unfit
+from domain.orchestration.steps import Run, ask_again, ask_first, begin_round, complete, spoken, stop
+from domain.session.actions import refuse_decision
 from domain.session.children import CloseChild, Decide
-from domain.session.draft import cancel_turns, clear_agents
+from domain.session.decision import Events, cancel_turns, clear_agents, content, settle
 from domain.session.turns import RecordReply
 from domain.triage import triage
-from domain.values.base import Command, Refused
+from domain.values.base import Command, Text, Unreadable
 
 TRIAGE = "seed-ko@1"
 NOTHING_TO_CONTINUE = "이어갈 worklog가 없습니다. (There is nothing to continue.)"
@@ -25,143 +39,242 @@ NOTHING_TO_RESET = "리셋할 worklog가 없습니다. (There is nothing to rese
 RESET = "유저 요청으로 페이즈 리셋됨."
 RESET_DONE = "페이즈 리셋 완료. 새로 시작하려면 작업을 요청하세요."
 ALREADY_DONE = "모든 작업이 이미 완료되었습니다."
+PLANS = 2
+"""How often a plan is asked for before the run stops as `partial` (K-16, K-18, contract §5)."""
+ACTIONS = {"resume": ("continue",), "discard": ("reset", "cancel"), "extend": ("extend",)}
+"""The actions of a person, by the step of the chart that they take (contract §2)."""
 
 
-def decide(draft: OrchestrationDraft, command: Command) -> None:
-    """Record into the draft what the command leads to; raises Refused where the orchestration does not allow it."""
+def decide(now: Run, command: Command) -> Events:
     match command:
         case StartOrchestration():
-            _start(draft, command)
+            return start(now, command)
         case RecordReply():
-            _record_reply(draft, command)
+            return record_reply(now, command)
         case ContinueOrchestration():
-            _continue(draft)
+            return resume(now)
         case ResetOrchestration():
-            _reset(draft, command)
+            return reset(now, command)
         case AddRounds():
-            _add_rounds(draft, command)
+            return add_rounds(now, command)
         case CloseChild():
-            debates.close(draft, command)
-        case Decide():
-            refuse_decision(draft.session, allowed_actions(draft.session))
+            return close_discussion(now, command)
         case ClearAgentSessions():
-            clear_agents(draft, "a new request begins clean")
+            return iter((clear_agents(now, "a new request begins clean"),))
+        case Decide():
+            refuse_decision(now.state, now.allowed())
         case _:
-            raise unfit(draft.session, command, allowed_actions(draft.session))
+            raise now.refusal(command.REFUSAL)
 
 
-def allowed_actions(session: Orchestration) -> tuple[str, ...]:
-    return doors(session)
+def allowed_actions(run: Orchestration) -> tuple[str, ...]:
+    """What a person may do now (contract §2)."""
+    steps = TABLE.allowed(run.state, run.guard)
+    return tuple(action for step, actions in ACTIONS.items() if step in steps for action in actions)
 
 
-def _start(draft: OrchestrationDraft, command: StartOrchestration) -> None:
-    if draft.before is not None:
-        raise Refused("This session has already started.", allowed=allowed_actions(draft.session))
+# -- a person ------------------------------------------------------------------------------------------------------
+
+
+def start(now: Run, command: StartOrchestration) -> Events:
     opening = command.opening
     found = triage(opening.prompt, TRIAGE)
     wanted = {"auto": found.orchestrate, "orchestrate": True, "direct": False}[opening.triage]
     planned = wanted and bool(opening.employees)
-    state = TABLE.initial
-    if not planned:
-        state = TABLE.next(state, "skip_planning", lambda _: False, sentence="Planning can always be skipped.")
-    draft.record(
-        SessionStarted(
-            message="A request came in.",
-            state=state,
-            policy=command.policy,
-            opening=opening,
-            mode="orchestrated" if planned else "direct",
-            triage=Signals(orchestrate=found.orchestrate, signals=found.signals, policy=TRIAGE),
-        )
+    yield now.begin(
+        SessionStarted,
+        by="" if planned else "skip_planning",
+        message="A request came in.",
+        policy=command.policy,
+        opening=opening,
+        mode="orchestrated" if planned else "direct",
+        triage=Signals(orchestrate=found.orchestrate, signals=found.signals, policy=TRIAGE),
     )
-    clear_agents(draft, "a new request begins clean")
-    planning.ask(draft)
+    yield clear_agents(now, "a new request begins clean")
+    yield ask_first(now)
 
 
-def _record_reply(draft: OrchestrationDraft, command: RecordReply) -> None:
-    """Whose answer it is says the place the turn has in the run: a role is a word of the plan, and so of an agent."""
-    session = draft.session
-    if session.turn(command.turn_id).lane:
-        return rounds.record(draft, command)
-    if session.state == "judging":
-        return judging.record(draft, command)
-    return planning.record(draft, command)
+def resume(now: Run) -> Events:
+    """A paused or partial run goes on from its cursor (K-7, K-9); one that is done or reset does not."""
+    run = now.state
+    if run.guard("nothing_left"):
+        return complete(now, now.text(ALREADY_DONE), by="finish")
+    now.next("resume", verdict=ContinueOrchestration.REFUSAL, before=NOTHING_TO_CONTINUE)
+    return go_on(now, "resume", last_round=run.round + run.max_rounds)
 
 
-def _continue(draft: OrchestrationDraft) -> None:
-    """A paused or partial run goes on from its cursor (K-7, K-9); what is done or reset does not."""
-    session = draft.session
-    if session.guard("nothing_left"):
-        return ends.complete(draft, draft.text(ALREADY_DONE), all_done=False)
-    state = _through(draft, "resume", "cannot be continued", before=NOTHING_TO_CONTINUE)
-    _resume(draft, state, last_round=session.round + session.max_rounds)
-
-
-def _through(draft: OrchestrationDraft, event: str, verdict: str, *, before: str = "") -> str:
-    """The state that a door leads to; Refused, with `verdict`, where it is closed."""
-    session = draft.session
-    target = TABLE.target(session.state, event, session.guard)
-    if target is None:
-        raise refusal(session, verdict, allowed_actions(session), before=before)
-    return target
-
-
-def _resume(draft: OrchestrationDraft, state: str, *, last_round: int) -> None:
-    session = draft.session
-    draft.record(
-        Continued(
-            message="Continued.",
-            state=state,
-            round=session.round,
-            agents=session.resumed(),
-            last_round=last_round,
-            origin=session.origin,
-        )
+def go_on(now: Run, step: str, *, last_round: int) -> Events:
+    run = now.state
+    yield now.move(
+        step,
+        Continued,
+        message="Continued.",
+        round=run.round,
+        agents=run.resumed(),
+        last_round=last_round,
+        origin=run.origin,
     )
-    if state == "working":
-        return rounds.begin(draft)
-    return planning.ask(draft)
-
-
-def _reset(draft: OrchestrationDraft, command: ResetOrchestration) -> None:
-    session = draft.session
-    if command.door == "cancel":
-        state = _through(draft, "discard", "cannot be cancelled")
+    if now.state.state == "working":
+        yield from begin_round(now)
     else:
-        state = _through(draft, "discard", "cannot be reset", before=NOTHING_TO_RESET)
-    cancel_turns(draft, "reset")
-    summary = draft.text(RESET)
-    draft.record(
-        WasReset(
-            message=command.reason or RESET,
-            state=state,
-            round=session.round,
-            reason=command.reason,
-            origin=session.origin,
-            summary=summary,
-            children=tuple(session.open_children),
-        )
-    )
-    clear_agents(draft, "reset")
-    text = draft.text(RESET_DONE)
-    draft.record(
-        OrchestrateDone(message=RESET_DONE, round=session.round, text=text, origin=session.origin, status="reset")
-    )
+        yield ask_first(now)
 
 
-def _add_rounds(draft: OrchestrationDraft, command: AddRounds) -> None:
+def reset(now: Run, command: ResetOrchestration) -> Events:
+    if command.door == "cancel":
+        now.next("discard", verdict="cannot be cancelled")
+    else:
+        now.next("discard", verdict=command.REFUSAL, before=NOTHING_TO_RESET)
+    yield from cancel_turns(now, "reset")
+    run = now.state
+    yield now.move(
+        "discard",
+        WasReset,
+        message=command.reason or RESET,
+        round=run.round,
+        reason=command.reason,
+        origin=run.origin,
+        summary=now.text(RESET),
+        children=tuple(run.open_children),
+    )
+    yield clear_agents(now, "reset")
+    text = now.text(RESET_DONE)
+    yield OrchestrateDone(message=RESET_DONE, round=run.round, text=text, origin=run.origin, status="reset")
+
+
+def add_rounds(now: Run, command: AddRounds) -> Events:
     """More rounds for a run that goes on; one that had used up its rounds goes on with them."""
-    session = draft.session
-    state = _through(draft, "extend", "cannot be given more rounds")
-    last = session.last_round + command.add_rounds
-    draft.record(
-        RoundsAdded(
-            message=f"{command.add_rounds} more rounds: {command.reason}",
-            round=session.round,
-            add_rounds=command.add_rounds,
-            last_round=last,
-            why=command.reason,
-        )
+    run = now.state
+    now.next("extend", verdict=command.REFUSAL)
+    last = run.last_round + command.add_rounds
+    yield RoundsAdded(
+        message=f"{command.add_rounds} more rounds: {command.reason}",
+        round=run.round,
+        add_rounds=command.add_rounds,
+        last_round=last,
+        why=command.reason,
     )
-    if session.status == "partial":
-        _resume(draft, state, last_round=last)
+    if run.status == "partial":
+        yield from go_on(now, "extend", last_round=last)
+
+
+# -- answers -------------------------------------------------------------------------------------------------------
+
+
+def record_reply(now: Run, command: RecordReply) -> Events:
+    """The place of the turn in the run says whose answer it is: a role is a word of the plan, and so of an agent."""
+    lane, state = now.turn(command.turn_id).lane, now.state.state
+    yield settle(now, command)
+    words = content(command, command.reply)
+    if lane:
+        yield from record_report(now, command, lane - 1, words)
+    elif state == "judging":
+        yield from record_verdicts(now, command, words)
+    elif state == "direct":
+        yield from record_answer(now, command, words)
+    else:
+        yield from record_plan(now, command, words)
+
+
+def record_answer(now: Run, command: RecordReply, words: str) -> Events:
+    """A direct answer; one that brings subtasks enters the same rounds as a plan would (§1.6).
+
+    Where nobody is there to take subtasks, the reply is the answer whatever it holds (§1.5).
+    """
+    if command.failure is not None:
+        return stop(now, "agent_failed", now.state.last_error or "")
+    try:
+        plan = replies.subtasks(words)
+    except Unreadable:
+        return complete(now, now.text(_said(words)), by="answer")
+    if not now.state.employees:
+        return complete(now, command.reply, by="answer")
+    return adopt(now, command, plan.subtasks, plan=now.text("Agent-initiated dispatch"), source="agent", words=words)
+
+
+def _said(words: str) -> str:
+    """What the assistant says to people: without its thinking, and out of the planner's wrapping where it is all."""
+    try:
+        if not replies.without_json(words):
+            return replies.direct_answer(words).direct_answer
+    except Unreadable:
+        pass
+    return spoken(words).strip() or words
+
+
+def record_plan(now: Run, command: RecordReply, words: str) -> Events:
+    if command.failure is not None:
+        return refuse_plan(now, command, [now.state.last_error or "The planner did not answer."], "")
+    try:
+        plan = replies.subtasks(words)
+    except Unreadable as problem:
+        return record_planners_answer(now, command, words, str(problem))
+    return adopt(now, command, plan.subtasks, plan=command.reply, source="planner", words=words)
+
+
+def record_planners_answer(now: Run, command: RecordReply, words: str, problem: str) -> Events:
+    """The planner may answer by itself, but a plan that a person sent back is not answered away."""
+    try:
+        if not now.state.plan_version:
+            return complete(now, now.text(replies.direct_answer(words).direct_answer), by="answer")
+    except Unreadable:
+        pass
+    return refuse_plan(now, command, [problem], words)
+
+
+def refuse_plan(now: Run, command: RecordReply, reasons: Sequence[str], words: str) -> Events:
+    """An invalid plan is asked for once more, with the reasons; after that the run stops and can be continued."""
+    attempt = now.state.refused_plans + 1
+    yield PlanRefused(message="The plan does not hold.", reasons=tuple(reasons), attempt=attempt)
+    if attempt < PLANS:
+        yield ask_again(now, command.reply, reasons)
+    else:
+        prose = replies.without_json(words)
+        yield from stop(now, "plan_invalid", "\n\n".join(filter(None, (prose, "; ".join(reasons)))))
+
+
+def adopt(
+    now: Run, command: RecordReply, subtasks: Sequence[Subtask], *, plan: Text, source: str, words: str
+) -> Events:
+    """A plan whose agents are all employees, by their exact names in any case (K-18)."""
+    names = [employee.name for employee in now.state.employees]
+    meant = [match(subtask.agent, names) for subtask in subtasks]
+    listed = ", ".join(names) or "none"
+    problems = [
+        f"There is no employee {subtask.agent!r}; there are: {listed}."
+        for subtask, name in zip(subtasks, meant, strict=True)
+        if name is None
+    ]
+    if problems:
+        return refuse_plan(now, command, problems, words)
+    agents = plan_agents(subtask.changed(agent=name) for subtask, name in zip(subtasks, meant, strict=True))
+    return make_plan(now, agents, plan=plan, source=source, words=words)
+
+
+def make_plan(now: Run, planned: PhasePlan, *, plan: Text, source: str, words: str) -> Events:
+    run, debated = now.state, debate_rounds_left(now.state)
+    yield now.move(
+        "debate" if debated else "dispatch",
+        PlanMade,
+        message=_plan_sentence(run, len(planned.agents)),
+        plan_version=run.plan_version + 1,
+        plan=plan,
+        agents=planned.agents,
+        warnings=planned.warnings,
+        last_round=run.last_round,
+        source=source,
+    )
+    if debated:
+        yield debate(now, debated, words)
+    else:
+        yield from begin_round(now)
+
+
+def _plan_sentence(run: Orchestration, agents: int) -> str:
+    """`orchestration@1` has no singular."""
+    single = run.policy != "orchestration@1"
+
+    def counted(number: int, thing: str) -> str:
+        return f"{number} {thing}" if single and number == 1 else f"{number} {thing}s"
+
+    return f"A plan for {counted(agents, 'agent')}, in at most {counted(run.last_round, 'round')}."

@@ -1,6 +1,6 @@
 """What happens in an orchestration. Rounds and the end bear the names of the seeds' broadcasts (behaviour §1.13)."""
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -282,5 +282,3 @@ EVENTS: tuple[type[DomainEvent], ...] = (
     RoundsAdded,
     WasReset,
 )
-
-Fields = dict[str, Any]

@@ -1,193 +1,132 @@
-"""What the judge says of a round, and where that leads (behaviour §1.9, §1.10; K-12, K-14, K-15)."""
+"""What the judge of a round is shown, and what its verdicts mean for each subtask (§1.9; K-12, K-14, K-18)."""
 
-from domain import replies
-from domain.orchestration import debates, ends, rounds
-from domain.orchestration.events import JudgingStarted, RoundDone, VerdictGiven, VerdictRefused, VerdictUnreadable
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 from domain.orchestration.matching import match
-from domain.orchestration.parts import OrchestrationDraft, next_state, request, standing
-from domain.orchestration.phases import advance, phase_name, widen
-from domain.orchestration.state import Orchestration
+from domain.orchestration.phases import phase_name, widen
+from domain.orchestration.state import Orchestration, subtask_id
 from domain.replies.judge import Verdict, Verdicts
-from domain.session.decision import content
-from domain.session.draft import settle
-from domain.session.turns import RecordReply
-from domain.values.base import Text, Unreadable
+from domain.values.base import Unreadable
 
-JUDGEMENTS = 2
-"""How often the judge is asked in one round before its verdict counts as unreadable (K-15)."""
 RESULT = 1_200
 """Characters of a report that the judge sees."""
 
-
-def ask(draft: OrchestrationDraft) -> None:
-    state = next_state(draft, "judge", sentence="Only finished work is judged.")
-    draft.record(JudgingStarted(message="The round is judged.", state=state, round=draft.session.round))
-    _request_verdict(draft, "verdict")
+NO_ANSWER = "did not answer in this round, so its work cannot pass"
 
 
-def _request_verdict(draft: OrchestrationDraft, prompt: str, **more: str | Text) -> None:
-    session = draft.session
-    judged = sorted({phase for index in session.active for phase in _judged(session, index)})
-    request(
-        draft,
-        role="judge",
-        prompt=prompt,
-        reads="verdicts",
-        expects=tuple(dict.fromkeys(session.agents[index].agent for index in session.active)),
-        context={
-            "task": session.prompt,
-            "round": str(session.round),
-            "max_rounds": str(session.last_round),
-            "results": _results(session),
-            "agents": _standing(session),
-            "rubric": ",".join(str(phase) for phase in judged),
-            **more,
-        },
-    )
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdict on each place of the round, what of the judge's answer does not count, and whether all is done."""
+
+    given: dict[int, Verdict]
+    refused: tuple[tuple[str, str], ...]
+    all_done: bool
 
 
-def _results(session: Orchestration) -> str:
+# -- what the judge is shown -----------------------------------------------------------------------------------------
+
+
+def expected(run: Orchestration) -> tuple[str, ...]:
+    """Who has to be judged, subtask by subtask: `Backend`, or `Backend#s2` where an agent has several."""
+    return tuple(_label(run, place, "{0}#{1}") for place in run.active)
+
+
+def results(run: Orchestration) -> str:
     marks = {"done": "✅", "error": "❌"}
     return "\n\n".join(
-        f"{marks[report.result]} {session.agents[index].agent}\n{report.report.head[:RESULT]}"
-        for index, report in session.reports.items()
+        f"{marks[report.result]} {_label(run, place)}\n{report.report.head[:RESULT]}"
+        for place, report in run.reports.items()
     )
 
 
-def _standing(session: Orchestration) -> str:
-    lines = []
-    for index, agent in enumerate(session.agents):
-        phases = ", ".join(f"{phase} ({phase_name(phase)})" for phase in _judged(session, index))
-        verification = agent.verification
-        wanted = [
-            f"pass: {verification.pass_criteria}" if verification and verification.pass_criteria else "",
-            f"fail: {verification.fail_criteria}" if verification and verification.fail_criteria else "",
-        ]
-        stand = "completed" if agent.completed else f"judged for phase {phases}"
-        lines.append("; ".join(filter(None, (f"- {agent.agent} ({agent.role}): {stand}", *wanted))))
-    return "\n".join(lines)
+def standing(run: Orchestration) -> str:
+    """A line for each subtask: whose it is, what is judged, by which criteria."""
+    return "\n".join(_standing(run, place) for place in range(len(run.agents)))
 
 
-def _judged(session: Orchestration, index: int) -> tuple[int, ...]:
+def _standing(run: Orchestration, place: int) -> str:
+    agent = run.agents[place]
+    phases = ", ".join(f"{phase} ({phase_name(phase)})" for phase in judged_phases(run, place))
+    verification = agent.verification
+    parts = [
+        f"- {_label(run, place)} ({agent.role}): {'completed' if agent.completed else f'judged for phase {phases}'}",
+        f"task: {agent.task}" if run.has_several(agent.agent) else "",
+        f"pass: {verification.pass_criteria}" if verification and verification.pass_criteria else "",
+        f"fail: {verification.fail_criteria}" if verification and verification.fail_criteria else "",
+    ]
+    return "; ".join(filter(None, parts))
+
+
+def _label(run: Orchestration, place: int, form: str = "{0}, subtask {1}") -> str:
+    """The agent; where it has several subtasks, which of them."""
+    name = run.agents[place].agent
+    return form.format(name, subtask_id(place)) if run.has_several(name) else name
+
+
+def judged_phases(run: Orchestration, place: int) -> tuple[int, ...]:
     """The phases that this round's verdict is about: a claim widens them, only the verdict moves (K-12)."""
-    agent = session.agents[index]
-    report = session.reports.get(index)
+    agent, report = run.agents[place], run.reports.get(place)
     return widen(agent.phase_profile, agent.current_phase_idx, report.claimed if report else ())
 
 
-def record(draft: OrchestrationDraft, command: RecordReply) -> None:
-    """The judge's answer: booleans, one verdict for each agent; what cannot be read is asked for once more (K-15)."""
-    if not settle(draft, command):
-        return _unreadable(draft, command, draft.session.last_error or "The judge did not answer.")
-    words = content(command, command.reply)
-    try:
-        found = replies.verdicts(words)
-        _check_judges_somebody(draft.session, found)
-    except Unreadable as problem:
-        return _unreadable(draft, command, str(problem))
-    return _apply(draft, found, words)
+# -- what the verdicts mean ------------------------------------------------------------------------------------------
 
 
-def _unreadable(draft: OrchestrationDraft, command: RecordReply, problem: str) -> None:
-    session = draft.session
-    attempt = session.unreadable_verdicts + 1
-    draft.record(
-        VerdictUnreadable(
-            message="The verdict could not be read.", round=session.round, problem=problem, attempt=attempt
-        )
-    )
-    if attempt < JUDGEMENTS:
-        return _request_verdict(draft, "verdict_repair", answer=command.reply, reasons=problem)
-    for index in session.active:
-        _give(draft, index, judged=(), passed=False, feedback=f"verdict_unreadable: {problem}")
-    return close(draft, all_done=False, words="")
+def judge(run: Orchestration, found: Verdicts) -> Judgement:
+    """Assign every verdict to its subtask. Raises `Unreadable` where nobody of this round is judged (K-15).
 
-
-def _check_judges_somebody(session: Orchestration, found: Verdicts) -> None:
-    active = {session.agents[index].agent for index in session.active}
-    if not any(_meant(session, verdict) in active for verdict in found.verdicts):
-        raise Unreadable("The list of verdicts judges nobody who worked in this round.")
-
-
-def _meant(session: Orchestration, verdict: Verdict) -> str | None:
-    """The agent of this run that the verdict names, matched as in a plan (K-18)."""
-    return match(verdict.agent, [agent.agent for agent in session.agents])
-
-
-def _apply(draft: OrchestrationDraft, found: Verdicts, words: str) -> None:
-    session = draft.session
-    active = session.active
-    judged_now = {session.agents[index].agent for index in active}
-    by_name: dict[str, Verdict] = {}
+    Work of a turn that failed never passes (contract §10), and nothing is all done where a verdict fails or is missing
+    (K-14).
+    """
+    given: dict[int, Verdict] = {}
+    refused: list[tuple[str, str]] = []
     for verdict in found.verdicts:
-        meant = _meant(session, verdict)
-        if meant in judged_now:
-            by_name[meant] = verdict
+        place, reason = _place(run, verdict)
+        if place is None:
+            refused.append((_named(verdict), reason))
             continue
-        name, reason = verdict.agent, "is not part of this run" if meant is None else "has completed its phases"
-        draft.record(
-            VerdictRefused(message=f"{name} {reason}.", round=session.round, agent=name, reason=reason),
-        )
-    passed = []
-    for index in active:
-        given = by_name.get(session.agents[index].agent)
-        passed.append(given is not None and given.passed)
-        if given is not None:
-            judged = _judged(session, index)
-            _give(draft, index, judged=judged, passed=given.passed, feedback=given.feedback)
-    all_done = found.all_done and all(passed) and not _contradicted(session, found)
-    places = debates.due(draft.session)
-    if places:
-        return debates.review(draft, places, all_done=all_done, words=words)
-    return close(draft, all_done=all_done, words=words)
+        if verdict.passed and run.reports[place].result == "error":
+            refused.append((_named(verdict), NO_ANSWER))
+            verdict = verdict.changed(passed=False, feedback=_failed(verdict))
+        given[place] = verdict
+    if not given:
+        raise Unreadable("The list of verdicts judges nobody who worked in this round.")
+    passed = all(place in given and given[place].passed for place in run.active)
+    contradicted = any(not verdict.passed and _subtasks(run, verdict) for verdict in found.verdicts)
+    return Judgement(given=given, refused=tuple(refused), all_done=found.all_done and passed and not contradicted)
 
 
-def _contradicted(session: Orchestration, found: Verdicts) -> bool:
-    """Whether an agent fails that had completed its phases: then nothing is all done (K-14)."""
-    return any(not verdict.passed and _meant(session, verdict) is not None for verdict in found.verdicts)
+def _place(run: Orchestration, verdict: Verdict) -> tuple[int | None, str]:
+    """The place that the verdict is about; None, and why, where it does not count."""
+    subtasks = _subtasks(run, verdict)
+    if not subtasks:
+        return None, "is not part of this run"
+    active = [place for place in subtasks if place in run.active]
+    if not active:
+        return None, "has completed its phases"
+    if len(active) > 1:
+        return None, f"has several subtasks; the verdict has to name one of {', '.join(map(subtask_id, active))}"
+    return active[0], ""
 
 
-def _give(draft: OrchestrationDraft, index: int, *, judged: tuple[int, ...], passed: bool, feedback: str) -> None:
-    session = draft.session
-    agent = session.agents[index]
-    place, completed = advance(agent.phase_profile, agent.current_phase_idx, passed, judged=len(judged))
-    draft.record(
-        VerdictGiven(
-            message=f"{agent.agent}: {'PASS' if passed else 'FAIL'} in phase {agent.current_phase}.",
-            role="judge",
-            round=session.round,
-            index=index,
-            agent=agent.agent,
-            phase=agent.current_phase,
-            judged=judged,
-            passed=passed,
-            feedback=feedback,
-            phase_idx=place,
-            completed=completed,
-        )
-    )
+def _subtasks(run: Orchestration, verdict: Verdict) -> list[int]:
+    """The places of the named agent, of the named subtask alone where one is named; names match as in a plan (K-18)."""
+    name = match(verdict.agent, _names(run))
+    places = [place for place, agent in enumerate(run.agents) if agent.agent == name]
+    if verdict.subtask is None:
+        return places
+    return [place for place in places if subtask_id(place) == verdict.subtask.strip().lower()]
 
 
-def close(draft: OrchestrationDraft, *, all_done: bool, words: str) -> None:
-    """Scope done → checkpoint or done; rounds used up → partial; else the next round (§1.10)."""
-    session = draft.session
-    scope_done = all_done or not session.active
-    used_up = not scope_done and session.round >= session.last_round
-    over = scope_done or (used_up and session.policy == "orchestration@1")
-    draft.record(
-        RoundDone(
-            message=f"Round {session.round} finished.",
-            round=session.round,
-            action="complete" if over else "next",
-            agent_phases=standing(session.agents),
-            all_done=all_done,
-        )
-    )
-    if scope_done and any(agent.checkpoint and not agent.checkpointed for agent in session.agents):
-        return ends.pause(draft, words)
-    if scope_done:
-        return ends.complete(draft, draft.text(ends.spoken(words) or ends.ALL_DONE), all_done=all_done)
-    if used_up:
-        return ends.run_out(draft)
-    next_state(draft, "proceed", sentence="Only a judged round is followed by another.")
-    return rounds.begin(draft)
+def _names(run: Orchestration) -> Iterable[str]:
+    return (agent.agent for agent in run.agents)
+
+
+def _named(verdict: Verdict) -> str:
+    return verdict.agent if verdict.subtask is None else f"{verdict.agent} ({verdict.subtask})"
+
+
+def _failed(verdict: Verdict) -> str:
+    """What the agent reads: the judge's words do not fit any more, but may still help."""
+    return f"The turn failed: do the work again.\n{verdict.feedback}".strip()

@@ -1,6 +1,6 @@
 """Who is meant by a name in a plan, and who may work at the same time (K-18, K-19)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from domain.orchestration.phases import OnlyTrue
 from domain.values.base import Value
@@ -38,28 +38,43 @@ def match(agent: str, employees: Iterable[str]) -> str | None:
 
 
 def parallel(claims: Iterable[FileClaim]) -> list[bool]:
-    """Who keeps working in parallel, in the order of the plan (K-19).
+    """Who works in parallel, in the order of the plan (K-19).
 
-    One has to wait its turn who names no files, or one that cannot be placed below the workspace (absolute, leading
-    out of it, with a wildcard); whose agent is already at work; whose files, or folders around or inside them, an
-    earlier parallel agent has claimed. Who waits claims nothing.
+    A claim has to wait its turn when it names no files, or one that cannot be placed in the workspace (absolute,
+    leading out of it, with a wildcard); when its agent is already at work; when an earlier parallel agent has claimed
+    one of its files, or a folder around or inside them. A claim that waits takes nothing.
     """
+    return [reason is None for reason in _reasons(claims)]
+
+
+def hindrances(claims: Sequence[FileClaim]) -> list[str]:
+    """Who asks to work in parallel and cannot, and why."""
+    found = zip(claims, _reasons(claims), strict=True)
+    return [f"{claim.agent} does not work in parallel: it {reason}." for claim, reason in found if reason]
+
+
+def _reasons(claims: Iterable[FileClaim]) -> list[str | None]:
+    """Why each claim has to wait its turn; empty where it does not ask for more, None where it need not wait."""
     taken = _Taken()
     busy: set[str] = set()
-    return [_admit(claim, taken=taken, busy=busy) for claim in claims]
+    return [_admit(claim, taken=taken, busy=busy) if claim.parallel else "" for claim in claims]
 
 
-def _admit(claim: FileClaim, *, taken: "_Taken", busy: set[str]) -> bool:
-    if not claim.parallel:
-        return False
-    agent = folded(claim.agent)
-    places = _places(claim.affected_files or ())
-    if agent in busy or not places or any(taken.overlaps(place) for place in places):
-        return False
+def _admit(claim: FileClaim, *, taken: "_Taken", busy: set[str]) -> str | None:
+    agent, files = folded(claim.agent), claim.affected_files or ()
+    places = _places(files)
+    if agent in busy:
+        return "has another subtask at the same time"
+    if not places:
+        return "names files that cannot be placed in the workspace" if files else "names no files"
+    for path, place in zip(files, places, strict=True):
+        owner = taken.owner(place)
+        if owner is not None:
+            return f"shares {path[:200]} with {owner}"
     busy.add(agent)
     for place in places:
-        taken.add(place)
-    return True
+        taken.add(place, claim.agent)
+    return None
 
 
 def _places(paths: tuple[str, ...]) -> list[Place]:
@@ -90,10 +105,10 @@ def place_of(path: str) -> Place | None:
 
 
 class _Branch:
-    """A folder on the way to something claimed, or the claimed thing itself."""
+    """A folder on the way to something claimed, or the claimed thing itself with the agent that claimed it."""
 
     def __init__(self) -> None:
-        self.claimed = False
+        self.agent: str | None = None
         self.below: dict[str, _Branch] = {}
 
 
@@ -103,17 +118,19 @@ class _Taken:
     def __init__(self) -> None:
         self._root = _Branch()
 
-    def add(self, place: Place) -> None:
+    def add(self, place: Place, agent: str) -> None:
         branch = self._root
         for part in place:
             branch = branch.below.setdefault(part, _Branch())
-        branch.claimed = True
+        branch.agent = agent
 
-    def overlaps(self, place: Place) -> bool:
-        """Whether the place, a folder around it or anything inside it is claimed."""
+    def owner(self, place: Place) -> str | None:
+        """The agent that has claimed the place, a folder around it or something inside it."""
         branch = self._root
         for part in place:
-            if branch.claimed or part not in branch.below:
-                return branch.claimed
+            if branch.agent is not None or part not in branch.below:
+                return branch.agent
             branch = branch.below[part]
-        return branch.claimed or bool(branch.below)
+        while branch.agent is None and branch.below:
+            branch = next(iter(branch.below.values()))
+        return branch.agent

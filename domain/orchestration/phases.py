@@ -117,6 +117,11 @@ class AgentPhases(Value):
     completed: bool = False
     history: tuple[Judged, ...] = ()
 
+    @property
+    def affected_files(self) -> tuple[str, ...]:
+        """The files that it names; none where the plan names none."""
+        return (self.verification.affected_files or ()) if self.verification else ()
+
 
 class PhasePlan(NamedTuple):
     """The agents of a plan in its order, and what a person should know about how it was read."""

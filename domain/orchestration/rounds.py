@@ -1,138 +1,227 @@
-"""Rounds: who works when, and what comes back (behaviour §1.8)."""
+"""What comes back in a round, and where it leads: reports, verdicts, reviews and debates (§1.8–§1.10; K-12…K-15, K-24,
+K-25).
+"""
 
 from domain import replies
+from domain.discussion.strategies import STRATEGIES
 from domain.orchestration import judging
-from domain.orchestration.events import RoundStart, WorkReported
-from domain.orchestration.matching import FileClaim, parallel
-from domain.orchestration.parts import OrchestrationDraft, request, standing
-from domain.orchestration.phases import AgentPhases
-from domain.orchestration.state import Orchestration
-from domain.session.decision import content
-from domain.session.draft import settle
+from domain.orchestration.events import (
+    PlanReturned,
+    ReviewStarted,
+    VerdictGiven,
+    VerdictOverturned,
+    VerdictRefused,
+    VerdictUnreadable,
+    WorkReported,
+)
+from domain.orchestration.phases import advance, phase_name
+from domain.orchestration.state import AGENT, Orchestration
+from domain.orchestration.steps import Run, ask_judge, begin_round, close_round, distribute, revise_plan, spoken
+from domain.session.children import ChildRequested, CloseChild, fix_feedback, fix_issues
+from domain.session.decision import Events, close_child, headline, request_child
 from domain.session.turns import RecordReply
-from domain.values.base import Text
+from domain.values.base import Unreadable
 
-PREVIOUS = 150
-"""Characters of an earlier report that the next agent sees."""
-
-
-def begin(draft: OrchestrationDraft) -> None:
-    """The next round: who may work at once is settled by the files that each names (K-19)."""
-    session = draft.session
-    active = session.active
-    claims = [_claim(session.agents[index]) for index in active]
-    at_once = dict(zip(active, parallel(claims), strict=True))
-    draft.record(
-        RoundStart(
-            message=f"Round {session.round + 1} started.",
-            state="working",
-            round=session.round + 1,
-            agent_phases=standing(session.agents),
-            parallel=tuple(at_once.get(index, False) for index in range(len(session.agents))),
-        )
-    )
-    _distribute(draft)
+JUDGEMENTS = 2
+"""How often the judge is asked in one round before its verdict counts as unreadable (K-15)."""
+REVIEWS = 4
+"""How often an agent's work on one phase is reviewed at most: once, and after each of three fixes (S2, K-25)."""
 
 
-def _claim(agent: AgentPhases) -> FileClaim:
-    files = agent.verification.affected_files if agent.verification else None
-    return FileClaim(agent=agent.agent, parallel=agent.parallel, affected_files=files)
-
-
-def _distribute(draft: OrchestrationDraft) -> None:
-    """The parallel group at once, then the others one by one, each seeing what came before; then the judge (§1.8)."""
-    session = draft.session
-    waiting = [index for index in session.active if index not in session.reports]
-    if session.outstanding:
-        return
-    together = [index for index in waiting if session.parallel[index]]
-    for index in together or waiting[:1]:
-        _assign(draft, index)
-    if not waiting:
-        judging.ask(draft)
-
-
-def _assign(draft: OrchestrationDraft, index: int) -> None:
-    session = draft.session
-    agent = session.agents[index]
-    at_once = session.parallel[index]
-    together = [other for place, other in enumerate(session.agents) if session.parallel[place] and place != index]
-    rest = agent.phase_profile[agent.current_phase_idx + 1 :]
-    verification = agent.verification
-    fix = session.fixes.get(index)
-    if fix is not None:
-        return request(
-            draft,
-            role=agent.role,
-            agent=agent.agent,
-            prompt="fix",
-            reads="text",
-            access="write",
-            lane=index + 1,
-            phase=str(agent.current_phase),
-            context={
-                "task": agent.task,
-                "issues": "\n\n".join(filter(None, (fix.issues, session.feedback.get(index)))),
-                "synthesis": fix.synthesis,
-            },
-        )
-    return request(
-        draft,
+def record_report(now: Run, command: RecordReply, place: int, words: str) -> Events:
+    """An agent's report. One whose turn failed has a report too: what went wrong, and what it had said (§1.8)."""
+    run, failure = now.state, command.failure
+    agent, result = run.agents[place], "done" if failure is None else "error"
+    said = [f"{failure.code}: {failure.detail}" if failure else "", words]
+    yield WorkReported(
+        message=f"{agent.agent} reported ({result}).",
         role=agent.role,
+        round=run.round,
+        index=place,
         agent=agent.agent,
-        prompt="work",
-        reads="text",
-        access="write",
-        lane=index + 1,
-        phase=str(agent.current_phase),
-        context={
-            "task": agent.task,
-            "phase_number": str(agent.current_phase),
-            "remaining_phases": ",".join(str(phase) for phase in rest),
-            "mode": "parallel" if at_once else "sequential",
-            "previous_results": "" if at_once else _previous(session),
-            "peers": "\n".join(f"- {peer.agent}: {', '.join(_files(peer))}" for peer in (together if at_once else ())),
-            "pass_criteria": (verification.pass_criteria or "") if verification else "",
-            "fail_criteria": (verification.fail_criteria or "") if verification else "",
-            "feedback": session.feedback.get(index, ""),
-            "plan": session.plan or Text(),
-        },
+        phase=agent.current_phase,
+        result=result,
+        report=command.reply if failure is None else now.text("\n".join(filter(None, said))),
+        claimed=replies.phases_completed(words) if failure is None else (),
+    )
+    yield from distribute(now)
+
+
+# -- verdicts ------------------------------------------------------------------------------------------------------
+
+
+def record_verdicts(now: Run, command: RecordReply, words: str) -> Events:
+    """The judge's answer: booleans, one verdict for each subtask; what is unreadable is asked for once more (K-15)."""
+    if command.failure is not None:
+        return refuse_verdicts(now, command, now.state.last_error or "The judge did not answer.")
+    try:
+        found = judging.judge(now.state, replies.verdicts(words))
+    except Unreadable as problem:
+        return refuse_verdicts(now, command, str(problem))
+    return apply_verdicts(now, found, words)
+
+
+def refuse_verdicts(now: Run, command: RecordReply, problem: str) -> Events:
+    run, attempt = now.state, now.state.unreadable_verdicts + 1
+    sentence = "The verdict could not be read."
+    yield VerdictUnreadable(message=sentence, round=run.round, problem=problem, attempt=attempt)
+    if attempt < JUDGEMENTS:
+        yield ask_judge(now, "verdict_repair", answer=command.reply, reasons=problem)
+        return
+    for place in run.active:
+        yield verdict(run, place, judged=(), passed=False, feedback=f"verdict_unreadable: {problem}")
+    yield from close_round(now, all_done=False, words="")
+
+
+def apply_verdicts(now: Run, found: judging.Judgement, words: str) -> Events:
+    run = now.state
+    for name, reason in found.refused:
+        yield VerdictRefused(message=f"{name} {reason}.", round=run.round, agent=name, reason=reason)
+    for place, given in sorted(found.given.items()):
+        judged = judging.judged_phases(run, place)
+        yield verdict(run, place, judged=judged, passed=given.passed, feedback=given.feedback)
+    places = to_review(now.state)
+    if places:
+        yield from review_work(now, places, all_done=found.all_done, words=words)
+    else:
+        yield from close_round(now, all_done=found.all_done, words=words)
+
+
+def verdict(run: Orchestration, place: int, *, judged: tuple[int, ...], passed: bool, feedback: str) -> VerdictGiven:
+    agent = run.agents[place]
+    index, completed = advance(agent.phase_profile, agent.current_phase_idx, passed, judged=len(judged))
+    return VerdictGiven(
+        message=f"{agent.agent}: {'PASS' if passed else 'FAIL'} in phase {agent.current_phase}.",
+        role="judge",
+        round=run.round,
+        index=place,
+        agent=agent.agent,
+        phase=agent.current_phase,
+        judged=judged,
+        passed=passed,
+        feedback=feedback,
+        phase_idx=index,
+        completed=completed,
     )
 
 
-def _files(agent: AgentPhases) -> tuple[str, ...]:
-    return (agent.verification.affected_files or ()) if agent.verification else ()
+# -- reviews of the work -------------------------------------------------------------------------------------------
 
 
-def _previous(session: Orchestration) -> str:
-    return "\n".join(
-        f"- {session.agents[index].agent} ({report.result}): {report.report.head[:PREVIOUS]}"
-        for index, report in session.reports.items()
+def to_review(run: Orchestration) -> tuple[int, ...]:
+    """The places whose work has passed in this round and is to be reviewed."""
+    if run.work_review is None:
+        return ()
+    return tuple(place for place in run.passed if run.reviews.get(run.step(place), 0) < REVIEWS)
+
+
+def review_work(now: Run, places: tuple[int, ...], *, all_done: bool, words: str) -> Events:
+    """Passed work goes to a review, each subtask's to its own; the round counts when all are decided."""
+    run, settings = now.state, now.state.work_review
+    assert settings is not None, "work that is to be reviewed"
+    yield now.move(
+        "review",
+        ReviewStarted,
+        message=f"The work of {len(places)} agents is reviewed.",
+        round=run.round,
+        all_done=all_done,
+        words=now.text(words),
     )
-
-
-# -- work comes back -----------------------------------------------------------------------------------------------
-
-
-def record(draft: OrchestrationDraft, command: RecordReply) -> None:
-    """An agent's report. One that failed is judged like the others, by what it brought (§1.8)."""
-    session = draft.session
-    index = session.turn(command.turn_id).lane - 1
-    agent = session.agents[index]
-    answered = settle(draft, command)
-    words = content(command, command.reply)
-    failure = "" if answered or command.failure is None else f"{command.failure.code}: {command.failure.detail}"
-    draft.record(
-        WorkReported(
-            message=f"{agent.agent} reported ({'done' if answered else 'error'}).",
-            role=agent.role,
-            round=session.round,
-            index=index,
-            agent=agent.agent,
-            phase=agent.current_phase,
-            result="done" if answered else "error",
-            report=command.reply if answered else draft.text("\n".join(filter(None, (failure, words)))),
-            claimed=replies.phases_completed(words) if answered else (),
+    for place in places:
+        yield request_child(
+            now,
+            kind="review",
+            about=f"{AGENT}{place}",
+            title=f"{run.agents[place].agent}: {headline(run.agents[place].task)}",
+            subject=_subject(run, place),
+            settings=settings,
+            max_rounds=settings.max_rounds,
         )
+
+
+def _subject(run: Orchestration, place: int) -> str:
+    """Step, action and result (behaviour §2.4)."""
+    agent, report = run.agents[place], run.reports[place]
+    phase = agent.phase_profile[run.passed[place]]
+    step = f"{agent.agent} ({agent.role}), phase {phase} ({phase_name(phase)})"
+    return f"Step:\n{step}\n\nAction:\n{agent.task}\n\nResult:\n{report.report.shown()}"
+
+
+# -- debates about the plan ----------------------------------------------------------------------------------------
+
+
+def debate_rounds_left(run: Orchestration) -> int:
+    """The rounds of debate that the plan may still have (K-24); none where they are too few for a debate (K-28)."""
+    if run.plan_review is None:
+        return 0
+    left = run.plan_review.max_rounds - run.debate_rounds
+    return left if left >= STRATEGIES[run.plan_review.strategy].minimum else 0
+
+
+def debate(now: Run, max_rounds: int, words: str) -> ChildRequested:
+    """The plan goes to a debate before anybody works on it; `words` are the reply that holds it."""
+    run, settings = now.state, now.state.plan_review
+    assert settings is not None, "a plan that is to be debated"
+    return request_child(
+        now,
+        kind="debate",
+        about="plan",
+        title=f"Plan: {run.title or headline(run.prompt)}",
+        subject=f"Request:\n{run.prompt}\n\nPlan:\n{spoken(words).strip()}",
+        settings=settings,
+        max_rounds=max_rounds,
     )
-    _distribute(draft)
+
+
+# -- a discussion has ended ----------------------------------------------------------------------------------------
+
+
+def close_discussion(now: Run, command: CloseChild) -> Events:
+    """The plan is accepted or revised, the work counts or is fixed.
+
+    A run that has ended only records how its discussions were closed (K-33).
+    """
+    child = now.state.open_children.get(command.child_id)
+    if child is None:
+        return
+    yield close_child(child, command)
+    if now.state.ended:
+        return
+    if child.about == "plan":
+        yield from close_debate(now, command)
+        return
+    if command.choice == "apply_fix":
+        yield overturn(now.state, int(child.about.removeprefix(AGENT)), command)
+    run = now.state
+    if not run.open_children:
+        yield from close_round(now, all_done=run.all_done and not run.fixes, words=run.judged.head)
+
+
+def close_debate(now: Run, command: CloseChild) -> Events:
+    if command.choice != "revise":
+        yield from begin_round(now, by="approve")
+        return
+    yield now.move(
+        "rethink",
+        PlanReturned,
+        message="The plan is to be revised.",
+        synthesis=command.synthesis,
+        child_id=command.child_id,
+    )
+    yield revise_plan(now, command.synthesis)
+
+
+def overturn(run: Orchestration, place: int, command: CloseChild) -> VerdictOverturned:
+    agent = run.agents[place]
+    return VerdictOverturned(
+        message=f"{agent.agent} has to fix what the review found.",
+        role="person",
+        round=run.round,
+        index=place,
+        agent=agent.agent,
+        phase=agent.phase_profile[run.passed[place]],
+        feedback=fix_feedback(command.feedback, command.synthesis),
+        issues=fix_issues(command.feedback),
+        synthesis=command.synthesis,
+        child_id=command.child_id,
+    )

@@ -11,7 +11,6 @@ from domain.orchestration.events import (
     Employee,
     Forced,
     Mode,
-    OrchestrationEvent,
     OrchestrationRequest,
     PartialReached,
     PlanMade,
@@ -28,14 +27,19 @@ from domain.orchestration.events import (
     WasReset,
     WorkReported,
 )
+from domain.orchestration.matching import FileClaim, hindrances
 from domain.orchestration.phases import AgentPhases, Judged, after_checkpoint
 from domain.session.children import ChildClosed, ChildRequested, ReviewSettings
-from domain.session.draft import changed, evolve_turn, stamped
-from domain.session.state import EventMetadata, Session, without
+from domain.session.state import EventMetadata, Session, evolve_shared, without
 from domain.values.base import DomainEvent, Text
 
 AGENT = "agent:"
 """What a review of an agent's work is about: this and the agent's place in the plan."""
+
+
+def subtask_id(place: int) -> str:
+    """The id of a subtask, by its place in the plan: `s1`, `s2`, …"""
+    return f"s{place + 1}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +53,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fix:
-    """What a person wants mended, until a verdict says that it is."""
+    """What a person wants fixed, until a verdict says that it is."""
 
     issues: str
     synthesis: Text
@@ -57,7 +61,9 @@ class Fix:
 
 @dataclass(kw_only=True)
 class Orchestration(Session):
-    """The state of an orchestration (behaviour §1.1). `agents` stand in the order of the plan."""
+    """The state of an orchestration (behaviour §1.1). `agents` are the subtasks in the order of the plan; their place
+    in it is the key of `reports`, `feedback`, `passed` and `fixes`.
+    """
 
     policy: str
     prompt: str
@@ -98,13 +104,26 @@ class Orchestration(Session):
 
     @property
     def ended(self) -> bool:
-        """A checkpoint and a partial run can be continued: they rest, and have not ended (S1 §2)."""
+        """A checkpoint and a partial run can be continued: they have not ended (S1 §2)."""
         return self.status in ("done", "reset")
 
     @property
     def active(self) -> tuple[int, ...]:
         """The places of the agents that still have phases to go through."""
-        return tuple(index for index, agent in enumerate(self.agents) if not agent.completed)
+        return tuple(place for place, agent in enumerate(self.agents) if not agent.completed)
+
+    @property
+    def claims(self) -> list[FileClaim]:
+        """What each active agent wants to touch, and whether it asks to work in parallel (K-19)."""
+        agents = [self.agents[place] for place in self.active]
+        return [
+            FileClaim(agent=agent.agent, parallel=agent.parallel, affected_files=agent.affected_files)
+            for agent in agents
+        ]
+
+    def has_several(self, name: str) -> bool:
+        """Whether the agent has more than one subtask of the plan."""
+        return sum(agent.agent == name for agent in self.agents) > 1
 
     def guard(self, name: str) -> bool:
         """The chart's guards."""
@@ -125,37 +144,63 @@ class Orchestration(Session):
         return f"{place}.{self.agents[place].phase_profile[self.passed[place]]}"
 
     def resumed(self) -> tuple[AgentPhases, ...]:
-        """The agents as a continue finds them (K-7): whoever paused goes on with what the role has beyond, once."""
+        """The agents as a continue finds them (K-7): those that paused have what their role has beyond, once."""
         return tuple(
             _resumed(agent, early=place in self.early) if agent.checkpointed else agent
             for place, agent in enumerate(self.agents)
         )
 
 
-def evolve(session: Orchestration | None, event: DomainEvent, metadata: EventMetadata) -> Orchestration:
+def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadata) -> Orchestration:
     """The orchestration after one more event."""
     if isinstance(event, SessionStarted):
         return _begin(event, metadata)
-    assert session is not None, "an orchestration begins with session_started"
-    if isinstance(event, OrchestrationEvent):
-        changes = _changes(session, event)
-        if isinstance(event, Transition):
-            changes["state"] = event.state
-        return stamped(session, metadata.at, **changes)
-    turned = evolve_turn(session, event, metadata.at)
-    return changed(turned, **_counted(session, event))
-
-
-def _counted(session: Orchestration, event: DomainEvent) -> dict[str, object]:
-    """Discussions have bounds of their own: rounds of debate about the plan, reviews of each piece of work."""
+    assert run is not None, "an orchestration begins with session_started"
+    state = run.next(metadata)
+    if isinstance(event, Transition):
+        state.state = event.state
     match event:
-        case ChildClosed(about="plan"):
-            return {"debate_rounds": session.debate_rounds + event.rounds}
-        case ChildRequested(about=about) if about.startswith(AGENT):
-            step = session.step(int(about.removeprefix(AGENT)))
-            return {"reviews": session.reviews | {step: session.reviews.get(step, 0) + 1}}
+        case PlanRefused():
+            state.refused_plans += 1
+            state.refusals = event.reasons
+        case PlanMade():
+            _planned(state, event)
+        case RoundStart():
+            _round(state, event)
+        case WorkReported():
+            report = Report(result=event.result, report=event.report, claimed=event.claimed)
+            state.reports = state.reports | {event.index: report}
+        case VerdictUnreadable():
+            state.unreadable_verdicts, state.verdict_problem = event.attempt, event.problem
+            state.warnings = (*state.warnings, f"Round {event.round}: the verdict was unreadable. {event.problem}")
+        case VerdictGiven():
+            _judged(state, event)
+        case ReviewStarted():
+            state.all_done, state.judged = event.all_done, event.words
+        case VerdictOverturned():
+            _overturned(state, event)
+        case CheckpointReached():
+            state.early, state.summary = state.active, event.summary
+            state.agents = tuple(_paused(agent) for agent in state.agents)
+        case PartialReached():
+            state.summary, state.partial_reason = event.summary, event.reason
+        case Completed():
+            state.summary, state.last_error = event.summary, None
+            state.agents = tuple(agent.changed(completed=True) for agent in state.agents)
+        case Continued():
+            state.agents, state.last_round = event.agents, event.last_round
+            state.summary = state.partial_reason = None
+            state.refused_plans, state.refusals = 0, ()
+        case RoundsAdded():
+            state.last_round = event.last_round
+        case WasReset():
+            state.summary = event.summary
+        case ChildRequested() | ChildClosed():
+            evolve_shared(state, event, metadata.at)
+            _discussed(state, event)
         case _:
-            return {}
+            evolve_shared(state, event, metadata.at)
+    return state
 
 
 def _begin(event: SessionStarted, metadata: EventMetadata) -> Orchestration:
@@ -176,105 +221,71 @@ def _begin(event: SessionStarted, metadata: EventMetadata) -> Orchestration:
     )
 
 
-def _changes(session: Orchestration, event: OrchestrationEvent) -> dict[str, object]:
+def _discussed(state: Orchestration, event: ChildRequested | ChildClosed) -> None:
+    """Discussions have bounds of their own: rounds of debate about the plan, reviews of each piece of work."""
     match event:
-        case PlanRefused():
-            return {"refused_plans": session.refused_plans + 1, "refusals": event.reasons}
-        case PlanMade():
-            return {
-                "mode": "orchestrated",
-                "plan": event.plan,
-                "plan_version": event.plan_version,
-                "agents": event.agents,
-                "warnings": (*session.warnings, *event.warnings),
-                "refused_plans": 0,
-                "refusals": (),
-            }
-        case RoundStart():
-            return {
-                "round": event.round,
-                "parallel": event.parallel,
-                "reports": {},
-                "unreadable_verdicts": 0,
-                "verdict_problem": "",
-                "passed": {},
-            }
-        case WorkReported():
-            report = Report(result=event.result, report=event.report, claimed=event.claimed)
-            return {"reports": session.reports | {event.index: report}}
-        case VerdictUnreadable():
-            return {"unreadable_verdicts": event.attempt, "verdict_problem": event.problem}
-        case VerdictGiven():
-            return _judged(session, event)
-        case ReviewStarted():
-            return {"all_done": event.all_done, "judged": event.words}
-        case VerdictOverturned():
-            return _overturned(session, event)
-        case CheckpointReached():
-            paused = tuple(_paused(agent) for agent in session.agents)
-            return {"agents": paused, "early": session.active, "summary": event.summary}
-        case PartialReached():
-            return {"summary": event.summary, "partial_reason": event.reason}
-        case Completed():
-            finished = tuple(agent.changed(completed=True) for agent in session.agents)
-            return {"agents": finished, "summary": event.summary}
-        case Continued():
-            return {
-                "agents": event.agents,
-                "last_round": event.last_round,
-                "summary": None,
-                "partial_reason": None,
-                "refused_plans": 0,
-                "refusals": (),
-            }
-        case RoundsAdded():
-            return {"last_round": event.last_round}
-        case WasReset():
-            return {"summary": event.summary}
-        case _:
-            return {}
+        case ChildClosed(about="plan"):
+            state.debate_rounds += event.rounds
+        case ChildRequested(about=about) if about.startswith(AGENT):
+            step = state.step(int(about.removeprefix(AGENT)))
+            state.reviews = state.reviews | {step: state.reviews.get(step, 0) + 1}
 
 
-def _verdicts(session: Orchestration, event: VerdictGiven) -> Iterator[Judged]:
-    """What a verdict says of each phase that it was about; a FAIL is about the one that is stayed in."""
-    phases = event.judged if event.passed and session.policy != "orchestration@1" else ()
-    for phase in phases or (event.phase,):
-        yield Judged(round=event.round, phase=phase, passed=event.passed, feedback=event.feedback)
+def _planned(state: Orchestration, event: PlanMade) -> None:
+    state.mode = "orchestrated"
+    state.plan, state.plan_version, state.agents = event.plan, event.plan_version, event.agents
+    state.warnings = (*state.warnings, *event.warnings)
+    state.refused_plans, state.refusals = 0, ()
 
 
-def _judged(session: Orchestration, event: VerdictGiven) -> dict[str, object]:
-    agent = session.agents[event.index]
+def _round(state: Orchestration, event: RoundStart) -> None:
+    state.round, state.parallel = event.round, event.parallel
+    state.warnings = tuple(dict.fromkeys((*state.warnings, *hindrances(state.claims))))
+    state.reports, state.passed = {}, {}
+    state.unreadable_verdicts, state.verdict_problem = 0, ""
+
+
+def _judged(state: Orchestration, event: VerdictGiven) -> None:
+    agent = state.agents[event.index]
     moved = agent.changed(
-        history=(*agent.history, *_verdicts(session, event)),
+        history=(*agent.history, *_verdicts(state, event)),
         current_phase_idx=event.phase_idx,
         current_phase=agent.phase_profile[event.phase_idx],
         completed=event.completed,
     )
-    agents: dict[str, object] = {"agents": (*session.agents[: event.index], moved, *session.agents[event.index + 1 :])}
+    _replace(state, event.index, moved)
     if not event.judged:
-        return agents
+        return
     if not event.passed:
-        return agents | {"feedback": session.feedback | {event.index: event.feedback}}
-    return agents | {
-        "passed": session.passed | {event.index: agent.current_phase_idx},
-        "feedback": without(session.feedback, event.index),
-        "fixes": without(session.fixes, event.index),
-    }
+        state.feedback = state.feedback | {event.index: event.feedback}
+        return
+    state.passed = state.passed | {event.index: agent.current_phase_idx}
+    state.feedback = without(state.feedback, event.index)
+    state.fixes = without(state.fixes, event.index)
 
 
-def _overturned(session: Orchestration, event: VerdictOverturned) -> dict[str, object]:
-    agent = session.agents[event.index]
+def _verdicts(state: Orchestration, event: VerdictGiven) -> Iterator[Judged]:
+    """What a verdict says of each phase that it was about; a FAIL is about the one that the agent stays in."""
+    phases = event.judged if event.passed and state.policy != "orchestration@1" else ()
+    for phase in phases or (event.phase,):
+        yield Judged(round=event.round, phase=phase, passed=event.passed, feedback=event.feedback)
+
+
+def _overturned(state: Orchestration, event: VerdictOverturned) -> None:
+    agent, place = state.agents[event.index], state.passed[event.index]
     failed = Judged(round=event.round, phase=event.phase, passed=False, feedback=event.feedback)
     back = agent.changed(
         history=(*agent.history, failed),
-        current_phase_idx=session.passed[event.index],
-        current_phase=agent.phase_profile[session.passed[event.index]],
+        current_phase_idx=place,
+        current_phase=agent.phase_profile[place],
         completed=False,
     )
-    return {
-        "agents": (*session.agents[: event.index], back, *session.agents[event.index + 1 :]),
-        "fixes": session.fixes | {event.index: Fix(issues=event.issues, synthesis=event.synthesis)},
-    }
+    _replace(state, event.index, back)
+    state.fixes = state.fixes | {event.index: Fix(issues=event.issues, synthesis=event.synthesis)}
+
+
+def _replace(state: Orchestration, place: int, agent: AgentPhases) -> None:
+    state.agents = (*state.agents[:place], agent, *state.agents[place + 1 :])
 
 
 def _paused(agent: AgentPhases) -> AgentPhases:
@@ -285,7 +296,7 @@ def _paused(agent: AgentPhases) -> AgentPhases:
 
 
 def _resumed(agent: AgentPhases, *, early: bool) -> AgentPhases:
-    """`early`: all was declared done before the agent had come to the end of its range; it stands at what is next."""
+    """`early`: all was declared done before the agent had come to the end of its range; it is at its next phase."""
     if agent.completed or not agent.checkpoint:
         return agent
     finished = agent.phase_profile[: agent.current_phase_idx] if early else agent.phase_profile

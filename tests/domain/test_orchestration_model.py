@@ -76,6 +76,7 @@ class Model:
     reason: str | None = None
     agents: list[Agent] = field(default_factory=list)
     claims: dict[int, list[int]] = field(default_factory=dict)
+    failed: set[int] = field(default_factory=set)
     waiting: list[int] = field(default_factory=list)
     asked: list[int] = field(default_factory=list)
 
@@ -85,7 +86,7 @@ class Model:
 
     def begins_round(self) -> None:
         self.state, self.round = "working", self.round + 1
-        self.claims, self.unreadable = {}, 0
+        self.claims, self.unreadable, self.failed = {}, 0, set()
         self.waiting = self.active
         self.hands_out()
 
@@ -112,6 +113,7 @@ class Model:
         active = self.active
         if not any(self.agents[place].name in verdicts for place in active):
             return self.is_unreadable()
+        verdicts = {name: ok and name not in self.failures() for name, ok in verdicts.items()}
         good = all(verdicts.get(self.agents[place].name, False) for place in active)
         names = {agent.name for agent in self.agents}
         good = good and not any(not ok for name, ok in verdicts.items() if name in names)
@@ -120,6 +122,10 @@ class Model:
             if agent.name in verdicts:
                 agent.entries += agent.passes(self.claims[place]) if verdicts[agent.name] else 1
         return self.ends_round(finished=all_done and good)
+
+    def failures(self) -> set[str]:
+        """Whose turn of this round failed: their work cannot pass."""
+        return {self.agents[place].name for place in self.failed}
 
     def is_unreadable(self) -> None:
         self.unreadable += 1
@@ -306,6 +312,7 @@ class OrchestrationMachine(RuleBasedStateMachine):
         place = data.draw(st.sampled_from(self.model.asked))
         failure = Failure(code="crash")
         self.says(json.dumps({"phases_completed": claim}), self.turn_of(place), failure=failure)
+        self.model.failed.add(place)
         self.model.reports(place, [])
 
     @precondition(lambda self: self.model.state == "judging")

@@ -191,8 +191,22 @@ def test_an_agent_that_fails_is_judged_as_an_error() -> None:
 def test_a_claim_of_a_turn_that_failed_counts_for_nothing() -> None:
     story = OrchestrationStory().planned(subtask("Backend", 3, 5))
     story.breaks("Backend", words='{"phases_completed": [3, 4, 5]}')
-    story.answer(verdicts(Backend=True))
-    assert stands(story) == {"Backend": (4, False)}
+    assert story.told("rubric") == "3"
+
+
+def test_the_work_of_a_turn_that_failed_cannot_pass() -> None:
+    """Contract §10: refused by rule, counted as FAIL; and nothing is all done."""
+    story = OrchestrationStory().planned(subtask("Backend", 3, 3), subtask("Docs", 3, 3))
+    story.breaks("Backend", "crash", "exit code 1")
+    story.works("Docs")
+    story.answer(verdicts(Backend=True, Docs=True, all_done=True))
+    assert stands(story) == {"Backend": (3, False), "Docs": (3, True)}
+    [refused] = found(story, VerdictRefused)
+    assert refused.message == "Backend did not answer in this round, so its work cannot pass."
+    assert (story.judged("Backend"), story.run.round) == ([(1, 3, False)], 2)
+    assert story.told("feedback") == "The turn failed: do the work again.\nBackend: True"
+    story.round(Backend=True)
+    assert (story.run.status, story.run.last_error) == ("done", None)
 
 
 # -- what the judge is told ----------------------------------------------------------------------------------------
@@ -319,14 +333,72 @@ def test_who_is_not_judged_stays_without_an_entry() -> None:
     assert story.judged("Docs") == []
 
 
-def test_one_verdict_is_about_all_subtasks_of_an_agent() -> None:
-    story = OrchestrationStory().planned(subtask("Backend", 3, 4), subtask("Backend", 3, 3, task="more"))
-    story.works("Backend", "one")
-    assert story.asked == ["Backend"]
-    story.works("Backend", "two")
-    assert story.request.expects == ("Backend",)
-    story.answer(verdicts(Backend=True))
-    assert [(agent.current_phase, agent.completed) for agent in story.run.agents] == [(4, False), (3, True)]
+# -- an agent with several subtasks (contract §10) -----------------------------------------------------------------
+
+
+def twice() -> OrchestrationStory:
+    """Backend has two subtasks and has reported on both; Docs has one."""
+    story = OrchestrationStory().planned(
+        subtask("Backend", 3, 4, task="write it"), subtask("Docs", 3, 4), subtask("Backend", 3, 3, task="more")
+    )
+    for words in ("one", "two", "three"):
+        story.works(story.asked[0], words)
+    return story
+
+
+def judges(story: OrchestrationStory, *given: tuple[str, str | None, bool], all_done: bool = False) -> None:
+    listed = [
+        {"agent": agent, "pass": ok, "feedback": f"{name}: {ok}"} | ({"subtask": name} if name else {})
+        for agent, name, ok in given
+    ]
+    story.answer(json.dumps({"verdicts": listed, "allDone": all_done}))
+
+
+def places(story: OrchestrationStory) -> list[tuple[int, bool]]:
+    return [(agent.current_phase, agent.completed) for agent in story.run.agents]
+
+
+def test_the_judge_is_shown_each_subtask_of_an_agent() -> None:
+    story = twice()
+    assert story.request.expects == ("Backend#s1", "Docs", "Backend#s3")
+    assert story.told("agents").splitlines() == [
+        "- Backend, subtask s1 (backend): judged for phase 3 (개발); task: write it",
+        "- Docs (docs): judged for phase 3 (개발)",
+        "- Backend, subtask s3 (backend): judged for phase 3 (개발); task: more",
+    ]
+    assert story.told("results").startswith("✅ Backend, subtask s1\none")
+
+
+def test_each_subtask_is_judged_by_itself() -> None:
+    story = twice()
+    judges(story, ("Backend", "s1", False), ("Docs", None, True), ("backend", "S3", True))
+    assert places(story) == [(3, False), (5, False), (3, True)]
+    assert [len(agent.history) for agent in story.run.agents] == [1, 1, 1]
+    assert story.run.feedback == {0: "s1: False"}
+
+
+def test_one_verdict_never_passes_several_subtasks() -> None:
+    story = twice()
+    judges(story, ("Backend", None, True), ("Docs", None, True), all_done=True)
+    assert places(story) == [(3, False), (5, False), (3, False)]
+    [refused] = found(story, VerdictRefused)
+    assert refused.reason == "has several subtasks; the verdict has to name one of s1, s3"
+
+
+def test_a_subtask_need_not_be_named_where_an_agent_has_one_left() -> None:
+    story = twice()
+    judges(story, ("Backend", "s1", False), ("Docs", "s2", True), ("Backend", "s3", True))
+    for _ in range(2):
+        story.works(story.asked[0])
+    judges(story, ("Backend", None, True), ("Docs", None, True))
+    assert places(story)[0] == (4, False)
+
+
+def test_a_subtask_of_somebody_else_is_not_part_of_the_run() -> None:
+    story = twice()
+    judges(story, ("Docs", "s1", True), ("Backend", "s3", True))
+    [refused] = found(story, VerdictRefused)
+    assert (refused.agent, refused.reason) == ("Docs (s1)", "is not part of this run")
 
 
 # -- phases_completed: a claim widens what is judged, only the verdict moves (K-12) --------------------------------

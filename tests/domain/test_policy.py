@@ -60,7 +60,7 @@ def test_a_word_to_continue_or_reset_reaches_the_run() -> None:
 
 
 def test_the_channel_is_told_of_every_beginning_and_every_end() -> None:
-    assert react("orchestration-1", started(HELLO)) == noted("active", claims=True, opens=True)
+    assert react("orchestration-1", started(HELLO)) == noted("active", claims=True, opens=True, direct=True)
     goes_on = Continued(state="working", agents=(), last_round=3, origin="chat")
     assert react("orchestration-1", goes_on) == noted("active", claims=True)
     done = OrchestrateDone(text=Text(), origin="chat", status="checkpoint", checkpoint=True)
@@ -69,7 +69,7 @@ def test_the_channel_is_told_of_every_beginning_and_every_end() -> None:
 
 def test_nobodys_sessions_claim_no_origin() -> None:
     assert react("orchestration-1", started(OrchestrationRequest(prompt="hello"))) == noted(
-        "active", opens=True, origin=""
+        "active", opens=True, direct=True, origin=""
     )
     goes_on = Continued(state="working", agents=(), last_round=3, origin="")
     assert react("orchestration-1", goes_on) == noted("active", origin="")
