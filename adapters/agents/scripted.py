@@ -5,6 +5,7 @@ that is asked again after a crash gets the same answer.
 """
 
 import asyncio
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -129,6 +130,13 @@ class Scripted:
         """Nothing is kept, so nothing is dropped."""
 
 
+def _passed(expected: str) -> dict[str, Any]:
+    """`Backend`, or `Backend#s2` for one subtask of several."""
+    found = re.fullmatch(r"(.*)#(s\d+)", expected, re.DOTALL)
+    named = {"agent": found[1], "subtask": found[2]} if found else {"agent": expected}
+    return {**named, "pass": True, "feedback": "ok"}
+
+
 def harmless(turn: Turn) -> str:
     """What a role says that the scenario leaves out: it ends the session well and blocks nothing (contract §1)."""
     match turn.role, turn.reads:
@@ -137,7 +145,7 @@ def harmless(turn: Turn) -> str:
         case _, "subtasks" | "direct_answer":
             return _json({"direct_answer": "ok", "subtasks": []})
         case (_, "verdicts") | ("judge", _):
-            verdicts = [{"agent": name, "pass": True, "feedback": "ok"} for name in turn.expects]
+            verdicts = [_passed(expected) for expected in turn.expects]
             return _json({"verdicts": verdicts, "allDone": False})
         case "reviewer" | "critic", "review":
             return _json({"verdict": "PASS", "summary": "ok", "issues": []})

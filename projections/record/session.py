@@ -10,7 +10,7 @@ from domain.delivery.state import Delivery
 from domain.discussion.state import Contribution, Discussion
 from domain.kinds import fold
 from domain.orchestration.phases import AgentPhases, phase_name
-from domain.orchestration.state import Orchestration
+from domain.orchestration.state import Orchestration, subtask_id
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Outstanding, Session
 from domain.values.time import iso
@@ -182,6 +182,8 @@ def _agent(session: Orchestration, index: int) -> dict[str, Any]:
         "status": status,
         "gate": GATES[status],
         "phaseName": phase_name(agent.current_phase),
+        "subtaskId": subtask_id(index),
+        "parallel": session.parallel[index] if session.round else agent.parallel,
         "agentSession": session.thread(agent.agent, agent.role),
     }
 

@@ -130,6 +130,7 @@ class AgentView(PlannedAgent):
     status: Literal["active", "paused", "completed", "stopped"]
     gate: str
     phase_name: str
+    subtask_id: str = Field(description="as verdicts name it; an agent may have several subtasks")
     agent_session: str | None = Field(description="the handle of its conversation, null once that is cleared")
 
 

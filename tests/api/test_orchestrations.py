@@ -177,7 +177,7 @@ def test_an_invalid_plan_is_repaired_or_ends_the_run(server: Server) -> None:
     replies = {"planner": [plan(subtask("Ghost")), "Hm.", plan(subtask("Backend"))]}
     found = run(server.client, orchestration(replies))
     assert (found["status"], found["reason"], found["agents"]) == ("partial", "plan_invalid", [])
-    assert found["summary"] == "The reply holds no list of subtasks."
+    assert found["summary"] == "Hm.\n\nThe reply holds no list of subtasks."
     assert post(server.client, f"/api/sessions/{found['id']}/continue").status_code == 200
     found = rested(server.client, found["id"])
     assert (found["status"], found["planVersion"], agent(found, "Backend")["completed"]) == ("done", 1, True)
@@ -452,7 +452,7 @@ def test_edge_cases_6_and_7_a_new_request_clears_what_rests(server: Server, rest
         if door == "session":
             run(server.client, orchestration(origin=origin))
         else:
-            says(server.client, {"prompt": "다른 작업 해줘", "origin": origin, "triage": "direct"})
+            says(server.client, {"prompt": "다른 작업 해줘", "origin": origin, "triage": "orchestrate"})
         after = session(server.client, found["id"])
         assert (after["status"], agent(after, "Backend")["agentSession"]) == (found["status"], None)
 

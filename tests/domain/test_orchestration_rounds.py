@@ -339,7 +339,7 @@ def test_who_is_not_judged_stays_without_an_entry() -> None:
 def twice() -> OrchestrationStory:
     """Backend has two subtasks and has reported on both; Docs has one."""
     story = OrchestrationStory().planned(
-        subtask("Backend", 3, 4, task="write it"), subtask("Docs", 3, 4), subtask("Backend", 3, 3, task="more")
+        subtask("Backend", 3, 4, task="write it"), subtask("Docs", 3, 5), subtask("Backend", 3, 3, task="more")
     )
     for words in ("one", "two", "three"):
         story.works(story.asked[0], words)

@@ -33,8 +33,8 @@ HELLO = OrchestrationRequest(prompt="hello", origin="chat")
 CHANNEL = channel_id("chat")
 
 
-def noted(status: str, *, claims: bool = False, opens: bool = False, origin: str = "chat") -> tuple[Reaction, ...]:
-    command = NoteSession(session_id="orchestration-1", origin=origin, status=status, claims=claims, opens=opens)
+def noted(status: str, *, origin: str = "chat", **fields: bool) -> tuple[Reaction, ...]:
+    command = NoteSession(session_id="orchestration-1", origin=origin, status=status, **fields)
     return (Reaction(channel_id(origin), command, starts=True),)
 
 
