@@ -30,7 +30,7 @@ def check(folder: Path, *, ours: Path, room: Room | None = None, private: Sequen
         raise WorkspaceError(f"is the whole file system; {WANTED}")
     _check_not_ours(folder, ours.resolve())
     if ".git" in (part.casefold() for part in folder.parts):
-        raise WorkspaceError("belongs to git itself; give the checkout, which is the folder that holds .git")
+        raise WorkspaceError("is inside a .git folder; choose the working tree that contains it")
     if place_of(folder) is None and room is not None:
         _check_size(folder, room, (ours, *private))
 
@@ -47,7 +47,7 @@ def _existing(folder: Path) -> Path:
 def _check_not_ours(folder: Path, ours: Path) -> None:
     """By what the folders are, not by what they are called: a file system may know several names of one."""
     if _identity(ours) in _identities(folder) and ours / EXAMPLES not in folder.parents:
-        raise WorkspaceError("lies in Hansard's own data, which is kept from agents; give a folder elsewhere")
+        raise WorkspaceError("is inside Hansard's own data folder; choose a folder elsewhere")
 
 
 def _identities(folder: Path) -> list[tuple[int, int] | Path]:

@@ -139,7 +139,7 @@ def place_of(folder: Path) -> _Place | None:
         if "not a git repository (or any" in str(error):
             return None
         if _BARE in str(error):
-            raise WorkspaceError("is a git repository without a checkout; give a checkout of it (git clone)") from error
+            raise WorkspaceError("is a bare git repository; choose a working tree (git clone)") from error
         hint = "see that git status works there"
         raise WorkspaceError(f"is not opened by git; {hint} ({error})") from error
     top, prefix, index, exclude = os.fsdecode(said).split("\n")[:4]

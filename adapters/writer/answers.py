@@ -32,7 +32,7 @@ class Repeated(HansardError):
     replayed = True
 
     def __init__(self, receipt: Receipt) -> None:
-        super().__init__("This request was answered before.")
+        super().__init__("This request was already answered.")
         self.status, self.body = receipt.status, receipt.body
 
 
@@ -66,7 +66,7 @@ def answer_to(envelope: CommandEnvelope, sessions: Mapping[str, Session], positi
 def same(first: str, second: str) -> None:
     """Raises KeyReused where one key comes with two requests."""
     if first != second:
-        raise KeyReused("This Idempotency-Key came with another request before.")
+        raise KeyReused("This Idempotency-Key was already used for a different request.")
 
 
 def receipt_of(envelope: CommandEnvelope, answer: CommandAnswer, at: int) -> Receipt:

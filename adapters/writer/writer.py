@@ -76,7 +76,7 @@ class Writer:
         with self._door:
             if self._thread is not None:
                 if self._queue.qsize() >= self._size:
-                    raise Busy("Too many commands wait; try again in a moment.")
+                    raise Busy("Too many commands are waiting; try again in a moment.")
                 self._queue.put(pending)
                 return
         self._carry_out([pending])

@@ -21,21 +21,21 @@ log = logging.getLogger(__name__)
 
 TITLES = {
     400: "Malformed request",
-    401: "Key needed",
+    401: "API key required",
     403: "Not allowed",
     404: "Not found",
     405: "Method not allowed",
     406: "Not acceptable",
-    408: "Too slow",
-    409: "Refused now",
-    412: "The session has moved on",
+    408: "Request timeout",
+    409: "Not allowed in this state",
+    412: "Version mismatch",
     413: "Too large",
-    415: "Not JSON",
-    421: "Not our host",
+    415: "Unsupported media type",
+    421: "Unknown host",
     422: "Invalid request",
     429: "Too many requests",
     500: "Internal error",
-    503: "Not available now",
+    503: "Temporarily unavailable",
 }
 RETRY_AFTER = {"Retry-After": "1"}
 SENTENCES = {
@@ -49,7 +49,7 @@ SENTENCES = {
 """What pydantic says in words of Python."""
 PATTERNS = {
     r"\S": "should not be blank",
-    r"^\S([^\x00-\x1f\x7f]*\S)?$": "should have no blanks at its ends and no control characters",
+    r"^\S([^\x00-\x1f\x7f]*\S)?$": "should not start or end with spaces or contain control characters",
 }
 """What the patterns of our bodies mean."""
 
@@ -118,7 +118,7 @@ def _of(error: Exception) -> Problem:
         case StoreError() | Busy():
             return Problem(503, str(error), headers=RETRY_AFTER)
         case _:
-            return Problem(500, "Something broke that should not have; the server's log knows more.")
+            return Problem(500, "Internal error; see the server log.")
 
 
 def _repeated(error: Repeated) -> Problem:
@@ -199,5 +199,5 @@ async def on_error(request: Request, error: Exception) -> Response:
 async def on_http_exception(_: Request, error: Exception) -> Response:
     """404 and 405 of the router, as problems too."""
     assert isinstance(error, HTTPException)
-    detail = {404: "There is no such page or door.", 405: "This door does not take that method."}
+    detail = {404: "Not found.", 405: "Method not allowed."}
     return problem(Problem(error.status_code, detail.get(error.status_code, error.detail), headers=error.headers))

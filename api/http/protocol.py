@@ -65,7 +65,7 @@ class Line(H11Protocol):
 
     def send_400_response(self, _: str) -> None:
         """Where uvicorn would answer in plain text, or try to answer twice."""
-        self._part(Problem(400, "This is no HTTP/1.1 as it is spoken here."))
+        self._part(Problem(400, "Malformed HTTP/1.1 request."))
 
     def _part(self, error: Problem) -> None:
         """The last word on this connection; where another answer has begun, only the end."""

@@ -52,7 +52,7 @@ async def received(request: Request, limit: int, what: str) -> bytes:
     while more:
         message = await request.receive()
         if message["type"] == "http.disconnect":
-            raise Problem(408, "The request did not arrive whole.")
+            raise Problem(408, "The request ended before its body was complete.")
         chunk = message.get("body", b"")
         more = message.get("more_body", False)
         size += len(chunk)
@@ -81,9 +81,9 @@ def _check_type(request: Request) -> None:
         raise Problem(415, "Send application/json.")
     charset = CHARSET.search(parameters)
     if charset is not None and charset[1].lower() not in ("utf-8", "utf8"):
-        raise Problem(415, "Send application/json in UTF-8; no other charset is read.")
+        raise Problem(415, "Send application/json in UTF-8.")
     if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
-        raise Problem(415, "Send the body as it is; no Content-Encoding is read.")
+        raise Problem(415, "Content-Encoding is not supported; send the body uncompressed.")
 
 
 def read_object(raw: bytes) -> dict[str, JSON]:

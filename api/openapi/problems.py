@@ -4,30 +4,29 @@ from types import MappingProxyType
 
 PROBLEMS = MappingProxyType(
     {
-        400: "The request cannot be read: its body is no JSON as it is spoken here (UTF-8, no duplicate keys, no NaN, "
-        "no NUL, no lone surrogates, at most 64 levels), or a header does not have its form. Send it in another form.",
-        401: "This server keeps API keys, and the request bears none that it knows. "
-        "Send `Authorization: Bearer …` with a key of its key file.",
-        403: "The request may not be made from where it comes, such as a page of another origin.",
-        404: "There is no such session, version, artifact or door. Check the id.",
-        405: "The door exists and takes another method; `Allow` says which.",
-        406: "The answer has no form that the request accepts.",
-        408: "The request did not arrive whole within `HANSARD_RECEIVE_SECONDS` (30). Nothing was done and the "
-        "connection is closed. Send it again.",
-        409: "The request is fine and the session does not allow it in its state. `detail` says which state that is, "
-        "`allowed` what may be done now.",
-        412: "`If-Match` names a version at which the session no longer is; nothing was done. Read the session, look "
-        "at what has happened, and decide anew. `currentVersion` says where it is.",
-        413: "The body is longer than this server takes. Send less, or raise `HANSARD_MAX_BODY_BYTES`.",
-        415: "A body has to say `Content-Type: application/json`.",
-        421: "The `Host` of the request is none of this server's. Use its own name, or add yours to "
+        400: "The request cannot be parsed: invalid JSON (UTF-8, no duplicate keys, no NaN, no NUL, no lone surrogates, "
+        "at most 64 levels) or a malformed header. Correct it; retrying will not help.",
+        401: "This server requires an API key. Send `Authorization: Bearer …` with a key from its key file.",
+        403: "The request may not come from there, for example from a page of another origin.",
+        404: "The session, version, artifact or address does not exist. Check the id.",
+        405: "This address does not support the method. `Allow` lists the methods it supports.",
+        406: "The server cannot answer in a format that the request accepts.",
+        408: "The request did not arrive within `HANSARD_RECEIVE_SECONDS` (30). Nothing was done and the connection is "
+        "closed. Send it again.",
+        409: "The session does not allow this action in its current state. `detail` names the state, `allowed` lists "
+        "the actions that are possible now.",
+        412: "`If-Match` names an outdated version of the session; nothing was done. Read the session again and decide "
+        "with what you see. `currentVersion` is its version now.",
+        413: "The body is too large. Send less, or raise `HANSARD_MAX_BODY_BYTES`.",
+        415: "Send the body with `Content-Type: application/json`.",
+        421: "The `Host` header names another server. Use this server's own name, or add yours to "
         "`HANSARD_ALLOWED_HOSTS`.",
-        422: "The request can be read and does not hold. `errors` names each field by its JSON Pointer and says what "
-        "is wrong with it. Also: an `Idempotency-Key` that came before with another body.",
-        429: "Too many requests. Wait as long as `Retry-After` says.",
-        500: "Something broke that should not have, or the log is damaged or may not be written: `detail` says which. "
-        "A command with an `Idempotency-Key` can safely be sent again.",
-        503: "Not now: the store does not answer, too many commands wait, or the views have not reached the position "
-        "in `Read-After`. Wait as long as `Retry-After` says and send the same request again.",
+        422: "The request is well-formed but invalid. `errors` names each field by its JSON Pointer and says what is "
+        "wrong with it. Also: an `Idempotency-Key` that was used with another body.",
+        429: "Too many requests. Wait for `Retry-After` seconds.",
+        500: "An internal error, or the log is damaged or read-only; `detail` says which. A command with an "
+        "`Idempotency-Key` is safe to send again.",
+        503: "Temporarily unavailable: the store does not respond, too many commands are waiting, or the views have not "
+        "reached the position in `Read-After`. Wait for `Retry-After` seconds and send the same request again.",
     }
 )

@@ -140,7 +140,7 @@ def _wished(body: WishBody | Discussed, kind: Literal["review", "debate"], team:
     if expires_as is not None and expires_as not in CHOICES[kind]:
         raise Invalid({"/decisionDefault": f"should be one of {', '.join(CHOICES[kind])}"})
     if expires_as is not None and body.decision_seconds is None:
-        raise Invalid({"/decisionDefault": "means something only with decisionSeconds"})
+        raise Invalid({"/decisionDefault": "requires decisionSeconds"})
     return ReviewSettings(
         strategy=strategy.name,
         max_rounds=max(strategy.minimum, body.max_rounds or limit),

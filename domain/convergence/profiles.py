@@ -80,7 +80,7 @@ def named(profile: str | Thresholds | Mapping[str, object] = "seed") -> Profile:
     """
     if isinstance(profile, str):
         if profile not in PROFILES:
-            raise Invalid({"/profile": f"There is no such profile; known are {', '.join(PROFILES)}, or thresholds."})
+            raise Invalid({"/profile": f"Unknown profile; choose one of {', '.join(PROFILES)}, or thresholds."})
         return PROFILES[profile]
     given = profile if isinstance(profile, Thresholds) else _thresholds(profile)
     return SEED.model_copy(update={"name": "custom", **given.model_dump()})

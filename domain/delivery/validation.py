@@ -224,16 +224,16 @@ def _check(words: str) -> None:
     if len(words) > LONGEST_COMMAND:
         raise ValueError(f"should have at most {LONGEST_COMMAND} characters")
     if _CONTROL.search(words):
-        raise ValueError("should be one line without control characters; a script file may hold more")
+        raise ValueError("should be one line without control characters; put longer commands into a script file")
 
 
 def _check_needs_no_shell(words: str) -> None:
     """Quoted and escaped characters are meant literally, but for the expansions that a shell does in double quotes."""
     bare = _QUOTED.sub(_unquoted, words)
     if any(quote in bare for quote in "'\"\\"):
-        raise ValueError("has an unbalanced quote or a backslash at its end")
+        raise ValueError("has an unbalanced quote or a trailing backslash")
     if _ASSIGNMENT.match(bare):
-        raise ValueError("begins with a variable, which only a shell sets; use env NAME=value …")
+        raise ValueError("starts with a variable assignment, which needs a shell; use env NAME=value …")
     if found := _of_a_shell(bare):
         quote = "" if found in _SHELL_WORDS else "quote it, "
         raise ValueError(

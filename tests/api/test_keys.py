@@ -68,7 +68,7 @@ def test_a_body_that_is_not_taken_is_answered_once(client: TestClient, path: str
     assert told(again) == told(first)
     other = post(client, path, b"{}", ours)
     assert (other.status_code, replayed(other)) == (422, False)
-    assert other.json()["detail"] == "This Idempotency-Key came with another request before."
+    assert other.json()["detail"] == "This Idempotency-Key was already used for a different request."
 
 
 @pytest.mark.parametrize("door", ["cancel", "continue", "reset", "decision", "budget", "fork"])

@@ -415,7 +415,7 @@ def test_a_delivery_is_neither_continued_nor_reset(server: Server, door: str) ->
     body = {"task": "t", "filePaths": ["a.py"], "validationCommands": ["true"], "scenario": {"replies": {}}}
     session_id = server.client.post("/api/sessions", json=body).json()["sessionId"]
     answer = post(server.client, f"/api/sessions/{session_id}/{door}")
-    assert (answer.status_code, answer.json()["title"]) == (409, "Refused now")
+    assert (answer.status_code, answer.json()["title"]) == (409, "Not allowed in this state")
 
 
 # -- one orchestration of an origin --------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from tests.api.server import Json, delivery, events, inside, only, session, star
 
 SLOW: Json = {"planner": [{"text": "late", "delayMs": 60_000}]}
 FORM = BROWSER | {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}
-STALE = "The session has moved on since you looked."
+STALE = "The session has changed since you loaded it."
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ def test_a_request_that_does_not_come_is_told_so(server: Server, parts: tuple[by
     ids=["another protocol", "no chunk"],
 )
 def test_what_is_not_http_is_told_so(server: Server, parts: tuple[bytes, ...]) -> None:
-    assert problem(answer_to(server, *parts), 400) == "This is no HTTP/1.1 as it is spoken here."
+    assert problem(answer_to(server, *parts), 400) == "Malformed HTTP/1.1 request."
 
 
 @pytest.mark.parametrize("head", [HEAD, FORM], ids=["body", "form"])

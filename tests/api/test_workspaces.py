@@ -18,9 +18,9 @@ BODIES: dict[str, Json] = {
     "debate": {"kind": "debate", "plan": "1. Do it."},
 }
 ONE = "give the folder of one project"
-GITS = "belongs to git itself; give the checkout, which is the folder that holds .git"
-BARE = "is a git repository without a checkout; give a checkout of it (git clone)"
-DATA = "lies in Hansard's own data, which is kept from agents; give a folder elsewhere"
+GITS = "is inside a .git folder; choose the working tree that contains it"
+BARE = "is a bare git repository; choose a working tree (git clone)"
+DATA = "is inside Hansard's own data folder; choose a folder elsewhere"
 
 
 @pytest.fixture

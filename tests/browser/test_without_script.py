@@ -125,7 +125,7 @@ def test_a_decision_made_elsewhere_meanwhile_is_told(site: Browsing, server: Ser
     body = {"decision": "skip"}
     assert server.client.post(f"/api/sessions/{session_id}/decision", json=body).status_code == 200
     button(page, "Apply Fix").click()
-    expect(page.locator(".told")).to_contain_text("The session has moved on since you looked.")
+    expect(page.locator(".told")).to_contain_text("The session has changed since you loaded it.")
     badge(page, "Decided")
     site.forgive("status of 412")
 
@@ -251,7 +251,7 @@ def _decided_here_and_not_from_elsewhere(site: Browsing, server: Server) -> None
     site.context.route("http://evil.example/**", served)
     page.goto("http://evil.example/")
     button(page, "Win").click()
-    expect(page.locator("body")).to_contain_text("Commands from pages of other origins are not taken.")
+    expect(page.locator("body")).to_contain_text("Cross-origin commands are not allowed.")
     assert session(server.client, foreign)["status"] == "waiting_for_decision"
     site.forgive("status of 403")
     site.forgive("Cross-Origin-Opener-Policy header has been ignored")

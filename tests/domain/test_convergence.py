@@ -508,7 +508,7 @@ def test_an_unknown_profile_is_refused_with_the_names_there_are() -> None:
     with pytest.raises(Invalid) as refused:
         named("v4")
     assert refused.value.errors == {
-        "/profile": "There is no such profile; known are seed, shipped-v3, mysti, or thresholds."
+        "/profile": "Unknown profile; choose one of seed, shipped-v3, mysti, or thresholds."
     }
 
 

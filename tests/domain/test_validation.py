@@ -136,7 +136,9 @@ def test_what_only_a_shell_can_do_is_refused(command: str) -> None:
     with pytest.raises(Invalid) as refused:
         commands(None, [command])
     word = command.split()[0]
-    sentence = f"needs a shell because of {word}, and none is used; run a script file, or name one: sh -c '…'"
+    sentence = (
+        f"needs a shell because of {word}, and commands run without one; run a script file, or call a shell: sh -c '…'"
+    )
     assert refused.value.errors == {"/validationCommands/0": sentence}
 
 
@@ -150,15 +152,15 @@ def test_what_a_shell_has_too_is_a_program(command: str) -> None:
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
-        ("echo 'a", "has an unbalanced quote or a backslash at its end"),
-        ('echo "a', "has an unbalanced quote or a backslash at its end"),
-        ("echo a\\", "has an unbalanced quote or a backslash at its end"),
-        ("CI=1 pnpm test", "begins with a variable, which only a shell sets; use env NAME=value …"),
-        ("CI=", "begins with a variable, which only a shell sets; use env NAME=value …"),
-        ("a[0]+=1 b", "begins with a variable, which only a shell sets; use env NAME=value …"),
-        ("a\nb", "should be one line without control characters; a script file may hold more"),
-        ("a 'b\nc'", "should be one line without control characters; a script file may hold more"),
-        ("a\x00", "should be one line without control characters; a script file may hold more"),
+        ("echo 'a", "has an unbalanced quote or a trailing backslash"),
+        ('echo "a', "has an unbalanced quote or a trailing backslash"),
+        ("echo a\\", "has an unbalanced quote or a trailing backslash"),
+        ("CI=1 pnpm test", "starts with a variable assignment, which needs a shell; use env NAME=value …"),
+        ("CI=", "starts with a variable assignment, which needs a shell; use env NAME=value …"),
+        ("a[0]+=1 b", "starts with a variable assignment, which needs a shell; use env NAME=value …"),
+        ("a\nb", "should be one line without control characters; put longer commands into a script file"),
+        ("a 'b\nc'", "should be one line without control characters; put longer commands into a script file"),
+        ("a\x00", "should be one line without control characters; put longer commands into a script file"),
     ],
 )
 def test_a_command_that_cannot_be_split_is_refused(command: str, sentence: str) -> None:

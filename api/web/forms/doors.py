@@ -137,9 +137,9 @@ def _asked(found: dict[str, str], here: str) -> Asked:
     _known(found, {*door.fields, *ENVELOPE})
     state, version = found.get("state", ""), found.get("version", "")
     if max(len(session), len(state)) > LONGEST or not session:
-        raise Problem(400, "session: should be the name of one")
+        raise Problem(400, "session: should be a session id")
     if door.bound != bool(NUMBER.fullmatch(version)):
-        raise Problem(400, "version: should be the one that was seen")
+        raise Problem(400, "version: should be the version shown on the page")
     values = {name: value for name, value in found.items() if name in door.fields}
     seen = int(version) if door.bound else None
     return Asked(name, door, session, values, _key(found), seen, state, found.get("really") == "yes")
@@ -148,7 +148,7 @@ def _asked(found: dict[str, str], here: str) -> Asked:
 def _key(found: dict[str, str]) -> str:
     key = found.get("key", "")
     if not KEY.fullmatch(key):
-        raise Problem(400, "key: should be the one that the form came with")
+        raise Problem(400, "key: should be the key that came with the form")
     return key
 
 

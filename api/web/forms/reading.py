@@ -34,7 +34,7 @@ def _check_type(request: Request) -> None:
     if media.strip().lower() != TYPE or (charset is not None and charset[1].lower() not in ("utf-8", "utf8")):
         raise Problem(415, f"Send {TYPE} in UTF-8.")
     if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
-        raise Problem(415, "Send the form as it is; no Content-Encoding is read.")
+        raise Problem(415, "Content-Encoding is not supported; send the form uncompressed.")
 
 
 def parsed(raw: bytes) -> dict[str, str]:
@@ -48,5 +48,5 @@ def parsed(raw: bytes) -> dict[str, str]:
         raise Problem(400, f"The form cannot be read: it should be at most {MOST} fields in UTF-8.") from None
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise Problem(400, "The form says one thing twice.")
+        raise Problem(400, "A form field was sent twice.")
     return {name: value.replace("\r\n", "\n") for name, value in found.items()}

@@ -25,7 +25,9 @@ async def reading(request: Request, build: Callable[[System, Session, int], T], 
     inside, session_id = system(request), request.path_params["id"]
     head = await asyncio.to_thread(inside.store.head)
     if not await inside.follower.wait_for(head, inside.settings.read_after_seconds):
-        raise Problem(503, "The views are behind the log; they are catching up.", headers={"Retry-After": "1"})
+        raise Problem(
+            503, "The views are catching up with the log; try again in a moment.", headers={"Retry-After": "1"}
+        )
 
     def read() -> T:
         now = inside.sessions.get(session_id) if kind_of(session_id) in KINDS else None

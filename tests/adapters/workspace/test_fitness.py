@@ -11,8 +11,8 @@ from tests.adapters.workspace.given import git, write
 
 ROOM = Room(files=3, bytes=10)
 OURS = "Hansard's own data, which is kept from agents"
-BARE = "is a git repository without a checkout; give a checkout of it (git clone)"
-GITS = "belongs to git itself; give the checkout, which is the folder that holds .git"
+BARE = "is a bare git repository; choose a working tree (git clone)"
+GITS = "is inside a .git folder; choose the working tree that contains it"
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_a_git_folder_that_is_broken_is_refused_too(plain: Path, ours: Path) -> 
 def test_a_repository_that_git_does_not_open_is_refused_in_words_of_ours(plain: Path, ours: Path) -> None:
     write(plain, {".git": "gitdir: /nowhere\n"})
     ending = r" \(git rev-parse failed: fatal: not a git repository.*\)"
-    assert re.fullmatch(f"is not opened by git; see that git status works there{ending}", refused(plain, ours))
+    assert re.fullmatch(f"git cannot open it; check that git status works there{ending}", refused(plain, ours))
 
 
 def test_a_folder_may_hold_our_data(source: Path, plain: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_folder_may_hold_our_data(source: Path, plain: Path) -> None:
 def test_the_whole_file_system_is_refused(ours: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/")
     for folder in (Path("/"), tmp_path / "link", Path("/..")):
-        assert refused(folder, ours) == "is the whole file system; give the folder of one project"
+        assert refused(folder, ours) == "is the whole file system; choose the folder of one project"
 
 
 @pytest.mark.parametrize(

@@ -213,7 +213,7 @@ def test_the_same_key_starts_one_session_and_another_request_under_it_is_refused
     assert first.out == again.out
     other = hansard(*start, "-t", "y")
     assert (other.code, other.out) == (2, "")
-    assert "This Idempotency-Key came with another request before." in other.err
+    assert "This Idempotency-Key was already used for a different request." in other.err
     assert len(hansard("list", "--json").json["items"]) == 1
 
 
