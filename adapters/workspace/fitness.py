@@ -11,7 +11,7 @@ from adapters.workspace.founding import NEVER_RECORDED, place_of
 
 EXAMPLES: Final = "examples"
 """The folder among our own data that holds repositories for people to work in."""
-WANTED: Final = "give the folder of one project"
+WANTED: Final = "choose the folder of one project"
 _SKIPPED: Final = {name.rstrip("/") for name in NEVER_RECORDED if name.endswith("/")} | {".git"}
 
 
@@ -69,12 +69,12 @@ def _check_size(folder: Path, room: Room, private: Sequence[Path]) -> None:
     for entry_size in _sizes(folder, private):
         files, size = files + 1, size + entry_size
         if files > room.files:
-            raise WorkspaceError(f"holds more than {room.files} files, the most that is copied; {_LESS}")
+            raise WorkspaceError(f"holds more than {room.files} files, more than Hansard copies; {_LESS}")
         if size > room.bytes:
-            raise WorkspaceError(f"holds more than {room.bytes} bytes, the most that is copied; {_LESS}")
+            raise WorkspaceError(f"holds more than {room.bytes} bytes, more than Hansard copies; {_LESS}")
 
 
-_LESS: Final = f"{WANTED}, or make it a git repository, of which only what is committed is taken"
+_LESS: Final = f"{WANTED}, or make it a git repository (then only committed files are used)"
 
 
 def _sizes(folder: Path, private: Sequence[Path]) -> Iterator[int]:

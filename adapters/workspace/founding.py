@@ -141,7 +141,7 @@ def place_of(folder: Path) -> _Place | None:
         if _BARE in str(error):
             raise WorkspaceError("is a bare git repository; choose a working tree (git clone)") from error
         hint = "see that git status works there"
-        raise WorkspaceError(f"is not opened by git; {hint} ({error})") from error
+        raise WorkspaceError(f"git cannot open it; {hint} ({error})") from error
     top, prefix, index, exclude = os.fsdecode(said).split("\n")[:4]
     return _Place(Path(top), prefix, Path(index), Path(exclude))
 

@@ -64,7 +64,7 @@ async def list_sessions(
         put_json({"items": items, "nextCursor": more})
         return exits.OK
     if not items:
-        say("No session fits." if any(filters.values()) else "No session yet. `hansard example` runs one.")
+        say("No matching sessions." if any(filters.values()) else "No session yet. `hansard example` runs one.")
         return exits.OK
     rows = [[str(i["id"]), str(i["status"]), local_time(i["updatedAt"]), str(i["title"])] for i in items]
     put_table(("SESSION", "STATUS", "UPDATED", "TITLE"), rows)

@@ -184,7 +184,7 @@ async def inbox(*, limit: PositiveInt = 50, json: AsJson = False, where: Where =
         put_json({"items": items, "nextCursor": more})
         return exits.OK
     if not items:
-        say("Nothing waits for you.")
+        say("Nothing is waiting for you.")
         return exits.OK
     put_table(("SESSION", "WAITS FOR", "SINCE", "CHOICES", "OF", "TITLE", "WHY"), [_row(item) for item in items])
     say("`hansard show SESSION` shows more. Next:")

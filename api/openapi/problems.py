@@ -4,8 +4,8 @@ from types import MappingProxyType
 
 PROBLEMS = MappingProxyType(
     {
-        400: "The request cannot be parsed: invalid JSON (UTF-8, no duplicate keys, no NaN, no NUL, no lone surrogates, "
-        "at most 64 levels) or a malformed header. Correct it; retrying will not help.",
+        400: "The request cannot be parsed: invalid JSON (UTF-8, no duplicate keys, NaN, NUL or lone surrogates, at "
+        "most 64 levels) or a malformed header. Correct it; retrying will not help.",
         401: "This server requires an API key. Send `Authorization: Bearer …` with a key from its key file.",
         403: "The request may not come from there, for example from a page of another origin.",
         404: "The session, version, artifact or address does not exist. Check the id.",
@@ -26,7 +26,7 @@ PROBLEMS = MappingProxyType(
         429: "Too many requests. Wait for `Retry-After` seconds.",
         500: "An internal error, or the log is damaged or read-only; `detail` says which. A command with an "
         "`Idempotency-Key` is safe to send again.",
-        503: "Temporarily unavailable: the store does not respond, too many commands are waiting, or the views have not "
-        "reached the position in `Read-After`. Wait for `Retry-After` seconds and send the same request again.",
+        503: "Temporarily unavailable: the store does not respond, too many commands are waiting, or the views have "
+        "not reached the position in `Read-After`. Wait for `Retry-After` seconds and send the same request again.",
     }
 )

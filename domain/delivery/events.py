@@ -20,7 +20,7 @@ class Issue(Value):
 
 
 class DeliveryEvent(DomainEvent):
-    """S4's common fields: who speaks, about which phase and iteration, and the budget at that moment."""
+    """Who speaks, about which phase and iteration, and the budget at that moment (S4)."""
 
     role: str = Field(default="supervisor", description="who speaks; the supervisor is Hansard itself")
     message: str = Field(default="", description="the event as a sentence")

@@ -236,9 +236,8 @@ def _check_needs_no_shell(words: str) -> None:
         raise ValueError("starts with a variable assignment, which needs a shell; use env NAME=value …")
     if found := _of_a_shell(bare):
         quote = "" if found in _SHELL_WORDS else "quote it, "
-        raise ValueError(
-            f"needs a shell because of {found}, and none is used; {quote}run a script file, or name one: sh -c '…'"
-        )
+        advice = f"{quote}run a script file, or call a shell: sh -c '…'"
+        raise ValueError(f"needs a shell because of {found}, and commands run without one; {advice}")
 
 
 def _unquoted(token: re.Match[str]) -> str:

@@ -223,7 +223,7 @@ class Completed(Transition):
 
 
 class OrchestrateDone(OrchestrationEvent):
-    """The seeds' broadcast at every end of a run (§1.13)."""
+    """Announces the end of a run (§1.13)."""
 
     TOPIC: ClassVar[str] = "orchestration.orchestrate_done"
     text: Text = Field(description="the summary")

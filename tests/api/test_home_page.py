@@ -49,7 +49,7 @@ def test_what_needs_somebody_comes_first_then_what_runs_then_what_was(client: Te
     done = finished(client)
     running = start(client, delivery(SLOW))
     review = waiting_review(client)
-    html = settled(client, "/", "Needs you", "Running", "Awaiting Decision")
+    html = settled(client, "/", "Needs you", "Running", "Awaiting decision")
     assert list(sections(html)) == ["Needs you", "Running", "Recent"]
     assert sections(html) == {"Needs you": [review], "Running": [running], "Recent": [done]}
     assert html.index("Needs you") < html.index('role="search"') < html.index("<h2>Running")
@@ -61,11 +61,11 @@ def test_each_that_waits_says_for_what_and_leads_there(client: TestClient) -> No
     html = settled(client, "/", *(f'href="/sessions/{each}#act"' for each in (review, debate, run, spent)))
     assert sections(html)["Needs you"] == [review, debate, run, spent]
     assert "<title>(4) Sessions" in html
-    assert "Waits for your decision · limit of rounds reached · Apply Fix / Skip & Continue" in row(html, review)
+    assert "Waiting for your decision · round limit reached · Apply Fix / Skip & Continue" in row(html, review)
     assert "half-up rounding" in row(html, review)
     assert "Revise Plan / Accept as-is" in row(html, debate)
-    assert "Checkpoint: continue, or reset to end it" in row(html, run)
-    assert "The budget is used up: give more, or leave it" in row(html, spent)
+    assert "Checkpoint: continue, or reset to end the run" in row(html, run)
+    assert "Budget exhausted: add more, or leave it" in row(html, spent)
 
 
 def test_what_a_session_asked_for_names_it(client: TestClient) -> None:
@@ -79,7 +79,7 @@ def test_a_session_under_review_needs_its_decision_and_does_not_run(client: Test
     parent = under_review(client)
     html = settled(client, "/", "Needs you")
     assert sections(html) == {"Needs you": [parent], "Recent": []}
-    assert row(html, parent).startswith("? Awaiting Decision Add a login page")
+    assert row(html, parent).startswith("? Awaiting decision Add a login page")
 
 
 def test_all_that_wait_are_counted_and_the_rest_is_a_link_away(

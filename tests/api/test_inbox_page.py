@@ -34,7 +34,7 @@ def test_what_waits_longest_comes_first_with_its_choices_and_its_reason(client: 
     buttons = [(button.get("name"), button.get("value")) for button in Seen(html).all("button")]
     assert buttons == [("decision", choice) for choice in ("apply_fix", "skip", "revise", "accept")]
     text = " ".join(Seen(html).text.split())
-    assert "Waits for your decision · limit of rounds reached · Convergence: 0." in text
+    assert "Waiting for your decision · round limit reached · Convergence: 0." in text
     assert "NEEDS_FIX · open points: 1" in text and "half-up rounding" in text
 
 
@@ -43,7 +43,7 @@ def test_every_choice_is_bound_to_the_version_that_is_shown(client: TestClient) 
     version = session(client, review)["version"]
     html = page(client, "/decisions")
     assert commands(html) == [(f"/api/sessions/{review}/decision", str(version))]
-    assert f"Answers version {version}" in html
+    assert f"Decision applies to version {version}" in html
     stale = client.post(
         f"/api/sessions/{review}/decision", json={"decision": "skip"}, headers={"If-Match": f'"{version - 1}"'}
     )
@@ -59,7 +59,7 @@ def test_what_is_decided_is_gone_at_once(client: TestClient) -> None:
     )
     assert answer.status_code == 200
     html = page(client, "/decisions")
-    assert waiting(html) == [] and "Nothing waits for you." in html
+    assert waiting(html) == [] and "Nothing is waiting for you." in html
     assert session(client, review)["decision"]["rationale"] == "small"
 
 
@@ -88,7 +88,7 @@ def test_what_is_out_of_budget_stands_below(client: TestClient) -> None:
     session_id = exhausted(client)
     html = page(client, "/decisions")
     assert waiting(html) == []
-    assert "Out of budget" in html and f'href="/sessions/{session_id}#act"' in html
+    assert "Budget exhausted" in html and f'href="/sessions/{session_id}#act"' in html
 
 
 def test_a_long_inbox_goes_on_page_by_page(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

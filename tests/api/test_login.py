@@ -71,7 +71,7 @@ def test_a_key_that_is_not_known_is_refused_on_the_page(client: TestClient) -> N
     for key in ("", "wrong", "alice", hashlib.sha256(KEY.encode()).hexdigest()):
         refused = sign_in(client, key)
         assert refused.status_code == 401
-        assert "This key is not known here." in refused.text
+        assert "Unknown API key." in refused.text
         assert "set-cookie" not in refused.headers
     assert client.get("/", headers=BROWSER).status_code == 401
 

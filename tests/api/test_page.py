@@ -51,12 +51,12 @@ def test_a_session_that_ran_out_of_budget_asks_for_more(client: TestClient) -> N
     session_id = finished(client, replies={"reviewer": [review("No rate limit")]}, maxIterations=1)
     html = page(client, f"/sessions/{session_id}")
     seen = Seen(html)
-    assert "The session waits for you: the iterations are used up." in seen.text
+    assert "The session needs more budget: no iterations left." in seen.text
     assert [form.get("data-command") for form in seen.all("form") if "data-command" in form] == [
         f"/api/sessions/{session_id}/budget"
     ]
     home = page(client, "/")
-    assert "Needs you" in home and "Budget used up" in home
+    assert "Needs you" in home and "Budget exhausted" in home
 
 
 def test_a_running_session_can_be_followed_cancelled_and_extended(idle: TestClient) -> None:
@@ -80,7 +80,7 @@ def test_views_that_are_behind_are_not_shown_as_if_they_were_not(idle: TestClien
     assert idle.post(f"/api/sessions/{session_id}/cancel", json={}).status_code == 200
     answer = idle.get(f"/sessions/{session_id}", headers=BROWSER)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-    assert "The views are behind the log" in answer.text
+    assert "The views are catching up with the log" in answer.text
 
 
 # -- the list --------------------------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def test_the_list_is_filtered_by_a_plain_form(client: TestClient) -> None:
     assert listed(page(client, "/?status=success")) == [good]
     assert listed(page(client, "/?kind=delivery&q=SHED")) == [bad]
     html = page(client, "/?q=nowhere&status=failed")
-    assert listed(html) == [] and "No session fits." in html
+    assert listed(html) == [] and "No matching sessions." in html
     assert 'value="nowhere"' in html and '<option value="failed" selected>' in html
 
 
@@ -210,5 +210,5 @@ def test_a_page_does_not_grow_with_its_session(client: TestClient) -> None:
     html = page(client, f"/sessions/{session_id}")
     assert html.count('<li class="row') == ROWS
     assert f'href="/sessions/{session_id}?at={last - ROWS}"' in html
-    assert "Shortened here; the Markdown is whole." in html
+    assert "Shortened. Open the full Markdown." in html
     assert len(html.encode()) < 400_000

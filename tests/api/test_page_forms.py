@@ -146,7 +146,7 @@ def test_what_is_wrong_stands_at_its_field_and_what_was_typed_stays(client: Test
     assert (wrong["name"], "autofocus" in wrong) == ("filePaths", True)
     [error] = re.findall(r'id="delivery-filePaths-error">([^<]+)<', answer.text)
     assert error.startswith("2: ")
-    assert "Not started. See what is marked." in seen.text
+    assert "Not started. Please fix the marked fields." in seen.text
     kept = starting(answer.text, "delivery")
     assert {name: kept.fields[name] for name in typed} == typed | {"filePaths": "a.py\n../x"}
     location = done(send(client, kept, filePaths="a.py\r\nb.py"))
@@ -217,7 +217,7 @@ def test_what_ends_a_session_has_to_be_ticked(client: TestClient, path: str) -> 
     seen = refused(answer, 422)
     [tick] = [field for field in seen.all("input") if field.get("name") == "really"]
     assert tick["aria-invalid"] == "true" and "required" in tick
-    assert "This cannot be undone: tick it to go on." in seen.text
+    assert "This cannot be undone. Tick the box to continue." in seen.text
     assert re.search(r'<details class="more" id="reset[^"]*" open>', answer.text)
     again = form(answer.text, "reset")
     assert again.fields["reason"] == "seen enough"
@@ -324,7 +324,7 @@ def test_what_is_refused_says_why(client: TestClient) -> None:
     session_id = waiting_debate(client)
     found = form(of_session(client, session_id), "decision")
     seen = refused(send(client, found, decision="skip"), 409)
-    assert "Not done: " in seen.text and "Allowed now: " in seen.text
+    assert "Could not be done: " in seen.text and "Allowed now: " in seen.text
 
 
 def test_each_page_has_a_key_of_its_own_and_the_script_gets_none(client: TestClient) -> None:
@@ -445,12 +445,12 @@ def test_what_is_said_is_said_in_korean(client: TestClient) -> None:
     assert done(send(client, again, decision="skip")) == f"/sessions/{session_id}?lang=ko"
     run = at_checkpoint(client)
     html = of_session(client, run, "?lang=ko")
-    assert "네, 정말로 합니다" in html
-    assert "되돌릴 수 없습니다. 계속하려면 표시하세요." in refused(send(client, form(html, "reset")), 422).text
+    assert "네, 진행합니다" in html
+    assert "되돌릴 수 없습니다. 계속하려면 체크하세요." in refused(send(client, form(html, "reset")), 422).text
     debate = form(of_session(client, waiting_debate(client), "?lang=ko"), "decision")
     assert "처리하지 못했습니다: " in refused(send(client, debate, decision="skip"), 409).text
     started = send(client, starting(page(client, "/?lang=ko"), "debate"), plan="", scenario="{")
-    assert "시작하지 못했습니다. 표시된 항목을 확인하세요." in refused(started, 422).text
+    assert "시작하지 못했습니다. 표시된 항목을 수정하세요." in refused(started, 422).text
     assert "JSON이 아닙니다:" in started.text
     assert "/sessions/debate-" in done(send(client, starting(started.text, "debate"), plan="계획", scenario=""))
 

@@ -18,8 +18,7 @@ from api.web.sentences import ENDS, LONGEST, catalogue, in_words
 from api.web.words import words
 from domain.convergence import named
 from domain.convergence.profiles import Thresholds
-from domain.session.actions import _REFUSED
-from domain.values.base import Invalid
+from domain.values.base import Command, Invalid
 from domain.values.strict import Malformed, decode
 from tests.api.scenes import at_checkpoint, begun, exhausted
 from tests.api.seen import BROWSER, Seen
@@ -94,6 +93,7 @@ UNSEEN = re.compile(
             "^Turn 7 |^Two turns at once|^This session reuses no|^The validation 7 has|^No command is known",
             "^A channel (cannot be cancelled|takes messages)|^There is no event type|^7 is there in version",
             "^7 has no version|^HANSARD_DATABASE|^The backup|^The table of|^The newest position|^Position 7 follows",
+            "^Another process wrote|^Nothing begins by",
             "^The event at position|SQLite gave|^git 7 failed|^a percent sign|^should be commands with|^not an id$",
         )
     )
@@ -101,10 +101,14 @@ UNSEEN = re.compile(
 """What is said to workers and to whoever keeps the log, at a start, or only within another sentence."""
 
 
+VERDICTS = {command.REFUSAL for command in Command.__subclasses__()}
+"""What no session of another kind takes."""
+
+
 def test_whatever_our_source_says_to_a_person_is_in_the_catalogue() -> None:
     """A sentence within a sentence is stood in for by one that is known."""
     found = {sentence for sentence in sentences(*REACHED) if not UNSEEN.search(sentence)}
-    found |= {f"A delivery in the state running {verdict}." for verdict in _REFUSED.values()}
+    found |= {f"A delivery in the state running {verdict}." for verdict in VERDICTS}
     assert len(found) > 120
     said = {sentence for sentence in found if any(korean(in_words(KOREAN, each)) for each in _filled(sentence))}
     assert found - said == {FILLED, f"{FILLED}: {FILLED}"} & found
@@ -244,7 +248,7 @@ def test_the_script_is_told_the_same_by_fields(client: TestClient) -> None:
     answer = post(client, "/?lang=ko", SCRIPT, **typed)
     assert (answer.status_code, answer.headers["content-type"]) == (422, "application/json")
     assert answer.json() == {
-        "words": "시작하지 못했습니다. 표시된 항목을 확인하세요.",
+        "words": "시작하지 못했습니다. 표시된 항목을 수정하세요.",
         "errors": {"filePaths": "2: '../x': 작업 폴더를 벗어납니다."},
     }
     done = post(client, "/?lang=ko", SCRIPT, **typed | {"filePaths": "a"})

@@ -26,7 +26,7 @@ def by_model(html: str, caption: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("language", "caption", "told"),
-    [("en", "By model", ["Model", "not told"]), ("ko", "모델별", ["모델", "알려지지 않음"])],
+    [("en", "By model", ["Model", "not reported"]), ("ko", "모델별", ["모델", "보고되지 않음"])],
 )
 def test_costs_whose_model_nobody_named_are_told_as_such(
     client: TestClient, language: str, caption: str, told: list[str]
@@ -39,5 +39,5 @@ def test_models_that_were_named_stand_beside_what_was_not_told(client: TestClien
     planner = {"text": "A plan.", "usage": {"inputTokens": 5, "model": "large-1"}}
     ended(client, start(client, delivery({"planner": [planner]})))
     html = page(client, "/reports?name=costs&lang=en")
-    assert by_model(html, "By model") == ["Model", "not told", "large-1"]
-    assert "<td>large-1</td>" in html and html.count("<td>not told</td>") == 5
+    assert by_model(html, "By model") == ["Model", "not reported", "large-1"]
+    assert "<td>large-1</td>" in html and html.count("<td>not reported</td>") == 5

@@ -163,10 +163,10 @@ def test_a_review_shows_its_rounds_scores_synthesis_and_what_was_never_agreed(cl
         ("round-3", True),
     ]
     told = session(client, session_id)["convergence"]
-    badge = f"Convergence: {told['overallScore']:.2f} (limit of rounds reached)"
+    badge = f"Convergence: {told['overallScore']:.2f} (round limit reached)"
     assert badge in words_of(html) and f'class="convergence is-{told["recommendation"]}"' in html
     assert len(re.findall(r"<tr><td>", html)) == 3 and html.count('class="dot is-score"') == 3
-    assert "Synthesis" in words_of(html) and "≠ Never agreed 1 half-up rounding" in words_of(html)
+    assert "Synthesis" in words_of(html) and "≠ Unresolved points 1 half-up rounding" in words_of(html)
     spoken = [e["version"] for e in events(client, session_id) if e["type"] == "review.round_added"]
     assert all(f'at={version}" data-at="{version}"' in html for version in spoken)
 
@@ -175,7 +175,7 @@ def test_a_review_shows_its_rounds_scores_synthesis_and_what_was_never_agreed(cl
     ("kind", "synthesis", "told"),
     [
         ("review", critique(resolvedCount=1, remainingCount=2), "Settled points: 1 · Open points: 2"),
-        ("debate", challenge(consensusCount=3, divergenceCount=0), "Points agreed upon: 3 · Points of dissent: 0"),
+        ("debate", challenge(consensusCount=3, divergenceCount=0), "Agreed points: 3 · Disagreements: 0"),
     ],
 )
 def test_the_points_that_a_synthesis_counts_are_told(client: TestClient, kind: str, synthesis: str, told: str) -> None:
@@ -187,7 +187,7 @@ def test_the_points_that_a_synthesis_counts_are_told(client: TestClient, kind: s
 
 def test_a_synthesis_that_failed_says_so(client: TestClient) -> None:
     html = panel(client, waiting_debate(client), "discussion")
-    assert "The synthesis failed: the rounds themselves stand in for it." in words_of(html)
+    assert "The synthesis failed; the rounds are shown instead." in words_of(html)
 
 
 def test_a_decision_is_shown_with_who_made_it_and_why(client: TestClient) -> None:
@@ -235,7 +235,7 @@ def test_a_fork_names_its_source_at_the_event_where_they_part(client: TestClient
 def test_a_fork_that_is_held_says_so_and_can_be_continued(client: TestClient) -> None:
     fork = held_fork(client, two_iterations(client))
     assert words_of(panel(client, fork, "overview")).startswith("‖ Held")
-    assert "The fork is held: from here on no recorded answer fits." in words_of(panel(client, fork, "decision"))
+    assert "The fork is on hold: no recorded answer fits from here on." in words_of(panel(client, fork, "decision"))
     html = page(client, f"/sessions/{fork}")
     assert commands(html)[:1] == ["continue"] and f'data-follows="{fork}"' in html
     assert client.post(f"/api/sessions/{fork}/continue").status_code == 200
@@ -270,7 +270,7 @@ def commands(html: str) -> list[str]:
         (waiting_review, ["decision", "cancel"], ["Apply Fix", "Skip & Continue"]),
         (waiting_debate, ["decision", "cancel"], ["Revise Plan", "Accept as-is"]),
         (at_checkpoint, ["continue", "reset"], ["Continue", "Reset for good"]),
-        (exhausted, ["budget"], ["Extend", "the iterations are used up"]),
+        (exhausted, ["budget"], ["Add budget", "no iterations left"]),
         (two_iterations, [], []),
     ],
 )

@@ -184,7 +184,7 @@ def test_what_a_command_said_beyond_what_an_event_holds_is_shown_to_its_end(clie
     loud = "import sys; print('x' * 60_000); print('the end'); sys.exit(1)"
     body = delivery(validationCommands=[["python3", "-c", loud]], maxIterations=1)
     html = panel(client, reached(client, begun(client, body), "failed"), "artifacts")
-    assert "x\nthe end\n</code></pre>" in html and "Shortened here." in html
+    assert "x\nthe end\n</code></pre>" in html and "Shortened." in html
     assert len(html) < 2 * OUTPUT
 
 
@@ -223,7 +223,7 @@ def test_other_json_is_shown_in_lines_and_anything_else_as_it_is(client: TestCli
 
 
 @pytest.mark.parametrize(
-    ("language", "told"), [("en", "Recorded answers are used again"), ("ko", "기록된 답변을 다시 쓰고")]
+    ("language", "told"), [("en", "It reuses recorded answers"), ("ko", "기록된 답변을 다시 쓰고")]
 )
 def test_what_a_fork_is_is_said_before_it_is_made(client: TestClient, language: str, told: str) -> None:
     html = page(client, f"/sessions/{waiting_debate(client)}?at=3&lang={language}")

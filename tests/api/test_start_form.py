@@ -193,6 +193,6 @@ def test_every_error_leads_to_a_field_of_the_form(client: TestClient, body: Any,
 
 def test_it_speaks_korean(client: TestClient) -> None:
     html = page(client, "/?lang=ko&preset=legacy")
-    for words in ("세션 시작", "검증 명령", "최대 반복", "레거시 maxAttempts", "체크포인트 → 계속 → 완료"):
+    for words in ("세션 시작", "검증 명령", "최대 반복", "maxAttempts (이전 이름)", "체크포인트 → 계속 → 완료"):
         assert words in html
     assert 'href="/?preset=blocked&amp;lang=ko#start"' in html

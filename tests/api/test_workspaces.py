@@ -17,7 +17,7 @@ BODIES: dict[str, Json] = {
     "review": {"kind": "review", "subject": "It is done"},
     "debate": {"kind": "debate", "plan": "1. Do it."},
 }
-ONE = "give the folder of one project"
+ONE = "choose the folder of one project"
 GITS = "is inside a .git folder; choose the working tree that contains it"
 BARE = "is a bare git repository; choose a working tree (git clone)"
 DATA = "is inside Hansard's own data folder; choose a folder elsewhere"
@@ -70,8 +70,8 @@ CASES: tuple[tuple[Callable[[Path], Path], str], ...] = (
     (lambda tmp_path: tmp_path / ("x" * 300), "should be an existing folder"),
     (
         a_large_one,
-        f"holds more than 3 files, the most that is copied; {ONE}, or make it a git repository, of which only what is "
-        "committed is taken",
+        f"holds more than 3 files, more than Hansard copies; {ONE}, or make it a git repository (then only "
+        "committed files are used)",
     ),
 )
 

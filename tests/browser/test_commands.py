@@ -39,9 +39,9 @@ def test_a_checkpoint_is_reset_only_after_it_was_asked_twice(site: Browsing, ser
 def test_a_review_is_decided_with_a_reason(site: Browsing, server: Server) -> None:
     session_id = reached(server.client, begun(server.client, PRESETS["red-team"].body), "waiting_for_decision")
     page = site.tab(f"/sessions/{session_id}")
-    badge(page, "Awaiting Decision")
+    badge(page, "Awaiting decision")
     expect(page.locator("#decision")).to_contain_text("The review needs your decision.")
-    page.get_by_label("Why (optional)").fill("The limit is worth it")
+    page.get_by_label("Reason (optional)").fill("The limit is worth it")
     button(page, "Apply Fix").click()
     badge(page, "Decided")
     outcome = page.locator("#discussion .outcome").last
@@ -69,13 +69,13 @@ def test_a_decision_made_elsewhere_meanwhile_is_told_and_not_made_twice(site: Br
 def test_a_delivery_without_budget_goes_on_when_it_gets_more(site: Browsing, server: Server) -> None:
     session_id = exhausted(server.client)
     page = site.tab(f"/sessions/{session_id}")
-    badge(page, "Budget used up")
-    expect(page.locator("#decision")).to_contain_text("the iterations are used up")
+    badge(page, "Budget exhausted")
+    expect(page.locator("#decision")).to_contain_text("no iterations left")
     page.get_by_label("More iterations").fill("2")
     page.get_by_label("Reason").fill("Almost there")
-    button(page, "Extend").click()
+    button(page, "Add budget").click()
     expect(page.locator("#overview")).to_contain_text("3/3", timeout=PATIENCE_MS)
-    badge(page, "Budget used up")
+    badge(page, "Budget exhausted")
     extended = only(events(server.client, session_id), "delivery.budget_extended")
     assert [found["why"] for found in extended] == ["Almost there"]
 
@@ -84,9 +84,9 @@ def test_what_is_wrong_with_an_extension_is_said_at_the_form(site: Browsing, ser
     session_id = exhausted(server.client)
     page = site.tab(f"/sessions/{session_id}")
     page.get_by_label("Reason").fill("More of nothing")
-    button(page, "Extend").click()
+    button(page, "Add budget").click()
     expect(page.locator("#extending [role=alert]")).to_contain_text("add", ignore_case=True)
-    badge(page, "Budget used up")
+    badge(page, "Budget exhausted")
     site.forgive("status of 422")
 
 
@@ -131,7 +131,7 @@ def test_from_the_list_to_a_decision_and_back_through_its_history_by_keyboard_al
     assert _focused(page) == "Skip to the content"
     _tab_to(page, session(server.client, session_id)["title"])
     page.keyboard.press("Enter")
-    badge(page, "Awaiting Decision")
+    badge(page, "Awaiting decision")
     live(page)
     _tab_to(page, "Skip & Continue")
     page.keyboard.press("Space")

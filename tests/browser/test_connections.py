@@ -32,7 +32,7 @@ def test_ten_tabs_stay_current_though_a_browser_has_six_connections(site: Browsi
     body = {"decision": "skip", "rationale": "Seen in every tab"}
     assert server.client.post(f"/api/sessions/{session_id}/decision", json=body).status_code == 200
     for page in tabs:
-        badge(page, "Awaiting Decision")
+        badge(page, "Awaiting decision")
         hide(page, hidden=False)
         badge(page, "Decided")
         expect(page.locator("#discussion")).to_contain_text("Seen in every tab")

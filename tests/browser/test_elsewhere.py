@@ -11,13 +11,13 @@ def test_an_extension_made_elsewhere_is_seen_each_time(site: Browsing, server: S
     """The stream of an exhausted delivery is over until it gets more; its page is not."""
     session_id = exhausted(server.client)
     page = site.tab(f"/sessions/{session_id}")
-    badge(page, "Budget used up")
+    badge(page, "Budget exhausted")
     live(page)
     for granted in (2, 3):
         body = {"addIterations": 1, "reason": "Almost there"}
         assert server.client.post(f"/api/sessions/{session_id}/budget", json=body).status_code == 200
         expect(page.locator("#overview")).to_contain_text(f"{granted}/{granted}", timeout=PATIENCE_MS)
-        badge(page, "Budget used up")
+        badge(page, "Budget exhausted")
         live(page)
 
 
@@ -44,7 +44,7 @@ def test_a_fork_is_made_from_an_event_and_names_it(site: Browsing, server: Serve
     source = two_iterations(server.client)
     page = site.tab(f"/sessions/{source}?at=9")
     page.get_by_text("Fork from here").click()
-    button(page, "Make the fork (event 9)").click()
+    button(page, "Create fork (event 9)").click()
     page.wait_for_url(lambda url: "/sessions/delivery-" in url and source not in url)
     expect(page.locator("#family")).to_contain_text(f"Forked from: {source}")
     before = session(server.client, source)

@@ -77,7 +77,7 @@ def test_a_debate_is_started_by_hand_with_a_strategy_that_fits(site: Browsing, s
     strategy.select_option("perspectives")
     button(form, "Start").click()
     page.wait_for_url("**/sessions/debate-*")
-    badge(page, "Awaiting Decision")
+    badge(page, "Awaiting decision")
     assert session(server.client, _identity(page))["strategy"] == "perspectives"
 
 
@@ -125,7 +125,7 @@ def test_what_is_wrong_is_said_in_korean_on_the_korean_page(site: Browsing, serv
     expect(form.locator("#delivery-scenario-error")).to_have_text(
         "JSON이 아닙니다: 1행 2열, 큰따옴표로 묶은 이름이 있어야 합니다."
     )
-    expect(form.locator("[role=alert]")).to_have_text("시작하지 못했습니다. 표시된 항목을 확인하세요.")
+    expect(form.locator("[role=alert]")).to_have_text("시작하지 못했습니다. 표시된 항목을 수정하세요.")
     site.forgive("status of 422")
 
 

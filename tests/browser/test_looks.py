@@ -206,7 +206,7 @@ def test_a_delivery_is_followed_in_korean(browser: Browser, server: Server) -> N
         page = site.tab(f"/sessions/{session_id}")
         expect(page.locator("html[lang=ko]")).to_be_attached()
         badge(page, "성공")
-        live(page, "정지 상태")
+        live(page, "종료됨")
         expect(page.get_by_role("heading", name="로그인 추가", exact=True)).to_be_visible()
         page.get_by_role("link", name="이전 이벤트").click()
         expect(page.locator("[data-banner]")).to_contain_text("읽기 전용입니다.")
@@ -237,7 +237,7 @@ def test_a_megabyte_of_words_leaves_a_page_that_can_be_used(site: Browsing, serv
     session_id = begun(server.client, delivery({"dev": [much], "reviewer": [review("Too much")]}, maxIterations=1))
     reached(server.client, session_id, "failed")
     page = site.tab(f"/sessions/{session_id}")
-    badge(page, "Budget used up")
+    badge(page, "Budget exhausted")
     assert len(page.content()) < 1_500_000
     page.get_by_role("link", name="Previous event").click()
     expect(page.locator("[data-banner]")).to_be_visible()

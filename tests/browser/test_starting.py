@@ -57,7 +57,7 @@ def test_a_review_is_started_by_hand(site: Browsing, server: Server) -> None:
     button(form, "Start").click()
     found = session(server.client, _started(page, "review"))
     assert found["strategy"] == "red-team"
-    badge(page, "Awaiting Decision")
+    badge(page, "Awaiting decision")
 
 
 def test_a_delivery_is_started_by_keyboard_alone(site: Browsing, server: Server) -> None:

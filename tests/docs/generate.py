@@ -1,5 +1,6 @@
 """`docs/events.md`, made from the events and charts themselves: `python -m tests.docs.generate` writes it."""
 
+import re
 from collections.abc import Iterator, Mapping
 from inspect import get_annotations
 from pathlib import Path
@@ -27,9 +28,14 @@ A [Text](#text) holds words of any length: up to 16 kB of them in `head`, the wh
 Schema = Mapping[str, Any]
 
 
+_SOURCES = re.compile(r" \((?:[^()]*\b(?:K-\d+|S\d\b|behaviour)[^()]*|§[\d.]+)\)")
+"""Sections of the specification, which mean something in code only."""
+
+
 def document() -> str:
     """The whole file."""
-    return "\n".join((INTRODUCTION, *_contents(), *_groups(), *_shapes(), *_charts())).rstrip() + "\n"
+    text = "\n".join((INTRODUCTION, *_contents(), *_groups(), *_shapes(), *_charts())).rstrip() + "\n"
+    return _SOURCES.sub("", text)
 
 
 def _contents() -> Iterator[str]:

@@ -106,8 +106,8 @@ def test_what_is_no_command_is_refused_where_it_stands(
 def test_a_command_that_needs_a_shell_is_refused(command: str, character: str) -> None:
     with pytest.raises(Invalid) as refused:
         commands(command)
-    advice = "quote it, run a script file, or name one: sh -c '…'"
-    sentence = f"needs a shell because of {character}, and none is used; {advice}"
+    advice = "quote it, run a script file, or call a shell: sh -c '…'"
+    sentence = f"needs a shell because of {character}, and commands run without one; {advice}"
     assert refused.value.errors == {"/testCommand": sentence}
 
 

@@ -125,9 +125,9 @@ def test_what_is_no_folder_is_refused(name: str, ours: Path, tmp_path: Path) -> 
     ("files", "expected"),
     [
         ({"a": "", "b": "", "c": ""}, None),
-        ({"a": "", "b/c": "", "d": ""}, "holds more than 3 files, the most that is copied; "),
+        ({"a": "", "b/c": "", "d": ""}, "holds more than 3 files, more than Hansard copies; "),
         ({"a": "x" * 10}, None),
-        ({"a": "x" * 11}, "holds more than 10 bytes, the most that is copied; "),
+        ({"a": "x" * 11}, "holds more than 10 bytes, more than Hansard copies; "),
         ({"node_modules/a/b": "x" * 11, "c": "", ".git x": "", ".venv/d": "x" * 11}, None),
     ],
 )

@@ -184,7 +184,10 @@ def test_the_example_team_is_never_taken_for_a_real_one(hansard: Hansard) -> Non
         (("--scenario", "list.json"), "--scenario list.json: a JSON object was expected."),
         (("--scenario", "odd.json"), "--scenario /replies/dev: Input should be a valid array"),
         (("--workspace", ".", "--fresh"), "Give --workspace or --fresh, not both."),
-        (("--validate", "a,cd b"), "--validate (no. 2): needs a shell because of cd, and none is used; run a"),
+        (
+            ("--validate", "a,cd b"),
+            "--validate (no. 2): needs a shell because of cd, and commands run without one;",
+        ),
         (("--max-iterations", "21"), "--max-iterations: Input should be less than or equal to 20"),
         (("--files", "../outside"), "--files (no. 2): '../outside' leaves the workspace."),
         (("--idempotency-key", "열쇠"), "An idempotency key has 1 to 255 visible ASCII characters."),
@@ -254,7 +257,7 @@ def test_sessions_are_listed_newest_first_and_filtered(hansard: Hansard, deliver
     assert [(row[0], row[1], row[-1]) for row in rows[1:]] == [(second, "failed", "둘째"), (first, "success", "첫째")]
     for filters in (("--status", "success"), ("--label", "old"), ("-q", "첫째")):
         assert [item["id"] for item in hansard("list", "--json", *filters).json["items"]] == [first]
-    assert hansard("list", "--status", "running").err == "No session fits.\n"
+    assert hansard("list", "--status", "running").err == "No matching sessions.\n"
 
 
 def test_a_list_goes_on_behind_its_cursor(hansard: Hansard, delivery: Callable[..., Said]) -> None:

@@ -182,7 +182,7 @@ def test_a_debate_needs_a_plan_and_a_strategy_of_its_own(
 
 
 def test_the_inbox_lists_what_waits_the_oldest_first(hansard: Hansard, review: Callable[..., Said]) -> None:
-    assert hansard("inbox") == Said(0, "", "Nothing waits for you.\n")
+    assert hansard("inbox") == Said(0, "", "Nothing is waiting for you.\n")
     first, second = id_of(review("--title", "첫째")), id_of(review("--title", "둘째"))
     said = hansard("inbox")
     rows = [line.split() for line in said.out.splitlines()]
