@@ -37,7 +37,7 @@ def test_replay_is_unmistakable_and_offers_no_command(client: TestClient) -> Non
     session_id = finished(client, replies={"reviewer": [review("No rate limit")]}, maxIterations=1)
     last = len(events(client, session_id))
     seen = Seen(page(client, f"/sessions/{session_id}?at=5"))
-    assert f"as it stood after event 5 of {last}" in " ".join(seen.text.split())
+    assert f"as of event 5 of {last}" in " ".join(seen.text.split())
     assert "Read-only." in seen.text
     assert [form for form in seen.all("form") if "data-command" in form] == []
     assert {"data-version": "5", "data-replay": None}.items() <= seen.all("body")[0].items()

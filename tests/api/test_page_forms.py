@@ -156,7 +156,7 @@ def test_what_is_wrong_stands_at_its_field_and_what_was_typed_stays(client: Test
 @pytest.mark.parametrize(
     ("kind", "typed", "names"),
     [
-        ("delivery", {"task": "", "filePaths": ""}, ["task", "filePaths"]),
+        ("delivery", {"task": "", "filePaths": ""}, ["task"]),
         ("delivery", {"task": "t", "filePaths": "a", "maxIterations": "21"}, ["maxIterations"]),
         ("delivery", {"task": "t", "filePaths": "a", "maxIterations": "many"}, ["maxIterations"]),
         ("orchestration", {"prompt": "p", "scenario": "{nothing"}, ["scenario"]),

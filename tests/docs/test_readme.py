@@ -19,8 +19,8 @@ def words(path: Path) -> str:
     return path.read_text("utf-8")
 
 
-def test_the_settings_of_the_readme_are_those_that_there_are() -> None:
-    told = re.findall(r"^\| `HANSARD_(\w+)` \| ([^|]+) \|", words(ROOT / "README.md"), re.MULTILINE)
+def test_the_settings_page_lists_every_setting_with_its_default() -> None:
+    told = re.findall(r"^\| `HANSARD_(\w+)` \| ([^|]+) \|", words(ROOT / "docs" / "settings.md"), re.MULTILINE)
     assert {name.lower() for name, _ in told} == set(Settings.model_fields)
     for name, default in told:
         found = Settings.model_fields[name.lower()].get_default()
@@ -28,8 +28,8 @@ def test_the_settings_of_the_readme_are_those_that_there_are() -> None:
         assert number is None or float(number[1]) == float(found), name
 
 
-def test_the_team_file_of_the_readme_is_one(tmp_path: Path) -> None:
-    [team_file] = re.findall(r"```toml\n(.*?)```", words(ROOT / "README.md"), re.DOTALL)
+def test_the_team_file_of_the_settings_page_loads(tmp_path: Path) -> None:
+    [team_file] = re.findall(r"```toml\n(.*?)```", words(ROOT / "docs" / "settings.md"), re.DOTALL)
     (tmp_path / "team.toml").write_text(team_file, encoding="utf-8")
     team = load(tmp_path / "team.toml")
     assert [member.name for member in team.agents] == ["Ada", "Grace"]
@@ -74,10 +74,27 @@ def test_the_tour_has_the_same_chapters_and_commands_in_both_languages() -> None
 
 
 def test_the_commands_that_ask_no_server_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    [told] = re.findall(r"with `--server URL` they ask a server \(not (.*?)\)\.", words(ROOT / "README.md"), re.DOTALL)
+    page = words(ROOT / "docs" / "commands.md")
+    [told] = re.findall(r"with `--server URL` they ask a server \(not (.*?)\)\.", page, re.DOTALL)
     without = []
     for listed in COMMANDS:
         assert carry_out([listed.name, "--help"]) == 0
         if "--server" not in capsys.readouterr().out:
             without.append(listed.name)
     assert re.findall(r"`(\w+)`", told) == without
+
+
+def test_the_readme_is_short() -> None:
+    """Three screens: what it is, a picture, two commands, then links."""
+    assert len(words(ROOT / "README.md").split()) < 800
+
+
+def test_the_glossary_is_short() -> None:
+    assert len(re.findall(r"^\| ", words(ROOT / "docs" / "glossary.md"), re.MULTILINE)) <= 31
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in DOCUMENTS if path.parent.name != "decisions"], ids=lambda path: path.name
+)
+def test_no_document_for_users_names_sections_of_the_specification(path: Path) -> None:
+    assert re.findall(r"\bK-\d+|\bS[1-4] §|behaviour §", words(path)) == []

@@ -137,7 +137,7 @@ ISSUES = [{"id": "1", "title": "No tests", "detail": "…"}, {"id": "2", "title"
         (
             "orchestration.partial_reached",
             {"reason": "rounds"},
-            "Stopped: the rounds are used up",
+            "Stopped: no rounds left",
             "중지: 라운드를 모두 썼습니다",
         ),
         (

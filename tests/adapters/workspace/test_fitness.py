@@ -10,7 +10,7 @@ from adapters.workspace import Room, WorkspaceError, Workspaces, check
 from tests.adapters.workspace.given import git, write
 
 ROOM = Room(files=3, bytes=10)
-OURS = "Hansard's own data, which is kept from agents"
+OURS = "is inside Hansard's own data folder; choose a folder elsewhere"
 BARE = "is a bare git repository; choose a working tree (git clone)"
 GITS = "is inside a .git folder; choose the working tree that contains it"
 
@@ -69,8 +69,9 @@ def test_a_git_folder_that_is_broken_is_refused_too(plain: Path, ours: Path) -> 
 
 def test_a_repository_that_git_does_not_open_is_refused_in_words_of_ours(plain: Path, ours: Path) -> None:
     write(plain, {".git": "gitdir: /nowhere\n"})
-    ending = r" \(git rev-parse failed: fatal: not a git repository.*\)"
-    assert re.fullmatch(f"git cannot open it; check that git status works there{ending}", refused(plain, ours))
+    assert re.fullmatch(
+        r"git cannot open it; see that git status .*\(git rev-parse failed: fatal: .*\)", refused(plain, ours)
+    )
 
 
 def test_a_folder_may_hold_our_data(source: Path, plain: Path) -> None:
@@ -79,7 +80,7 @@ def test_a_folder_may_hold_our_data(source: Path, plain: Path) -> None:
         data = folder / "hansard.db.d"
         write(folder, {"hansard.db.d/workspaces/s1/repo.git/HEAD": "", "hansard.db": "x" * 20, "hansard.db-wal": ""})
         check(folder, ours=data, room=ROOM, private=(folder / "hansard.db",))
-        assert refused(data, data) == f"lies in {OURS}; give a folder elsewhere"
+        assert refused(data, data) == OURS
 
 
 def test_the_whole_file_system_is_refused(ours: Path, tmp_path: Path) -> None:
@@ -91,10 +92,10 @@ def test_the_whole_file_system_is_refused(ours: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("folder", "expected"),
     [
-        (".", f"lies in {OURS}; give a folder elsewhere"),
-        ("workspaces", f"lies in {OURS}; give a folder elsewhere"),
-        ("workspaces/s1/repo.git", f"lies in {OURS}; give a folder elsewhere"),
-        ("examples", f"lies in {OURS}; give a folder elsewhere"),
+        (".", OURS),
+        ("workspaces", OURS),
+        ("workspaces/s1/repo.git", OURS),
+        ("examples", OURS),
     ],
 )
 def test_our_own_data_is_refused(folder: str, expected: str, ours: Path, tmp_path: Path) -> None:
@@ -156,7 +157,7 @@ def test_links_are_counted_and_not_followed(tmp_path: Path, ours: Path) -> None:
 def test_a_folder_that_has_grown_is_not_taken_over(tmp_path: Path, plain: Path) -> None:
     """It was smaller when the session was started."""
     write(plain, {"large": "x" * 11})
-    with pytest.raises(WorkspaceError, match=r"^The folder .*/plain holds more than 10 bytes, .* is taken\.$"):
+    with pytest.raises(WorkspaceError, match=r"^The folder .*/plain holds more than 10 bytes, .* are used\)\.$"):
         Workspaces(tmp_path / "data", ROOM).open("s1", plain)
     assert not (tmp_path / "data" / "s1" / "repo.git").exists()
 
