@@ -17,9 +17,8 @@ from adapters.fence import UNFENCED, Fence
 from adapters.processes.child import Child, Ended, Finished
 from adapters.processes.environment import clean_environment, own, resolve_secrets
 from adapters.processes.limits import NO_LIMITS, SystemLimits
-from adapters.processes.orphans import end_orphans
 from adapters.processes.starting import start, why_not
-from adapters.processes.sweep import settle
+from adapters.processes.sweep import end_orphans, settle
 
 __all__ = [
     "NO_LIMITS",

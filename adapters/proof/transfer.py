@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from adapters.proof.merkle import Tree
-from adapters.proof.texts import mentioned
+from adapters.proof.references import mentioned
 from adapters.store import Conflict, DamagedEvent, Log, Row, Store, StoreError
 from adapters.store.mapper import decode
 from domain.kinds import KINDS, fold

@@ -2,16 +2,19 @@
 
 import hashlib
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
+from typing import Final
 
 from adapters.proof.merkle import Tree
-from adapters.proof.order import PositionOrder
-from adapters.proof.texts import mentioned
+from adapters.proof.references import PositionOrder, mentioned
 from adapters.store import DamagedEvent, StoreError
 from adapters.store.mapper import decode
 from adapters.store.port import PAGE, Log, Row, Rows
-from adapters.store.sqlite.sealed import UNREADABLE
+from adapters.store.sqlite.sealed import UNREADABLE, read_only, sealed
+from adapters.store.sqlite.views import unavailable
 from domain.kinds import fold
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
@@ -205,3 +208,41 @@ def _turns(rows: Rows, verdict: Verification, seen: _Seen) -> None:
     for turn in sorted(waited.keys() & leased.keys()):
         if waited[turn] != leased[turn]:
             verdict.blame(None, f"the lease table says of {turn} something else than the log")
+
+
+# -- a quick look ----------------------------------------------------------------------------------------------------
+
+
+NEWEST: Final = 500
+"""Events at the end of the log that are read."""
+_PROBLEMS: Final = (
+    "SELECT 'event', position, error FROM unreadable UNION ALL"
+    " SELECT 'view ' || view, failed_at, error FROM progress WHERE error IS NOT NULL ORDER BY 1, 2 LIMIT 100"
+)
+
+
+def glance(log: Path, views: Path) -> list[str]:
+    """What whoever followed the log could not read, which views have stopped, and whether its end can be read. Changes
+    nothing; empty when nothing is known."""
+    return [*_told_by(views), *_at_the_end(log)]
+
+
+def _told_by(views: Path) -> Iterator[str]:
+    if not views.is_file():
+        return
+    try:
+        with closing(read_only(views)) as connection:
+            found = connection.execute(_PROBLEMS).fetchall()
+    except UNREADABLE as error:
+        if unavailable(error):  # else they are of another shape, and are made anew
+            yield f"the views {views} cannot be read: {error}"
+    else:
+        yield from (f"{subject} at position {position}: {error}" for subject, position, error in found)
+
+
+def _at_the_end(log: Path) -> Iterator[str]:
+    try:
+        with sealed(log) as store:
+            store.log(after=max(0, store.head() - NEWEST), limit=NEWEST)
+    except StoreError as error:
+        yield str(error)

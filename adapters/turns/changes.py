@@ -1,16 +1,17 @@
-"""What an answer changes: the files that came with it are written, the state of the folder is recorded."""
+"""What a turn changes: files are written, the state of the folder is recorded, merged and published."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from adapters.agents.port import Reply
-from adapters.turns.job import Job, checkout, workspace_of
+from adapters.turns.job import Job, checkout, text, workspace_of
 from adapters.workspace import Workspace, WorkspaceError, Workspaces, patched
+from domain.delivery.commands import RecordPackage
 from domain.replies.artifacts import Change, changes
 from domain.session.state import Session
 from domain.session.turns import Failure, RecordReply
-from domain.values.base import HansardError
+from domain.values.base import Blob, HansardError
 
 
 class Changes(NamedTuple):
@@ -74,3 +75,26 @@ def merge(job: Job, workspaces: Workspaces, command: RecordReply, session: Sessi
         failure = Failure(code="crash", detail=str(error))
         return command.model_copy(update={"failure": failure, "tree": None, "patch": None, "files": ()})
     return command.model_copy(update={"tree": merged, "base": session.tree})
+
+
+def publish(job: Job, workspaces: Workspaces) -> RecordPackage:
+    """The work as a patch and, in the person's repository, a branch; their checkout stays as it is."""
+    workspace = workspace_of(job, workspaces)
+    base = workspace.base()
+    commit = job.session.tree or base
+    blobs: list[Blob] = []
+    branch, problem = f"hansard/{job.session.id}", None
+    try:
+        published = workspace.publish(commit, branch)
+    except HansardError as error:
+        published, problem = False, f"The branch {branch} could not be made: {error}"
+    return RecordPackage(
+        turn_id=job.lease.turn_id,
+        attempt=job.lease.attempt,
+        branch=branch if published else None,
+        commit=commit if published else None,
+        patch=text(workspace.patch(base, commit), blobs),
+        problem=problem,
+        slot=job.slot,
+        blobs=tuple(blobs),
+    )

@@ -1,4 +1,4 @@
-"""A turn in hand, and the folder that it is done in."""
+"""A turn in hand: its folder, and the commands that record how it ended."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -6,11 +6,12 @@ from pathlib import Path
 
 from adapters.store import Lease, Store
 from adapters.workspace import Workspace, Workspaces
+from adapters.writer.unit_of_work import CommandEnvelope
 from domain.delivery.state import Delivery
-from domain.session.forks import SessionForked
+from domain.session.forks import Diverge, SessionForked
 from domain.session.state import Session
-from domain.session.turns import TurnRequested
-from domain.values.base import Blob, Text
+from domain.session.turns import ExpireTurn, TurnRequested
+from domain.values.base import Blob, Command, Text
 from domain.values.time import milliseconds
 
 LANE = 1_000
@@ -83,3 +84,20 @@ def text(words: str, blobs: list[Blob]) -> Text:
     found, more = Text.of(words)
     blobs.extend(more)
     return found
+
+
+def outcome_of(job: Job, command: Command, worker: str) -> CommandEnvelope:
+    """The outcome of a turn: by its agent where one was asked, else by the worker."""
+    lease = job.lease
+    return CommandEnvelope(
+        lease.session_id,
+        command,
+        actor=f"agent:{lease.agent}" if lease.work == "ask" else f"worker:{worker}",
+        command_id=f"{lease.turn_id}#{lease.attempt}" + ("/diverged" if isinstance(command, Diverge) else ""),
+        causation_id=f"{lease.session_id}:{lease.version}",
+    )
+
+
+def deadline_of(session_id: str, turn_id: str) -> CommandEnvelope:
+    """The end of a turn by its deadline; refused where that has not passed, or was extended meanwhile."""
+    return CommandEnvelope(session_id, ExpireTurn(turn_id=turn_id), actor="clock", command_id=f"{turn_id}!deadline")

@@ -7,10 +7,9 @@ The agents get a `.git` of their own for comfort; we make it, move it in, and ne
 Everything here blocks: call it from a thread.
 """
 
-from adapters.workspace.errors import WorkspaceError
 from adapters.workspace.fitness import Room, check
-from adapters.workspace.patching import patched
-from adapters.workspace.paths import confine
+from adapters.workspace.merging import patched
+from adapters.workspace.paths import WorkspaceError, confine
 from adapters.workspace.repository import PATCH_BYTES
 from adapters.workspace.workspaces import Workspace, Workspaces
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from adapters.workspace.errors import WorkspaceError
 from adapters.workspace.founding import NEVER_RECORDED, place_of
+from adapters.workspace.paths import WorkspaceError
 
 EXAMPLES: Final = "examples"
 """The folder among our own data that holds repositories for people to work in."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from adapters.workspace.errors import WorkspaceError
+from adapters.workspace.paths import WorkspaceError
 
 
 def plain_files(tree: Path, paths: Iterable[bytes]) -> Iterator[bytes]:

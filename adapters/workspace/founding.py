@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from adapters.workspace.errors import WorkspaceError
 from adapters.workspace.git import AUTHOR, git, in_theirs, line
+from adapters.workspace.paths import WorkspaceError
 from adapters.workspace.repository import Index, Repository
 
 SOURCE: Final = "source"

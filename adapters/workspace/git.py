@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import IO, Final
 
-from adapters.workspace.errors import WorkspaceError
+from adapters.workspace.paths import WorkspaceError
 
 AUTHOR: Final = {
     f"GIT_{who}_{what}": value

@@ -1,9 +1,11 @@
-"""Paths that come from outside."""
+"""Paths from outside, and the error of everything that a workspace refuses."""
 
 import re
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from adapters.workspace.errors import WorkspaceError
+from domain.values.base import HansardError
 
 
 def confine(path: str) -> str:
@@ -28,3 +30,17 @@ def confine(path: str) -> str:
 def _is_git(part: str) -> bool:
     seen = "".join(character for character in part if unicodedata.category(character) != "Cf")
     return seen.casefold().partition(":")[0].rstrip(". ") in (".git", "git~1")
+
+
+class WorkspaceError(HansardError):
+    """A folder, a path or git does not allow it; the sentence says which."""
+
+
+@contextmanager
+def in_a_sentence() -> Iterator[None]:
+    """What the system refuses, as a refusal of ours."""
+    try:
+        yield
+    except OSError as error:
+        where = f": {error.filename}" if error.filename else ""
+        raise WorkspaceError(f"{error.strerror or type(error).__name__}{where}") from error

@@ -1,5 +1,6 @@
 """A git directory that only we write: its configuration, hooks and attributes are ours."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -11,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from adapters.workspace.errors import WorkspaceError
 from adapters.workspace.folders import plain_files
 from adapters.workspace.git import OURS, answered, git, line
+from adapters.workspace.paths import WorkspaceError
 
 PATCH_BYTES: Final = 4_194_304
 """A patch is cut here, at a line's end, with a last line that says so."""
@@ -171,3 +172,35 @@ class Index:
 def _commit(state: str) -> str:
     """The state, as git is to read it: a commit, nothing else that has an id."""
     return f"{state}^{{commit}}"
+
+
+# -- snapshots of a shared folder ------------------------------------------------------------------------------------
+
+
+_LONGEST = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """A small file that holds the latest snapshot."""
+
+    file: int
+
+    def latest(self) -> str | None:
+        return os.pread(self.file, _LONGEST, 0).decode().strip() or None
+
+    def go_on(self, state: str) -> str:
+        """The state again, from now on the latest."""
+        os.pwrite(self.file, state.encode(), 0)  # always as long as the one before, so never cut
+        return state
+
+
+@contextmanager
+def trail(path: Path) -> Iterator[Trail]:
+    """Ours alone until we leave: two snapshots at once would both follow the same one."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield Trail(file)
+    finally:
+        os.close(file)

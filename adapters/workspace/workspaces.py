@@ -11,16 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from adapters.workspace.errors import WorkspaceError, in_a_sentence
 from adapters.workspace.fitness import Room, check
 from adapters.workspace.folders import bytes_in, delete, existing_folder, is_real_folder, tame
 from adapters.workspace.founding import SOURCE, found, given_git
 from adapters.workspace.git import git, in_theirs
-from adapters.workspace.merging import merge
-from adapters.workspace.patching import LARGEST
-from adapters.workspace.paths import confine
-from adapters.workspace.repository import Repository
-from adapters.workspace.trail import trail
+from adapters.workspace.merging import LARGEST, merge
+from adapters.workspace.paths import WorkspaceError, confine, in_a_sentence
+from adapters.workspace.repository import Repository, trail
 from adapters.workspace.writing import check_place, encoded, opened_folder, read, remove, write
 
 _SESSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")

@@ -184,7 +184,7 @@ def _mode_of(path: Path) -> str:
 
 def record(path: Path, views: Path) -> Finding:
     """Whether the newest events can be read, and what is known of the others; `--all` reads every one."""
-    from adapters.proof.glance import NEWEST, glance
+    from adapters.proof.verify import NEWEST, glance
 
     found = glance(path, views)
     if found:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from adapters.proof import checkpoints
-from adapters.proof.order import PositionOrder
+from adapters.proof.references import PositionOrder
 from adapters.proof.transfer import export, take_in
 from domain.session.forks import ForkSession
 from domain.session.record import Recorded

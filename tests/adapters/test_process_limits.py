@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adapters.processes import Finished, SystemLimits, clean_environment, run
-from adapters.processes.ends import Ends
+from adapters.processes.output import Ends
 
 SOME = SystemLimits(file_bytes=1_000_000_000)
 

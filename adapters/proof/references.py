@@ -1,11 +1,15 @@
-"""What the order of positions says by itself: a command's events stand together, and nothing stands before its cause.
+"""What events refer to: their causes, which come before them, and their long texts.
 
-The chains hold each session's own order; between sessions this holds what one transaction wrote. It is also true of
-what was imported (a file keeps the order of its log) and of forks, so that a log which nobody touched has no fault.
+The chains hold each session's own order; between sessions the positions hold what one transaction wrote. This is also
+true of imports (a file keeps the order of its log) and forks, so a log that nobody changed has no fault.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
+
+import orjson
 
 from domain.session.record import Recorded, mark
 
@@ -52,3 +56,34 @@ class PositionOrder:
         last = self._last.get(stream)
         if last is not None and stream != recorded.session_id and version.isdecimal() and last.version < int(version):
             self._early[recorded.causation.causation_id, recorded.causation.command_id] = recorded
+
+
+# -- long texts ------------------------------------------------------------------------------------------------------
+
+
+_DIGEST = re.compile(rb'"digest":"[0-9a-f]{64}"')
+_TEXT = {"head", "length", "digest"}
+
+
+def mentioned(state: bytes) -> Iterator[str]:
+    """The digests of the texts in an event's row; nothing of a row that is no JSON."""
+    if _DIGEST.search(state) is None:  # most events have none, and need not be read for it
+        return
+    try:
+        yield from _walk(orjson.loads(state))
+    except orjson.JSONDecodeError:
+        return
+
+
+def _walk(value: Any) -> Iterator[str]:
+    match value:
+        case {"digest": str() as digest} if value.keys() == _TEXT:
+            yield digest
+        case dict():
+            for part in value.values():
+                yield from _walk(part)
+        case list():
+            for part in value:
+                yield from _walk(part)
+        case _:
+            return
