@@ -1,7 +1,6 @@
 """What a delivery answers to a command: events, or a refusal (S4 §4–§7, behaviour §3)."""
 
 import json
-from dataclasses import replace
 
 from domain.delivery.chart import TABLE
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordPackage, RecordValidation, StartDelivery
@@ -113,7 +112,7 @@ def extend(now: Now[Delivery], command: ExtendBudget) -> Events:
         raise Refused(sentence, allowed=now.allowed())
     limits = _wider(state.budget.limits, command)
     fields = about(now, state.phase, role="supervisor")
-    fields |= {"remaining_iterations": replace(state.budget, limits=limits).remaining(state.gate), "reason": None}
+    fields |= {"remaining_iterations": state.budget._replace(limits=limits).remaining(state.gate), "reason": None}
     yield now.move(
         "extend",
         BudgetExtended,

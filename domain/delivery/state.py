@@ -1,6 +1,6 @@
 """A delivery as its events made it: `evolve` assigns only, and decides nothing."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from domain.delivery.chart import PHASES, Phase, PhaseStatus, Status, status
@@ -44,14 +44,13 @@ class Snapshot(NamedTuple):
     cost_micros: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class Budget(NamedTuple):
     """Limits with a clock that starts with the session and stands still while the session is stopped (`paused`, ms)."""
 
     limits: Limits
     started_at: int
     paused: int = 0
-    spent: Spent = field(default_factory=Spent)
+    spent: Spent = Spent()
 
     @property
     def deadline_at(self) -> int:
@@ -174,20 +173,19 @@ class Delivery(Session):
     def figures(self, at: int, iteration: int | None = None) -> dict[str, Any]:
         """What S4's events say of the iteration and the budget: of the running iteration, or the one that is named."""
         gate = self.gate if iteration is None else iteration
-        now = self.budget.snapshot(iteration=gate, at=self.budget_time(at))
         return {
             "iteration": self.iteration if iteration is None else iteration,
-            "elapsed_ms": now.elapsed_ms,
-            "remaining_iterations": now.remaining_iterations,
+            "elapsed_ms": self.budget.elapsed(self.budget_time(at)),
+            "remaining_iterations": self.budget.remaining(gate),
             "reason": self.exhausted_by,
         }
 
 
 def evolve(delivery: Delivery | None, event: DomainEvent, metadata: EventMetadata) -> Delivery:
     """The delivery after one more event."""
-    if isinstance(event, SessionStarted):
+    if delivery is None:
+        assert isinstance(event, SessionStarted), "a delivery begins with session_started"  # else the log is corrupt
         return _begin(event, metadata)
-    assert delivery is not None, "a delivery begins with session_started"  # a log that lies is corrupt
     state = delivery.next(metadata)
     if isinstance(event, DeliveryEvent):
         _evolve(state, event, metadata.at)
@@ -202,7 +200,7 @@ def evolve(delivery: Delivery | None, event: DomainEvent, metadata: EventMetadat
         case SessionForked() if state.stopped_at is None:  # nor does what lies between a history and its fork
             paused += metadata.at - delivery.updated_at
     if spent is not state.budget.spent or paused != state.budget.paused:
-        state.budget = replace(state.budget, spent=spent, paused=paused)
+        state.budget = state.budget._replace(spent=spent, paused=paused)
     return state
 
 
@@ -282,7 +280,7 @@ def _sent_back(state: Delivery, event: ValidationFailed | FixRequested | ReviewB
 
 
 def _extended(state: Delivery, event: BudgetExtended) -> None:
-    state.budget = replace(state.budget, limits=event.limits, paused=event.paused)
+    state.budget = state.budget._replace(limits=event.limits, paused=event.paused)
     if state.resume is None:
         return
     state.phases = {phase: "pending" if mark == "skipped" else mark for phase, mark in state.phases.items()}

@@ -36,18 +36,17 @@ class EventMetadata(NamedTuple):
     at: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outstanding:
+class Outstanding(NamedTuple):
     """A turn that was requested and is not settled."""
 
     turn_id: str
     work: Work
     agent: str
     role: str
+    requested_at: int
     phase: str | None = None
     round: int | None = None
     lane: int = 0
-    requested_at: int
 
 
 @dataclass(kw_only=True)
