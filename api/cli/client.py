@@ -14,6 +14,7 @@ from api.cli.options import Json, Where
 
 if TYPE_CHECKING:  # they take a fifth of a second that `--help` does not have
     from httpx2 import AsyncClient, Response
+    from starlette.applications import Starlette
 
     from api.settings import Settings
     from api.system import System
@@ -52,8 +53,9 @@ _GATHERED: Final = ("substitute", "budget", "query")
 """Fields into which options are gathered."""
 _FIELD: Final = re.compile(rf"\b(?:{'|'.join(name for name in _OPTIONS if not name.islower())})\b")
 
-Use = Literal["read", "start", "work"]
-"""What a log is opened for: reading and telling sessions; starting one, which takes a team; working on turns too."""
+Use = Literal["read", "all", "start", "work"]
+"""What a log is opened for: reading sessions; any endpoint; starting a session, which takes a team; working on turns
+too."""
 
 
 class Api:
@@ -132,19 +134,29 @@ async def connected(where: Where, use: Use = "read", *, team: Path | None = None
         async with AsyncClient(base_url=address, headers=headers, timeout=Timeout(_SECONDS)) as http:
             yield Api(http, poll=_SERVER_POLL)
         return
-    from api.app import create_app
-
     settings = where.settings() if team is None else where.settings(team=team)
-    if use == "read":
+    reads = use in ("read", "all")
+    if reads:
         require_log(settings)
     # Whoever may write the file needs no key to it; whoever only reads needs no team, and no word about a broken one.
-    spared = {"api_keys_file": None, **({"team": None} if use == "read" else {})}
-    app = create_app(settings.model_copy(update=spared), work=use == "work")
+    spared = {"api_keys_file": None, **({"team": None} if reads else {})}
+    app = _application(settings.model_copy(update=spared), use)
     async with (
         app.router.lifespan_context(app),
         AsyncClient(transport=ASGITransport(app=app), base_url="http://127.0.0.1") as http,
     ):
         yield Api(http, poll=_DIRECT_POLL, system=app.state.system)
+
+
+def _application(settings: "Settings", use: Use) -> "Starlette":
+    """The smallest that serves the use: reading does not wait for what else a server imports."""
+    if use == "read":
+        from api.reader import reader
+
+        return reader(settings)
+    from api.app import create_app
+
+    return create_app(settings, work=use == "work")
 
 
 def require_log(settings: "Settings") -> None:

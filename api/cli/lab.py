@@ -49,7 +49,7 @@ async def lab(
     if sessions and given:
         raise Failed("Name sessions or filter them, not both.", code=exits.USAGE)
     body: Json = {"profiles": [_profile(words) for words in profile or ["seed", "shipped-v3", "mysti"]], "limit": limit}
-    async with connected(where) as api:
+    async with connected(where, "all") as api:
         ids = [await resolve(api, session) for session in sessions]
         found = await api.post("/api/policies/lab", body | {"sessionIds": ids or None, "query": given or None})
     if json:

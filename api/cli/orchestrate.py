@@ -158,7 +158,7 @@ async def reset(
     where: Where = HERE,
 ) -> int:
     """End an orchestration for good, also while it works. What it has recorded stays."""
-    async with connected(where) as api:
+    async with connected(where, "all") as api:
         path, body = await _target(api, session, "reset", origin=origin, version=if_version)
         answer = await api.post(path, body | {"reason": reason}, key=idempotency_key, version=if_version)
     say(f"Session {answer['sessionId']} is reset.")

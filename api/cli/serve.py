@@ -133,14 +133,9 @@ class _Server(uvicorn.Server):
 
 
 async def _settle() -> None:
-    """What the start was spared is imported, once those who waited for us have been served; no collection of garbage
-    ever looks at all that again: it stays to the end."""
+    """Compile the templates once the first clients are served; the garbage collector never visits all that again."""
     await asyncio.sleep(_FIRST_GUESTS_SECONDS)
-    from api.app import COMMANDS, FORMS, PAGES, VIEWS
-    from api.doors import open_all
-
     gc.freeze()
-    await open_all((*COMMANDS, *VIEWS, *PAGES, *FORMS))
     await asyncio.to_thread(_warm)
     gc.collect()
     gc.freeze()

@@ -38,7 +38,7 @@ async def cancel(
     reason
         Why; it goes into the record.
     """
-    async with connected(where) as api:
+    async with connected(where, "all") as api:
         session_id = await resolve(api, session)
         path = f"{path_of(session_id)}/cancel"
         answer = await api.post(path, {"reason": reason}, key=idempotency_key, version=if_version)
@@ -96,7 +96,7 @@ async def extend(
             "Say how much more: --iterations, --minutes, --tokens or --cost; --rounds of an orchestration.",
             code=exits.USAGE,
         )
-    async with connected(where, "work" if wait else "read", team=team) as api:
+    async with connected(where, "work" if wait else "all", team=team) as api:
         session_id = await resolve(api, session)
         path = f"{path_of(session_id)}/budget"
         before = int((await api.session(session_id))["session"]["version"])
@@ -141,7 +141,7 @@ async def decide(
         Do not see the session through that goes on.
     """
     body: Json = {"decision": choice, "rationale": rationale}
-    async with connected(where) as api:
+    async with connected(where, "all") as api:
         session_id = await resolve(api, session)
         parent = await _goes_on(api, session_id)
         answer = await api.post(f"{path_of(session_id)}/decision", body, key=idempotency_key, version=if_version)
@@ -217,7 +217,7 @@ async def watch(session: Id, /, *, json: AsEnd = False, where: Where = HERE) -> 
 
     Ctrl-C stops watching only.
     """
-    async with connected(where) as api:
+    async with connected(where, "all") as api:
         session_id = await resolve(api, session)
         if api.system is not None and not exits.rests((await api.session(session_id))["session"]):
             await _say_who_works_on(api.system.settings, session_id)
@@ -230,7 +230,7 @@ async def resume(session: Id, /, *, json: AsEnd = False, where: Where = HERE, te
     Where a server works on the log, it only watches. Ctrl-C cancels nothing.
     """
     works = where.address() is None and not await _is_served(where.settings())
-    async with connected(where, "work" if works else "read", team=team) as api:
+    async with connected(where, "work" if works else "all", team=team) as api:
         session_id = await resolve(api, session)
         version = int((await api.session(session_id))["session"]["version"])
         if works:

@@ -1,17 +1,18 @@
 """Who may come in: pure ASGI, so that streams cost nothing. Host, key, origin, and what every answer carries."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
 from starlette.requests import Request, cookie_parser
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.doors import Door
 from api.http.logins import Logins
 from api.http.problems import Problem, problem
 from api.settings import Settings
 
+OnError = Callable[[Request, Exception], Awaitable[Response]]
 Given = Mapping[bytes, str]
 """The headers of a request by their names in small letters; of several with one name the first."""
 OPEN: Final = frozenset({"/healthz", "/login"})
@@ -36,7 +37,7 @@ _RAW: Final = tuple((name.lower().encode(), value.encode()) for name, value in H
 class Guard:
     """The door: 421 for a Host that is not ours, 401 without a key where keys are kept, 403 across origins."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, logins: Logins | None, on_error: Door) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, logins: Logins | None, on_error: OnError) -> None:
         self._app, self._logins, self._on_error = app, logins, on_error
         more = {name.strip().lower() for name in settings.allowed_hosts.split(",") if name.strip()}
         self._hosts = {"127.0.0.1", "localhost", "[::1]", settings.host.lower()} | more

@@ -1,4 +1,4 @@
-"""GET /openapi.json: what the doors take and give, made from the doors themselves (OpenAPI 3.1)."""
+"""GET /openapi.json: what the endpoints take and answer, made from the handlers (OpenAPI 3.1)."""
 
 import asyncio
 import hashlib
@@ -10,23 +10,23 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.doors import Route, loaded
+from api.http.application import Place
 from api.http.requests import has_it_already
 
 __all__ = ["Document", "show_openapi"]
 
 
 class Document:
-    """The description of one application, made at first use and kept. Making it imports all that answers."""
+    """The description of one application, made at first use and kept."""
 
-    def __init__(self, commands: Sequence[Route], views: Sequence[Route]) -> None:
+    def __init__(self, commands: Sequence[Place], views: Sequence[Place]) -> None:
         self._commands, self._views = commands, views
 
     @cached_property
     def found(self) -> dict[str, Any]:
         from api.openapi.building import build
 
-        return build(loaded(self._commands), loaded(self._views))
+        return build(self._commands, self._views)
 
     @cached_property
     def content(self) -> bytes:

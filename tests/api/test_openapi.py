@@ -13,7 +13,6 @@ from pydantic import BaseModel
 from starlette.testclient import TestClient
 
 from api.app import COMMANDS, VIEWS, create_app
-from api.doors import loaded
 from api.http.problems import TITLES
 from api.openapi import Document, shapes
 from api.openapi.components import SESSIONS, STARTS
@@ -85,12 +84,12 @@ def test_every_door_is_in_the_document_and_nothing_else(document: dict[str, Any]
 
 def test_every_door_below_api_is_described() -> None:
     """A new door is told about in `api/openapi/operations.py`; until then the document only knows its name."""
-    doors = [handler.__name__ for path, handler in loaded((*VIEWS, *COMMANDS)) if path.startswith("/api/")]
+    doors = [handler.__name__ for path, handler in (*VIEWS, *COMMANDS) if path.startswith("/api/")]
     assert [name for name in doors if name not in OPERATIONS] == []
 
 
 def test_every_query_parameter_is_described() -> None:
-    taken = {(handler.__name__, name) for _, handler in loaded(VIEWS) for name in getattr(handler, "parameters", ())}
+    taken = {(handler.__name__, name) for _, handler in VIEWS for name in getattr(handler, "parameters", ())}
     assert {(door, name) for door, name in taken if name not in QUERY and (door, name) not in AT_DOORS} == set()
 
 
@@ -111,7 +110,7 @@ def test_every_problem_is_explained() -> None:
 
 
 def test_every_command_with_a_body_has_an_example(document: dict[str, Any]) -> None:
-    described = {handler.__name__ for _, handler in loaded(COMMANDS) if handler.__name__ in OPERATIONS}
+    described = {handler.__name__ for _, handler in COMMANDS if handler.__name__ in OPERATIONS}
     assert described <= set(EXAMPLES)
 
 

@@ -6,7 +6,6 @@ Stateless: the same body always gives the same answer, as long as the rules stay
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
@@ -78,7 +77,7 @@ POLICIES: tuple[Policy[Any, Any], ...] = (
 # fmt: on
 
 
-def _door(policy: Policy[Any, Any]) -> Callable[[Request], Awaitable[Response]]:
+def _handler(policy: Policy[Any, Any]) -> Callable[[Request], Awaitable[Response]]:
     @kept
     async def judged(request: Request) -> Response:
         return await policy.judge(await raw_body(request))
@@ -88,5 +87,4 @@ def _door(policy: Policy[Any, Any]) -> Callable[[Request], Awaitable[Response]]:
     return judged
 
 
-DOORS = SimpleNamespace(**{policy.name: _door(policy) for policy in POLICIES})
-"""The handlers by the names of their policies, as `api.app` places them."""
+HANDLERS = tuple((policy, _handler(policy)) for policy in POLICIES)

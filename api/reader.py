@@ -1,0 +1,38 @@
+"""The API as commands read it inside their own process: no pages, no rules, nothing that only a server needs."""
+
+from typing import Final
+
+from starlette.applications import Starlette
+
+from api.http import problems
+from api.http.application import Place, application, routes
+from api.routes import views
+from api.settings import Settings
+from api.system import System
+
+READS: Final[tuple[Place, ...]] = (
+    ("/api/sessions", views.list_sessions),
+    ("/api/sessions/{id}", views.show_session),
+    ("/api/sessions/{id}/events", views.list_events),
+    ("/api/sessions/{id}/worklog", views.show_worklog),
+    ("/api/sessions/{id}/budget", views.show_budget),
+    ("/api/sessions/{id}/artifacts", views.list_artifacts),
+    ("/api/sessions/{id}/artifacts/{artifact}", views.show_artifact),
+    ("/api/sessions/{id}/explain", views.show_explanation),
+    ("/api/sessions/{id}/replay", views.show_replay),
+    ("/api/sessions/{a}/diff/{b}", views.show_diff),
+    ("/api/decisions", views.list_decisions),
+    ("/api/events", views.list_log),
+    ("/api/message", views.show_channel),
+)
+
+
+def reader(settings: Settings) -> Starlette:
+    """The application that only reads. Raises HansardError: it cannot start."""
+    return application(
+        System(settings),
+        routes(READS, ()),
+        work=False,
+        on_error=problems.on_error,
+        on_http_exception=problems.on_http_exception,
+    )
