@@ -27,7 +27,6 @@ from domain.orchestration.state import Orchestration
 from domain.orchestration.state import evolve as orchestration_evolve
 from domain.session import children, forking, forks, turns
 from domain.session.decision import Kind, Now, Outcome
-from domain.session.draft import recorded
 from domain.session.forks import SessionForked
 from domain.session.record import RecordedCommand, Whole, fork_command, reply_blobs, shared_command
 from domain.session.state import EventMetadata, Session
@@ -68,7 +67,7 @@ _KINDS: tuple[Kind[Any], ...] = (
             events=tuple(discussion_events.VOICES[name].values()),
             chart=table,
             starts=StartDiscussion,
-            decide=recorded(discussion_decide.decide),
+            decide=discussion_decide.decide,
             evolve=discussion_evolve,
             actions=discussion_decide.allowed_actions,
             command_of=discussion_commands.command_of,

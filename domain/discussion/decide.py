@@ -2,46 +2,285 @@
 
 from typing import Any
 
+from domain import replies
+from domain.convergence import Metrics, assess, stop_reason
+from domain.convergence.stripping import talk
 from domain.delivery.commands import ExtendBudget
-from domain.discussion import decision, rounds
+from domain.discussion import findings
 from domain.discussion.chart import TABLES
 from domain.discussion.commands import CancelDiscussion, StartDiscussion
-from domain.discussion.events import VOICES, SessionStarted
-from domain.discussion.parts import DiscussionDraft, allowed_actions
+from domain.discussion.events import (
+    VOICES,
+    AgentFailed,
+    Assessed,
+    Cancelled,
+    Converged,
+    Decided,
+    DecisionRequested,
+    DiscussionEvent,
+    Expired,
+    LimitReached,
+    RoundAdded,
+    SessionStarted,
+    Stalled,
+    Synthesized,
+)
+from domain.discussion.state import Discussion
+from domain.discussion.strategies import CHOICES, PASSING, STRATEGIES, Part, prompt_version
 from domain.orchestration.commands import AddRounds
-from domain.session.actions import NO_BUDGET, refusal, unfit
+from domain.session.actions import NO_BUDGET
 from domain.session.children import Decide
+from domain.session.decision import Events, Now, ask, cancel_turn, cancel_turns, clear_agents, content, settle
 from domain.session.record import kind_of
-from domain.session.turns import ExpireTurn, RecordReply
-from domain.values.base import Command, Refused
+from domain.session.turns import ExpireTurn, RecordReply, TurnRequested
+from domain.values.base import Command, Refused, Text, Unreadable
+from domain.values.time import iso, milliseconds
+
+Talk = Now[Discussion]
+
+ACTIONS = {"decide": "decision", "cancel": "cancel"}
+"""The actions of a person, by the step of the chart that they take (contract §2)."""
+ENDS: dict[str, tuple[type[DiscussionEvent], str]] = {
+    "converged": (Converged, "The discussion has converged."),
+    "stalled": (Stalled, "The discussion has stalled."),
+    "limit": (LimitReached, "The limit of rounds is reached."),
+}
 
 
-def decide(draft: DiscussionDraft, command: Command) -> None:
-    """Record into the draft what the command leads to; raises Refused where the discussion does not allow it."""
+def decide(now: Talk, command: Command) -> Events:
     match command:
         case StartDiscussion():
-            _start(draft, command)
+            return start(now, command)
         case RecordReply():
-            rounds.record(draft, command)
+            return record_reply(now, command)
         case Decide():
-            decision.record(draft, command)
+            return record_decision(now, command)
         case ExpireTurn():
-            decision.expire(draft, command)
+            return expire(now, command)
         case CancelDiscussion():
-            decision.cancel(draft, command)
+            return cancel(now, command)
         case ExtendBudget() | AddRounds():
-            raise refusal(draft.session, NO_BUDGET, allowed_actions(draft.session))
+            raise now.refusal(NO_BUDGET)
         case _:
-            raise unfit(draft.session, command, allowed_actions(draft.session))
+            raise now.refusal(command.REFUSAL)
 
 
-def _start(draft: DiscussionDraft, command: StartDiscussion) -> None:
-    if draft.before is not None:
-        raise Refused("This session has already started.", allowed=allowed_actions(draft.session))
-    kind = kind_of(draft.metadata.session_id)
-    begun: dict[str, Any] = {"state": TABLES[kind].initial, "topic": command.topic, "policy": command.policy}
-    draft.record(VOICES[kind][SessionStarted](message="Started.", **begun))
-    rounds.ask_next(draft)
+def allowed_actions(discussion: Discussion) -> tuple[str, ...]:
+    """What a person may do now (contract §2)."""
+    steps = TABLES[discussion.kind].allowed(discussion.state, discussion.guard)
+    return tuple(action for step, action in ACTIONS.items() if step in steps)
 
 
-__all__ = ["allowed_actions", "decide"]
+def voice(now: Talk, event: type[DiscussionEvent]) -> type[DiscussionEvent]:
+    """The event under the topic of this kind."""
+    return VOICES[kind_of(now.id)][event]
+
+
+def start(now: Talk, command: StartDiscussion) -> Events:
+    yield now.begin(voice(now, SessionStarted), message="Started.", topic=command.topic, policy=command.policy)
+    yield ask_next(now)
+
+
+# -- rounds --------------------------------------------------------------------------------------------------------
+
+
+def ask_next(now: Talk) -> TurnRequested:
+    """Ask for the next contribution."""
+    state = now.state
+    number = len(state.rounds) + 1
+    part = STRATEGIES[state.strategy].part(number)
+    words = {"rounds": findings.so_far(state), "round": str(number)}
+    return ask_part(now, part, words, number, reads=state.kind if part.judges else "text")
+
+
+def ask_part(now: Talk, part: Part, words: dict[str, str], number: int, *, reads: str = "text") -> TurnRequested:
+    state = now.state
+    return ask(
+        now,
+        role=part.asked,
+        prompt=f"{part.prompt}@{prompt_version(part.prompt, state.policy)}",
+        context={**words, "subject" if state.kind == "review" else "plan": state.subject},
+        reads=reads,
+        lane=state.lane,
+        access="read",
+        phase=part.role,
+        round=number,
+    )
+
+
+def record_reply(now: Talk, command: RecordReply) -> Events:
+    turn = now.turn(command.turn_id)
+    yield settle(now, command)
+    words = content(command, command.reply)
+    if turn.role == "synthesizer":
+        yield from synthesize(now, _said(words) if command.failure is None else "")
+    elif command.failure is not None:
+        yield from break_off(now)
+    else:
+        yield from add_round(now, turn.agent, words)
+
+
+def _said(reply: str) -> str:
+    """What was said, without what was only thought (behaviour §2.2); nothing where nobody should read it."""
+    try:
+        return replies.spoken(reply).strip()
+    except Unreadable:
+        return ""
+
+
+def add_round(now: Talk, agent: str, reply: str) -> Events:
+    number = len(now.state.rounds) + 1
+    part = STRATEGIES[now.state.strategy].part(number)
+    feedback, problem = findings.read(now.state.kind, reply)
+    said = now.text(_said(reply))
+    yield voice(now, RoundAdded)(
+        message=f"Round {number}: {part.role}.",
+        role=part.role,
+        round=number,
+        agent=agent,
+        content=said,
+        feedback=feedback,
+        problem=problem if part.judges else None,
+        counted=None if said.digest is None else Text.of(talk(_said(reply)))[0].head,
+    )
+    state = now.state
+    metrics = assess(findings.counted(state), state.profile, terse=state.terse_speaks)
+    yield voice(now, Assessed)(message=f"Convergence {metrics.overall_score:.2f}.", round=number, metrics=metrics)
+    yield from close_or_continue(now, number, metrics)
+
+
+def close_or_continue(now: Talk, number: int, metrics: Metrics) -> Events:
+    """The strategy's own rounds are held; then the first reason to stop ends the talk (K-26, K-28)."""
+    state = now.state
+    reason = stop_reason(metrics.recommendation, len(state.rounds), state.max_rounds)
+    if reason is None or (reason != "limit" and number < STRATEGIES[state.strategy].minimum):
+        yield ask_next(now)
+        return
+    event, message = ENDS[reason]
+    yield now.move("close", voice(now, event), message=message, round=number)
+    yield ask_synthesis(now, metrics)
+
+
+def break_off(now: Talk) -> Events:
+    """An agent that fails never means consent: a person decides, with the error in view (K-32)."""
+    error = now.state.last_error or "An agent failed."
+    event = voice(now, AgentFailed)
+    yield now.move("break_off", event, message=error, round=len(now.state.rounds), error=error)
+    yield from ask_person(now)
+
+
+# -- synthesis -----------------------------------------------------------------------------------------------------
+
+
+def ask_synthesis(now: Talk, metrics: Metrics) -> TurnRequested:
+    state = now.state
+    part = Part("synthesis", "synthesizer", f"{state.kind}_synthesis", judges=False)
+    convergence = (
+        f"{state.stop_reason}: agreement {metrics.agreement_ratio:.2f}, stability {metrics.avg_stability:.2f}, "
+        f"score {metrics.overall_score:.2f}"
+    )
+    words = {"rounds": findings.so_far(state, "\n\n---\n\n"), "convergence": convergence}
+    return ask_part(now, part, words, len(state.rounds))
+
+
+def synthesize(now: Talk, words: str) -> Events:
+    """A synthesis that failed is replaced by the rounds themselves, and says so (S2)."""
+    state, fallback = now.state, not words
+    yield now.move(
+        "synthesize",
+        voice(now, Synthesized),
+        message="Synthesis failed: the rounds stand in for it." if fallback else "Synthesis.",
+        role="synthesizer",
+        round=len(state.rounds),
+        synthesis=now.text(findings.joined(state) if fallback else words),
+        fallback=fallback,
+        counts=None if fallback else findings.tallies(state.kind, words),
+    )
+    yield from ask_person(now)
+
+
+# -- the decision: a person may answer once; or it expires, or is cancelled (S2, K-32, K-33) -------------------------
+
+
+def ask_person(now: Talk) -> Events:
+    state = now.state
+    expires_at = None if state.expires_ms is None else iso(now.at + state.expires_ms)
+    yield voice(now, DecisionRequested)(
+        message="A person decides.",
+        round=len(state.rounds),
+        feedback=findings.feedback(state),
+        choices=CHOICES[state.kind],
+        dissent=findings.dissent(state),
+        expires_at=expires_at,
+    )
+    if expires_at is not None:
+        yield ask(now, role="person", agent="person", work="wait", deadline=expires_at, round=len(state.rounds))
+
+
+def record_decision(now: Talk, command: Decide) -> Events:
+    """Once only, on the version that the person had seen, by one of the choices that are open."""
+    state = now.state
+    choices = CHOICES[state.kind]
+    now.next("decide", verdict=Decide.REFUSAL, after=_outcome(state))
+    if command.version is not None and command.version != state.version:
+        raise now.refusal(f"is at version {state.version}, and the decision answers version {command.version}")
+    if command.choice not in choices:
+        raise now.refusal(f"is decided by one of {', '.join(choices)}")
+    yield from cancel_turns(now, "decided")
+    yield now.move(
+        "decide",
+        voice(now, Decided),
+        message=f"Decided: {command.choice}.",
+        role="person",
+        choice=command.choice,
+        actor=command.actor,
+        rationale=command.rationale,
+        **_ending(now),
+    )
+    yield clear_agents(now, "decided")
+
+
+def expire(now: Talk, command: ExpireTurn) -> Events:
+    """A decision that nobody made in time: recorded as expired, never as a person's choice."""
+    turn, state = now.turn(command.turn_id), now.state
+    if turn.work != "wait" or state.expires_at is None or now.at <= milliseconds(state.expires_at):
+        raise Refused("The decision may still be made.", allowed=now.allowed())
+    choice = state.expires_as or PASSING[state.kind]
+    yield cancel_turn(turn, "expired")
+    sentence = f"Nobody decided in time; {choice} by default."
+    yield now.move("decide", voice(now, Expired), message=sentence, choice=choice, **_ending(now))
+    yield clear_agents(now, "expired")
+
+
+def cancel(now: Talk, command: CancelDiscussion) -> Events:
+    now.next("cancel", verdict=command.REFUSAL, after=_outcome(now.state))
+    yield from cancel_turns(now, "cancelled")
+    yield now.move(
+        "cancel",
+        voice(now, Cancelled),
+        message=command.reason or "Cancelled.",
+        choice=PASSING[now.state.kind],
+        reason=command.reason,
+        **_ending(now),
+    )
+    yield clear_agents(now, "cancelled")
+
+
+def _ending(now: Talk) -> dict[str, Any]:
+    """What every end says, for the parent above all."""
+    state = now.state
+    return {
+        "round": len(state.rounds),
+        "feedback": state.feedback or findings.feedback(state),
+        "synthesis": state.synthesis or now.text(findings.joined(state)),
+        "parent": state.about,
+        "waited": 0 if state.waiting_since is None else now.at - state.waiting_since,
+        "spent": state.spent,
+    }
+
+
+def _outcome(state: Discussion) -> str:
+    decision = state.decision
+    if decision is None or state.state == "cancelled":
+        return ""
+    return f"It has {'expired' if decision.expired else 'been decided'}: {decision.choice}."

@@ -1,4 +1,4 @@
-"""What happens in a review or a debate. Both kinds say the same things, each under topics of its own."""
+"""What happens in a review or a debate. Both have the same events, each under topics of its own."""
 
 from typing import Any, ClassVar, Literal
 
@@ -114,31 +114,185 @@ class Cancelled(Ending):
     reason: str = Field(default="", description="as the person gave it")
 
 
-_LAST_PARTS: dict[type[DiscussionEvent], str] = {
-    SessionStarted: "session_started",
-    RoundAdded: "round_added",
-    Assessed: "assessed",
-    Converged: "converged",
-    Stalled: "stalled",
-    LimitReached: "limit_reached",
-    AgentFailed: "agent_failed",
-    Synthesized: "synthesized",
-    DecisionRequested: "decision_requested",
-    Decided: "decided",
-    Expired: "expired",
-    Cancelled: "cancelled",
-}
+# -- reviews ----------------------------------------------------------------------------------------------------------
 
 
-def _named(kind: str, event: type[DiscussionEvent], last_part: str) -> type[DiscussionEvent]:
-    fields = {"TOPIC": f"{kind}.{last_part}", "__module__": __name__, "__doc__": event.__doc__}
-    annotations = {"__annotations__": {"TOPIC": ClassVar[str]}}
-    return type(f"{kind.title()}{event.__name__}", (event,), fields | annotations)
+class ReviewSessionStarted(SessionStarted):
+    """A review begins, under this policy, strategy and profile."""
+
+    TOPIC: ClassVar[str] = "review.session_started"
+
+
+class ReviewRoundAdded(RoundAdded):
+    """Somebody spoke. `feedback` is what could be read of it; `problem` says why what was needed could not be."""
+
+    TOPIC: ClassVar[str] = "review.round_added"
+
+
+class ReviewAssessed(Assessed):
+    """Where the discussion stands after a round (K-26)."""
+
+    TOPIC: ClassVar[str] = "review.assessed"
+
+
+class ReviewConverged(Converged):
+    """The voices agree and repeat themselves."""
+
+    TOPIC: ClassVar[str] = "review.converged"
+
+
+class ReviewStalled(Stalled):
+    """Nothing improves and nothing is said again."""
+
+    TOPIC: ClassVar[str] = "review.stalled"
+
+
+class ReviewLimitReached(LimitReached):
+    """The rounds are used up without an agreement (K-28)."""
+
+    TOPIC: ClassVar[str] = "review.limit_reached"
+
+
+class ReviewAgentFailed(AgentFailed):
+    """An agent did not answer; a person has to decide on what there is (K-32)."""
+
+    TOPIC: ClassVar[str] = "review.agent_failed"
+
+
+class ReviewSynthesized(Synthesized):
+    """The discussion in one text; a `fallback` is only its rounds, joined."""
+
+    TOPIC: ClassVar[str] = "review.synthesized"
+
+
+class ReviewDecisionRequested(DecisionRequested):
+    """It waits for a person, who may choose one of `choices`."""
+
+    TOPIC: ClassVar[str] = "review.decision_requested"
+
+
+class ReviewDecided(Decided):
+    """A person has chosen."""
+
+    TOPIC: ClassVar[str] = "review.decided"
+
+
+class ReviewExpired(Expired):
+    """Nobody has chosen in time; the policy's default stands in. This is nobody's choice."""
+
+    TOPIC: ClassVar[str] = "review.expired"
+
+
+class ReviewCancelled(Cancelled):
+    """Called off; `choice` is what a reset stands for (K-33)."""
+
+    TOPIC: ClassVar[str] = "review.cancelled"
+
+
+# -- debates ----------------------------------------------------------------------------------------------------------
+
+
+class DebateSessionStarted(SessionStarted):
+    """A debate begins, under this policy, strategy and profile."""
+
+    TOPIC: ClassVar[str] = "debate.session_started"
+
+
+class DebateRoundAdded(RoundAdded):
+    """Somebody spoke. `feedback` is what could be read of it; `problem` says why what was needed could not be."""
+
+    TOPIC: ClassVar[str] = "debate.round_added"
+
+
+class DebateAssessed(Assessed):
+    """Where the discussion stands after a round (K-26)."""
+
+    TOPIC: ClassVar[str] = "debate.assessed"
+
+
+class DebateConverged(Converged):
+    """The voices agree and repeat themselves."""
+
+    TOPIC: ClassVar[str] = "debate.converged"
+
+
+class DebateStalled(Stalled):
+    """Nothing improves and nothing is said again."""
+
+    TOPIC: ClassVar[str] = "debate.stalled"
+
+
+class DebateLimitReached(LimitReached):
+    """The rounds are used up without an agreement (K-28)."""
+
+    TOPIC: ClassVar[str] = "debate.limit_reached"
+
+
+class DebateAgentFailed(AgentFailed):
+    """An agent did not answer; a person has to decide on what there is (K-32)."""
+
+    TOPIC: ClassVar[str] = "debate.agent_failed"
+
+
+class DebateSynthesized(Synthesized):
+    """The discussion in one text; a `fallback` is only its rounds, joined."""
+
+    TOPIC: ClassVar[str] = "debate.synthesized"
+
+
+class DebateDecisionRequested(DecisionRequested):
+    """It waits for a person, who may choose one of `choices`."""
+
+    TOPIC: ClassVar[str] = "debate.decision_requested"
+
+
+class DebateDecided(Decided):
+    """A person has chosen."""
+
+    TOPIC: ClassVar[str] = "debate.decided"
+
+
+class DebateExpired(Expired):
+    """Nobody has chosen in time; the policy's default stands in. This is nobody's choice."""
+
+    TOPIC: ClassVar[str] = "debate.expired"
+
+
+class DebateCancelled(Cancelled):
+    """Called off; `choice` is what a reset stands for (K-33)."""
+
+    TOPIC: ClassVar[str] = "debate.cancelled"
 
 
 VOICES: dict[str, dict[type[DiscussionEvent], type[DiscussionEvent]]] = {
-    kind: {event: _named(kind, event, last_part) for event, last_part in _LAST_PARTS.items()}
-    for kind in ("review", "debate")
+    "review": {
+        SessionStarted: ReviewSessionStarted,
+        RoundAdded: ReviewRoundAdded,
+        Assessed: ReviewAssessed,
+        Converged: ReviewConverged,
+        Stalled: ReviewStalled,
+        LimitReached: ReviewLimitReached,
+        AgentFailed: ReviewAgentFailed,
+        Synthesized: ReviewSynthesized,
+        DecisionRequested: ReviewDecisionRequested,
+        Decided: ReviewDecided,
+        Expired: ReviewExpired,
+        Cancelled: ReviewCancelled,
+    },
+    "debate": {
+        SessionStarted: DebateSessionStarted,
+        RoundAdded: DebateRoundAdded,
+        Assessed: DebateAssessed,
+        Converged: DebateConverged,
+        Stalled: DebateStalled,
+        LimitReached: DebateLimitReached,
+        AgentFailed: DebateAgentFailed,
+        Synthesized: DebateSynthesized,
+        DecisionRequested: DebateDecisionRequested,
+        Decided: DebateDecided,
+        Expired: DebateExpired,
+        Cancelled: DebateCancelled,
+    },
 }
 """The event of a kind for what is said in it."""
 

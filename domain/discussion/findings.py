@@ -4,9 +4,11 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from domain import replies
 from domain.convergence import Round
 from domain.discussion.state import Contribution, Discussion
 from domain.discussion.strategies import STRATEGIES
+from domain.values.base import Unreadable
 
 Feedback = dict[str, Any]
 
@@ -14,6 +16,24 @@ _NOTHING_READ: dict[str, Feedback] = {
     "review": {"verdict": "NEEDS_FIX", "summary": "Review completed", "issues": []},
     "debate": {"verdict": "CHALLENGE", "concerns": [], "suggestions": []},
 }
+
+
+def read(kind: str, reply: str) -> tuple[Feedback | None, str | None]:
+    """The feedback of a reply, or why it is unreadable."""
+    try:
+        found = replies.review(reply) if kind == "review" else replies.debate(reply)
+    except Unreadable as problem:
+        return None, str(problem)
+    return found.model_dump(mode="json", by_alias=True), None
+
+
+def tallies(kind: str, words: str) -> Feedback | None:
+    """The verdict and tallies at the end of a synthesis; None where they are unreadable."""
+    try:
+        found = replies.review_synthesis(words) if kind == "review" else replies.debate_synthesis(words)
+    except Unreadable:
+        return None
+    return found.model_dump(mode="json", by_alias=True)
 
 
 def counted(session: Discussion) -> list[Round]:

@@ -11,7 +11,6 @@ from domain.discussion.events import (
     Converged,
     Decided,
     DecisionRequested,
-    DiscussionEvent,
     Expired,
     LimitReached,
     RoundAdded,
@@ -22,10 +21,9 @@ from domain.discussion.events import (
     Transition,
 )
 from domain.session.children import ParentLink
-from domain.session.draft import changed, evolve_turn, stamped
 from domain.session.forks import SessionForked
 from domain.session.record import kind_of
-from domain.session.state import EventMetadata, Session
+from domain.session.state import EventMetadata, Session, evolve_shared
 from domain.values.base import DomainEvent, Text
 
 
@@ -88,37 +86,49 @@ class Discussion(Session):
     def ended(self) -> bool:
         return self.state in ("decided", "cancelled")
 
-    def guard(self, _: str) -> bool:
-        """The charts of discussions have no guards."""
-        return False
+    @property
+    def terse_speaks(self) -> bool:
+        """Whether a contribution of no more than "ok" has said something, by the rules of this session."""
+        return self.policy not in ("discussion@1", "discussion@2")
 
 
-_REASONS: dict[type[DiscussionEvent], StopReason] = {
-    Converged: "converged",
-    Stalled: "stalled",
-    LimitReached: "limit",
-}
-
-
-def evolve(session: Discussion | None, event: DomainEvent, metadata: EventMetadata) -> Discussion:
+def evolve(discussion: Discussion | None, event: DomainEvent, metadata: EventMetadata) -> Discussion:
     """The discussion after one more event."""
     if isinstance(event, SessionStarted):
         return _begin(event, metadata)
-    assert session is not None, "a discussion begins with session_started"
-    if isinstance(event, DiscussionEvent):
-        changes = _changes(session, event, metadata.at)
-        if isinstance(event, Transition):
-            changes["state"] = event.state
-        return stamped(session, metadata.at, **changes)
-    turned = evolve_turn(session, event, metadata.at)
-    return changed(turned, **_forked(session, event))
-
-
-def _forked(session: Discussion, event: DomainEvent) -> dict[str, object]:
-    """A fork reports to nobody, and may be judged by other thresholds from here on."""
-    if not isinstance(event, SessionForked):
-        return {}
-    return {"about": None, "profile": event.profile or session.profile}
+    assert discussion is not None, "a discussion begins with session_started"
+    state = discussion.next(metadata)
+    if isinstance(event, Transition):
+        state.state = event.state
+    match event:
+        case RoundAdded():
+            state.rounds = (*state.rounds, _contribution(event))
+        case Assessed():
+            state.metrics = (*state.metrics, event.metrics)
+        case Converged():
+            state.stop_reason = "converged"
+        case Stalled():
+            state.stop_reason = "stalled"
+        case LimitReached():
+            state.stop_reason = "limit"
+        case AgentFailed():
+            state.stop_reason, state.last_error = "error", event.error
+        case Synthesized():
+            state.synthesis, state.fallback, state.counts = event.synthesis, event.fallback, event.counts
+        case DecisionRequested():
+            state.feedback, state.choices, state.dissent = event.feedback, event.choices, event.dissent
+            state.expires_at, state.waiting_since = event.expires_at, metadata.at
+        case Decided() | Expired() | Cancelled():
+            state.decision, state.choices = _decision(event, metadata.at), ()
+            if isinstance(event, Cancelled):
+                state.stop_reason = state.stop_reason or "cancelled"
+        case SessionForked():
+            evolve_shared(state, event, metadata.at)
+            state.about = None  # a fork reports to nobody
+            state.profile = event.profile or state.profile
+        case _:
+            evolve_shared(state, event, metadata.at)
+    return state
 
 
 def _begin(event: SessionStarted, metadata: EventMetadata) -> Discussion:
@@ -152,43 +162,23 @@ def _begin(event: SessionStarted, metadata: EventMetadata) -> Discussion:
     )
 
 
-def _changes(session: Discussion, event: DiscussionEvent, at: int) -> dict[str, object]:
+def _contribution(event: RoundAdded) -> Contribution:
+    return Contribution(
+        round=event.round,
+        role=event.role,
+        agent=event.agent,
+        content=event.content,
+        feedback=event.feedback,
+        problem=event.problem,
+        counted=event.counted,
+    )
+
+
+def _decision(event: Decided | Expired | Cancelled, at: int) -> Decision:
     match event:
-        case RoundAdded():
-            said = Contribution(
-                round=event.round,
-                role=event.role,
-                agent=event.agent,
-                content=event.content,
-                feedback=event.feedback,
-                problem=event.problem,
-                counted=event.counted,
-            )
-            return {"rounds": (*session.rounds, said)}
-        case Assessed():
-            return {"metrics": (*session.metrics, event.metrics)}
-        case Synthesized():
-            return {"synthesis": event.synthesis, "fallback": event.fallback, "counts": event.counts}
-        case AgentFailed():
-            return {"stop_reason": "error", "last_error": event.error}
-        case DecisionRequested():
-            return {
-                "feedback": event.feedback,
-                "choices": event.choices,
-                "dissent": event.dissent,
-                "expires_at": event.expires_at,
-                "waiting_since": at,
-            }
         case Decided():
-            return {
-                "decision": Decision(choice=event.choice, actor=event.actor, rationale=event.rationale, at=at),
-                "choices": (),
-            }
+            return Decision(choice=event.choice, actor=event.actor, rationale=event.rationale, at=at)
         case Expired():
-            return {"decision": Decision(choice=event.choice, at=at, expired=True), "choices": ()}
+            return Decision(choice=event.choice, at=at, expired=True)
         case Cancelled():
-            decision = Decision(choice=event.choice, rationale=event.reason, at=at)
-            return {"decision": decision, "choices": (), "stop_reason": session.stop_reason or "cancelled"}
-        case _:
-            reasons = [reason for kind, reason in _REASONS.items() if isinstance(event, kind)]
-            return {"stop_reason": reasons[0]} if reasons else {}
+            return Decision(choice=event.choice, rationale=event.reason, at=at)

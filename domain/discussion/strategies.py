@@ -11,6 +11,10 @@ PASSING: dict[str, Choice] = {"review": "skip", "debate": "accept"}
 """What a reset records as the decision (K-33)."""
 
 
+REWRITTEN = {"challenge.perspectives": 2}
+"""Prompts that are no longer in their first version."""
+
+
 class Part(NamedTuple):
     """One contribution: the role it is spoken in, who is asked, and how. `judges` when its feedback counts."""
 
@@ -72,3 +76,8 @@ def strategy_of(kind: str, name: str) -> Strategy:
         fitting = ", ".join(strategy.name for strategy in STRATEGIES.values() if strategy.kind == kind)
         raise Invalid({"/strategy": f"should be one of {fitting}"})
     return found
+
+
+def prompt_version(prompt: str, policy: str) -> int:
+    """The version of a prompt under the rules of a session."""
+    return 1 if policy == "discussion@1" else REWRITTEN.get(prompt, 1)

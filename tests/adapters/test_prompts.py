@@ -13,7 +13,7 @@ import pytest
 from adapters.agents.prompts import LANGUAGES, Prompt, checked, names, prompt, render, strategies
 from adapters.agents.prompts.modes import first_agent, work_mode
 from adapters.agents.prompts.phases import phase_instruction, remaining_phases, rubric
-from domain.discussion.parts import REWRITTEN
+from domain.discussion.strategies import REWRITTEN
 from domain.orchestration.phases import phase_name
 from domain.replies import read
 from domain.values.base import Invalid
