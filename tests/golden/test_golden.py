@@ -17,9 +17,9 @@ from domain.replay import first_difference
 from domain.session.record import Recorded, kind_of
 from domain.values.base import Text
 from projections.engine.follow import Follower
-from projections.record import worklog
 from projections.record.session import view
 from tests.golden.make import PLACE, SUMS
+from tests.projections.given import written
 
 LOGS = sorted(PLACE.glob("*.jsonl"))
 SUMMED = dict(reversed(line.split("  ")) for line in SUMS.read_text("utf-8").splitlines())
@@ -56,19 +56,18 @@ def test_a_golden_log_loads_folds_renders_and_replays(path: Path, tmp_path: Path
         follower.catch_up()
         assert follower.problems() == []
         for session_id, expected in states.items():
-            _still_what_it_was(store, views, session_id, expected)
+            _still_what_it_was(store, session_id, expected)
         for stream in store.rows.streams():
             _decided_the_same_way(store, stream)
 
 
-def _still_what_it_was(store: Store, views: SqliteViews, session_id: str, expected: list[object]) -> None:
+def _still_what_it_was(store: Store, session_id: str, expected: list[object]) -> None:
     history = store.history(session_id)
     session = fold(kind_of(session_id), ((recorded.event, recorded.metadata) for recorded in history))
     assert session is not None
     assert [session.version, session.state] == expected
     assert view(session)["id"] == session_id
-    with views.reading() as db:
-        assert worklog.render(db, session_id)
+    assert written(history)
 
 
 def _decided_the_same_way(store: Store, stream: str) -> None:
