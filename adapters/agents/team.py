@@ -14,6 +14,7 @@ from adapters.agents.command import Settings as CommandSettings
 from adapters.agents.external import External
 from adapters.agents.external import Settings as ExternalSettings
 from adapters.agents.port import Agent, Limits
+from adapters.agents.presets import NAMES, preset
 from adapters.agents.scripted import Scenario, Scripted
 from adapters.files import Unfit, content, json_of
 from domain.values.base import HansardError, Invalid, Value
@@ -65,6 +66,7 @@ class Member(Value):
     name: str
     roles: tuple[Role, ...]
     adapter: Literal["scripted", "command", "external"]
+    preset: str | None = None
     settings: Scenario | CommandSettings | ExternalSettings
     conversation: Literal["role", "agent"] = "role"
     """Whether it has a conversation for each of its roles, or one for all of them."""
@@ -171,8 +173,9 @@ class _Listed(Value):
     """An agent as the file has it."""
 
     name: str = Field(min_length=1, max_length=100, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")
-    roles: Annotated[tuple[Role, ...], BeforeValidator(_many), AfterValidator(_some)]
-    adapter: str
+    roles: Annotated[tuple[Role, ...], BeforeValidator(_many), AfterValidator(_some)] | None = None
+    adapter: str | None = None
+    preset: str | None = None
     model: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")] | None = None
     conversation: Literal["role", "agent"] = "role"
     settings: dict[str, Any] = Field(default_factory=dict)  # parsed by the adapter that it names
@@ -195,6 +198,11 @@ class _ScriptedSettings(Value):
 
 def _member(path: Path, listed: _Listed) -> Member:
     where = f"{path}: agent {listed.name!r}"
+    if listed.preset is not None:
+        return _of_a_preset(where, listed)
+    if listed.roles is None or listed.adapter is None:
+        missing = "roles" if listed.roles is None else "adapter"
+        raise BadTeam(f"{where}: {missing}: is missing; only an agent with a preset can do without")
     named: dict[str, Any] = {"name": listed.name, "roles": listed.roles, "model": listed.model} | {
         "conversation": listed.conversation
     }
@@ -212,6 +220,26 @@ def _member(path: Path, listed: _Listed) -> Member:
             raise BadTeam(f"{where}: adapter: adapter {adapter!r} is not available in this version")
         case adapter:
             raise BadTeam(f"{where}: adapter: there is no adapter {adapter!r}; there are {ADAPTERS}")
+
+
+def _of_a_preset(where: str, listed: _Listed) -> Member:
+    """An agent that a preset describes; the file needs to say nothing else."""
+    found = preset(listed.preset or "")
+    if found is None:
+        raise BadTeam(f"{where}: preset: there is no preset {listed.preset!r}; there are {', '.join(NAMES)}")
+    if listed.adapter not in (None, "command"):
+        raise BadTeam(f"{where}: adapter: a preset is asked by the adapter 'command'")
+    extended = found.extended(listed.settings)
+    settings = _parsed(CommandSettings, extended, lambda loc: f"{where}: {_dotted(('settings', *loc))}")
+    return Member(
+        name=listed.name,
+        roles=listed.roles or (*get_args(DeliveryRole), *get_args(TalkRole), *get_args(EmployeeRole)),
+        adapter="command",
+        preset=found.name,
+        settings=settings,
+        model=listed.model or settings.model,
+        conversation=listed.conversation,
+    )
 
 
 def _scenario(path: Path, where: str, settings: Mapping[str, Any]) -> Scenario:

@@ -73,10 +73,13 @@ def prepare(settings: Settings, turn: Turn, *, resumed: bool, agent_session: str
 
 def _login(settings: Settings) -> dict[str, str]:
     """The variables with a login that are set here, by name. Raises ValueError where a private home gets none."""
-    found = {name: f"env:{name}" for name in settings.keys if os.environ.get(name)}
-    if found or not settings.keys or settings.home == "user" or any(name in settings.env for name in settings.keys):
-        return found
-    raise ValueError(f'No login: set {" or ".join(settings.keys)} in the environment, or say home = "user".')
+    pairs = [(name, source or name) for name, _, source in (key.partition("=") for key in settings.keys)]
+    given = any(name in settings.env for name, _ in pairs)
+    found = {name: f"env:{source}" for name, source in reversed(pairs) if os.environ.get(source)}
+    if given or found or not pairs or settings.home == "user":
+        return {} if given else found
+    sources = " or ".join(dict.fromkeys(source for _, source in pairs))
+    raise ValueError(f"No login: set {sources} in the environment, or say home = 'user'.")
 
 
 def _arguments(template: Template, values: Mapping[str, str]) -> tuple[str, ...]:

@@ -89,6 +89,7 @@ class Settings(Value):
     ) = None
     stdin: Literal["prompt", "none"] | None = None
     output: Literal["text", "json"] = "text"
+    stream: Literal["claude", "codex", "gemini", "opencode", "qwen"] | None = None
     text_path: Where | None = None
     session_path: Where | None = None
     error_path: Where | None = None
@@ -111,7 +112,7 @@ class Settings(Value):
         for name in ("read_args", "write_args", "model_args"):
             _check_places(name, getattr(self, name), PLACES)
         self._check_output()
-        _check_environment({**dict.fromkeys(self.keys, "env:"), **self.env})
+        _check_environment({**dict.fromkeys((key.partition("=")[0] for key in self.keys), "env:"), **self.env})
         self._check_home()
         return self
 

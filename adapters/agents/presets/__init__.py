@@ -1,0 +1,58 @@
+"""Presets: how to call well-known agents, one TOML file each. A team file names one and may extend its settings.
+
+A file holds what the program is called, how it is installed, the versions that were tried, the `settings` of the
+`command` adapter, and under `private` what goes with a home of its own: a login by key, and first files.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from pydantic import Field
+
+from domain.values.base import Value
+
+NAMES: Final = ("claude", "codex", "gemini", "opencode", "qwen", "copilot", "aider")
+_MERGED: Final = ("env", "home_files", "usage_paths")
+
+
+class Preset(Value):
+    """One program. The settings are checked when an agent is made of them."""
+
+    name: str
+    title: str
+    program: str
+    install: str
+    versions: tuple[str, ...] = Field(description="versions that were tried")
+    settings: dict[str, Any]
+    private: dict[str, Any] = Field(default_factory=dict)
+
+    def extended(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings with those of the team file: tables are merged, anything else is replaced."""
+        private = given.get("home", self.settings.get("home", "private")) == "private"
+        found = {**self.settings, **(self.private if private else {})}
+        for name in _MERGED:
+            both = {**self.settings.get(name, {}), **found.get(name, {}), **_table(given.get(name))}
+            if both:
+                found[name] = both
+        return {**found, **{name: value for name, value in given.items() if name not in _MERGED or not _table(value)}}
+
+
+def _table(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+@cache
+def preset(name: str) -> Preset | None:
+    """The preset of that name."""
+    if name not in NAMES:
+        return None
+    found = tomllib.loads(files(__name__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+    return Preset.model_validate({"name": name, **found})
+
+
+def presets() -> tuple[Preset, ...]:
+    """All of them, in the order in which they are listed."""
+    return tuple(found for name in NAMES if (found := preset(name)))
