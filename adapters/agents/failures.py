@@ -21,8 +21,11 @@ TAIL: Final = 2_000
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 
+_TRACE = re.compile(r"\s+at .*(?::\d+|<anonymous>)\)?\s*\{?$")
+"""A line of a JavaScript stack trace."""
 
-def _pattern(text: str) -> str:
+
+def pattern(text: str) -> str:
     try:
         re.compile(text)
     except re.error as error:
@@ -33,13 +36,13 @@ def _pattern(text: str) -> str:
 class Rule(Value):
     """An error text that matches (a regular expression, in any case) has this code."""
 
-    match: Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_pattern)]
+    match: Annotated[str, Field(min_length=1, max_length=500), AfterValidator(pattern)]
     code: Retryable | FinalCode
 
 
 class _Known(NamedTuple):
     code: FailureCode
-    pattern: re.Pattern[str]
+    words: re.Pattern[str]
 
 
 def _known(code: FailureCode, *patterns: str) -> _Known:
@@ -95,11 +98,11 @@ _RESET = re.compile(r"limit reached\|(\d{10})\b")
 
 
 def last_lines(text: str) -> str:
-    """The end of an error text without control sequences, blank lines and repetitions."""
+    """The end of an error text without control sequences, stack traces, blank lines and repetitions."""
     lines = (line.rstrip() for line in _ANSI.sub("", text).replace("\r", "\n").split("\n"))
     kept: list[str] = []
     for line in lines:
-        if line.strip() and line not in kept[-3:]:
+        if line.strip() and not _TRACE.match(line) and line not in kept[-3:]:
             kept.append(line)
     return "\n".join(kept[-LINES:])[-TAIL:].strip()
 
@@ -114,7 +117,7 @@ def recognised(said: str, rules: Iterable[Rule] = ()) -> FailureCode | None:
     for rule in rules:
         if re.search(rule.match, said, re.IGNORECASE):
             return rule.code
-    return next((known.code for known in _KNOWN if known.pattern.search(said)), None)
+    return next((known.code for known in _KNOWN if known.words.search(said)), None)
 
 
 def of_status(status: int) -> FailureCode | None:

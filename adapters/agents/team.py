@@ -1,23 +1,22 @@
 """Who the agents are: `team.toml`, or the scripted example team where there is none (contract §1)."""
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, get_args
 
-import orjson
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from adapters.agents.command import Command
 from adapters.agents.command import Settings as CommandSettings
 from adapters.agents.external import External
 from adapters.agents.external import Settings as ExternalSettings
+from adapters.agents.parsing import BadTeam, dotted, parsed, place_of
 from adapters.agents.port import Agent, Limits
 from adapters.agents.presets import NAMES, preset
 from adapters.agents.scripted import Scenario, Scripted
 from adapters.files import Unfit, content, json_of
-from domain.values.base import HansardError, Invalid, Value
+from domain.values.base import Invalid, Value
 
 EmployeeRole = Literal["frontend", "backend", "data", "docs", "custom"]
 DeliveryRole = Literal["planner", "architect", "designer", "dev", "reviewer"]
@@ -25,13 +24,6 @@ TalkRole = Literal["judge", "assistant", "coder", "critic", "synthesizer"]
 Role = Literal[DeliveryRole, TalkRole, EmployeeRole]
 LATER = ("acp", "model")
 ADAPTERS = "'scripted', 'command' and 'external'"
-
-AnyValue = TypeVar("AnyValue", bound=Value)
-Loc = tuple[int | str, ...]
-
-
-class BadTeam(HansardError):
-    """The team file cannot be used: which file, which agent, which field, and why."""
 
 
 class TeamLimits(Value):
@@ -126,7 +118,7 @@ def load(path: Path | None) -> Team:
         raise BadTeam(f"{path}: this is not TOML: {error}") from None
     except RecursionError:
         raise BadTeam(f"{path}: it is nested too deeply") from None
-    written = _parsed(_Written, found, lambda loc: _place(path, found, loc))
+    written = parsed(_Written, found, lambda loc: place_of(path, found, loc))
     members = tuple(_member(path, listed) for listed in written.agents)
     _refuse_twins(path, members)
     return Team(agents=members, limits=written.limits, settings=written.settings, language=written.language)
@@ -211,10 +203,10 @@ def _member(path: Path, listed: _Listed) -> Member:
             settings: Scenario | CommandSettings | ExternalSettings = _scenario(path, where, listed.settings)
             return Member(adapter="scripted", settings=settings, **named)
         case "command":
-            settings = _parsed(CommandSettings, listed.settings, lambda loc: f"{where}: {_dotted(('settings', *loc))}")
+            settings = parsed(CommandSettings, listed.settings, lambda loc: f"{where}: {dotted(('settings', *loc))}")
             return Member(adapter="command", settings=settings, **named)
         case "external":
-            settings = _parsed(ExternalSettings, listed.settings, lambda loc: f"{where}: {_dotted(('settings', *loc))}")
+            settings = parsed(ExternalSettings, listed.settings, lambda loc: f"{where}: {dotted(('settings', *loc))}")
             return Member(adapter="external", settings=settings, **named)
         case adapter if adapter in LATER:
             raise BadTeam(f"{where}: adapter: adapter {adapter!r} is not available in this version")
@@ -230,7 +222,7 @@ def _of_a_preset(where: str, listed: _Listed) -> Member:
     if listed.adapter not in (None, "command"):
         raise BadTeam(f"{where}: adapter: a preset is asked by the adapter 'command'")
     extended = found.extended(listed.settings)
-    settings = _parsed(CommandSettings, extended, lambda loc: f"{where}: {_dotted(('settings', *loc))}")
+    settings = parsed(CommandSettings, extended, lambda loc: f"{where}: {dotted(('settings', *loc))}")
     return Member(
         name=listed.name,
         roles=listed.roles or (*get_args(DeliveryRole), *get_args(TalkRole), *get_args(EmployeeRole)),
@@ -243,7 +235,7 @@ def _of_a_preset(where: str, listed: _Listed) -> Member:
 
 
 def _scenario(path: Path, where: str, settings: Mapping[str, Any]) -> Scenario:
-    given = _parsed(_ScriptedSettings, settings, lambda loc: f"{where}: {_dotted(('settings', *loc))}").scenario
+    given = parsed(_ScriptedSettings, settings, lambda loc: f"{where}: {dotted(('settings', *loc))}").scenario
     if given is None:
         return Scenario()
     where = f"{where}: settings.scenario"
@@ -267,42 +259,3 @@ def _refuse_twins(path: Path, members: tuple[Member, ...]) -> None:
         if member.name.casefold() in seen:
             raise BadTeam(f"{path}: agent {member.name!r}: name: another agent has this name already")
         seen.add(member.name.casefold())
-
-
-def _parsed(kind: type[AnyValue], found: Mapping[str, Any], place: Callable[[Loc], str]) -> AnyValue:
-    """The value, taken literally; else one sentence for each of the first problems."""
-    try:
-        return kind.model_validate_json(orjson.dumps(found), strict=True)
-    except ValidationError as error:
-        problems = error.errors(include_url=False, include_input=False)[:5]
-        sentences = (f"{place(p['loc'])}: {_sentence(p)}" for p in problems)
-        raise BadTeam("; ".join(sentences)) from None
-    except orjson.JSONEncodeError as error:
-        raise BadTeam(f"{place(())}: {error}") from None
-
-
-def _sentence(problem: ErrorDetails) -> str:
-    """What is wrong, in words of the file."""
-    match problem["type"], problem["loc"]:
-        case "extra_forbidden", ("agents", int(), _):
-            return "there is no such key here; what an adapter is told stands under [agents.settings]"
-        case "extra_forbidden", _:
-            return "there is no such key"
-        case "missing", _:
-            return "is missing"
-        case _:
-            return problem["msg"].removeprefix("Value error, ")
-
-
-def _place(path: Path, found: Mapping[str, Any], loc: Loc) -> str:
-    """File, agent by its name where it has one, and field."""
-    if len(loc) < 2 or loc[0] != "agents" or not isinstance(loc[1], int):
-        return f"{path}: {_dotted(loc)}" if loc else str(path)
-    listed = found["agents"][loc[1]]
-    name = listed.get("name") if isinstance(listed, dict) else None
-    agent = f"{path}: agent {name!r}" if isinstance(name, str) else f"{path}: agent {loc[1] + 1}"
-    return f"{agent}: {_dotted(loc[2:])}" if loc[2:] else agent
-
-
-def _dotted(loc: Loc) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc).removeprefix(".")

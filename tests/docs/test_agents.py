@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.agents.command.settings import PLACES, Settings, UsagePaths
+from adapters.agents.presets import NAMES
 from adapters.agents.team import load
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -25,6 +26,8 @@ def team_files(page: str) -> list[str]:
 def test_every_team_file_is_one(page: str, tmp_path: Path) -> None:
     programs = []
     for number, text in enumerate(team_files(page)):
+        if "preset = " in text:
+            continue
         path = tmp_path / f"{number}.toml"
         path.write_text(text, encoding="utf-8")
         [member] = load(path).agents
@@ -36,10 +39,18 @@ def test_every_team_file_is_one(page: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
+def test_presets_need_nothing_but_their_name(page: str, tmp_path: Path) -> None:
+    (tmp_path / "team.toml").write_text(team_files(page)[1], encoding="utf-8")
+    claude, codex = load(tmp_path / "team.toml").agents
+    assert (claude.preset, codex.preset, codex.roles) == ("claude", "codex", ("reviewer", "judge", "critic"))
+    assert {"planner", "dev", "reviewer", "judge", "frontend"} <= set(claude.roles)
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_every_setting_and_every_place_is_told(page: str) -> None:
     found = set(re.findall(r"^\| `(\w+)`(?:, `(\w+)`)? \|", words(page), re.MULTILINE))
     told = {name for names in found for name in names if name}
-    assert set(Settings.model_fields) | {"command", "external", "scripted"} == told
+    assert set(Settings.model_fields) | {"command", "external", "scripted", *NAMES} == told
     for place in PLACES | {"agent_session"}:
         assert f"`{{{place}}}`" in words(page)
     for name in UsagePaths.model_fields:

@@ -53,11 +53,15 @@ def usage_of(found: Sequence[Message], paths: UsagePaths | None) -> Usage:
         return Usage()
     cost = _number(found, paths.cost_micros)
     dollars = _number(found, paths.cost_usd)
+    given, said = _number(found, paths.input_tokens), _number(found, paths.output_tokens)
+    total, reasoned = _number(found, paths.total_tokens), _number(found, paths.reasoning_tokens)
+    if given is not None and said is not None and total is not None and total >= given + said:
+        said, reasoned = total - given, total - given - said
     return Usage(
-        input_tokens=_count(_number(found, paths.input_tokens)),
+        input_tokens=_count(given),
         cached_tokens=_count(_number(found, paths.cached_tokens)),
-        output_tokens=_count(_number(found, paths.output_tokens)),
-        reasoning_tokens=_count(_number(found, paths.reasoning_tokens)),
+        output_tokens=_count(said),
+        reasoning_tokens=_count(reasoned),
         cost_micros=_count(cost if dollars is None else dollars * 1_000_000),
     )
 

@@ -1,5 +1,6 @@
 """What came of one run of a program: the answer in what it wrote, or why there is none."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -7,7 +8,7 @@ from adapters.agents.command.call import Call
 from adapters.agents.command.conversation import Conversation, program_id
 from adapters.agents.command.output import Message, error_of, has_final, messages, model_of, text_of, usage_of
 from adapters.agents.command.settings import Settings
-from adapters.agents.failures import TAIL, failure_of, last_lines
+from adapters.agents.failures import LINES, TAIL, failure_of, last_lines
 from adapters.agents.port import Reply
 from adapters.processes import Finished
 from domain.session.turns import Failure, FailureCode
@@ -27,7 +28,7 @@ class Run:
         found = messages(finished.stdout) if settings.output == "json" else ()
         picked = text_of(found, settings.text_path) if settings.text_path else finished.stdout
         text, cut = _cut(call.scrub(picked or "").strip("\r\n"), most)
-        failure = self._end(found) or self._doubt(found)
+        failure = self._end(found) or self._doubt(found) or self._error_text(text)
         if cut and failure is None:
             failure = Failure(code="limit", detail=f"The answer is longer than {most} bytes.")
         if not text.strip() and failure is None:
@@ -69,6 +70,14 @@ class Run:
             return self._failed("unreadable", f"The program ended without its message {final!r}", found)
         return None
 
+    def _error_text(self, text: str) -> Failure | None:
+        """An answer that is an error in disguise."""
+        shape = self.settings.error_text
+        if shape is None or not re.fullmatch(shape, text.strip(), re.DOTALL):
+            return None
+        said = last_lines(text)
+        return failure_of("crash", said, said=said, rules=self.settings.failures)
+
     def _failed(self, code: FailureCode, sentence: str, found: Sequence[Message]) -> Failure:
         """The failure, with the end of what the program said about it, which may name a better code."""
         said = self._said(found)
@@ -80,8 +89,7 @@ class Run:
         told = error_of(found, self.settings.error_path)
         words = told or self.finished.stderr
         if not words.strip():
-            lines = self.finished.stdout[-TAIL:].split("\n")
-            words = "\n".join(line for line in lines if self.settings.output == "text" or line[:1] not in ("{", "["))
+            words = _outside_json(self.finished.stdout) if self.settings.output == "json" else self.finished.stdout
         return self.call.scrub(last_lines(self.call.scrub(words)))
 
     def _handle(self, found: Sequence[Message], conversation: Conversation) -> str | None:
@@ -92,6 +100,11 @@ class Run:
         told = text_of(found, settings.session_path) if settings.session_path else None
         now = replace(conversation, id=program_id(told) or conversation.id)
         return now.handle if now.id or not settings.resumes_by_id else None
+
+
+def _outside_json(stdout: str) -> str:
+    lines = stdout.split("\n")[-10 * LINES :]
+    return "\n".join(line for line in lines if line[:1] not in ("{", "["))
 
 
 def _cut(text: str, limit: int) -> tuple[str, bool]:

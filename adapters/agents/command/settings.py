@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from adapters.agents.failures import Rule
+from adapters.agents.failures import Rule, pattern
 from domain.values.base import Value
 
 PLACE = re.compile(r"\{([a-z_]+)\}")
@@ -50,12 +50,14 @@ Seconds = Annotated[float, Field(gt=0, le=604_800)]
 
 class UsagePaths(Value):
     """Where the program says what the turn cost, and which model it asked. Figures are a path, or several that are
-    added; money is in millionths or in dollars. `cumulative`: they count the whole conversation, not the turn."""
+    added; money is in millionths or in dollars. What a
+    total holds beyond input and output is reasoning. `cumulative`: they count the whole conversation, not the turn."""
 
     input_tokens: Sum | None = None
     cached_tokens: Sum | None = None
     output_tokens: Sum | None = None
     reasoning_tokens: Sum | None = None
+    total_tokens: Sum | None = None
     cost_micros: Sum | None = None
     cost_usd: Sum | None = None
     model: Where | None = None
@@ -75,8 +77,9 @@ class Settings(Value):
     `{prompt_file}`. `{access_args}` stands for `write_args` in a role that may change files, else for `read_args`;
     `{model_args}` for those arguments where a model is named. `home`: `private` is a HOME of its own for each
     conversation, holding `home_files` at first; `user` is the home of the account that runs the worker. `keys` are
-    variables that hold a login: those that are set are passed on, and with a private home one is needed. Exit codes
-    prove nothing: `require_final` is the `type` of the JSON message without which there is no answer.
+    variables that hold a login (`NAME`, or `NAME=VARIABLE` where ours is called otherwise): those that are set are
+    passed on, and with a private home one is needed. Exit codes prove nothing: `require_final` is the `type` of the
+    JSON message without which there is no answer; an answer that `error_text` matches as a whole is an error.
     """
 
     argv: Template
@@ -93,6 +96,7 @@ class Settings(Value):
     text_path: Where | None = None
     session_path: Where | None = None
     error_path: Where | None = None
+    error_text: Annotated[str, Field(min_length=1, max_length=500), AfterValidator(pattern)] | None = None
     usage_paths: UsagePaths | None = None
     require_final: str | None = None
     failures: Annotated[tuple[Rule, ...], Field(max_length=100)] = ()

@@ -1,0 +1,57 @@
+"""Reading tables of a team file into values, and saying what does not fit in words of the file."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import orjson
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from domain.values.base import HansardError, Value
+
+AnyValue = TypeVar("AnyValue", bound=Value)
+Loc = tuple[int | str, ...]
+
+
+class BadTeam(HansardError):
+    """The team file cannot be used: which file, which agent, which field, and why."""
+
+
+def parsed(kind: type[AnyValue], found: Mapping[str, Any], place: Callable[[Loc], str]) -> AnyValue:
+    """The value, taken literally; else one sentence for each of the first problems."""
+    try:
+        return kind.model_validate_json(orjson.dumps(found), strict=True)
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_input=False)[:5]
+        sentences = (f"{place(p['loc'])}: {_sentence(p)}" for p in problems)
+        raise BadTeam("; ".join(sentences)) from None
+    except orjson.JSONEncodeError as error:
+        raise BadTeam(f"{place(())}: {error}") from None
+
+
+def _sentence(problem: ErrorDetails) -> str:
+    """What is wrong, in words of the file."""
+    match problem["type"], problem["loc"]:
+        case "extra_forbidden", ("agents", int(), _):
+            return "there is no such key here; what an adapter is told stands under [agents.settings]"
+        case "extra_forbidden", _:
+            return "there is no such key"
+        case "missing", _:
+            return "is missing"
+        case _:
+            return problem["msg"].removeprefix("Value error, ")
+
+
+def place_of(path: Path, found: Mapping[str, Any], loc: Loc) -> str:
+    """File, agent by its name where it has one, and field."""
+    if len(loc) < 2 or loc[0] != "agents" or not isinstance(loc[1], int):
+        return f"{path}: {dotted(loc)}" if loc else str(path)
+    listed = found["agents"][loc[1]]
+    name = listed.get("name") if isinstance(listed, dict) else None
+    agent = f"{path}: agent {name!r}" if isinstance(name, str) else f"{path}: agent {loc[1] + 1}"
+    return f"{agent}: {dotted(loc[2:])}" if loc[2:] else agent
+
+
+def dotted(loc: Loc) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc).removeprefix(".")

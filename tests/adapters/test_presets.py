@@ -1,0 +1,70 @@
+"""Presets: every file is one, and a team file extends it."""
+
+from pathlib import Path
+
+import pytest
+
+from adapters.agents.command.settings import Settings
+from adapters.agents.presets import NAMES, preset, presets
+from adapters.agents.team import BadTeam, Member, load
+
+
+def member(folder: Path, text: str) -> Member:
+    path = folder / "team.toml"
+    path.write_text(f'[[agents]]\nname = "Ada"\n{text}', encoding="utf-8")
+    [found] = load(path).agents
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("home", ["private", "user"])
+def test_every_preset_makes_an_agent(name: str, home: str, tmp_path: Path) -> None:
+    found = member(tmp_path, f'preset = "{name}"\n[agents.settings]\nhome = "{home}"')
+    settings = found.settings
+    assert isinstance(settings, Settings)
+    assert (found.adapter, found.preset, settings.home) == ("command", name, home)
+    known = preset(name)
+    assert known is not None
+    assert settings.argv[0] == known.program
+    assert known.versions
+    assert bool(settings.keys) == (home == "private")
+
+
+def test_reading_roles_have_other_arguments_than_writing_ones() -> None:
+    for known in presets():
+        settings = Settings.model_validate(known.extended({"home": "user"}))
+        reading, writing = (settings.template(resumed=False, writes=writes) for writes in (False, True))
+        assert reading != writing, known.name
+
+
+def test_a_team_file_extends_a_preset(tmp_path: Path) -> None:
+    text = (
+        'preset = "claude"\nmodel = "opus"\n[agents.settings]\nidle_seconds = 900\nenv = { ANTHROPIC_BASE_URL = "x" }'
+    )
+    found = member(tmp_path, text)
+    settings = found.settings
+    assert isinstance(settings, Settings)
+    assert (found.model, settings.idle_seconds) == ("opus", 900)
+    assert set(settings.env) == {
+        "DISABLE_AUTOUPDATER",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+        "ANTHROPIC_BASE_URL",
+    }
+    template = settings.named(found.model).template(resumed=False, writes=False)
+    assert "--model" in template
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('preset = "cursor"', "preset: there is no preset 'cursor'; there are claude, codex"),
+        ('preset = "codex"\nadapter = "external"', "adapter: a preset is asked by the adapter 'command'"),
+        ('preset = "codex"\n[agents.settings]\nargvv = ["x"]', "settings.argvv: there is no such key"),
+        ('adapter = "command"', "roles: is missing; only an agent with a preset can do without"),
+        ('roles = ["dev"]', "adapter: is missing; only an agent with a preset can do without"),
+    ],
+)
+def test_what_does_not_fit_is_named(text: str, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(BadTeam) as refused:
+        member(tmp_path, text)
+    assert problem in str(refused.value)
