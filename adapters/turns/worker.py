@@ -15,8 +15,8 @@ from pathlib import Path
 from adapters import processes
 from adapters.agents.team import Team
 from adapters.store import DamagedEvent, Fenced, Lease, Store, StoreError
-from adapters.store.turns import TurnScan
 from adapters.turns import Job, TurnRunner, ancestors, deadline_of, outcome_of
+from adapters.turns.claiming import Claiming
 from adapters.turns.presence import Presence
 from adapters.turns.routing import Routing, place_of
 from adapters.workspace import Room, Workspaces
@@ -30,19 +30,16 @@ from domain.values.base import Command, Refused, Unknown
 
 log = logging.getLogger(__name__)
 
-POLL_SECONDS = 1.0
-RETRY_SECONDS = 0.5
-LOOK = 100
-"""So many waiting turns are read at once, of which one is taken."""
-
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """Times in seconds. `slots` turns are worked on at once."""
+    """Times in seconds. `slots` turns are worked on at once. `poll` bounds every wait for what may happen unnoticed."""
 
     slots: int = 8
     lease: float = 60.0
     heartbeat: float = 15.0
+    poll: float = 1.0
+    retry: float = 0.5
     validation_timeout: float = 600.0
     output_bytes: int = 1_048_576
     command_limits: processes.SystemLimits = processes.NO_LIMITS
@@ -66,8 +63,14 @@ class Worker:
         settings: WorkerSettings,
     ) -> None:
         self._store, self._writer, self._clock, self._settings = store, writer, clock, settings
-        self._team, self._routing, self._walk = team, Routing(team, writer.load), TurnScan(store.turns, limit=LOOK)
-        self._presence = Presence(data_dir / "workers")
+        self._team, self._presence = team, Presence(data_dir / "workers")
+        self._claiming = Claiming(
+            turns=store.turns,
+            routing=Routing(team, writer.load),
+            presence=self._presence,
+            clock=clock,
+            lease_ms=round(settings.lease * 1000),
+        )
         self.runner = TurnRunner(
             store=store,
             team=team,
@@ -98,12 +101,12 @@ class Worker:
             except Exception:  # the outermost loop: without it nothing would ever be worked on again
                 log.exception("the worker could not take turns; trying again")
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._woken.wait(), timeout=POLL_SECONDS)
+                await asyncio.wait_for(self._woken.wait(), timeout=self._settings.poll)
         await self._leave()
 
     def stop(self) -> None:
         """Let `run` come to its end: it stops the agents and gives the turns back. In the worker's own loop."""
-        self._stopping = True
+        self._stopping = self._claiming.stopped = True
         self._woken.set()
 
     async def _leave(self) -> None:
@@ -145,10 +148,10 @@ class Worker:
                 task.cancel()
 
     async def _round(self) -> None:
-        await asyncio.to_thread(self._bury)
+        await asyncio.to_thread(self._claiming.take_back)
         await self._expire()
         while len(self._running) < self._settings.slots and not self._stopping:
-            lease = await asyncio.to_thread(self._claim)
+            lease = await asyncio.to_thread(self._claiming.next)
             if lease is None:
                 return
             self._let_go([lease.turn_id])  # it was lost to another attempt, our own: its heart did not beat in time
@@ -162,31 +165,6 @@ class Worker:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("turn %s was left to its lease", task.get_name(), exc_info=error)
         self._woken.set()
-
-    def _claim(self) -> Lease | None:
-        """The oldest turn that is ours to do."""
-        now, lease_ms = self._clock(), round(self._settings.lease * 1000)
-        if not self._store.turns.waiting(now):
-            return None
-        lease = None
-        while lease is None and not self._stopping:
-            ours = (turn.turn_id for turn in self._walk.look(now) if self._routing.place(turn) == "here")
-            taken = (self._store.turns.take(turn_id, self.name, now=now, lease_ms=lease_ms) for turn_id in ours)
-            lease = next((lease for lease in taken if lease is not None), None)
-            if self._walk.ended:
-                break
-        return lease
-
-    def _bury(self) -> None:
-        """Take at once what a worker held that is no longer alive on this machine (its own earlier life, say), but
-        not before everything that it had started is ended, too."""
-        for worker in {*self._store.turns.workers(), *self._presence.others()} - {self.name}:
-            if self._presence.gone(worker):
-                if ended := processes.end_orphans(worker):
-                    log.warning("ended %d processes that %s had left behind", ended, worker)
-                if self._store.turns.release(worker):
-                    self._walk.restart()
-                self._presence.forget(worker)
 
     async def _expire(self) -> None:
         """Deadlines hold whether the turn waits, runs, or the service was down when they passed."""
@@ -236,6 +214,8 @@ class Worker:
                 done, _ = await asyncio.wait({doing}, timeout=self._until(deadline))
                 if done:
                     return doing.result()
+                if deadline is None or self._clock() <= deadline:
+                    continue
                 if await self._expired(lease.session_id, lease.turn_id):
                     return None
                 deadline = (await asyncio.to_thread(self._job, lease)).deadline
@@ -244,8 +224,11 @@ class Worker:
             await asyncio.gather(doing, return_exceptions=True)
 
     def _until(self, deadline: int | None) -> float | None:
-        """Seconds until the deadline has passed: at the deadline itself work is still allowed."""
-        return None if deadline is None else max(0.001, (deadline + 1 - self._clock()) / 1000)
+        """Seconds to wait for the deadline, after which the clock is looked at again. At the deadline itself work is
+        still allowed."""
+        if deadline is None:
+            return None
+        return min(self._settings.poll, max(0.001, (deadline + 1 - self._clock()) / 1000))
 
     def _job(self, lease: Lease) -> Job:
         session = self._writer.load(lease.session_id)
@@ -287,7 +270,7 @@ class Worker:
                 return
             except (StoreError, Busy) as error:
                 log.warning("the answer of %s is not recorded yet: %s", lease.turn_id, error)
-                await asyncio.sleep(RETRY_SECONDS)
+                await asyncio.sleep(self._settings.retry)
         log.error("the answer of %s is lost: it could not be recorded while the turn was ours", lease.turn_id)
 
 

@@ -149,9 +149,9 @@ def test_what_a_dead_worker_held_is_taken_at_once_though_the_walk_has_gone_far_b
         settings=WorkerSettings(),
     )
     try:
-        assert worker._claim() is None
-        worker._bury()
-        lease = worker._claim()
+        assert worker._claiming.next() is None
+        worker._claiming.take_back()
+        lease = worker._claiming.next()
     finally:
         worker._presence.leave()
         store.close()
@@ -178,16 +178,13 @@ def test_an_external_agent_is_given_its_turn_behind_many_that_it_does_not_want(s
     assert store.turns.count() == {"queued": 2 * LIMIT + 50, "running": 1}
 
 
-def test_who_asks_once_is_told_that_there_is_nothing_only_after_all_was_looked_at(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_asks_once_is_told_that_there_is_nothing_only_after_all_was_looked_at(store: Store) -> None:
     """And it does not wait for the next time that the queue looks of its own accord."""
-    monkeypatch.setattr("adapters.turns.external.queue.POLL_SECONDS", 3600)
     begin(store, *many(2 * LIMIT + 50))
     turns = Reading(store)
 
     async def story() -> Lease | None:
-        desk = TurnQueue(turns, Routing(TEAM, Writer(store, lambda: START).load), lambda: START, LEASE)
+        desk = TurnQueue(turns, Routing(TEAM, Writer(store, lambda: START).load), lambda: START, LEASE, poll=3600)
         return await desk.next("me", TurnFilter(agents=frozenset({"somebody"})), 0)
 
     assert asyncio.run(asyncio.wait_for(story(), 60)) is None

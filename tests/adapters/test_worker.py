@@ -8,9 +8,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +22,14 @@ from adapters.clock import Clock
 from adapters.store import Lease, open_store
 from adapters.turns.worker import Worker, WorkerSettings
 from adapters.writer.writer import CommandEnvelope, Writer
-from domain.delivery.commands import CancelDelivery, StartDelivery
+from domain.delivery.commands import CancelDelivery, ExtendBudget, StartDelivery
+from domain.delivery.state import Delivery
 from domain.delivery.validation import Step
 from domain.session.budget import Limits
 from domain.session.turns import RecordReply, TurnAnswered
 from domain.values.base import Text
 from tests.api.server import (
     PATIENCE,
-    Json,
     Server,
     delivery,
     ended,
@@ -44,6 +43,7 @@ from tests.api.server import (
     until,
 )
 from tests.claiming import claim
+from tests.given import START
 
 PROGRAM = """
 import os, pathlib, signal, subprocess, sys, time
@@ -301,64 +301,6 @@ def test_a_cancelled_session_stops_its_validation_at_once(server: Server, tmp_pa
     until(lambda: not running(pid), what="the end of the validation", seconds=1.5)
 
 
-# -- deadlines -----------------------------------------------------------------------------------------------------
-
-
-def hurried(server: Server) -> str:
-    """A delivery that has one budget minute."""
-    body = delivery(maxMinutes=1)
-    del body["scenario"]
-    return start(server.client, body)
-
-
-def late(moment: str, found: Json) -> float:
-    """Seconds from the deadline to the moment."""
-    return (datetime.fromisoformat(moment) - datetime.fromisoformat(found["budget"]["deadlineAt"])).total_seconds()
-
-
-def test_a_deadline_stops_the_agent_that_runs(server: Server, desks: Desks) -> None:
-    """At most a second after it nothing runs any more."""
-    session_id = hurried(server)
-    [run] = desks.asked(session_id, 1)
-    found = ended(server.client, session_id)
-    assert (found["finalSummary"], found["budget"]["reason"]) == ("failed_budget_exhausted", "minutes")
-    assert 0 < late(found["updatedAt"], found) <= 1.0
-    until(lambda: not run.left(), what="the end of the program and its child", seconds=1.0)
-    assert answers(server, session_id) == []
-
-
-def test_a_deadline_that_passed_while_nobody_served_holds_at_the_next_start(server: Server, desks: Desks) -> None:
-    """The turn is not asked again: its time is over."""
-    session_id = hurried(server)
-    desks.asked(session_id, 1)
-    running_session = session(server.client, session_id)
-    server.kill()
-    until(lambda: late(_now(), running_session) > 0, what="the deadline")
-    server.start()
-    found = ended(server.client, session_id, seconds=1.5)
-    assert (found["finalSummary"], found["budget"]["reason"]) == ("failed_budget_exhausted", "minutes")
-    assert len(desks.asked(session_id, 1)) == 1
-
-
-def test_an_extension_lets_the_turn_that_runs_go_on(server: Server, desks: Desks) -> None:
-    """Given before the deadline: nothing is stopped or asked again, and the first answer counts."""
-    session_id = hurried(server)
-    [run] = desks.asked(session_id, 1)
-    before = session(server.client, session_id)
-    more = {"addMinutes": 100, "reason": "nearly there"}
-    assert server.client.post(f"/api/sessions/{session_id}/budget", json=more).status_code == 200
-    until(lambda: late(_now(), before) > 1.1, what="a while after the first deadline")
-    assert run.left() == [run.pid, run.child]
-    desks.may_answer(session_id)
-    found = ended(server.client, session_id)
-    assert (found["status"], found["iteration"]) == ("success", 1)
-    assert answers(server, session_id) == [(1, f"done by {run.pid}")]
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat()
-
-
 # -- failures are outcomes -----------------------------------------------------------------------------------------
 
 
@@ -422,7 +364,7 @@ class Shop:
 
     def begin(self, session_id: str, **fields: Any) -> None:
         step = Step(stage="custom", command="true", argv=("true",))
-        command = StartDelivery(task="t", file_paths=("a",), steps=(step,), limits=Limits(), **fields)
+        command = StartDelivery(task="t", file_paths=("a",), steps=(step,), **{"limits": Limits(), **fields})
         self.writer.do_now(CommandEnvelope(session_id, command, actor="test", command_id=session_id, starts=True))
 
     def counted(self) -> dict[str, int]:
@@ -430,13 +372,16 @@ class Shop:
 
 
 @contextlib.contextmanager
-def shop(folder: Path, found: Team | None = None, **settings: Any) -> Iterator[Shop]:
+def shop(
+    folder: Path, found: Team | None = None, *, clock: Callable[[], int] | None = None, **settings: Any
+) -> Iterator[Shop]:
     store = open_store(f"sqlite:///{folder / 'hansard.db'}")
-    writer = Writer(store, Clock())
+    clock = clock or Clock()
+    writer = Writer(store, clock)
     worker = Worker(
         store=store,
         writer=writer,
-        clock=Clock(),
+        clock=clock,
         team=found or example(),
         data_dir=folder / "data",
         settings=WorkerSettings(**settings),
@@ -586,3 +531,92 @@ def test_a_worker_survives_whatever_goes_wrong_when_it_looks_for_work(
 
         asyncio.run(asyncio.wait_for(work(), PATIENCE))
         assert caplog.text.count("the worker could not take turns; trying again") == 2
+
+
+# -- deadlines -----------------------------------------------------------------------------------------------------
+
+
+class HandClock:
+    """The wall clock, moved by hand."""
+
+    def __init__(self) -> None:
+        self.at = START
+
+    def __call__(self) -> int:
+        return self.at
+
+
+MINUTE = 60_000
+
+
+@contextlib.contextmanager
+def hurried(folder: Path, desks: Desks) -> Iterator[tuple[Shop, HandClock, str]]:
+    """A worker, the clock, and a delivery that has one budget minute."""
+    clock = HandClock()
+    with shop(folder, load(desks.team), clock=clock, poll=0.01, lease=3600) as found:
+        session_id = f"delivery-{folder.name}"
+        found.begin(session_id, crew=CREW, limits=Limits(max_minutes=1))
+        yield found, clock, session_id
+
+
+def delivered(found: Shop, session_id: str) -> Delivery:
+    state = found.writer.load(session_id)
+    assert isinstance(state, Delivery)
+    return state
+
+
+def at_work(found: Shop, story: Callable[[], object]) -> None:
+    """Tell a story in a thread while the worker runs."""
+
+    async def both() -> None:
+        working = asyncio.create_task(found.worker.run())
+        try:
+            await asyncio.to_thread(story)
+        finally:
+            found.worker.stop()
+            await working
+
+    asyncio.run(both())
+
+
+def test_a_deadline_stops_the_agent_that_runs(tmp_path: Path, desks: Desks) -> None:
+    """At the deadline itself work is still allowed."""
+    with hurried(tmp_path, desks) as (found, clock, session_id):
+
+        def story() -> None:
+            [run] = desks.asked(session_id, 1)
+            clock.at = START + MINUTE
+            assert run.left() == [run.pid, run.child]
+            clock.at += 1
+            until(lambda: not run.left(), what="the end of the program and its child")
+            until(lambda: not delivered(found, session_id).outstanding, what="the end of the delivery")
+            assert delivered(found, session_id).state == "exhausted"
+
+        at_work(found, story)
+
+
+def test_a_deadline_that_passed_while_nobody_worked_holds_at_the_next_start(tmp_path: Path, desks: Desks) -> None:
+    """The turn is not asked: its time is over."""
+    with hurried(tmp_path, desks) as (found, clock, session_id):
+        clock.at += MINUTE + 1
+        at_work(found, lambda: until(lambda: not delivered(found, session_id).outstanding, what="its end"))
+        assert delivered(found, session_id).state == "exhausted"
+        assert desks.runs(session_id) == []
+
+
+def test_an_extension_lets_the_turn_that_runs_go_on(tmp_path: Path, desks: Desks) -> None:
+    """Given before the deadline: nothing is stopped or asked again, and the first answer counts."""
+    with hurried(tmp_path, desks) as (found, clock, session_id):
+
+        def story() -> None:
+            [run] = desks.asked(session_id, 1)
+            more = ExtendBudget(add_minutes=1, reason="nearly there")
+            found.writer.do_now(CommandEnvelope(session_id, more, actor="test", command_id="extend"))
+            clock.at += MINUTE + 1
+            seen = found.worker._store.head()
+            desks.may_answer(session_id)
+            until(lambda: found.worker._store.head() > seen, what="the answer")
+            replies = [event.reply.head for event in _replies(found, "dev")]
+            assert replies == [f"done by {run.pid}"] and len(desks.runs(session_id)) == 1
+
+        at_work(found, story)

@@ -42,8 +42,11 @@ class Waiter:
 class TurnQueue:
     """Who waits for turns, first come, first served. Belongs to one event loop; only `wake` comes from elsewhere."""
 
-    def __init__(self, turns: Turns, routing: Routing, clock: Callable[[], int], lease_ms: int) -> None:
+    def __init__(
+        self, turns: Turns, routing: Routing, clock: Callable[[], int], lease_ms: int, poll: float = POLL_SECONDS
+    ) -> None:
         self._turns, self._routing, self._clock, self._lease_ms = turns, routing, clock, lease_ms
+        self._poll = poll
         self._walks: dict[TurnFilter, TurnScan] = {}
         self._loop = asyncio.get_running_loop()
         self._waiters: list[Waiter] = []
@@ -107,7 +110,7 @@ class TurnQueue:
                 await self._look(list(self._waiters))
                 if self._waiters:
                     with suppress(TimeoutError):
-                        await asyncio.wait_for(self._woken.wait(), POLL_SECONDS)
+                        await asyncio.wait_for(self._woken.wait(), self._poll)
         finally:
             self._serving = None
 
