@@ -62,7 +62,7 @@ def _reset_wanted(_: str, event: ResetWanted) -> tuple[Reaction, ...]:
     return (Reaction(event.session_id, ResetOrchestration(reason=event.reason)),)
 
 
-def _orchestration_started(session_id: str, event: orchestration.SessionStarted) -> tuple[Reaction, ...]:
+def _orchestration_started(session_id: str, event: orchestration.OrchestrationStarted) -> tuple[Reaction, ...]:
     origin = event.opening.origin
     direct = event.mode == "direct"
     return (_note(session_id, origin, "active", claims=bool(origin), opens=True, direct=direct),)
@@ -117,7 +117,7 @@ REACTIONS: Final[dict[type[DomainEvent], Callable[[str, Any], tuple[Reaction, ..
     SessionNoted: _session_noted,
     ContinueWanted: _continue_wanted,
     ResetWanted: _reset_wanted,
-    orchestration.SessionStarted: _orchestration_started,
+    orchestration.OrchestrationStarted: _orchestration_started,
     orchestration.Continued: _continued,
     orchestration.OrchestrateDone: _orchestration_done,
     orchestration.WasReset: _parent_ended,

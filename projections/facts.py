@@ -47,9 +47,9 @@ def status_of(event: DomainEvent) -> str | None:
     match event:
         case delivery.PhaseStarted():
             return None
-        case delivery.Transition():
+        case delivery.DeliveryTransition():
             return delivery_status(event.state)
-        case orchestration.Transition():
+        case orchestration.OrchestrationTransition():
             return orchestration_status(event.state)
         case discussion.Transition():
             return event.state

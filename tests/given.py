@@ -12,12 +12,12 @@ import pytest
 
 from domain.delivery.commands import ExtendBudget, RecordPackage, RecordValidation, StartDelivery
 from domain.delivery.state import Delivery
-from domain.delivery.validation import Step
+from domain.delivery.validation import ValidationStep
 from domain.kinds import carry_out, fold
 from domain.orchestration.commands import POLICY, ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.orchestration.state import Orchestration
-from domain.session.budget import Limits
+from domain.session.budget import BudgetLimits
 from domain.session.decision import Outcome
 from domain.session.state import EventMetadata, Outstanding, Session
 from domain.session.turns import Failure, FailureCode, RecordReply, TurnRequested
@@ -27,8 +27,8 @@ START = 1_700_000_000_000
 """An instant (milliseconds): 2023-11-14T22:13:20Z."""
 MINUTE = 60_000
 
-LINT = Step(stage="lint", command="npm run lint", argv=("npm", "run", "lint"))
-TEST = Step(stage="test", command="npm test", argv=("npm", "test"))
+LINT = ValidationStep(stage="lint", command="npm run lint", argv=("npm", "run", "lint"))
+TEST = ValidationStep(stage="test", command="npm test", argv=("npm", "test"))
 
 
 def start(
@@ -41,7 +41,7 @@ def start(
     **fields: Any,
 ) -> StartDelivery:
     """A delivery of two commands and one file; fields of the command are replaced by name."""
-    limits = Limits(max_iterations=iterations, max_minutes=minutes, max_tokens=tokens, max_cost_micros=cost)
+    limits = BudgetLimits(max_iterations=iterations, max_minutes=minutes, max_tokens=tokens, max_cost_micros=cost)
     given: dict[str, Any] = {"file_paths": ("src/login.ts",), "steps": (LINT, TEST), "limits": limits}
     return StartDelivery(task=task, **(given | fields))
 

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from domain.delivery.validation import Step
+from domain.delivery.validation import ValidationStep
 
 Probe = Callable[[Sequence[str], Mapping[str, str]], Awaitable[str]]
 """Runs a command in the workspace as a validation would, with further variables; its standard output, empty if it
@@ -39,7 +39,7 @@ class Inspection:
     env: tuple[tuple[str, str], ...] = ()
 
 
-async def inspect(workspace: Path, steps: Sequence[Step], env: Mapping[str, str], probe: Probe) -> Inspection:
+async def inspect(workspace: Path, steps: Sequence[ValidationStep], env: Mapping[str, str], probe: Probe) -> Inspection:
     """Look at the workspace as the commands would see it. `env` is what they run with."""
     python = await _python(workspace, steps, env, probe)
     others = (*_node(workspace), *_go(workspace, env), *_cargo(workspace))
@@ -49,7 +49,7 @@ async def inspect(workspace: Path, steps: Sequence[Step], env: Mapping[str, str]
 # -- Python ------------------------------------------------------------------------------------------------------------
 
 
-async def _python(workspace: Path, steps: Sequence[Step], env: Mapping[str, str], probe: Probe) -> Inspection:
+async def _python(workspace: Path, steps: Sequence[ValidationStep], env: Mapping[str, str], probe: Probe) -> Inspection:
     names = packages(workspace)
     interpreters = tuple(dict.fromkeys(filter(None, (_interpreter(workspace, step, env) for step in steps))))
     if not names or not interpreters:
@@ -122,7 +122,7 @@ def _origins(printed: str) -> dict[str, str | None]:
     )
 
 
-def _interpreter(workspace: Path, step: Step, env: Mapping[str, str]) -> str | None:
+def _interpreter(workspace: Path, step: ValidationStep, env: Mapping[str, str]) -> str | None:
     """The Python that a command runs in: itself, or the one in the first line of its script."""
     program = step.argv[0]
     if re.fullmatch(r"(?:.*/)?(?:python|pypy)[\d.]*", program):

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from adapters.files import Unfit, content
-from domain.delivery.validation import Step, commands
+from domain.delivery.validation import ValidationStep, commands
 from domain.values.base import HansardError, Invalid, Value
 
 NAME = "hansard.toml"
@@ -123,10 +123,10 @@ class Project(Table):
             for name, value in self.workspace.env.items()
         }
 
-    def setup_steps(self) -> tuple[Step, ...]:
+    def setup_steps(self) -> tuple[ValidationStep, ...]:
         return _steps(self.workspace.setup)
 
-    def validation_steps(self) -> tuple[Step, ...]:
+    def validation_steps(self) -> tuple[ValidationStep, ...]:
         return _steps(self.validation.commands)
 
 
@@ -168,7 +168,7 @@ def parse(text: str) -> Project:
     return project
 
 
-def _steps(listed: tuple[Command, ...]) -> tuple[Step, ...]:
+def _steps(listed: tuple[Command, ...]) -> tuple[ValidationStep, ...]:
     """The commands, split as the shell would split words. Raises `Invalid`."""
     return commands(validation_commands=listed) if listed else ()
 

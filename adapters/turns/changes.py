@@ -8,7 +8,7 @@ from adapters.agents.port import Reply
 from adapters.turns.job import Job, checkout, text, workspace_of
 from adapters.workspace import Workspace, WorkspaceError, Workspaces, patched
 from domain.delivery.commands import RecordPackage
-from domain.replies.artifacts import Change, changes
+from domain.replies.artifacts import FileChange, changes
 from domain.session.state import Session
 from domain.session.turns import Failure, RecordReply
 from domain.values.base import Blob, HansardError
@@ -39,7 +39,7 @@ def keep(job: Job, workspaces: Workspaces, reply: Reply, folder: Path | None) ->
     return Changes(files=workspace.changed_files(before, tree), patch=workspace.patch(before, tree), tree=tree)
 
 
-def _contents(told: Iterable[Change], workspace: Workspace, folder: Path) -> dict[str, str | bytes | None]:
+def _contents(told: Iterable[FileChange], workspace: Workspace, folder: Path) -> dict[str, str | bytes | None]:
     """What becomes of each file, None where it goes (behaviour §3.2: patch, fallbackContent or content); changes of one
     file come one after the other. Raises WorkspaceError for a patch that does not apply, where there is nothing to fall
     back on."""

@@ -17,7 +17,7 @@ from adapters.workspace import Workspaces
 from domain.delivery.allowing import Prefixes, is_allowed, only
 from domain.delivery.commands import RecordValidation
 from domain.delivery.state import Delivery
-from domain.delivery.validation import DID_NOT_EXIT, CommandRun, Ended, Outcome, Step, outcome
+from domain.delivery.validation import DID_NOT_EXIT, CommandRun, Ended, ValidationResult, ValidationStep, outcome
 from domain.values.base import Text
 
 _ENDS: Mapping[str, Ended] = {"exit": "exited", "timeout": "timeout", "not_started": "not_started"}
@@ -66,7 +66,7 @@ async def validate(job: Job, *, workspaces: Workspaces, home: Path, settings: Va
     )
 
 
-async def _finished(step: Step, folder: Path, home: Path, settings: ValidationSettings) -> processes.Finished:
+async def _finished(step: ValidationStep, folder: Path, home: Path, settings: ValidationSettings) -> processes.Finished:
     """The law of a validation (rule 8): its exit code counts, whatever it prints; the end of that is kept."""
     if not is_allowed(step.argv, settings.commands_allowed):
         # It may have been recorded when more was allowed, or where other settings hold.
@@ -88,7 +88,7 @@ def _environment(home: Path) -> dict[str, str]:
     return processes.clean_environment(home=home)
 
 
-def _run_of(step: Step, finished: processes.Finished, settings: ValidationSettings) -> CommandRun:
+def _run_of(step: ValidationStep, finished: processes.Finished, settings: ValidationSettings) -> CommandRun:
     found = reason(finished, settings.validation_timeout, settings.command_limits)
     ended = _ENDS[finished.ended]
     by_limit = found is not None and found.certain
@@ -107,7 +107,7 @@ def _run_of(step: Step, finished: processes.Finished, settings: ValidationSettin
     )
 
 
-def _report(result: Outcome, outputs: list[processes.Finished]) -> str:
+def _report(result: ValidationResult, outputs: list[processes.Finished]) -> str:
     """The validation as an artifact (JSON): every command with its output, of which the middle is left out where the
     whole is longer than what is kept; `leftOut` are its bytes."""
     runs = [

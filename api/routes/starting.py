@@ -16,10 +16,10 @@ from domain.convergence import named
 from domain.delivery.allowing import Prefixes, is_allowed, only, prefixes
 from domain.delivery.chart import ROLES
 from domain.delivery.commands import StartDelivery
-from domain.delivery.validation import DEFAULT_COMMANDS, Step, commands
+from domain.delivery.validation import DEFAULT_COMMANDS, ValidationStep, commands
 from domain.discussion.strategies import CHOICES, strategy_of
 from domain.orchestration.events import Employee, OrchestrationRequest
-from domain.session.budget import DEFAULT_MINUTES, Limits, effective_iterations
+from domain.session.budget import DEFAULT_MINUTES, BudgetLimits, effective_iterations
 from domain.session.children import DiscussionBrief, ReviewSettings
 from domain.values.base import Blob, Invalid, Text
 from domain.values.spelling import folded
@@ -48,7 +48,7 @@ class Shared(TypedDict):
 def delivery(body: DeliveryStart, team: Team, settings: Settings) -> StartDelivery:
     """Raises Invalid with a pointer for each field that does not hold."""
     shared, blobs = _shared(body, team, settings, *ROLES.values())
-    limits = Limits(
+    limits = BudgetLimits(
         max_iterations=effective_iterations(body.max_iterations, body.max_attempts),
         max_minutes=body.max_minutes if body.max_minutes is not None else DEFAULT_MINUTES,
         max_tokens=body.max_tokens,
@@ -182,7 +182,7 @@ def _everybody(team: Team, *roles: str) -> dict[str, str]:
     return dict.fromkeys(talkers, team.agents[0].name) | _crew(team, (*talkers, *roles))
 
 
-def _steps(body: DeliveryStart, workspace: str | None, allowed: Prefixes) -> tuple[Step, ...]:
+def _steps(body: DeliveryStart, workspace: str | None, allowed: Prefixes) -> tuple[ValidationStep, ...]:
     """The validation commands. pnpm's own two belong to projects of pnpm: without a package.json they are left out."""
     steps = commands(body.test_command, body.validation_commands)
     if not body.validation_commands and not (workspace and Path(workspace, "package.json").is_file()):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import fsum
 from typing import Literal, NamedTuple
 
-from domain.convergence.counting import Reading, Signals, overlap, read
+from domain.convergence.counting import AgreementSignals, Reading, overlap, read
 from domain.convergence.profiles import SEED, Profile
 from domain.values.base import Count, Value
 
@@ -96,7 +96,7 @@ def _ratio(told: Sequence[_Told], profile: Profile) -> float:
     if profile.ratio_over == "all":
         return _mean([t.reading.signals.ratio for t in told])
     signals = [t.reading.signals for t in _last_round(told)]
-    return Signals(sum(s.agreement for s in signals), sum(s.disagreement for s in signals)).ratio
+    return AgreementSignals(sum(s.agreement for s in signals), sum(s.disagreement for s in signals)).ratio
 
 
 def _pairs(told: Sequence[_Told], profile: Profile) -> list[float]:

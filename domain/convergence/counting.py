@@ -10,7 +10,7 @@ from typing import NamedTuple
 from domain.convergence.negation import negated, plain
 from domain.convergence.profiles import SEED, Profile
 from domain.convergence.stripping import talk
-from domain.convergence.words import WORD_LISTS, WordList
+from domain.convergence.words import WORD_LISTS, ConvergenceWords
 
 # A line that begins with a small letter, or with a Korean negator, goes on with the sentence of the line before.
 _WRAPPED = re.compile(r"\n(?=[ \t]*(?:[a-z]|않|없|못|아니|아닙))")
@@ -18,7 +18,7 @@ _TOKEN = re.compile(r"\d+(?:[.,]\d+)+|\w+(?:'\w+)*|[.,;:!?…()\[\]|。！？、
 _MARKUP = str.maketrans({"’": "'", "*": None, "`": None, "~": None})
 
 
-class Signals(NamedTuple):
+class AgreementSignals(NamedTuple):
     """How many words of a text speak for and against."""
 
     agreement: int
@@ -35,7 +35,7 @@ class Reading(NamedTuple):
     """What is left of a text for judging it: its signals, the words that are compared, and whether it says anything,
     in words however short."""
 
-    signals: Signals
+    signals: AgreementSignals
     words: frozenset[str]
     says: bool
 
@@ -87,7 +87,7 @@ def _said(text: str) -> str:
     return said.translate({ord(c): None for c in set(said) if unicodedata.category(c) == "Cf"})
 
 
-def _signals(text: str, words: WordList) -> Signals:
+def _signals(text: str, words: ConvergenceWords) -> AgreementSignals:
     tokens = _tokens(text)
     lexicon = _lexicon(words)
     found_for = _find(tokens, lexicon.agreement, lexicon.exceptions)
@@ -99,7 +99,7 @@ def _signals(text: str, words: WordList) -> Signals:
         return sum(negated(tokens, at, end, words=counted, opposite=opposite) for at, end in found.items())
 
     agreeing_turned, opposing_turned = turned(found_for, found_against), turned(found_against, found_for)
-    return Signals(
+    return AgreementSignals(
         agreement=len(found_for) - agreeing_turned + opposing_turned,
         disagreement=len(found_against) - opposing_turned + agreeing_turned + contrasts,
     )
@@ -118,7 +118,7 @@ class _Lexicon(NamedTuple):
 
 
 @cache
-def _lexicon(words: WordList) -> _Lexicon:
+def _lexicon(words: ConvergenceWords) -> _Lexicon:
     return _Lexicon(*map(_pattern, (words.agreement, words.disagreement, words.contrast, words.exceptions)))
 
 

@@ -18,7 +18,7 @@ Against = Literal["earlier", "same", "later", "unknown"]
 """`later`: what is recorded stopped and this would not have. `unknown`: the record has no stop to compare with."""
 
 
-class Talk(Value):
+class LabTalk(Value):
     """A recorded discussion: its rounds, what each round's end suggested, how it stopped and what a person chose."""
 
     session_id: str
@@ -40,7 +40,7 @@ class Talk(Value):
         return self.stop_reason in ("converged", "stalled", "limit")
 
 
-class Outcome(Value):
+class LabOutcome(Value):
     """What a profile makes of a talk: `round` and `reason` of its stop, `unknown` and None behind the recorded end.
 
     `suggestion` is the choice that the last judgement until then speaks for; `overruled` whether the person who
@@ -70,9 +70,9 @@ class Tally(Value):
     overruled: int
 
 
-def talk(session: Discussion) -> Talk:
+def talk(session: Discussion) -> LabTalk:
     """A discussion as it stands in the record."""
-    return Talk(
+    return LabTalk(
         session_id=session.id,
         kind=session.kind,
         strategy=session.strategy,
@@ -111,14 +111,14 @@ def _decided_by(session: Discussion) -> Literal["person", "expired", "cancelled"
     return "expired" if session.decision.expired else "person"
 
 
-def rescore(found: Talk, profile: Profile, name: str | None = None) -> Outcome:
+def rescore(found: LabTalk, profile: Profile, name: str | None = None) -> LabOutcome:
     """Where and why this profile would have stopped the talk, against what is recorded. `name` is how it is called."""
     number, reason = _stop(found, profile)
     if number is None or reason is None:
         against: Against = "later" if found.stopped else "unknown"
-        return Outcome(profile=name or profile.id, reason="unknown", round=None, against=against)
+        return LabOutcome(profile=name or profile.id, reason="unknown", round=None, against=against)
     suggestion = found.suggestions[number - 1]
-    return Outcome(
+    return LabOutcome(
         profile=name or profile.id,
         reason=reason,
         round=number,
@@ -128,7 +128,7 @@ def rescore(found: Talk, profile: Profile, name: str | None = None) -> Outcome:
     )
 
 
-def _stop(found: Talk, profile: Profile) -> tuple[int | None, Ending | None]:
+def _stop(found: LabTalk, profile: Profile) -> tuple[int | None, Ending | None]:
     """As the rounds themselves go (K-26, K-28): the strategy's own rounds are held, then whatever comes first."""
     for number, metrics in enumerate(course(found.rounds, profile), start=1):
         if metrics.recommendation != "continue" and number >= found.minimum:
@@ -138,13 +138,13 @@ def _stop(found: Talk, profile: Profile) -> tuple[int | None, Ending | None]:
     return None, None
 
 
-def _overruled(found: Talk, suggestion: str | None) -> bool | None:
+def _overruled(found: LabTalk, suggestion: str | None) -> bool | None:
     if found.decided_by != "person" or suggestion is None:
         return None
     return found.choice != suggestion
 
 
-def tally(profile: str, outcomes: Sequence[Outcome]) -> Tally:
+def tally(profile: str, outcomes: Sequence[LabOutcome]) -> Tally:
     """The outcomes of that profile, counted."""
     own = [outcome for outcome in outcomes if outcome.profile == profile]
     against = [outcome.against for outcome in own]

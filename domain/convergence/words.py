@@ -8,7 +8,7 @@ Hyphens separate words, so `well taken` finds "well-taken" too.
 from domain.values.base import Value
 
 
-class WordList(Value):
+class ConvergenceWords(Value):
     """What counts for, what against; `contrast` counts against and is never negated; `exceptions` do not count."""
 
     agreement: tuple[str, ...]
@@ -37,7 +37,7 @@ _KOREAN_DISAGREEMENT_1 = (
 )
 _KOREAN_CONTRAST_1 = ("그러나", "다만", "*지만", "*니다만")
 
-SEED_1 = WordList(
+SEED_1 = ConvergenceWords(
     agreement=(
         *("agree*", "conced*", "concession*", "valid point*", "correct*", "accept*", "fair*", "acknowledg*"),
         *_KOREAN_AGREEMENT_1,
@@ -48,7 +48,7 @@ SEED_1 = WordList(
 )
 """S2's words as stems, and the same in Korean."""
 
-SHIPPED_V3_1 = WordList(
+SHIPPED_V3_1 = ConvergenceWords(
     agreement=(
         *("agree*", "conced*", "valid*", "correct*", "accept*", "fair*", "acknowledg*", "good point*", "well taken*"),
         *("right*", "sound*", "solid*", "reasonable*"),
@@ -62,7 +62,7 @@ SHIPPED_V3_1 = WordList(
 )
 """The words that tokamak-ai-agent shipped with; English only, "but" left out."""
 
-MYSTI_1 = WordList(
+MYSTI_1 = ConvergenceWords(
     agreement=("agree", "concede", "valid point", "correct", "accept", "well taken"),
     disagreement=("disagree", "incorrect", "wrong", "reject", "maintain", "defend"),
     contrast=("however",),

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 from statemachine import State
 from statemachine.transition_list import TransitionList
 
-from domain.session.chart import Chart, Table
+from domain.session.chart import Chart, ChartTable
 
 Phase = Literal["planning", "architecture", "design", "implementation", "validation", "review", "packaging"]
 PHASES: tuple[Phase, ...] = get_args(Phase)
@@ -73,7 +73,7 @@ class DeliveryChart(Chart):
     cancel = cancelled.from_(*_running)
 
 
-TABLE = Table(DeliveryChart)
+TABLE = ChartTable(DeliveryChart)
 
 
 def status(state: str) -> Status:

@@ -9,14 +9,14 @@ from domain.delivery.events import (
     ArtifactCreated,
     BranchPublished,
     BudgetExtended,
+    DeliveryStarted,
     PhaseCompleted,
     SessionFinished,
-    SessionStarted,
     TestsPassed,
     ValidationFailed,
 )
-from domain.delivery.validation import Step
-from domain.session.budget import Limits
+from domain.delivery.validation import ValidationStep
+from domain.session.budget import BudgetLimits
 from domain.session.children import ReviewSettings
 from domain.session.record import RecordedCommand
 from domain.session.state import Session
@@ -35,8 +35,8 @@ class StartDelivery(StartCommand):
     policy: str = POLICY
     task: str
     file_paths: tuple[str, ...] = ()
-    steps: tuple[Step, ...]
-    limits: Limits
+    steps: tuple[ValidationStep, ...]
+    limits: BudgetLimits
     max_attempts: int | None = None
     title: str = ""
     origin: str = ""
@@ -88,7 +88,7 @@ def command_of(recorded: RecordedCommand, session: Session | None) -> Command | 
     """The command that led to these events, where it is one of the above."""
     events = recorded.events
     match events[0]:
-        case SessionStarted() as first:
+        case DeliveryStarted() as first:
             names = StartDelivery.model_fields.keys() - {"blobs"}
             return StartDelivery(**{name: getattr(first, name) for name in names})
         case TurnAnswered() | TurnFailed() as first if session is not None:

@@ -7,13 +7,13 @@ from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordPackage
 from domain.delivery.events import (
     BranchPublished,
     BudgetExtended,
+    DeliveryStarted,
     FixRequested,
     PhaseCompleted,
     PhaseFailed,
     ReviewApproved,
     ReviewBlockingDetected,
     ReviewHeld,
-    SessionStarted,
     TestsPassed,
     ValidationFailed,
 )
@@ -36,7 +36,7 @@ from domain.delivery.steps import (
 from domain.replies.artifacts import plan_parts
 from domain.replies.reviewer import ReviewArtifact, review_artifact
 from domain.session.actions import refuse_decision
-from domain.session.budget import Limits
+from domain.session.budget import BudgetLimits
 from domain.session.children import CloseChild, Decide, ReviewSettings, fix_feedback
 from domain.session.decision import (
     Events,
@@ -91,7 +91,7 @@ def allowed_actions(delivery: Delivery) -> tuple[str, ...]:
 def start(now: Now[Delivery], command: StartDelivery) -> Events:
     fields = {name: getattr(command, name) for name in StartDelivery.model_fields if name != "blobs"}
     left = command.limits.max_iterations
-    yield now.begin(SessionStarted, message="Session started.", remaining_iterations=left, **fields)
+    yield now.begin(DeliveryStarted, message="Session started.", remaining_iterations=left, **fields)
     yield from enter(now)
 
 
@@ -136,8 +136,8 @@ def extend(now: Now[Delivery], command: ExtendBudget) -> Events:
     yield from enter(now)
 
 
-def _wider(limits: Limits, command: ExtendBudget) -> Limits:
-    return Limits(
+def _wider(limits: BudgetLimits, command: ExtendBudget) -> BudgetLimits:
+    return BudgetLimits(
         max_iterations=limits.max_iterations + (command.add_iterations or 0),
         max_minutes=limits.max_minutes + (command.add_minutes or 0),
         max_tokens=_more(limits.max_tokens, command.add_tokens),

@@ -5,8 +5,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from domain.delivery.chart import Phase
-from domain.delivery.validation import Step
-from domain.session.budget import Limits, Reason
+from domain.delivery.validation import ValidationStep
+from domain.session.budget import BudgetLimits, Reason
 from domain.session.children import ReviewSettings
 from domain.values.base import DomainEvent, Text, Value
 
@@ -31,21 +31,21 @@ class DeliveryEvent(DomainEvent):
     reason: Reason | None = Field(default=None, description="what is used up")
 
 
-class Transition(DeliveryEvent):
+class DeliveryTransition(DeliveryEvent):
     """An event that leads to another state of the chart; replay assigns it and never asks the chart again."""
 
     state: str = Field(description="the state of the chart that it leads to")
 
 
-class SessionStarted(Transition):
+class DeliveryStarted(DeliveryTransition):
     """A delivery begins, with its task, its validation commands and its limits."""
 
     TOPIC: ClassVar[str] = "delivery.session_started"
     policy: str = Field(default="delivery@1", description="the version of the rules in force for this session")
     task: str = Field(description="what is to be done")
     file_paths: tuple[str, ...] = Field(default=(), description="the files it is about, relative to the workspace")
-    steps: tuple[Step, ...] = Field(description="the validation commands, in order")
-    limits: Limits = Field(description="the budget")
+    steps: tuple[ValidationStep, ...] = Field(description="the validation commands, in order")
+    limits: BudgetLimits = Field(description="the budget")
     max_attempts: int | None = Field(default=None, description="the older name of maxIterations, as it was given")
     title: str = ""
     origin: str = Field(default="", description="where the request came from")
@@ -59,7 +59,7 @@ class SessionStarted(Transition):
     )
 
 
-class PhaseStarted(Transition):
+class PhaseStarted(DeliveryTransition):
     """A phase is entered, for the first time or again."""
 
     TOPIC: ClassVar[str] = "delivery.phase_started"
@@ -139,7 +139,7 @@ class ReviewApproved(DeliveryEvent):
     non_blocking: int = Field(default=0, description="how many remarks there were")
 
 
-class ReviewHeld(Transition):
+class ReviewHeld(DeliveryTransition):
     """The delivery's own reviewer approved; a review with a person's decision comes before packaging (S2)."""
 
     TOPIC: ClassVar[str] = "delivery.review_held"
@@ -153,7 +153,7 @@ class FixRequested(DeliveryEvent):
     feedback: Text
 
 
-class BudgetExhausted(Transition):
+class BudgetExhausted(DeliveryTransition):
     """The budget is used up before the work is done; a person may extend it (K-46)."""
 
     TOPIC: ClassVar[str] = "delivery.budget_exhausted"
@@ -161,11 +161,11 @@ class BudgetExhausted(Transition):
     resume_iteration: int = Field(description="the iteration with which it goes on")
 
 
-class BudgetExtended(Transition):
+class BudgetExtended(DeliveryTransition):
     """A person gave more; what had been skipped waits again."""
 
     TOPIC: ClassVar[str] = "delivery.budget_extended"
-    limits: Limits = Field(description="the limits from now on")
+    limits: BudgetLimits = Field(description="the limits from now on")
     paused: int = Field(description="milliseconds for which the clock has stood still in all")
     add_iterations: int = 0
     add_minutes: int = 0
@@ -182,7 +182,7 @@ class BranchPublished(DeliveryEvent):
     commit: str
 
 
-class SessionFinished(Transition):
+class SessionFinished(DeliveryTransition):
     """The delivery rests: it succeeded, failed, was cancelled, or ran out of budget."""
 
     TOPIC: ClassVar[str] = "delivery.session_finished"
@@ -192,7 +192,7 @@ class SessionFinished(Transition):
 
 
 EVENTS: tuple[type[DomainEvent], ...] = (
-    SessionStarted,
+    DeliveryStarted,
     PhaseStarted,
     PhaseCompleted,
     PhaseFailed,

@@ -10,6 +10,8 @@ from domain.delivery.events import (
     BudgetExhausted,
     BudgetExtended,
     DeliveryEvent,
+    DeliveryStarted,
+    DeliveryTransition,
     FixRequested,
     PhaseCompleted,
     PhaseFailed,
@@ -17,20 +19,18 @@ from domain.delivery.events import (
     PhaseStarted,
     ReviewBlockingDetected,
     SessionFinished,
-    SessionStarted,
     TestsPassed,
-    Transition,
     ValidationFailed,
 )
-from domain.delivery.validation import Step
-from domain.session.budget import Limits, Reason, Spent
+from domain.delivery.validation import ValidationStep
+from domain.session.budget import BudgetLimits, Reason, Spent
 from domain.session.children import ChildClosed, ReviewSettings
 from domain.session.forks import SessionForked
 from domain.session.state import EventMetadata, Session, evolve_shared
 from domain.values.base import DomainEvent, Text
 
 
-class Snapshot(NamedTuple):
+class BudgetStatus(NamedTuple):
     """The budget at one moment."""
 
     max_iterations: int
@@ -47,7 +47,7 @@ class Snapshot(NamedTuple):
 class Budget(NamedTuple):
     """Limits with a clock that starts with the session and stands still while the session is stopped (`paused`, ms)."""
 
-    limits: Limits
+    limits: BudgetLimits
     started_at: int
     paused: int = 0
     spent: Spent = Spent()
@@ -80,8 +80,8 @@ class Budget(NamedTuple):
         """Milliseconds used by then."""
         return max(0, at - self.started_at - self.paused)
 
-    def snapshot(self, *, iteration: int, at: int, reason: Reason | None = None) -> Snapshot:
-        return Snapshot(
+    def snapshot(self, *, iteration: int, at: int, reason: Reason | None = None) -> BudgetStatus:
+        return BudgetStatus(
             max_iterations=self.limits.max_iterations,
             max_minutes=self.limits.max_minutes,
             started_at=self.started_at,
@@ -113,7 +113,7 @@ class Delivery(Session):
     policy: str
     task: str
     file_paths: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[ValidationStep, ...]
     max_attempts: int | None
     repository: bool
     review: ReviewSettings | None = None
@@ -166,7 +166,7 @@ class Delivery(Session):
             return 0
         return at - min(self.stopped_at, self.budget.deadline_at + 1)
 
-    def snapshot(self, at: int) -> Snapshot:
+    def snapshot(self, at: int) -> BudgetStatus:
         """The budget now."""
         return self.budget.snapshot(iteration=self.gate, at=self.budget_time(at), reason=self.exhausted_by)
 
@@ -184,12 +184,12 @@ class Delivery(Session):
 def evolve(delivery: Delivery | None, event: DomainEvent, metadata: EventMetadata) -> Delivery:
     """The delivery after one more event."""
     if delivery is None:
-        assert isinstance(event, SessionStarted), "a delivery begins with session_started"  # else the log is corrupt
+        assert isinstance(event, DeliveryStarted), "a delivery begins with session_started"  # else the log is corrupt
         return _begin(event, metadata)
     state = delivery.next(metadata)
     if isinstance(event, DeliveryEvent):
         _evolve(state, event, metadata.at)
-        if isinstance(event, Transition):
+        if isinstance(event, DeliveryTransition):
             state.state = event.state
         return state
     evolve_shared(state, event, metadata.at)
@@ -204,7 +204,7 @@ def evolve(delivery: Delivery | None, event: DomainEvent, metadata: EventMetadat
     return state
 
 
-def _begin(event: SessionStarted, metadata: EventMetadata) -> Delivery:
+def _begin(event: DeliveryStarted, metadata: EventMetadata) -> Delivery:
     return Delivery(
         id=metadata.session_id,
         kind="delivery",

@@ -86,7 +86,7 @@ _SIGNS: tuple[tuple[FailureClass, re.Pattern[str]], ...] = (
 """Signs of a class in the output of a custom command, looked for in this order."""
 
 
-class Step(Value):
+class ValidationStep(Value):
     """One command to run: its stage, its words as given, its arguments."""
 
     stage: Stage
@@ -114,7 +114,7 @@ class CommandRun(Value):
         return self.ended == "exited" and self.exit_code == 0
 
 
-class Outcome(Value):
+class ValidationResult(Value):
     """What the runs of one validation prove. `summary` is one or two sentences and the end of the failing output."""
 
     passed: bool
@@ -125,7 +125,7 @@ class Outcome(Value):
 
 def commands(
     test_command: GivenCommand | None = None, validation_commands: Sequence[GivenCommand] | None = None
-) -> tuple[Step, ...]:
+) -> tuple[ValidationStep, ...]:
     """The explicit commands, else `pnpm lint`, `pnpm typecheck` and the test command (S4, K-42).
 
     Both may be given, the commands win, and what loses still has to be valid. Raises `Invalid` with a pointer for each
@@ -172,21 +172,23 @@ def classify(stage: Stage, run: CommandRun) -> FailureClass:
     return next((failure for failure, sign in _SIGNS if sign.search(output)), "unknown")
 
 
-def outcome(runs: Sequence[CommandRun]) -> Outcome:
+def outcome(runs: Sequence[CommandRun]) -> ValidationResult:
     """What the runs prove: passed when there is at least one and none failed; else the first failure tells why."""
     if not runs:
-        return Outcome(passed=False, failure_class="unknown", runs=(), summary="No validation command was run.")
+        return ValidationResult(
+            passed=False, failure_class="unknown", runs=(), summary="No validation command was run."
+        )
     failed = next((run for run in runs if not run.passed), None)
     if failed is None:
         noun = "command" if len(runs) == 1 else "commands"
         seconds = sum(run.seconds for run in runs)
         summary = f"Validation passed: {len(runs)} {noun} in {seconds:.1f} s."
-        return Outcome(passed=True, failure_class=None, runs=tuple(runs), summary=summary)
+        return ValidationResult(passed=True, failure_class=None, runs=tuple(runs), summary=summary)
     failure = classify(failed.stage, failed)
-    return Outcome(passed=False, failure_class=failure, runs=tuple(runs), summary=_failure(failed, failure))
+    return ValidationResult(passed=False, failure_class=failure, runs=tuple(runs), summary=_failure(failed, failure))
 
 
-def _step(given: object, pointer: str, errors: dict[str, str]) -> Step | None:
+def _step(given: object, pointer: str, errors: dict[str, str]) -> ValidationStep | None:
     try:
         return _split(given) if isinstance(given, str) else _literal(given)
     except ValueError as problem:
@@ -194,17 +196,17 @@ def _step(given: object, pointer: str, errors: dict[str, str]) -> Step | None:
         return None
 
 
-def _split(command: str) -> Step:
+def _split(command: str) -> ValidationStep:
     words = command.strip()
     _check(words)
     _check_needs_no_shell(words)
     argv = shlex.split(words)
     if not argv[0]:
         raise ValueError("names no program")
-    return Step(stage=stage(words), command=words, argv=tuple(argv))
+    return ValidationStep(stage=stage(words), command=words, argv=tuple(argv))
 
 
-def _literal(given: object) -> Step:
+def _literal(given: object) -> ValidationStep:
     if not isinstance(given, Sequence) or isinstance(given, bytes) or not all(isinstance(word, str) for word in given):
         raise ValueError("should be a string or a list of strings")
     argv = tuple(str(word) for word in given)
@@ -215,7 +217,7 @@ def _literal(given: object) -> Step:
     words = shlex.join(argv)
     if len(words) > LONGEST_COMMAND:
         raise ValueError(f"should have at most {LONGEST_COMMAND} characters")
-    return Step(stage=stage(words), command=words, argv=argv)
+    return ValidationStep(stage=stage(words), command=words, argv=argv)
 
 
 def _check(words: str) -> None:

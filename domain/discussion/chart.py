@@ -4,7 +4,7 @@ from typing import Literal
 
 from statemachine import State
 
-from domain.session.chart import Chart, Table
+from domain.session.chart import Chart, ChartTable
 
 Kind = Literal["review", "debate"]
 
@@ -41,4 +41,4 @@ class DebateChart(Chart):
     cancel = debating.to(cancelled) | synthesizing.to(cancelled) | waiting_for_decision.to(cancelled)
 
 
-TABLES: dict[str, Table] = {"review": Table(ReviewChart), "debate": Table(DebateChart)}
+TABLES: dict[str, ChartTable] = {"review": ChartTable(ReviewChart), "debate": ChartTable(DebateChart)}

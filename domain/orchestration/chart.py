@@ -4,7 +4,7 @@ from typing import Literal
 
 from statemachine import State
 
-from domain.session.chart import Chart, Table
+from domain.session.chart import Chart, ChartTable
 
 Status = Literal["active", "checkpoint", "partial", "done", "reset"]
 
@@ -52,7 +52,7 @@ class OrchestrationChart(Chart):
     discard = reset.from_(planning, direct, debating, working, reviewing, judging, checkpoint, partial)
 
 
-TABLE = Table(OrchestrationChart)
+TABLE = ChartTable(OrchestrationChart)
 
 
 def status(state: str) -> Status:

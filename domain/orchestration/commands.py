@@ -8,8 +8,8 @@ from domain.orchestration.events import (
     Completed,
     Continued,
     OrchestrationRequest,
+    OrchestrationStarted,
     RoundsAdded,
-    SessionStarted,
     WasReset,
 )
 from domain.session.record import RecordedCommand
@@ -58,7 +58,7 @@ def command_of(recorded: RecordedCommand, _: Session | None) -> Command | None:
     """The command that led to these events, where it is one of the above."""
     events = recorded.events
     match events[0]:
-        case SessionStarted() as first:
+        case OrchestrationStarted() as first:
             return StartOrchestration(opening=first.opening, policy=first.policy)
         case Completed():
             return ContinueOrchestration()

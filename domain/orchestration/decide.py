@@ -14,11 +14,11 @@ from domain.orchestration.commands import (
 from domain.orchestration.events import (
     Continued,
     OrchestrateDone,
+    OrchestrationStarted,
     PlanMade,
     PlanRefused,
     RoundsAdded,
-    SessionStarted,
-    Signals,
+    TriageSignals,
     WasReset,
 )
 from domain.orchestration.matching import match
@@ -82,13 +82,13 @@ def start(now: Run, command: StartOrchestration) -> Events:
     wanted = {"auto": found.orchestrate, "orchestrate": True, "direct": False}[opening.triage]
     planned = wanted and bool(opening.employees)
     yield now.begin(
-        SessionStarted,
+        OrchestrationStarted,
         by="" if planned else "skip_planning",
         message="A request came in.",
         policy=command.policy,
         opening=opening,
         mode="orchestrated" if planned else "direct",
-        triage=Signals(orchestrate=found.orchestrate, signals=found.signals, policy=TRIAGE),
+        triage=TriageSignals(orchestrate=found.orchestrate, signals=found.signals, policy=TRIAGE),
     )
     yield clear_agents(now, "a new request begins clean")
     yield ask_first(now)

@@ -37,7 +37,7 @@ class OrchestrationRequest(Value):
     work_review: ReviewSettings | None = Field(default=None, description="how passed work is reviewed, if it is")
 
 
-class Signals(Value):
+class TriageSignals(Value):
     """What the triage saw (S3): `orchestrate` is what the rule says, whatever was forced."""
 
     orchestrate: bool = Field(description="whether the request needs a plan and a team")
@@ -61,20 +61,20 @@ class OrchestrationEvent(DomainEvent):
     round: int = Field(default=0, description="0 before the first")
 
 
-class Transition(OrchestrationEvent):
+class OrchestrationTransition(OrchestrationEvent):
     """An event that leads to another state of the chart."""
 
     state: str = Field(description="the state of the chart that it leads to")
 
 
-class SessionStarted(Transition):
+class OrchestrationStarted(OrchestrationTransition):
     """A request came in and was triaged (S3)."""
 
     TOPIC: ClassVar[str] = "orchestration.session_started"
     policy: str = Field(default="orchestration@1", description="the version of the rules in force for this session")
     opening: OrchestrationRequest = Field(description="the request")
     mode: Mode = Field(description="answered directly, or planned and distributed")
-    triage: Signals = Field(description="what the rule saw in the request")
+    triage: TriageSignals = Field(description="what the rule saw in the request")
 
 
 class PlanRefused(OrchestrationEvent):
@@ -85,7 +85,7 @@ class PlanRefused(OrchestrationEvent):
     attempt: int = Field(description="1 for the first plan")
 
 
-class PlanMade(Transition):
+class PlanMade(OrchestrationTransition):
     """Version `plan_version` of the plan: who does what, in which phases (S1 §3.1)."""
 
     TOPIC: ClassVar[str] = "orchestration.plan_made"
@@ -99,7 +99,7 @@ class PlanMade(Transition):
     )
 
 
-class RoundStart(Transition):
+class RoundStart(OrchestrationTransition):
     """A round begins; `parallel` says, agent by agent, who works at once (K-19)."""
 
     TOPIC: ClassVar[str] = "orchestration.round_start"
@@ -119,7 +119,7 @@ class WorkReported(OrchestrationEvent):
     claimed: tuple[int, ...] = Field(default=(), description="phases")
 
 
-class JudgingStarted(Transition):
+class JudgingStarted(OrchestrationTransition):
     """Every agent of the round has reported; the judge is asked."""
 
     TOPIC: ClassVar[str] = "orchestration.judging_started"
@@ -158,7 +158,7 @@ class VerdictGiven(OrchestrationEvent):
     completed: bool = Field(description="whether it is through all of them")
 
 
-class ReviewStarted(Transition):
+class ReviewStarted(OrchestrationTransition):
     """Work that passed is reviewed before the round counts; what the judge said is kept until then."""
 
     TOPIC: ClassVar[str] = "orchestration.review_started"
@@ -179,7 +179,7 @@ class VerdictOverturned(OrchestrationEvent):
     child_id: str = Field(description="the review")
 
 
-class PlanReturned(Transition):
+class PlanReturned(OrchestrationTransition):
     """A person wants the plan revised; the planner is asked again with the synthesis (K-24)."""
 
     TOPIC: ClassVar[str] = "orchestration.plan_returned"
@@ -196,7 +196,7 @@ class RoundDone(OrchestrationEvent):
     all_done: bool = Field(default=False, description="whether the judge said that all is done")
 
 
-class CheckpointReached(Transition):
+class CheckpointReached(OrchestrationTransition):
     """The requested scope is done and a person decides how it goes on; agents pause, their sessions are kept (K-2)."""
 
     TOPIC: ClassVar[str] = "orchestration.checkpoint_reached"
@@ -204,7 +204,7 @@ class CheckpointReached(Transition):
     hint: str = Field(description="how to go on, for people")
 
 
-class PartialReached(Transition):
+class PartialReached(OrchestrationTransition):
     """The rounds are used up, or no plan was to be had; the session can be continued (K-46)."""
 
     TOPIC: ClassVar[str] = "orchestration.partial_reached"
@@ -214,7 +214,7 @@ class PartialReached(Transition):
     pending: tuple[str, ...] = Field(default=(), description="agents who are not")
 
 
-class Completed(Transition):
+class Completed(OrchestrationTransition):
     """The request is answered, or all its work is done."""
 
     TOPIC: ClassVar[str] = "orchestration.completed"
@@ -232,7 +232,7 @@ class OrchestrateDone(OrchestrationEvent):
     checkpoint: bool = Field(default=False, description="whether it paused at a checkpoint")
 
 
-class Continued(Transition):
+class Continued(OrchestrationTransition):
     """A person let a paused or partial run go on from where it stood (K-7, K-9)."""
 
     TOPIC: ClassVar[str] = "orchestration.continued"
@@ -250,7 +250,7 @@ class RoundsAdded(OrchestrationEvent):
     why: str = Field(description="as the person gave it")
 
 
-class WasReset(Transition):
+class WasReset(OrchestrationTransition):
     """A person ended the run for good; its history stays (K-17, K-20)."""
 
     TOPIC: ClassVar[str] = "orchestration.reset"
@@ -261,7 +261,7 @@ class WasReset(Transition):
 
 
 EVENTS: tuple[type[DomainEvent], ...] = (
-    SessionStarted,
+    OrchestrationStarted,
     PlanRefused,
     PlanMade,
     RoundStart,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from domain.orchestration.matching import match
 from domain.orchestration.phases import phase_name, widen
 from domain.orchestration.state import Orchestration, subtask_id
-from domain.replies.judge import Verdict, Verdicts
+from domain.replies.judge import JudgeVerdict, Verdicts
 from domain.values.base import Unreadable
 
 RESULT = 1_200
@@ -19,7 +19,7 @@ NO_ANSWER = "did not answer in this round, so its work cannot pass"
 class Judgement:
     """The verdict on each place of the round, what of the judge's answer does not count, and whether all is done."""
 
-    given: dict[int, Verdict]
+    given: dict[int, JudgeVerdict]
     refused: tuple[tuple[str, str], ...]
     all_done: bool
 
@@ -79,7 +79,7 @@ def judge(run: Orchestration, found: Verdicts) -> Judgement:
     Work of a turn that failed never passes (contract §10), and nothing is all done where a verdict fails or is missing
     (K-14).
     """
-    given: dict[int, Verdict] = {}
+    given: dict[int, JudgeVerdict] = {}
     refused: list[tuple[str, str]] = []
     for verdict in found.verdicts:
         place, reason = _place(run, verdict)
@@ -97,7 +97,7 @@ def judge(run: Orchestration, found: Verdicts) -> Judgement:
     return Judgement(given=given, refused=tuple(refused), all_done=found.all_done and passed and not contradicted)
 
 
-def _place(run: Orchestration, verdict: Verdict) -> tuple[int | None, str]:
+def _place(run: Orchestration, verdict: JudgeVerdict) -> tuple[int | None, str]:
     """The place that the verdict is about; None, and why, where it does not count."""
     subtasks = _subtasks(run, verdict)
     if not subtasks:
@@ -110,7 +110,7 @@ def _place(run: Orchestration, verdict: Verdict) -> tuple[int | None, str]:
     return active[0], ""
 
 
-def _subtasks(run: Orchestration, verdict: Verdict) -> list[int]:
+def _subtasks(run: Orchestration, verdict: JudgeVerdict) -> list[int]:
     """The places of the named agent, of the named subtask alone where one is named; names match as in a plan (K-18)."""
     name = match(verdict.agent, _names(run))
     places = [place for place, agent in enumerate(run.agents) if agent.agent == name]
@@ -123,10 +123,10 @@ def _names(run: Orchestration) -> Iterable[str]:
     return (agent.agent for agent in run.agents)
 
 
-def _named(verdict: Verdict) -> str:
+def _named(verdict: JudgeVerdict) -> str:
     return verdict.agent if verdict.subtask is None else f"{verdict.agent} ({verdict.subtask})"
 
 
-def _failed(verdict: Verdict) -> str:
+def _failed(verdict: JudgeVerdict) -> str:
     """What the agent reads: the judge's words do not fit any more, but may still help."""
     return f"The turn failed: do the work again.\n{verdict.feedback}".strip()

@@ -64,7 +64,7 @@ OnlyTrue = Annotated[bool, BeforeValidator(_only_true)]
 """True for the boolean true alone: `"true"` and 1 are an agent's carelessness, not a request."""
 
 
-class Verification(Value):
+class PhaseVerification(Value):
     """What an agent's work is judged by, in the planner's own spelling on both ways."""
 
     model_config = ConfigDict(alias_generator=None, extra="ignore")
@@ -89,7 +89,7 @@ class Subtask(Value):
     end_phase: Bound = None
     checkpoint: OnlyTrue = False
     parallel: OnlyTrue = False
-    verification: Verification | None = None
+    verification: PhaseVerification | None = None
 
 
 class Judged(Value):
@@ -110,7 +110,7 @@ class AgentPhases(Value):
     parallel: bool = False
     checkpoint: bool = False
     checkpointed: bool = False
-    verification: Verification | None = None
+    verification: PhaseVerification | None = None
     phase_profile: tuple[int, ...]
     current_phase_idx: int = 0
     current_phase: int

@@ -12,15 +12,15 @@ from domain.orchestration.events import (
     Forced,
     Mode,
     OrchestrationRequest,
+    OrchestrationStarted,
+    OrchestrationTransition,
     PartialReached,
     PlanMade,
     PlanRefused,
     ReviewStarted,
     RoundsAdded,
     RoundStart,
-    SessionStarted,
-    Signals,
-    Transition,
+    TriageSignals,
     VerdictGiven,
     VerdictOverturned,
     VerdictUnreadable,
@@ -43,7 +43,7 @@ def subtask_id(place: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class WorkReport:
     """What an agent brought back in this round."""
 
     result: str
@@ -71,7 +71,7 @@ class Orchestration(Session):
     max_rounds: int
     forced: Forced
     mode: Mode
-    triage: Signals
+    triage: TriageSignals
     repository: bool
     plan: Text | None = None
     plan_version: int = 0
@@ -81,7 +81,7 @@ class Orchestration(Session):
     round: int = 0
     last_round: int = 0
     parallel: tuple[bool, ...] = ()
-    reports: dict[int, Report] = field(default_factory=dict)
+    reports: dict[int, WorkReport] = field(default_factory=dict)
     unreadable_verdicts: int = 0
     verdict_problem: str = ""
     feedback: dict[int, str] = field(default_factory=dict)
@@ -153,11 +153,11 @@ class Orchestration(Session):
 
 def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadata) -> Orchestration:
     """The orchestration after one more event."""
-    if isinstance(event, SessionStarted):
+    if isinstance(event, OrchestrationStarted):
         return _begin(event, metadata)
     assert run is not None, "an orchestration begins with session_started"
     state = run.next(metadata)
-    if isinstance(event, Transition):
+    if isinstance(event, OrchestrationTransition):
         state.state = event.state
     match event:
         case PlanRefused():
@@ -168,7 +168,7 @@ def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadat
         case RoundStart():
             _round(state, event)
         case WorkReported():
-            report = Report(result=event.result, report=event.report, claimed=event.claimed)
+            report = WorkReport(result=event.result, report=event.report, claimed=event.claimed)
             state.reports = state.reports | {event.index: report}
         case VerdictUnreadable():
             state.unreadable_verdicts, state.verdict_problem = event.attempt, event.problem
@@ -203,7 +203,7 @@ def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadat
     return state
 
 
-def _begin(event: SessionStarted, metadata: EventMetadata) -> Orchestration:
+def _begin(event: OrchestrationStarted, metadata: EventMetadata) -> Orchestration:
     opening = event.opening
     return Orchestration(
         id=metadata.session_id,

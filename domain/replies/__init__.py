@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from domain.replies.artifacts import Change, PlanParts, changes, plan_parts
+from domain.replies.artifacts import FileChange, PlanParts, changes, plan_parts
 from domain.replies.checklist import ChecklistStep, checklist
 from domain.replies.discussion import (
     DebateFeedback,
@@ -18,7 +18,7 @@ from domain.replies.discussion import (
     review,
     review_synthesis,
 )
-from domain.replies.judge import Verdict, Verdicts, phases_completed, verdicts
+from domain.replies.judge import JudgeVerdict, Verdicts, phases_completed, verdicts
 from domain.replies.planner import DirectAnswer, Plan, PlannedSubtask, direct_answer, subtasks
 from domain.replies.prose import without_json
 from domain.replies.reviewer import ReviewArtifact, ReviewIssue, review_artifact
@@ -29,13 +29,14 @@ from domain.values.strict import JSON
 
 __all__ = [
     "KINDS",
-    "Change",
     "ChecklistStep",
     "DebateFeedback",
     "DebateSynthesis",
     "DirectAnswer",
     "Disagreement",
+    "FileChange",
     "FoundIssue",
+    "JudgeVerdict",
     "Plan",
     "PlanParts",
     "PlannedSubtask",
@@ -44,7 +45,6 @@ __all__ = [
     "ReviewIssue",
     "ReviewSynthesis",
     "Risk",
-    "Verdict",
     "Verdicts",
     "changes",
     "checklist",

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, StrictStr, model_validator
 
 from domain.replies.extraction import Object, Shape, find, last
-from domain.replies.shapes import MOST_ENTRIES, Answer, Few, MaybeFew, SomeWords, Words, absent, fitted
+from domain.replies.shapes import MOST_ENTRIES, Few, MaybeFew, ReplyShape, SomeWords, Words, absent, fitted
 from domain.values.base import Unreadable
 from domain.values.strict import JSON
 
@@ -14,7 +14,7 @@ _CHANGES = "list of changes"
 _PART_KEYS = ("goals", "modules", "checklist")
 
 
-class PlanParts(Answer):
+class PlanParts(ReplyShape):
     """What a reviewer is told of the plan (behaviour §3.2)."""
 
     goals: MaybeFew[Words] = ()
@@ -22,7 +22,7 @@ class PlanParts(Answer):
     checklist: MaybeFew[Words] = ()
 
 
-class Change(Answer):
+class FileChange(ReplyShape):
     """The new content of one file: the whole of it, or a patch with the whole to fall back on.
 
     The path is the agent's word: it is resolved, or refused, where files are written.
@@ -34,14 +34,14 @@ class Change(Answer):
     fallback_content: StrictStr | None = Field(default=None, exclude_if=absent)
 
     @model_validator(mode="after")
-    def _says_something(self) -> "Change":
+    def _says_something(self) -> "FileChange":
         if self.content is None and self.patch is None and self.fallback_content is None:
             raise ValueError("neither content nor a patch is given")
         return self
 
 
-class Changes(Answer):
-    changes: Few[Change]
+class FileChanges(ReplyShape):
+    changes: Few[FileChange]
 
 
 def plan_parts(text: str) -> PlanParts:
@@ -52,7 +52,7 @@ def plan_parts(text: str) -> PlanParts:
         return PlanParts()  # any text is a plan
 
 
-def changes(text: str) -> tuple[Change, ...]:
+def changes(text: str) -> tuple[FileChange, ...]:
     """The changes that are in the text as JSON; none in plain text. Raises `Unreadable`, naming the entry that does not
     fit: a change is never dropped.
     """
@@ -81,8 +81,8 @@ def _changed(found: Object) -> JSON:
     return found["changes"]
 
 
-def _development(found: Object) -> Changes:
-    return fitted(Changes, found, name=_CHANGES)
+def _development(found: Object) -> FileChanges:
+    return fitted(FileChanges, found, name=_CHANGES)
 
 
 _PLAN = Shape(name=_PARTS, keys=_PART_KEYS, claims=_plans, fit=_parts)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from domain.replies.shapes import LONGEST_STRING, MOST_ENTRIES, Answer
+from domain.replies.shapes import LONGEST_STRING, MOST_ENTRIES, ReplyShape
 from domain.replies.spoken import spoken
 from domain.values.base import Unreadable
 
@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"[ \t]*+[0-9]{1,4}[.)][ \t]++(?P<text>\S.*)")
 _DEPENDS = re.compile(r"\[depends(?:[ \t]++on)?+:(?P<ids>[^\[\]]*+)\][ \t]*+$", re.IGNORECASE | re.ASCII)
 
 
-class ChecklistStep(Answer):
+class ChecklistStep(ReplyShape):
     """One thing to do. Nothing has been done when a plan is read, whatever its boxes say."""
 
     id: str

@@ -10,11 +10,11 @@ from pydantic import BeforeValidator, Field
 
 from domain.replies.extraction import Object, Shape, last
 from domain.replies.shapes import (
-    Answer,
     Few,
     M,
     MaybeFew,
     MaybeWords,
+    ReplyShape,
     SomeWords,
     Words,
     absent,
@@ -31,26 +31,26 @@ Severity = Annotated[_SEVERITY, BeforeValidator(in_any_case(get_args(_SEVERITY))
 Tally = Annotated[int, Field(strict=True, ge=0, le=2**53)]
 
 
-class FoundIssue(Answer):
+class FoundIssue(ReplyShape):
     severity: Severity
     description: SomeWords
     suggestion: MaybeWords = ""
 
 
-class Disagreement(Answer):
+class Disagreement(ReplyShape):
     claim: SomeWords
     explanation: MaybeWords = ""
     alternative: MaybeWords = ""
 
 
-class Risk(Answer):
+class Risk(ReplyShape):
     """`severity` in the agent's own words: S2 closes only that of issues."""
 
     description: SomeWords
     severity: MaybeWords = ""
 
 
-class Hazards(Answer):
+class Hazards(ReplyShape):
     """What a challenge is asked for beyond its verdict (K-31)."""
 
     security_risks: Few[Risk] | None = Field(default=None, exclude_if=absent)
@@ -75,14 +75,14 @@ class DebateFeedback(Hazards):
     suggestions: MaybeFew[Words] = ()
 
 
-class ReviewSynthesis(Answer):
+class ReviewSynthesis(ReplyShape):
     verdict: ReviewVerdict
     summary: MaybeWords = ""
     resolved_count: Tally = 0
     remaining_count: Tally = 0
 
 
-class DebateSynthesis(Answer):
+class DebateSynthesis(ReplyShape):
     verdict: DebateVerdict
     summary: MaybeWords = ""
     consensus_count: Tally = 0

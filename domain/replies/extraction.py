@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Generic, TypeAlias, TypeVar
 
-from domain.replies.objects import Piece, pieces
+from domain.replies.objects import JsonPiece, pieces
 from domain.replies.spoken import spoken
 from domain.values.base import Unreadable
 from domain.values.strict import JSON, Malformed, decode
@@ -57,7 +57,7 @@ def find(text: str, shape: Shape[T]) -> T | None:
     return None
 
 
-def _check_agreement(answer: Object, earlier: Sequence[Piece], words: str, shape: Shape[T]) -> None:
+def _check_agreement(answer: Object, earlier: Sequence[JsonPiece], words: str, shape: Shape[T]) -> None:
     """Raises `Unreadable` where an earlier answer decides differently."""
     if shape.decides is None:
         return
@@ -67,7 +67,7 @@ def _check_agreement(answer: Object, earlier: Sequence[Piece], words: str, shape
         raise Unreadable(f"The reply holds more than one {shape.name}, and they contradict each other.")
 
 
-def _object(piece: Piece, words: str) -> Object | None:
+def _object(piece: JsonPiece, words: str) -> Object | None:
     """The object, or None for code and other braces."""
     try:
         value = decode(words[piece.begin : piece.end])
@@ -76,7 +76,7 @@ def _object(piece: Piece, words: str) -> Object | None:
     return value if isinstance(value, dict) else None
 
 
-def _read(piece: Piece, words: str, shape: Shape[T]) -> Object | None:
+def _read(piece: JsonPiece, words: str, shape: Shape[T]) -> Object | None:
     """The object, or None for code and other braces; what bears a key of the answer has to be JSON."""
     problem = "it is cut off or holds a raw line break."
     if piece.closed:

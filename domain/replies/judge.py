@@ -6,14 +6,14 @@ from pydantic import Field, field_validator
 
 from domain.orchestration.phases import PHASES, OnlyTrue
 from domain.replies.extraction import Object, Shape, last
-from domain.replies.shapes import MOST_ENTRIES, Answer, Bool, MaybeWords, SomeWords, absent, fitted
+from domain.replies.shapes import MOST_ENTRIES, Bool, MaybeWords, ReplyShape, SomeWords, absent, fitted
 from domain.values.base import Unreadable
 from domain.values.spelling import folded, trimmed
 
 _VERDICTS = "list of verdicts"
 
 
-class Verdict(Answer):
+class JudgeVerdict(ReplyShape):
     """`pass` is a boolean or the answer is unreadable: `"false"` is no pass (K-14). `subtask` is needed only for an
     agent that has several.
     """
@@ -24,15 +24,15 @@ class Verdict(Answer):
     feedback: MaybeWords = ""
 
 
-class Verdicts(Answer):
+class Verdicts(ReplyShape):
     """At most one verdict for each subtask of an agent. `all_done` is true for the boolean true alone."""
 
-    verdicts: Annotated[tuple[Verdict, ...], Field(min_length=1, max_length=MOST_ENTRIES)]
+    verdicts: Annotated[tuple[JudgeVerdict, ...], Field(min_length=1, max_length=MOST_ENTRIES)]
     all_done: OnlyTrue = False
 
     @field_validator("verdicts")
     @classmethod
-    def _one_each(cls, given: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
+    def _one_each(cls, given: tuple[JudgeVerdict, ...]) -> tuple[JudgeVerdict, ...]:
         if len({(_name(verdict.agent), _name(verdict.subtask)) for verdict in given}) < len(given):
             raise ValueError("one agent has several verdicts")
         return given

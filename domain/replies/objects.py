@@ -35,7 +35,7 @@ _BEGUN = re.compile(rf'\{{{_BLANKS}(?:{_STRING}{_BLANKS}:|"\w++")')
 _STRING_OR_BRACE = re.compile(r'"[^"\\\r\n]*+(?:\\[^\r\n][^"\\\r\n]*+)*+"?+|[{}]')
 
 
-class Piece(NamedTuple):
+class JsonPiece(NamedTuple):
     """An object as it stands in the text, or the wreckage of one; `closed` is false where its braces never close.
 
     `own` is its text, in wreckage without the whole objects that it holds.
@@ -47,7 +47,7 @@ class Piece(NamedTuple):
     own: str
 
 
-def pieces(words: str) -> list[Piece]:
+def pieces(words: str) -> list[JsonPiece]:
     """The outermost objects, and wreckage around and between them, by their ends; the last `MOST_OBJECTS` of them.
 
     Wreckage is what begins like an object (a brace, a name, a colon) and is none: it reaches to the brace that closes
@@ -56,7 +56,7 @@ def pieces(words: str) -> list[Piece]:
     cuts = [0, *(fence.start() for fence in _FENCE.finditer(words)), len(words)]
     spans = [span for start, stop in pairwise(cuts) for span in _whole(words, start, stop)]
     bare = _blanked(words, spans)
-    found = [Piece(begin, end, True, words[begin:end]) for begin, end in spans[-MOST_OBJECTS:]]
+    found = [JsonPiece(begin, end, True, words[begin:end]) for begin, end in spans[-MOST_OBJECTS:]]
     found += [piece for start, stop in pairwise(cuts) for piece in _wreckage(bare, start, stop)]
     return sorted(found, key=lambda piece: (piece.end, -piece.begin))[-MOST_OBJECTS:]
 
@@ -107,12 +107,12 @@ def _blanked(words: str, spans: Sequence[tuple[int, int]]) -> str:
     return "".join([*kept, words[at:]])
 
 
-def _wreckage(bare: str, start: int, stop: int) -> Iterator[Piece]:
+def _wreckage(bare: str, start: int, stop: int) -> Iterator[JsonPiece]:
     at = start
     while begun := _BEGUN.search(bare, at, stop):
         end = _closing(bare, begun.start(), stop)
         at = end or stop
-        yield Piece(begun.start(), at, end is not None, bare[begun.start() : at])
+        yield JsonPiece(begun.start(), at, end is not None, bare[begun.start() : at])
 
 
 def _closing(bare: str, begin: int, stop: int) -> int | None:

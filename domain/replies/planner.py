@@ -4,9 +4,9 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, ConfigDict, Field, field_serializer
 
-from domain.orchestration.phases import Bound, Role, Subtask, Verification
+from domain.orchestration.phases import Bound, PhaseVerification, Role, Subtask
 from domain.replies.extraction import Object, Shape, last
-from domain.replies.shapes import MOST_ENTRIES, Answer, MaybeFew, SomeWords, Words, absent, fitted
+from domain.replies.shapes import MOST_ENTRIES, MaybeFew, ReplyShape, SomeWords, Words, absent, fitted
 from domain.values.strict import JSON
 
 _SUBTASKS = "list of subtasks"
@@ -19,7 +19,7 @@ def _nobody(given: object) -> object:
     return () if given is None else given
 
 
-class PlannedVerification(Verification):
+class SubtaskVerification(PhaseVerification):
     """`phases.Verification` within the caps of an agent's words."""
 
     pass_criteria: Words | None = Field(default=None, exclude_if=absent)
@@ -35,20 +35,20 @@ class PlannedSubtask(Subtask):
     task: SomeWords
     start_phase: Bound = Field(default=None, exclude_if=absent)
     end_phase: Bound = Field(default=None, exclude_if=absent)
-    verification: PlannedVerification | None = Field(default=None, exclude_if=absent)
+    verification: SubtaskVerification | None = Field(default=None, exclude_if=absent)
 
     @field_serializer("start_phase", "end_phase")
     def _whole(self, bound: float | None) -> int | float | None:
         return int(bound) if bound is not None and bound.is_integer() and abs(bound) <= 2**53 else bound
 
 
-class Plan(Answer):
+class Plan(ReplyShape):
     """Who does what: at least one subtask."""
 
     subtasks: Annotated[tuple[PlannedSubtask, ...], Field(min_length=1, max_length=MOST_ENTRIES)]
 
 
-class DirectAnswer(Answer):
+class DirectAnswer(ReplyShape):
     """The planner answers by itself and gives nobody anything to do."""
 
     model_config = ConfigDict(alias_generator=None)

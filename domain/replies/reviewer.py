@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BeforeValidator
 
 from domain.replies.extraction import Object, Shape, last
-from domain.replies.shapes import Answer, Few, MaybeFew, SomeWords, fitted
+from domain.replies.shapes import Few, MaybeFew, ReplyShape, SomeWords, fitted
 from domain.values.strict import JSON
 
 _ARTIFACT = "review artifact"
@@ -26,13 +26,13 @@ def _listed(given: object) -> object:
     return given
 
 
-class ReviewIssue(Answer):
+class ReviewIssue(ReplyShape):
     id: SomeWords
     title: SomeWords
     detail: SomeWords
 
 
-class ReviewArtifact(Answer):
+class ReviewArtifact(ReplyShape):
     """Only `blocking_issues` send back, so they have to be a list; one malformed issue makes all of it unreadable."""
 
     blocking_issues: Few[ReviewIssue]

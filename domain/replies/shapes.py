@@ -20,7 +20,7 @@ M = TypeVar("M", bound=Value)
 T = TypeVar("T")
 
 
-class Answer(Value):
+class ReplyShape(Value):
     """A part of an agent's answer. What it says beyond the fields is ignored; nothing is converted into them."""
 
     model_config = ConfigDict(extra="ignore")

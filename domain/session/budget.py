@@ -15,7 +15,7 @@ Iterations = Annotated[int, Field(ge=1, le=20, strict=True)]
 Minutes = Annotated[int, Field(ge=1, le=180, strict=True)]
 
 
-class Limits(Value):
+class BudgetLimits(Value):
     """What may be used. `minute` is the length of a budget minute in milliseconds (60,000; tests shorten it)."""
 
     max_iterations: int = DEFAULT_ITERATIONS

@@ -33,7 +33,7 @@ class Edge:
     guard: str | None
 
 
-class Table:
+class ChartTable:
     """The transitions of one chart, as a look-up. Raises TypeError at import for what it cannot express."""
 
     def __init__(self, chart: type[Chart]) -> None:

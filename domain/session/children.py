@@ -11,7 +11,7 @@ from domain.values.base import Command, DomainEvent, Text, Value
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
+class OpenChild:
     """A discussion that is not closed yet."""
 
     kind: str

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from domain.session.actions import refusal, with_release
-from domain.session.chart import Table
+from domain.session.chart import ChartTable
 from domain.session.children import (
-    Child,
     ChildClosed,
     ChildRequested,
     CloseChild,
     DiscussionBrief,
+    OpenChild,
     ParentLink,
     ReviewSettings,
     child_id,
@@ -52,7 +52,7 @@ class Kind(Generic[S]):
     state: type[S]
     statuses: tuple[str, ...]
     events: tuple[type[DomainEvent], ...]
-    chart: Table | None
+    chart: ChartTable | None
     starts: type[Command]
     """The commands that a session of this kind may begin with."""
     decide: "Callable[[Now[S], Command], Events]"
@@ -149,7 +149,7 @@ class Now(Generic[S]):
         found = self.state.outstanding.get(turn_id)
         return found if found is not None else self.state.turn(turn_id, allowed=self.allowed())
 
-    def _chart(self) -> Table:
+    def _chart(self) -> ChartTable:
         assert self.kind.chart is not None, f"a {self.kind.name} has no chart"
         return self.kind.chart
 
@@ -283,7 +283,7 @@ def request_child(
     )
 
 
-def close_child(child: Child, command: CloseChild) -> ChildClosed:
+def close_child(child: OpenChild, command: CloseChild) -> ChildClosed:
     """Record how a discussion ended."""
     fields = {name: getattr(command, name) for name in CloseChild.model_fields if name != "blobs"}
     return ChildClosed(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Self, TypeVar
 
 from domain.session.budget import Spent
-from domain.session.children import Child, ChildClosed, ChildRequested
+from domain.session.children import ChildClosed, ChildRequested, OpenChild
 from domain.session.forks import Reuse, SessionDiverged, SessionForked, SessionReleased
 from domain.session.turns import (
     AgentSessionsCleared,
@@ -71,7 +71,7 @@ class Session:
     crew: dict[str, str] = field(default_factory=dict)
     parent: str | None = None
     children: tuple[str, ...] = ()
-    open_children: dict[str, Child] = field(default_factory=dict)
+    open_children: dict[str, OpenChild] = field(default_factory=dict)
     last_choice: str | None = None
     forked_from: str | None = None
     reuse: Reuse | None = None
@@ -159,7 +159,7 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
         case SessionReleased():
             state.held = False
         case ChildRequested():
-            child = Child(kind=event.child_kind, about=event.about, requested_at=at)
+            child = OpenChild(kind=event.child_kind, about=event.about, requested_at=at)
             state.children = (*state.children, event.child_id)
             state.open_children = state.open_children | {event.child_id: child}
         case ChildClosed():

@@ -3,17 +3,17 @@
 from domain.triage.intents import Intent, intent
 from domain.triage.near import Suggestion, nearly
 from domain.triage.rule import Signal, Triage, triage
-from domain.triage.words import DEFAULT_POLICY, POLICIES, WordList, Words
+from domain.triage.words import DEFAULT_POLICY, POLICIES, SignalWords, TriageWords
 
 __all__ = [
     "DEFAULT_POLICY",
     "POLICIES",
     "Intent",
     "Signal",
+    "SignalWords",
     "Suggestion",
     "Triage",
-    "WordList",
-    "Words",
+    "TriageWords",
     "intent",
     "nearly",
     "triage",

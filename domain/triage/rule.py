@@ -4,7 +4,7 @@ import re
 from functools import cache
 from typing import Literal, NamedTuple
 
-from domain.triage.words import DEFAULT_POLICY, POLICIES, WordList, Words
+from domain.triage.words import DEFAULT_POLICY, POLICIES, SignalWords, TriageWords
 from domain.values.base import Invalid, Value
 from domain.values.spelling import SPACE, composed, trimmed
 
@@ -77,7 +77,7 @@ def _patterns(policy: str) -> _Patterns:
     return _compiled(words)
 
 
-def _compiled(words: WordList) -> _Patterns:
+def _compiled(words: TriageWords) -> _Patterns:
     endings = rf"\.(?:{_any_of(words.endings)})"
     # one digit stands for "digits": the same texts match, and a long number is not read again from each of its digits
     numbered = rf"[0-9]\.[{SPACE}]"
@@ -88,7 +88,7 @@ def _compiled(words: WordList) -> _Patterns:
     )
 
 
-def _alternatives(words: Words) -> list[str]:
+def _alternatives(words: SignalWords) -> list[str]:
     whole = [rf"\b(?:{_any_of(words.whole)})\b"] if words.whole else []
     return [re.escape(word) for word in words.anywhere] + whole
 

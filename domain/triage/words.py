@@ -6,26 +6,26 @@ from types import MappingProxyType
 from domain.values.base import Value
 
 
-class Words(Value):
+class SignalWords(Value):
     """What to look for: `anywhere` inside other words too, `whole` only between ASCII word boundaries; any case."""
 
     anywhere: tuple[str, ...] = ()
     whole: tuple[str, ...] = ()
 
-    def __or__(self, other: "Words") -> "Words":
-        return Words(anywhere=_union(self.anywhere, other.anywhere), whole=_union(self.whole, other.whole))
+    def __or__(self, other: "SignalWords") -> "SignalWords":
+        return SignalWords(anywhere=_union(self.anywhere, other.anywhere), whole=_union(self.whole, other.whole))
 
 
-class WordList(Value):
+class TriageWords(Value):
     """One triage policy: words of programming work, of several tasks in one message, file endings, folder names."""
 
-    keywords: Words
-    joiners: Words
+    keywords: SignalWords
+    joiners: SignalWords
     endings: tuple[str, ...]
     folders: tuple[str, ...]
 
-    def __or__(self, other: "WordList") -> "WordList":
-        return WordList(
+    def __or__(self, other: "TriageWords") -> "TriageWords":
+        return TriageWords(
             keywords=self.keywords | other.keywords,
             joiners=self.joiners | other.joiners,
             endings=_union(self.endings, other.endings),
@@ -45,15 +45,15 @@ def _each(words: str) -> tuple[str, ...]:
 _ENDINGS_1 = _each("js ts jsx tsx py md json css html sql yml yaml sh go rs swift")
 _FOLDERS_1 = _each("src bin public lib devlog config component components page pages api")
 
-SEED_KO_1 = WordList(
-    keywords=Words(
+SEED_KO_1 = TriageWords(
+    keywords=SignalWords(
         anywhere=_each(
             "구현 작성 만들어 수정 코딩 리팩 버그 에러 디버그 테스트 빌드 설치 배포 삭제 추가 변경 생성 개발 "
             "엔드포인트 서버 라우트 스키마 컴포넌트 모듈 함수 클래스"
         ),
         whole=_each("API DB"),
     ),
-    joiners=Words(anywhere=_each("그리고 다음에 먼저 또한 추가로")),
+    joiners=SignalWords(anywhere=_each("그리고 다음에 먼저 또한 추가로")),
     endings=_ENDINGS_1,
     folders=_FOLDERS_1,
 )
@@ -61,8 +61,8 @@ SEED_KO_1 = WordList(
 
 # Verbs of work and parts that one builds. Function, class, server and error are left out on purpose: they are what
 # people ask about, and two of them would send a plain question through a whole run.
-EN_1 = WordList(
-    keywords=Words(
+EN_1 = TriageWords(
+    keywords=SignalWords(
         whole=_each(
             "implement implementing write writing create creating build building fix fixing refactor refactoring "
             "debug debugging test tests testing coding install deploy delete remove add adding change update "
@@ -70,7 +70,9 @@ EN_1 = WordList(
             "component components module modules API DB"
         ),
     ),
-    joiners=Words(whole=("then", "also", "after that", "afterwards", "additionally", "in addition", "furthermore")),
+    joiners=SignalWords(
+        whole=("then", "also", "after that", "afterwards", "additionally", "in addition", "furthermore")
+    ),
     endings=_ENDINGS_1,
     folders=_FOLDERS_1,
 )
@@ -78,7 +80,7 @@ EN_1 = WordList(
 
 DEFAULT_POLICY = "seed-ko@1"
 
-POLICIES: Mapping[str, WordList] = MappingProxyType(
+POLICIES: Mapping[str, TriageWords] = MappingProxyType(
     {DEFAULT_POLICY: SEED_KO_1, "en@1": EN_1, "ko+en@1": SEED_KO_1 | EN_1}
 )
 """Every released list by its name; a session's events tell which one judged it."""

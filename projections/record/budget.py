@@ -71,7 +71,7 @@ class BudgetLine:
         return self.points[: bisect_right(self.points, version, key=lambda point: point.version)]
 
     def _add_delivery(self, recorded: Recorded, event: delivery.DeliveryEvent) -> None:
-        if isinstance(event, delivery.SessionStarted | delivery.BudgetExtended):
+        if isinstance(event, delivery.DeliveryStarted | delivery.BudgetExtended):
             self._start(recorded)
             self.max_iterations, self.max_minutes = event.limits.max_iterations, event.limits.max_minutes
         self.points.append(
@@ -122,7 +122,7 @@ class BudgetLine:
 def _rounds(event: _Rounds) -> int | None:
     """The round after which it ends unless it is given more, where the event sets it."""
     match event:
-        case orchestration.SessionStarted():
+        case orchestration.OrchestrationStarted():
             return event.opening.max_rounds
         case orchestration.PlanMade() | orchestration.Continued() | orchestration.RoundsAdded():
             return event.last_round

@@ -10,14 +10,14 @@ from domain.discussion.chart import TABLES
 from domain.kinds import allowed_actions
 from domain.orchestration.chart import TABLE as ORCHESTRATION
 from domain.orchestration.state import Orchestration
-from domain.session.chart import Edge, Guard, Table
+from domain.session.chart import ChartTable, Edge, Guard
 from domain.session.record import Recorded, RecordedCommand, commands_in
 from domain.session.state import Session
 from domain.values.time import iso
 from projections.record.describe import describe, person
 from projections.record.describe import recorded as sentence
 
-CHARTS: Mapping[str, Table] = {"delivery": DELIVERY, "orchestration": ORCHESTRATION, **TABLES}
+CHARTS: Mapping[str, ChartTable] = {"delivery": DELIVERY, "orchestration": ORCHESTRATION, **TABLES}
 
 RESTS = frozenset({"exhausted", "partial", "checkpoint"})
 """Where a session stands still until a person lets it go on."""
@@ -110,7 +110,7 @@ def _guard(session: Session) -> Guard:
     return getattr(session, "guard", lambda _: False)
 
 
-def _way(table: Table, session: Session, wished: str) -> list[dict[str, str]] | None:
+def _way(table: ChartTable, session: Session, wished: str) -> list[dict[str, str]] | None:
     """The shortest way from where the session stands; None where there is none.
 
     No way leads through a rest: who is stopped by a limit goes on where it was, and nowhere that was not open before.
@@ -131,7 +131,7 @@ def _way(table: Table, session: Session, wished: str) -> list[dict[str, str]] | 
     return None
 
 
-def _open(table: Table, session: Session, here: str) -> Iterator[tuple[str, Edge]]:
+def _open(table: ChartTable, session: Session, here: str) -> Iterator[tuple[str, Edge]]:
     """The steps out of a state; of that where the session stands those that its guards leave open."""
     for event in table.events:
         for edge in table.edges(here, event):

@@ -98,11 +98,11 @@ class Trail:
             known["tokens"] = _sum(known.get("tokens"), usage.tokens)
             known["cost"] = _sum(known.get("cost"), usage.cost_micros)
         match event:
-            case delivery.SessionStarted() | delivery.BudgetExtended():
+            case delivery.DeliveryStarted() | delivery.BudgetExtended():
                 known["total"] = event.limits.max_iterations
             case delivery.AttemptStarted():
                 known["begun"] = event.iteration
-            case orchestration.SessionStarted():
+            case orchestration.OrchestrationStarted():
                 known["total"] = event.opening.max_rounds
                 self._point(version, known["total"])
             case orchestration.RoundsAdded() | orchestration.Continued():

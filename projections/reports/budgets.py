@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
-from domain.session.budget import Limits, Spent
+from domain.session.budget import BudgetLimits, Spent
 from domain.session.children import ChildClosed
 from domain.session.record import Recorded
 from domain.session.turns import TurnAnswered, TurnFailed
@@ -57,7 +57,7 @@ def _spent(event: TurnAnswered | TurnFailed | ChildClosed) -> Values | None:
 
 def _of_delivery(event: delivery.DeliveryEvent) -> Values | None:
     match event:
-        case delivery.SessionStarted():
+        case delivery.DeliveryStarted():
             return {"what": "planned", **_limits(event.limits)}
         case delivery.BudgetExtended():
             return {"what": "extended", **_limits(event.limits)}
@@ -71,7 +71,7 @@ def _of_delivery(event: delivery.DeliveryEvent) -> Values | None:
             return None
 
 
-def _limits(limits: Limits) -> Values:
+def _limits(limits: BudgetLimits) -> Values:
     return {
         "iterations": limits.max_iterations,
         "ms": limits.max_minutes * limits.minute,
@@ -82,7 +82,7 @@ def _limits(limits: Limits) -> Values:
 
 def _of_orchestration(event: orchestration.OrchestrationEvent) -> Values | None:
     match event:
-        case orchestration.SessionStarted(opening=opening):
+        case orchestration.OrchestrationStarted(opening=opening):
             return {"what": "planned", "rounds": opening.max_rounds}
         case orchestration.PlanMade():
             return {"what": "granted", "rounds": event.last_round}

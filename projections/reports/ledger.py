@@ -21,8 +21,8 @@ Values = Mapping[str, Any]
 Reader = Callable[[Database, Recorded], Values | None]
 """What of an event counts for a report, None: nothing. It may keep tables of its own."""
 FORKED = "forked"
-_Beginning = delivery.SessionStarted | orchestration.SessionStarted | discussion.SessionStarted
-_BEGINNINGS = (delivery.SessionStarted, orchestration.SessionStarted, discussion.SessionStarted)
+_Beginning = delivery.DeliveryStarted | orchestration.OrchestrationStarted | discussion.SessionStarted
+_BEGINNINGS = (delivery.DeliveryStarted, orchestration.OrchestrationStarted, discussion.SessionStarted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +175,9 @@ def unshared(facts: Iterable[Fact]) -> list[Fact]:
 def _labels(event: _Beginning) -> tuple[str, ...]:
     """The labels of a session that begins."""
     match event:
-        case delivery.SessionStarted():
+        case delivery.DeliveryStarted():
             return event.labels
-        case orchestration.SessionStarted():
+        case orchestration.OrchestrationStarted():
             return event.opening.labels
         case discussion.SessionStarted():
             return event.topic.labels

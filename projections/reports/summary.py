@@ -34,11 +34,11 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
 
 def _rounds(event: DomainEvent) -> int | None:
     match event:
-        case delivery.AttemptStarted() | delivery.SessionStarted():
+        case delivery.AttemptStarted() | delivery.DeliveryStarted():
             return event.iteration
         case orchestration.RoundStart() | discussion.RoundAdded():
             return event.round
-        case orchestration.SessionStarted() | discussion.SessionStarted():
+        case orchestration.OrchestrationStarted() | discussion.SessionStarted():
             return 0
         case _:
             return None
@@ -46,9 +46,9 @@ def _rounds(event: DomainEvent) -> int | None:
 
 PROJECTION = LEDGER.projection(
     _read,
-    delivery.Transition,
+    delivery.DeliveryTransition,
     delivery.AttemptStarted,
-    orchestration.Transition,
+    orchestration.OrchestrationTransition,
     orchestration.RoundStart,
     discussion.Transition,
     discussion.RoundAdded,

@@ -70,11 +70,11 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
 def _begin(db: Database, recorded: Recorded, rows: dict[str, SessionRow]) -> SessionRow | None:
     """The row with which a session begins; None for a history whose first event could not be read."""
     match recorded.event:
-        case delivery.SessionStarted() as event:
+        case delivery.DeliveryStarted() as event:
             row = _row(recorded, event, event.task, delivery_status(event.state))
             row.phase, row.iteration, row.max_iterations = event.state, 0, event.limits.max_iterations
             return _index(db, row, event, event.task)
-        case orchestration.SessionStarted(opening=opening) as event:
+        case orchestration.OrchestrationStarted(opening=opening) as event:
             row = _row(recorded, opening, opening.prompt, orchestration_status(event.state))
             row.round, row.max_rounds, row.last_round = 0, opening.max_rounds, opening.max_rounds
             return _index(db, row, opening, opening.prompt)
@@ -163,13 +163,13 @@ def _evolve_delivery(row: SessionRow, recorded: Recorded, event: delivery.Delive
         case delivery.BudgetExtended():
             row.max_iterations = event.limits.max_iterations
             row.go_on()
-        case delivery.Transition(state=state) if state != "exhausted":
+        case delivery.DeliveryTransition(state=state) if state != "exhausted":
             row.go_on()
 
 
 def _evolve_orchestration(row: SessionRow, recorded: Recorded, event: orchestration.OrchestrationEvent) -> None:
     """A run waits at its checkpoint, or where it stopped, until an event leads it on."""
-    if isinstance(event, orchestration.Transition):
+    if isinstance(event, orchestration.OrchestrationTransition):
         row.go_on()
     match event:
         case orchestration.RoundStart():

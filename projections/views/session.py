@@ -11,7 +11,7 @@ from domain.delivery.validation import Stage
 from domain.discussion.events import StopReason
 from domain.orchestration.chart import Status as OrchestrationStatus
 from domain.orchestration.events import Mode
-from domain.orchestration.phases import AgentPhases, Verification
+from domain.orchestration.phases import AgentPhases, PhaseVerification
 from domain.session.budget import Reason
 from domain.session.turns import Work
 from projections.views.base import View, absent
@@ -112,7 +112,7 @@ class EmployeeView(View):
     role: str
 
 
-class PlannedVerification(Verification):
+class PlannedVerification(PhaseVerification):
     """What was left out stays out."""
 
     pass_criteria: str | None = Field(default=None, exclude_if=absent)

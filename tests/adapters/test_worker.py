@@ -24,8 +24,8 @@ from adapters.turns.worker import Worker, WorkerSettings
 from adapters.writer.writer import CommandEnvelope, Writer
 from domain.delivery.commands import CancelDelivery, ExtendBudget, StartDelivery
 from domain.delivery.state import Delivery
-from domain.delivery.validation import Step
-from domain.session.budget import Limits
+from domain.delivery.validation import ValidationStep
+from domain.session.budget import BudgetLimits
 from domain.session.turns import RecordReply, TurnAnswered
 from domain.values.base import Text
 from tests.api.server import (
@@ -363,8 +363,8 @@ class Shop:
     writer: Writer
 
     def begin(self, session_id: str, **fields: Any) -> None:
-        step = Step(stage="custom", command="true", argv=("true",))
-        command = StartDelivery(task="t", file_paths=("a",), steps=(step,), **{"limits": Limits(), **fields})
+        step = ValidationStep(stage="custom", command="true", argv=("true",))
+        command = StartDelivery(task="t", file_paths=("a",), steps=(step,), **{"limits": BudgetLimits(), **fields})
         self.writer.do_now(CommandEnvelope(session_id, command, actor="test", command_id=session_id, starts=True))
 
     def counted(self) -> dict[str, int]:
@@ -555,7 +555,7 @@ def hurried(folder: Path, desks: Desks) -> Iterator[tuple[Shop, HandClock, str]]
     clock = HandClock()
     with shop(folder, load(desks.team), clock=clock, poll=0.01, lease=3600) as found:
         session_id = f"delivery-{folder.name}"
-        found.begin(session_id, crew=CREW, limits=Limits(max_minutes=1))
+        found.begin(session_id, crew=CREW, limits=BudgetLimits(max_minutes=1))
         yield found, clock, session_id
 
 

@@ -12,8 +12,8 @@ from adapters.clock import Clock
 from adapters.store import open_store
 from adapters.writer.writer import CommandAnswer, CommandEnvelope, Writer
 from domain.delivery.commands import ExtendBudget, StartDelivery
-from domain.delivery.validation import Step
-from domain.session.budget import Limits
+from domain.delivery.validation import ValidationStep
+from domain.session.budget import BudgetLimits
 from domain.values.base import Text
 from tests.api.server import PATIENCE
 
@@ -103,8 +103,8 @@ def filled(folder: Path, count: int, *, reason: str = LONG) -> str:
     store = open_store(f"sqlite:///{folder / 'hansard.db'}")
     writer = Writer(store, Clock())
     scenario, _ = Text.of(json.dumps(SCENARIO))
-    step = Step(stage="custom", command="true", argv=("true",))
-    begin = StartDelivery(task="t", file_paths=("a",), steps=(step,), limits=Limits(), scenario=scenario)
+    step = ValidationStep(stage="custom", command="true", argv=("true",))
+    begin = StartDelivery(task="t", file_paths=("a",), steps=(step,), limits=BudgetLimits(), scenario=scenario)
     writer.do_now(CommandEnvelope("delivery-long", begin, actor="test", command_id="begin", starts=True))
     writer.start()
     more = ExtendBudget(add_minutes=1, reason=reason)

@@ -167,7 +167,7 @@ def test_the_name_of_a_schema_tells_nothing_of_how_it_is_programmed(document: di
     """Two classes of one name, or one class on both ways: give them names of their own, and keep them."""
     names = [name for name in document["components"]["schemas"] if "__" in name or name.endswith(("-Input", "-Output"))]
     assert names == []
-    assert {"ChartStep", "Step", "GivenVerification", "PlannedVerification", "Profile"} <= set(
+    assert {"ChartStep", "ValidationStep", "GivenVerification", "PlannedVerification", "Profile"} <= set(
         document["components"]["schemas"]
     )
 

@@ -15,7 +15,7 @@ from api.settings import Settings
 from domain.delivery.commands import CancelDelivery, RecordPackage, RecordValidation
 from domain.discussion.commands import CancelDiscussion
 from domain.orchestration.commands import ResetOrchestration
-from domain.session.budget import Limits
+from domain.session.budget import BudgetLimits
 from domain.session.children import Decide
 from tests.api.server import system
 from tests.projections.given import APPROVING, BLOCKING
@@ -64,7 +64,7 @@ def _delivery(*words: str, **fields: Any) -> Callable[[Stage, str], object]:
 
 CODED: Final = ("a plan", "an architecture", "a design", "code")
 PASSED: Final = (*CODED, "passes", APPROVING)
-ONE: Final = Limits(max_iterations=1)
+ONE: Final = BudgetLimits(max_iterations=1)
 RUNS: Final = ("cancel", "extend")
 
 

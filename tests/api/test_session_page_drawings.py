@@ -13,12 +13,12 @@ from api.web.words import words
 from domain.delivery import chart as delivery
 from domain.discussion import chart as discussion
 from domain.orchestration import chart as orchestration
-from domain.session.chart import Table
+from domain.session.chart import ChartTable
 from domain.values.words import LANGUAGES, Language
 from projections.record.marks import Light, Step
 from projections.record.trail import Trail
 
-TABLES: dict[str, Table] = {"delivery": delivery.TABLE, "orchestration": orchestration.TABLE, **discussion.TABLES}
+TABLES: dict[str, ChartTable] = {"delivery": delivery.TABLE, "orchestration": orchestration.TABLE, **discussion.TABLES}
 
 
 def test_there_is_a_diagram_for_every_kind() -> None:

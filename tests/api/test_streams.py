@@ -23,8 +23,8 @@ from adapters.store.sqlite.views import SqliteViews
 from adapters.writer.writer import CommandEnvelope, Writer
 from api.http.frames import Frame
 from domain.delivery.commands import CancelDelivery, ExtendBudget, StartDelivery
-from domain.delivery.validation import Step
-from domain.session.budget import Limits
+from domain.delivery.validation import ValidationStep
+from domain.session.budget import BudgetLimits
 from domain.session.record import Causation, Recorded
 from domain.session.turns import TurnCancelled
 from domain.values.base import Text
@@ -372,10 +372,10 @@ def fill(folder: Path, count: int) -> tuple[str, str]:
     store = open_store(f"sqlite:///{folder / 'hansard.db'}")
     writer = Writer(store, Clock())
     ids = ("delivery-first", "delivery-second")
-    step = Step(stage="custom", command="true", argv=("true",))
+    step = ValidationStep(stage="custom", command="true", argv=("true",))
     for session_id in ids:
         scenario, _ = Text.of(json.dumps(SILENT["scenario"]))
-        begin = StartDelivery(task="t", file_paths=("a",), steps=(step,), limits=Limits(), scenario=scenario)
+        begin = StartDelivery(task="t", file_paths=("a",), steps=(step,), limits=BudgetLimits(), scenario=scenario)
         writer.do_now(CommandEnvelope(session_id, begin, actor="test", command_id=session_id, starts=True))
     for number in range(count):
         for session_id in ids:

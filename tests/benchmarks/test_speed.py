@@ -16,9 +16,9 @@ from adapters.clock import Clock
 from adapters.store import Store, open_store
 from adapters.writer.writer import CommandEnvelope, Writer
 from domain.delivery.commands import ExtendBudget, StartDelivery
-from domain.delivery.validation import Step
+from domain.delivery.validation import ValidationStep
 from domain.kinds import fold
-from domain.session.budget import Limits
+from domain.session.budget import BudgetLimits
 from domain.values.base import Text
 from tests.api.server import delivery, serving, start
 from tests.benchmarks.measuring import Tell, bare_handler, commits_a_second, posts_a_second, resident_bytes, together
@@ -41,9 +41,9 @@ def written(folder: Path) -> Iterator[tuple[Store, Writer]]:
 
 def begin(writer: Writer, session_id: str) -> None:
     """A session that waits for its planner, at version 3."""
-    step = Step(stage="custom", command="true", argv=("true",))
+    step = ValidationStep(stage="custom", command="true", argv=("true",))
     scenario, _ = Text.of(json.dumps(SCENARIO))
-    command = StartDelivery(task="t", file_paths=("a",), steps=(step,), limits=Limits(), scenario=scenario)
+    command = StartDelivery(task="t", file_paths=("a",), steps=(step,), limits=BudgetLimits(), scenario=scenario)
     writer.do_now(CommandEnvelope(session_id, command, actor="test", command_id=session_id, starts=True))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from domain.kinds import TOPICS
-from domain.session.chart import Chart, Table
+from domain.session.chart import Chart, ChartTable
 from domain.values.base import DomainEvent
 
 PLACE = Path(__file__).parents[2] / "docs" / "events.md"
@@ -119,7 +119,7 @@ def _charts() -> Iterator[str]:
     yield "## Charts\n"
     charts = [chart for chart in Chart.__subclasses__() if chart.__module__.startswith("domain.")]
     for chart in sorted(charts, key=lambda chart: chart.__name__):
-        table = Table(chart)
+        table = ChartTable(chart)
         yield f"### {chart.__name__}\n"
         yield f"{_paragraph(chart)}\n"
         yield f"```mermaid\n{format(chart, 'mermaid').strip()}\n```\n"

@@ -3,8 +3,8 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from domain.delivery.state import Budget, Snapshot
-from domain.session.budget import Iterations, Limits, Minutes, Reason, Spent, add, effective_iterations
+from domain.delivery.state import Budget, BudgetStatus
+from domain.session.budget import BudgetLimits, Iterations, Minutes, Reason, Spent, add, effective_iterations
 from domain.values.base import Usage
 from tests.given import MINUTE, START
 
@@ -13,7 +13,7 @@ def budget(
     *, iterations: int = 2, minutes: int = 5, paused: int = 0, spent: Spent | None = None, **limits: int
 ) -> Budget:
     return Budget(
-        limits=Limits(max_iterations=iterations, max_minutes=minutes, **limits),
+        limits=BudgetLimits(max_iterations=iterations, max_minutes=minutes, **limits),
         started_at=START,
         paused=paused,
         spent=spent or Spent(),
@@ -32,8 +32,8 @@ def test_iterations_are_asked_for_first_then_the_legacy_attempts_then_six(
 
 
 def test_without_a_word_a_budget_is_six_iterations_in_forty_five_minutes() -> None:
-    assert (Limits().max_iterations, Limits().max_minutes, Limits().minute) == (6, 45, 60_000)
-    assert (Limits().max_tokens, Limits().max_cost_micros) == (None, None)
+    assert (BudgetLimits().max_iterations, BudgetLimits().max_minutes, BudgetLimits().minute) == (6, 45, 60_000)
+    assert (BudgetLimits().max_tokens, BudgetLimits().max_cost_micros) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_snapshot_counts_the_iteration_that_runs_as_remaining(
 ) -> None:
     spent = Spent(tokens=3, cost_micros=4)
     snapshot = budget(spent=spent).snapshot(iteration=iteration, at=START + elapsed, reason="minutes")
-    assert snapshot == Snapshot(
+    assert snapshot == BudgetStatus(
         max_iterations=2,
         max_minutes=5,
         started_at=START,

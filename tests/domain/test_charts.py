@@ -11,7 +11,7 @@ from domain.delivery import chart as delivery
 from domain.discussion import chart as discussion
 from domain.kinds import KINDS
 from domain.orchestration import chart as orchestration
-from domain.session.chart import Chart, Table
+from domain.session.chart import Chart, ChartTable
 from domain.values.base import Refused
 
 TABLES = {"delivery": delivery.TABLE, "orchestration": orchestration.TABLE, **discussion.TABLES}
@@ -26,12 +26,12 @@ class Model:
             setattr(self, guard, guard in true)
 
 
-def guards_of(table: Table) -> frozenset[str]:
+def guards_of(table: ChartTable) -> frozenset[str]:
     found = (edge.guard for state, event in product(table.states, table.events) for edge in table.edges(state, event))
     return frozenset(guard for guard in found if guard is not None)
 
 
-def engine_says(table: Table, state: str, event: str, true: frozenset[str]) -> str | None:
+def engine_says(table: ChartTable, state: str, event: str, true: frozenset[str]) -> str | None:
     """Where the library's engine goes from a state, None where it refuses."""
     model = Model(state, true, guards_of(table))
     machine = table.chart(model, state_field="state")
@@ -42,7 +42,7 @@ def engine_says(table: Table, state: str, event: str, true: frozenset[str]) -> s
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES.keys())
-def test_table_and_engine_agree_on_every_state_event_and_guard(table: Table) -> None:
+def test_table_and_engine_agree_on_every_state_event_and_guard(table: ChartTable) -> None:
     guards = guards_of(table)
     truths = [frozenset[str](), guards, *(frozenset({guard}) for guard in sorted(guards))]
     asked = 0
@@ -54,13 +54,13 @@ def test_table_and_engine_agree_on_every_state_event_and_guard(table: Table) -> 
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES.keys())
-def test_no_event_leads_out_of_an_end(table: Table) -> None:
+def test_no_event_leads_out_of_an_end(table: ChartTable) -> None:
     for state in table.finals:
         assert table.allowed(state, lambda _: True) == ()
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES.keys())
-def test_the_diagram_is_drawn_from_the_same_declaration(table: Table) -> None:
+def test_the_diagram_is_drawn_from_the_same_declaration(table: ChartTable) -> None:
     diagram = f"{table.chart:mermaid}"
     assert diagram.startswith("stateDiagram-v2")
     for state in table.states:
@@ -143,7 +143,7 @@ def test_a_negated_guard_is_no_table() -> None:
         go = a.to(b, unless="tired")
 
     with pytest.raises(TypeError, match=r"Negated\.a"):
-        Table(Negated)
+        ChartTable(Negated)
 
 
 def test_an_expression_is_no_guard() -> None:
@@ -153,7 +153,7 @@ def test_an_expression_is_no_guard() -> None:
         go = a.to(b, cond="rested and fed")
 
     with pytest.raises(TypeError, match=r"Expressed\.a"):
-        Table(Expressed)
+        ChartTable(Expressed)
 
 
 def test_two_guards_are_no_guard() -> None:
@@ -163,7 +163,7 @@ def test_two_guards_are_no_guard() -> None:
         go = a.to(b, cond=["rested", "fed"])
 
     with pytest.raises(TypeError, match=r"Guarded\.a"):
-        Table(Guarded)
+        ChartTable(Guarded)
 
 
 def test_a_function_is_no_guard() -> None:
@@ -173,7 +173,7 @@ def test_a_function_is_no_guard() -> None:
         go = a.to(b, cond=lambda: True)
 
     with pytest.raises(TypeError, match=r"Called\.a"):
-        Table(Called)
+        ChartTable(Called)
 
 
 def test_a_nested_chart_is_no_table() -> None:
@@ -187,7 +187,7 @@ def test_a_nested_chart_is_no_table() -> None:
         go = outer.to(end)
 
     with pytest.raises(TypeError, match="only flat charts"):
-        Table(Nested)
+        ChartTable(Nested)
 
 
 def test_a_step_without_an_event_is_no_table() -> None:
@@ -197,7 +197,7 @@ def test_a_step_without_an_event_is_no_table() -> None:
         a.to(b, cond="rested")
 
     with pytest.raises(TypeError, match=r"Eventless\.a"):
-        Table(Eventless)
+        ChartTable(Eventless)
 
 
 def test_the_first_open_way_is_taken() -> None:
@@ -207,7 +207,7 @@ def test_the_first_open_way_is_taken() -> None:
         c = State(final=True)
         go = a.to(b, cond="left") | a.to(c)
 
-    table = Table(Forked)
+    table = ChartTable(Forked)
     assert table.target("a", "go", lambda _: True) == "b"
     assert table.target("a", "go", lambda _: False) == "c"
     assert table.target("b", "go", lambda _: True) is None

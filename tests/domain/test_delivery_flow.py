@@ -9,12 +9,12 @@ from domain.delivery.events import (
     ArtifactCreated,
     BranchPublished,
     DeliveryEvent,
+    DeliveryStarted,
     PhaseFailed,
     PhaseSkipped,
     ReviewApproved,
     ReviewBlockingDetected,
     SessionFinished,
-    SessionStarted,
     ValidationFailed,
 )
 from domain.session.turns import FailureCode, TurnFailed, TurnRequested
@@ -149,8 +149,8 @@ def test_every_turn_but_handing_over_carries_the_deadline() -> None:
 
 def test_the_start_is_recorded_as_it_was_asked_for() -> None:
     story = DeliveryStory(max_attempts=3, iterations=3, labels=("web",), title="Login", origin="cli")
-    started = the(story, SessionStarted)
-    assert isinstance(started, SessionStarted)
+    started = the(story, DeliveryStarted)
+    assert isinstance(started, DeliveryStarted)
     assert (started.task, started.file_paths, started.steps) == ("Add a login page", ("src/login.ts",), (LINT, TEST))
     assert (started.max_attempts, started.limits.max_iterations, started.remaining_iterations) == (3, 3, 3)
     assert (started.labels, started.title, started.origin, started.policy) == (("web",), "Login", "cli", "delivery@2")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from domain.delivery.chart import TABLE
 from domain.delivery.commands import CancelDelivery, RecordPackage, RecordValidation
-from domain.delivery.events import AttemptStarted, BudgetExtended, DeliveryEvent, SessionFinished, Transition
+from domain.delivery.events import AttemptStarted, BudgetExtended, DeliveryEvent, DeliveryTransition, SessionFinished
 from domain.delivery.state import Delivery, evolve
 from domain.kinds import TOPICS
 from domain.session.turns import ExpireTurn, Failure, RecordReply, Settled, TurnRequested
@@ -125,7 +125,7 @@ def _every_prefix_folds(story: DeliveryStory) -> None:
         delivery = evolve(delivery, read, metadata)
         assert (delivery.version, delivery.updated_at) == (version, metadata.at)
         assert delivery.snapshot(metadata.at).elapsed_ms >= 0
-        if isinstance(event, Transition):
+        if isinstance(event, DeliveryTransition):
             assert delivery.state == event.state
     assert delivery == story.delivery
 

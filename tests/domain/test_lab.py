@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from domain.convergence import MYSTI, SEED, SHIPPED_V3, Profile, Round, assess, course
-from domain.convergence.lab import Talk, rescore, tally
+from domain.convergence.lab import LabTalk, rescore, tally
 
 AGREED = "I agree and accept, this is a valid point; however, mind the limit."
 """Three words for, one against: ever the same, it converges for all but who wants everybody to agree on everything."""
@@ -14,7 +14,7 @@ LENIENT = SEED.model_copy(update={"name": "lenient", "agreement": 0.0, "stabilit
 NEVER = SEED.model_copy(update={"name": "never", "agreement": 1.0, "stability": 1.0, "stall": None})
 
 
-def talk(*words: str, stop: str | None = "limit", **fields: Any) -> Talk:
+def talk(*words: str, stop: str | None = "limit", **fields: Any) -> LabTalk:
     """A review by turns; critiques judge NEEDS_FIX unless `suggestions` says otherwise."""
     roles = ("critique", "rebuttal")
     rounds = tuple(Round(round=at, role=roles[(at + 1) % 2], content=said) for at, said in enumerate(words, start=1))
@@ -27,7 +27,7 @@ def talk(*words: str, stop: str | None = "limit", **fields: Any) -> Talk:
         "max_rounds": len(words),
         "suggestions": ("apply_fix",) * len(words),
     }
-    return Talk(rounds=rounds, stop_reason=stop, **(given | fields))
+    return LabTalk(rounds=rounds, stop_reason=stop, **(given | fields))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def talk(*words: str, stop: str | None = "limit", **fields: Any) -> Talk:
     ],
 )
 def test_where_a_profile_would_have_stopped_against_the_record(
-    found: Talk, profile: Profile, expected: tuple[str, int | None, str]
+    found: LabTalk, profile: Profile, expected: tuple[str, int | None, str]
 ) -> None:
     outcome = rescore(found, profile)
     assert (outcome.reason, outcome.round, outcome.against) == expected

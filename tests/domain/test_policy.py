@@ -23,8 +23,8 @@ from domain.orchestration.events import (
     Continued,
     OrchestrateDone,
     OrchestrationRequest,
-    SessionStarted,
-    Signals,
+    OrchestrationStarted,
+    TriageSignals,
 )
 from domain.policy import Reaction, react
 from domain.values.base import DomainEvent, Text
@@ -38,9 +38,12 @@ def noted(status: str, *, origin: str = "chat", **fields: bool) -> tuple[Reactio
     return (Reaction(channel_id(origin), command, starts=True),)
 
 
-def started(opening: OrchestrationRequest) -> SessionStarted:
-    return SessionStarted(
-        state="direct", opening=opening, mode="direct", triage=Signals(orchestrate=False, signals=(), policy="p@1")
+def started(opening: OrchestrationRequest) -> OrchestrationStarted:
+    return OrchestrationStarted(
+        state="direct",
+        opening=opening,
+        mode="direct",
+        triage=TriageSignals(orchestrate=False, signals=(), policy="p@1"),
     )
 
 

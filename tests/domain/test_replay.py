@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from domain import channel
-from domain.delivery.events import SessionStarted
+from domain.delivery.events import DeliveryStarted
 from domain.kinds import carry_out
 from domain.orchestration.commands import StartOrchestration
 from domain.orchestration.events import OrchestrationRequest
@@ -143,9 +143,9 @@ def test_a_delivery_is_decided_again_by_the_rules_that_it_began_with(policy: str
 
 def test_a_start_without_a_policy_is_of_the_first() -> None:
     """Logs of before the field had another value stay what they were."""
-    [started] = [event for event in DeliveryStory().events if isinstance(event, SessionStarted)]
+    [started] = [event for event in DeliveryStory().events if isinstance(event, DeliveryStarted)]
     data = {name: value for name, value in started.model_dump().items() if name != "policy"}
-    assert SessionStarted.model_validate(data).policy == "delivery@1"
+    assert DeliveryStarted.model_validate(data).policy == "delivery@1"
 
 
 def recorded(story: DeliveryStory) -> list[Recorded]:
@@ -161,7 +161,7 @@ def recorded(story: DeliveryStory) -> list[Recorded]:
 
 def _with_the_other_policy(history: list[Recorded]) -> list[Recorded]:
     first = history[0].event
-    assert isinstance(first, SessionStarted)
+    assert isinstance(first, DeliveryStarted)
     other = {"delivery@1": "delivery@2", "delivery@2": "delivery@1"}[first.policy]
     return [changed(history[0], first.model_copy(update={"policy": other})), *history[1:]]
 

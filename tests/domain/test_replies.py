@@ -298,8 +298,8 @@ def test_changes_are_read_where_all_of_them_fit() -> None:
         "changes": [{"path": "a", "content": ""}, {"path": "b", "patch": "p", "fallbackContent": "f"}]
     }
     assert replies.changes(json.dumps(said)) == (
-        replies.Change(path="a", content=""),
-        replies.Change(path="b", patch="p", fallback_content="f"),
+        replies.FileChange(path="a", content=""),
+        replies.FileChange(path="b", patch="p", fallback_content="f"),
     )
     assert replies.changes("I edited the files myself.") == ()
 

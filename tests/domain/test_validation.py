@@ -9,7 +9,7 @@ from domain.delivery.validation import (
     Ended,
     GivenCommand,
     Stage,
-    Step,
+    ValidationStep,
     classify,
     commands,
     outcome,
@@ -18,7 +18,7 @@ from domain.delivery.validation import (
 from domain.values.base import Invalid, Text
 
 
-def _outline(steps: Sequence[Step]) -> list[dict[str, str]]:
+def _outline(steps: Sequence[ValidationStep]) -> list[dict[str, str]]:
     return [{"stage": step.stage, "command": step.command} for step in steps]
 
 
@@ -34,8 +34,8 @@ def test_a_test_command_alone_follows_lint_and_typecheck() -> None:
 def test_explicit_commands_win_over_the_test_command() -> None:
     """K-42: both are allowed."""
     assert commands("pnpm test", ["ruff check .", " pytest -q "]) == (
-        Step(stage="custom", command="ruff check .", argv=("ruff", "check", ".")),
-        Step(stage="custom", command="pytest -q", argv=("pytest", "-q")),
+        ValidationStep(stage="custom", command="ruff check .", argv=("ruff", "check", ".")),
+        ValidationStep(stage="custom", command="pytest -q", argv=("pytest", "-q")),
     )
 
 
@@ -196,7 +196,7 @@ def test_quoted_and_listed_arguments_are_taken_literally(command: GivenCommand, 
 
 
 def test_a_listed_command_is_shown_as_one_would_type_it() -> None:
-    assert commands(None, [["sh", "-c", "npm test"]])[0] == Step(
+    assert commands(None, [["sh", "-c", "npm test"]])[0] == ValidationStep(
         stage="test", command="sh -c 'npm test'", argv=("sh", "-c", "npm test")
     )
 

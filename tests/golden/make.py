@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from adapters.proof.transfer import export
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordPackage, RecordValidation
 from domain.orchestration.commands import ContinueOrchestration
-from domain.session.budget import Limits
+from domain.session.budget import BudgetLimits
 from domain.session.children import Decide
 from tests.projections.given import APPROVING, BLOCKING
 from tests.projections.stage import DEBATE, REVIEW, Stage, challenge, critique, plan, subtask, verdicts, wander
@@ -97,7 +97,7 @@ def exhausted(stage: Stage) -> None:
     """A budget that is used up, by the rules of either version; one is extended and goes on."""
     for policy in ("delivery@1", "delivery@2"):
         name = f"delivery-spent{policy[-1]}"
-        stage.delivers(name, policy=policy, limits=Limits(max_iterations=1))
+        stage.delivers(name, policy=policy, limits=BudgetLimits(max_iterations=1))
         for words in ("One step.", "One module.", "One function.", "Written."):
             stage.answers(name, words)
         turn = stage.turn(name).turn_id

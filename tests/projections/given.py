@@ -10,10 +10,10 @@ from pathlib import Path
 from adapters.store import Entry, Store, Write
 from adapters.store.sqlite.views import SqliteViews
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation, StartDelivery
-from domain.delivery.events import Step
 from domain.delivery.state import Delivery
+from domain.delivery.validation import ValidationStep
 from domain.kinds import allowed_actions, carry_out, fold
-from domain.session.budget import Limits
+from domain.session.budget import BudgetLimits
 from domain.session.record import Causation, Recorded, kind_of
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import Failure, RecordReply
@@ -111,16 +111,16 @@ class Story:
         *,
         title: str = "",
         labels: tuple[str, ...] = (),
-        limits: Limits | None = None,
+        limits: BudgetLimits | None = None,
         commands: tuple[str, ...] = ("pytest -q",),
     ) -> "Story":
-        steps = tuple(Step(stage="test", command=words, argv=tuple(words.split())) for words in commands)
+        steps = tuple(ValidationStep(stage="test", command=words, argv=tuple(words.split())) for words in commands)
         return self.do(
             StartDelivery(
                 task=task,
                 file_paths=("src/cli.py",),
                 steps=steps,
-                limits=limits or Limits(),
+                limits=limits or BudgetLimits(),
                 title=title,
                 origin="web",
                 labels=labels,
@@ -189,7 +189,7 @@ def success(session_id: str = "delivery-1", *, task: str = "Add a --json flag", 
 
 def exhausted(session_id: str = "delivery-1", *, at: int = NOON) -> Story:
     """One iteration is allowed and its validation fails."""
-    story = Story(session_id, at).start(limits=Limits(max_iterations=1)).planned()
+    story = Story(session_id, at).start(limits=BudgetLimits(max_iterations=1)).planned()
     return story.answers("Done.").validates(exit_code=1)
 
 
@@ -205,7 +205,7 @@ def store_events(store: Store, events: Sequence[Recorded], blobs: Sequence[Blob]
 def wander(seed: int, session_id: str = "delivery-1") -> Story:
     """Some delivery: whatever is allowed may happen, up to 25 commands."""
     chance = random.Random(seed)  # noqa: S311 - the same story for the same seed
-    story = Story(session_id, NOON + seed).start(f"Task {seed}", limits=Limits(max_iterations=1 + seed % 3))
+    story = Story(session_id, NOON + seed).start(f"Task {seed}", limits=BudgetLimits(max_iterations=1 + seed % 3))
     for _ in range(25):
         doors = allowed_actions(story.delivery)
         if not doors:

@@ -10,14 +10,14 @@ from adapters.writer.writer import CommandEnvelope, Writer
 from domain.channel import ReceiveMessage, channel_id
 from domain.convergence import named
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordPackage, RecordValidation, StartDelivery
-from domain.delivery.validation import Step
+from domain.delivery.validation import ValidationStep
 from domain.discussion.commands import CancelDiscussion, StartDiscussion
 from domain.discussion.state import Discussion
 from domain.kinds import KINDS, allowed_actions
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.orchestration.state import Orchestration
-from domain.session.budget import Limits
+from domain.session.budget import BudgetLimits
 from domain.session.children import Decide, DiscussionBrief, ReviewSettings
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Outstanding, Session
@@ -108,8 +108,8 @@ class Stage:
         return self.do(session_id, StartDiscussion(topic=topic), starts=True)
 
     def delivers(self, session_id: str = "delivery-1", **fields: Any) -> "Stage":
-        steps = (Step(stage="test", command="pytest", argv=("pytest",)),)
-        given: dict[str, Any] = {"steps": steps, "limits": Limits(max_iterations=2)}
+        steps = (ValidationStep(stage="test", command="pytest", argv=("pytest",)),)
+        given: dict[str, Any] = {"steps": steps, "limits": BudgetLimits(max_iterations=2)}
         return self.do(session_id, StartDelivery(task="Add a flag", **(given | fields)), starts=True)
 
     def says(self, session_id: str, prompt: str, origin: str) -> "Stage":

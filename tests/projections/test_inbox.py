@@ -9,7 +9,7 @@ from adapters.store.sqlite.views import SqliteViews
 from domain.delivery.commands import RecordValidation
 from domain.discussion.commands import CancelDiscussion
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration
-from domain.session.budget import Limits
+from domain.session.budget import BudgetLimits
 from domain.session.children import Decide
 from domain.session.turns import ExpireTurn
 from domain.values.base import Command, Invalid
@@ -130,7 +130,7 @@ def test_what_goes_on_or_is_reset_leaves_at_once(tmp_path: Path, command: Comman
 def test_everything_that_waits_is_listed_with_what_it_waits_for(tmp_path: Path) -> None:
     """Contract-2 §16, K6: a script that polls the inbox sees exhausted deliveries and stopped runs, too."""
     stage = paused(reviewed(Stage(tmp_path)))
-    stage.delivers("delivery-1", limits=Limits(max_iterations=1))
+    stage.delivers("delivery-1", limits=BudgetLimits(max_iterations=1))
     for words in ("Plan.", "Modules.", "Functions.", "Code."):
         stage.answers("delivery-1", words)
     stage.do("delivery-1", RecordValidation(turn_id="delivery-1.t5", attempt=1, passed=False))

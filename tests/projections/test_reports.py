@@ -10,7 +10,7 @@ import pytest
 from adapters.store.sqlite.views import SqliteViews
 from domain.convergence import SHIPPED_V3
 from domain.orchestration.commands import ContinueOrchestration
-from domain.session.budget import Limits
+from domain.session.budget import BudgetLimits
 from domain.session.children import Decide
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
@@ -432,7 +432,7 @@ def test_whoever_reads_during_a_rebuild_never_sees_half_a_report(tmp_path: Path)
 
 
 def test_limits_of_tokens_and_money_are_those_that_were_set(tmp_path: Path) -> None:
-    story = Story("delivery-1").start(limits=Limits(max_tokens=500, max_cost_micros=9))
+    story = Story("delivery-1").start(limits=BudgetLimits(max_tokens=500, max_cost_micros=9))
     views = caught_up(tmp_path / "views.db", merged(story))
     assert rows(views, "budgets", "maxTokens", "maxCostMicros", "tokens", "costMicros") == [(500, 9, None, None)]
     views.close()

@@ -5,14 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from domain.kinds import fold
-from domain.session.budget import Limits
+from domain.session.budget import BudgetLimits
 from domain.values.base import Usage
 from projections.record.session import Sessions, view
 from tests.projections.given import Story, Twin, exhausted, merged, success, wander
 
 
 def test_a_running_delivery() -> None:
-    story = Story().start("Fix it", limits=Limits(max_iterations=3, max_minutes=10, max_tokens=1_000))
+    story = Story().start("Fix it", limits=BudgetLimits(max_iterations=3, max_minutes=10, max_tokens=1_000))
     story.answers("A plan.", usage=Usage(input_tokens=5))
     assert view(story.delivery) == {
         "id": "delivery-1",
@@ -123,7 +123,7 @@ def test_a_known_version_needs_no_reading() -> None:
 
 
 def test_a_step_through_a_long_history_folds_at_most_64_events(monkeypatch: pytest.MonkeyPatch) -> None:
-    story = Story().start(limits=Limits(max_iterations=20)).planned()
+    story = Story().start(limits=BudgetLimits(max_iterations=20)).planned()
     for _ in range(19):
         story.answers("Done.").validates(exit_code=1)
     log = merged(story)

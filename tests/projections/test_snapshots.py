@@ -11,7 +11,7 @@ from adapters.store import Store
 from adapters.store.sqlite.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
 from domain.kinds import KINDS, fold
-from domain.session.budget import Limits
+from domain.session.budget import BudgetLimits
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
 from projections.engine import snapshots as module
@@ -43,7 +43,7 @@ class Reading:
 @pytest.fixture
 def log(store: Store, views: SqliteViews) -> Iterator[Reading]:
     """A delivery of 46 events, folded into the views."""
-    story = Story().start(limits=Limits(max_iterations=20)).planned()
+    story = Story().start(limits=BudgetLimits(max_iterations=20)).planned()
     for _ in range(2):
         story.answers("Done.").validates(exit_code=1)
     store_events(store, story.answers("Done.").events)
@@ -189,7 +189,7 @@ def test_what_was_folded_from_another_history_does_not_count(
     """A log that was put back and went on otherwise: the same versions, other events."""
     taken(log, store, views)
     with closing(SqliteStore(str(tmp_path / "other.db"))) as other:
-        story = Story().start("Something else", limits=Limits(max_iterations=20)).planned()
+        story = Story().start("Something else", limits=BudgetLimits(max_iterations=20)).planned()
         store_events(other, story.answers("Done.").validates(exit_code=1).answers("Done.").events)
         snapshots = Snapshots(other, views, other.rows.hash_of, every=FEW)
         assert other.version("delivery-1") == 35

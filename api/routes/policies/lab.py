@@ -20,7 +20,7 @@ from api.routes.reports import span
 from api.routes.views import answer
 from api.system import System
 from domain.convergence import Profile, Thresholds, named
-from domain.convergence.lab import Outcome, Talk, Tally, rescore, talk, tally
+from domain.convergence.lab import LabOutcome, LabTalk, Tally, rescore, talk, tally
 from domain.discussion.state import Discussion
 from domain.session.record import kind_of
 from domain.values.base import Invalid, Unknown, Value
@@ -88,7 +88,7 @@ class LabItem(Value):
     strategy: str
     title: str
     recorded: RecordedEnd
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[LabOutcome, ...]
 
 
 class LabAnswer(Value):
@@ -129,7 +129,7 @@ def _experiment(inside: System, body: LabBody, profiles: Sequence[Tried], filter
     )
 
 
-def _item(found: Talk, profiles: Sequence[Tried]) -> LabItem:
+def _item(found: LabTalk, profiles: Sequence[Tried]) -> LabItem:
     return LabItem.model_validate(
         {
             "session_id": found.session_id,
@@ -164,7 +164,7 @@ def _found(inside: System, filters: Filters) -> list[str]:
         return found_by(db, filters)
 
 
-def _talks(inside: System, ids: Sequence[str]) -> Iterator[Talk]:
+def _talks(inside: System, ids: Sequence[str]) -> Iterator[LabTalk]:
     """Raises Unknown for what is no session, Invalid for one that is no discussion."""
     for place, session_id in enumerate(ids):
         session = inside.sessions.get(session_id) if kind_of(session_id) in KINDS else None
@@ -176,7 +176,7 @@ def _talks(inside: System, ids: Sequence[str]) -> Iterator[Talk]:
             raise Invalid({f"/sessionIds/{place}": "should be a review or a debate"})
 
 
-def _bounded(talks: Iterator[Talk], profiles: int) -> Iterator[Talk]:
+def _bounded(talks: Iterator[LabTalk], profiles: int) -> Iterator[LabTalk]:
     left = MOST_CHARACTERS
     for found in talks:
         left -= profiles * sum(len(told.content) for told in found.rounds)

@@ -7,7 +7,7 @@ from domain import replies, triage
 from domain.delivery import validation
 from domain.delivery.state import Budget
 from domain.orchestration import matching, phases
-from domain.session.budget import MINUTE, Limits
+from domain.session.budget import MINUTE, BudgetLimits
 from domain.values.base import Unreadable
 from projections.views.session import PlannedAgent, PlannedCommand
 
@@ -57,7 +57,7 @@ def similarity(body: bodies.SimilarityBody) -> answers.SimilarityAnswer:
 
 def budget(body: bodies.BudgetBody) -> answers.BudgetAnswer:
     """The rule itself: a minute has 60 seconds here, whatever a server's own deliveries are tested with."""
-    limits = Limits(max_iterations=body.max_iterations, max_minutes=body.max_minutes, minute=MINUTE)
+    limits = BudgetLimits(max_iterations=body.max_iterations, max_minutes=body.max_minutes, minute=MINUTE)
     rule = Budget(limits=limits, started_at=body.started_at.at)
     reason = rule.exhausted(iteration=body.iteration, at=body.now.at)
     found = rule.snapshot(iteration=body.iteration, at=body.now.at, reason=reason)

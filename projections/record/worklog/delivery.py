@@ -11,6 +11,8 @@ from domain.delivery.events import (
     BudgetExhausted,
     BudgetExtended,
     DeliveryEvent,
+    DeliveryStarted,
+    DeliveryTransition,
     FixRequested,
     PhaseCompleted,
     PhaseFailed,
@@ -19,9 +21,7 @@ from domain.delivery.events import (
     ReviewApproved,
     ReviewBlockingDetected,
     SessionFinished,
-    SessionStarted,
     TestsPassed,
-    Transition,
     ValidationFailed,
 )
 from domain.delivery.state import Delivery
@@ -55,7 +55,7 @@ _SKIPPED = '["skipped"'
 def rows(log: Worklog, turns: Turns, recorded: Recorded) -> Iterator[Row]:
     """What an event adds."""
     match recorded.event:
-        case SessionStarted() as event:
+        case DeliveryStarted() as event:
             yield from _started(recorded, event)
         case Settled() as event:
             yield from _settled(turns, event)
@@ -69,11 +69,11 @@ def rows(log: Worklog, turns: Turns, recorded: Recorded) -> Iterator[Row]:
             yield from _extended(log, event)
         case DeliveryEvent() as event:
             yield from _delivery(event)
-    if isinstance(recorded.event, Transition):
+    if isinstance(recorded.event, DeliveryTransition):
         yield "status", status(recorded.event.state)
 
 
-def _started(recorded: Recorded, event: SessionStarted) -> Iterator[Row]:
+def _started(recorded: Recorded, event: DeliveryStarted) -> Iterator[Row]:
     yield from begun(event.task, recorded.at)
     yield "iterations", f"0/{event.limits.max_iterations}"
     yield "criteria", "\n".join(f"- {cell(step.stage)}: {code(step.command)}" for step in event.steps)

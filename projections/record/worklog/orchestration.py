@@ -8,14 +8,14 @@ from domain.orchestration.events import (
     Completed,
     Continued,
     OrchestrationEvent,
+    OrchestrationStarted,
+    OrchestrationTransition,
     PartialReached,
     PlanMade,
     PlanRefused,
     PlanReturned,
     RoundsAdded,
     RoundStart,
-    SessionStarted,
-    Transition,
     VerdictGiven,
     VerdictOverturned,
     VerdictRefused,
@@ -55,7 +55,7 @@ from projections.record.worklog.parts import (
 def rows(log: Worklog, turns: Turns, recorded: Recorded) -> Iterator[Row]:
     """What an event adds."""
     match recorded.event:
-        case SessionStarted() as event:
+        case OrchestrationStarted() as event:
             yield from begun(event.opening.prompt, recorded.at)
             yield "round", "0"
             yield "last", str(event.opening.max_rounds)
@@ -71,7 +71,7 @@ def rows(log: Worklog, turns: Turns, recorded: Recorded) -> Iterator[Row]:
             yield from _planned(log, event)
             yield from _worked(event)
             yield from _ended(event)
-    if isinstance(recorded.event, Transition):
+    if isinstance(recorded.event, OrchestrationTransition):
         yield "status", _status(recorded.event.state, recorded.event.round)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from adapters.processes import run
 from adapters.project.escapes import Inspection, inspect, packages
-from domain.delivery.validation import Step
+from domain.delivery.validation import ValidationStep
 
 
 def look(workspace: Path, *argv: str, env: Mapping[str, str] | None = None) -> Inspection:
@@ -22,7 +22,7 @@ def look(workspace: Path, *argv: str, env: Mapping[str, str] | None = None) -> I
         done = await run(command, cwd=workspace, env=environment | dict(extra) | {"HOME": str(home)}, wall_seconds=20)
         return done.stdout if done.exit_code == 0 else ""
 
-    step = Step(stage="test", command=" ".join(argv), argv=argv)
+    step = ValidationStep(stage="test", command=" ".join(argv), argv=argv)
     return asyncio.run(inspect(workspace, (step,), environment, probe))
 
 
