@@ -1,12 +1,13 @@
-"""Idempotency keys: what was answered once under a key is answered again, byte for byte (contract §3).
+"""Idempotency keys: an answer that was given once under a key is given again, byte for byte (contract §3).
 
-The writer sees to it for every command that reaches it, in the transaction of its events. Here is what never reaches
-it: bodies that are not taken, sessions that are not there, and the doors that are no commands on a session. What went
-wrong is looked up only then, so that a command that goes well costs no look-up of its own.
+The writer keeps the answer of every command that reaches it, in the transaction of its events. Kept here is what never
+reaches it: refused bodies, unknown sessions, and endpoints that are no commands on a session. The receipt is looked up
+only when something went wrong, so that a successful command costs no look-up of its own.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import wraps
 from typing import Final
 from weakref import WeakValueDictionary
@@ -18,8 +19,10 @@ from starlette.responses import Response
 from adapters.store import Conflict, Receipt, Store, Write
 from adapters.writer.answers import KeyReused, fingerprint, first_answer, same
 from api.http.problems import of, problem
-from api.http.requests import answer_headers, idempotency_key, raw_body, system
+from api.http.requests import answer_headers, idempotency_key, raw_body, read_object, system, version_of
+from api.system import System
 from domain.values.base import HansardError
+from domain.values.strict import JSON
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -33,96 +36,118 @@ _ANSWERING: Final[WeakValueDictionary[tuple[asyncio.AbstractEventLoop, str], asy
 """A lock for each key that is being answered, by its event loop; gone with the last request that wants it."""
 
 
-def own(request: Request, key: str) -> str:
-    """A key belongs to whoever sends it."""
-    return f"{request.state.actor} {key}"
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A POST on its way in, from a program or a page's form: who sends what to which path, under which key."""
+
+    system: System
+    actor: str
+    path: str
+    raw: bytes
+    key: str | None = None
+    if_match: str | None = None
+    session: str = ""
+    """The session that the path names."""
+
+    @property
+    def fields(self) -> dict[str, JSON]:
+        """The body. Raises Malformed or Problem for what is no JSON object."""
+        return read_object(self.raw)
+
+    @property
+    def version(self) -> int | None:
+        """The version that the command is bound to. Raises Problem for what is none."""
+        return version_of(self.if_match)
+
+    @property
+    def owned_key(self) -> str | None:
+        """A key belongs to whoever sends it."""
+        return None if self.key is None else f"{self.actor} {self.key}"
+
+    @property
+    def fingerprint(self) -> str:
+        """What identifies the request beside its key."""
+        return fingerprint(b"POST", self.path.encode(), self.raw)
+
+    def receipt(self) -> Receipt | None:
+        """What was answered before under the key."""
+        return None if self.owned_key is None else self.system.store.receipt(self.owned_key)
 
 
-def mark(request: Request, raw: bytes) -> str:
-    """What identifies the request beside its key."""
-    return fingerprint(request.method.encode(), request.url.path.encode(), raw)
+async def call_of(request: Request) -> Call:
+    """The call that a request makes. Raises Problem for a body or key that cannot be taken."""
+    raw = await raw_body(request)
+    return Call(
+        system=system(request),
+        actor=request.state.actor,
+        path=request.url.path,
+        raw=raw,
+        key=idempotency_key(request),
+        if_match=request.headers.get("if-match"),
+        session=request.path_params.get("id", ""),
+    )
 
 
-def handed_over(request: Request) -> None:
-    """From here on the writer sees to the key."""
-    request.state.handed_over = True
-
-
-def keyed(handler: Handler) -> Handler:
-    """A door of commands."""
-
-    @wraps(handler)
-    async def answered(request: Request) -> Response:
-        try:
-            return await handler(request)
-        except HansardError as error:
-            key = _key(request, error)
-            if key is None:
-                raise
-            return await _first(request, key, await raw_body(request), problem(of(error)))
-
-    return answered
+async def refusal(call: Call, error: HansardError) -> Response:
+    """The answer to a call that never reached the writer, kept under its key. Raises the error where it is not one
+    that lasts."""
+    if call.key is None or isinstance(error, KeyReused) or of(error).status not in LASTING:
+        raise error
+    return await _first(call, problem(of(error)))
 
 
 def kept(handler: Handler) -> Handler:
-    """A door that writes nothing: its answers are kept here, good or bad; requests that bring one key wait in line."""
+    """An endpoint that writes nothing: its answers are kept here, good or bad; requests under one key wait in line."""
     return _keeping(handler, whole=False)
 
 
 def once(handler: Handler) -> Handler:
-    """A door that gives something out: what was given out under a key is not given out twice, however long it is."""
+    """An endpoint that gives something out: never twice under a key, however long the answer is."""
     return _keeping(handler, whole=True)
 
 
 def _keeping(handler: Handler, *, whole: bool) -> Handler:
     @wraps(handler)
     async def answered(request: Request) -> Response:
-        key = idempotency_key(request)
-        if key is None:
+        if idempotency_key(request) is None:
             return await handler(request)
-        raw, ours = await raw_body(request), own(request, key)
-        async with _ANSWERING.setdefault((asyncio.get_running_loop(), ours), asyncio.Lock()):
-            known = await asyncio.to_thread(system(request).store.receipt, ours)
+        call = await call_of(request)
+        assert call.owned_key is not None, "it has a key"
+        async with _ANSWERING.setdefault((asyncio.get_running_loop(), call.owned_key), asyncio.Lock()):
+            known = await asyncio.to_thread(call.receipt)
             if known is not None:
-                same(known.fingerprint, mark(request, raw))
+                same(known.fingerprint, call.fingerprint)
                 return _again(known) if known.body else _marked(await _outcome(handler, request))
             answer = await _outcome(handler, request)
             if answer.status_code == _NOTHING:
                 return answer
-            return await _first(request, key, raw, answer, whole=whole)
+            return await _first(call, answer, whole=whole)
 
     return answered
 
 
 async def _outcome(handler: Handler, request: Request) -> Response:
-    """What the door answers, an error that lasts among it. Raises those that do not."""
+    """What the endpoint answers, a lasting error among it. Raises those that do not last."""
     try:
         return await handler(request)
     except HansardError as error:
-        if _key(request, error) is None:
+        if isinstance(error, KeyReused) or of(error).status not in LASTING:
             raise
         return problem(of(error))
 
 
-def _key(request: Request, error: HansardError) -> str | None:
-    """The key under which an error is the answer for good; None where it is not."""
-    if getattr(request.state, "handed_over", False) or isinstance(error, KeyReused):
-        return None
-    return idempotency_key(request) if of(error).status in LASTING else None
-
-
-async def _first(request: Request, key: str, raw: bytes, answer: Response, *, whole: bool = False) -> Response:
+async def _first(call: Call, answer: Response, *, whole: bool = False) -> Response:
     """Keep the answer; where another was kept under the key before, that is the one."""
+    assert call.owned_key is not None, "only answers under a key are kept"
     body = bytes(answer.body)
-    inside = system(request)
     receipt = Receipt(
-        own(request, key),
-        mark(request, raw),
+        call.owned_key,
+        call.fingerprint,
         answer.status_code,
         body if whole or len(body) <= KEPT_BYTES else b"",
-        inside.clock(),
+        call.system.clock(),
     )
-    first = await asyncio.to_thread(_entered, inside.store, receipt)
+    first = await asyncio.to_thread(_entered, call.system.store, receipt)
     if first is receipt:
         return answer
     same(first.fingerprint, receipt.fingerprint)

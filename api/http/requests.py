@@ -113,9 +113,8 @@ def idempotency_key(request: Request) -> str | None:
     return key
 
 
-def if_match(request: Request) -> int | None:
-    """The version that a command is bound to."""
-    tag = request.headers.get("if-match")
+def version_of(tag: str | None) -> int | None:
+    """The version that an `If-Match` binds a command to. Raises Problem for what is no version."""
     if tag is None or tag.strip() == "*":
         return None
     found = ETAG.fullmatch(tag.strip())

@@ -12,6 +12,7 @@ import pytest
 from pydantic import BaseModel
 from starlette.testclient import TestClient
 
+from api.actions import STARTERS
 from api.app import COMMANDS, VIEWS, create_app
 from api.http.problems import TITLES
 from api.openapi import Document, shapes
@@ -20,7 +21,6 @@ from api.openapi.examples import EXAMPLES
 from api.openapi.operations import OPERATIONS
 from api.openapi.parameters import AT_DOORS, QUERY
 from api.openapi.problems import PROBLEMS
-from api.routes.commands import STARTERS
 from api.settings import Settings
 from domain.kinds import KINDS, TOPICS
 from projections.views import past, record, sessions

@@ -11,12 +11,13 @@ from adapters.agents.port import Reply
 from adapters.store import Lease
 from adapters.turns.external import LeaseLost, Offer, ResultKey, TurnFilter
 from adapters.workspace import WorkspaceError, confine
-from api.http.idempotency import handed_over, keyed, mark, once, own
+from adapters.writer.writer import CommandAnswer
+from api.http.idempotency import Call, call_of, once, refusal
 from api.http.problems import Problem
-from api.http.requests import answer_headers, idempotency_key, if_match, raw_body, read, read_object, system
+from api.http.requests import answer_headers, raw_body, read, read_object, system
 from api.routes.turns.bodies import TurnClaim, TurnHeartbeat, TurnResult
 from domain.session.turns import Failure
-from domain.values.base import Invalid, Refused, Stale, Usage
+from domain.values.base import HansardError, Invalid, Refused, Stale, Usage
 from domain.values.time import iso
 
 _NOTHING: Final = 204
@@ -73,30 +74,29 @@ def _lost(lost: LeaseLost) -> Problem:
     return Problem(409, str(lost), allowed=[], reason=lost.reason)
 
 
-@keyed
 async def record_result(request: Request) -> Response:
     """POST /api/turns/{turn}/result: hand in what came of a turn, once"""
-    raw = await raw_body(request)
-    body = read(TurnResult, read_object(raw))
-    reply = _reply(body, most=system(request).team.limits.output_bytes)
-    key = idempotency_key(request)
-    receipted = ResultKey(
-        key=None if key is None else own(request, key),
-        fingerprint="" if key is None else mark(request, raw),
-        expected=if_match(request),
-    )
-    desk = system(request).desk()
+    call = await call_of(request)
     try:
-        answer = await desk.result(_worker(request), request.path_params["turn"], body.attempt, reply, receipted)
+        answer = await _recorded(request, call)
     except LeaseLost as lost:
-        raise _lost(lost) from None
+        return await refusal(call, _lost(lost))
     except (Refused, Stale):
-        handed_over(request)
-        raise
+        raise  # the writer keeps it
+    except HansardError as error:
+        return await refusal(call, error)
     headers = answer_headers(ETag=f'"{answer.version}"')
     if answer.replayed:
         headers["Idempotency-Replayed"] = "true"
     return Response(answer.body, headers=headers, media_type="application/json")
+
+
+async def _recorded(request: Request, call: Call) -> CommandAnswer:
+    body = read(TurnResult, call.fields)
+    reply = _reply(body, most=call.system.team.limits.output_bytes)
+    key = ResultKey(key=call.owned_key, fingerprint="" if call.key is None else call.fingerprint, expected=call.version)
+    desk = call.system.desk()
+    return await desk.result(_worker(request), request.path_params["turn"], body.attempt, reply, key)
 
 
 def _reply(body: TurnResult, *, most: int) -> Reply:

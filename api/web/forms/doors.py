@@ -12,11 +12,12 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
+from api import actions
+from api.http.commands import Action
 from api.http.problems import Problem
 from api.http.requests import NUMBER, answer_headers, only, system
-from api.routes import commands
 from api.web import inbox_page, pages
-from api.web.forms.passing import Handler, Outcome, hand_over, key_of
+from api.web.forms.passing import Outcome, hand_over, key_of
 from api.web.forms.reading import fields
 from api.web.forms.sent import Sent, placed, told_of
 from api.web.forms.starting import body_of, number
@@ -39,7 +40,7 @@ class Door(NamedTuple):
     """A command of a session's page. `again`: a busy session is not too new for it, while its state is the one seen;
     `ends`: it is asked twice; `bound`: to the version seen."""
 
-    handler: Handler
+    action: Action
     fields: tuple[str, ...]
     again: bool = False
     ends: bool = False
@@ -47,16 +48,16 @@ class Door(NamedTuple):
 
 
 DOORS: Final = {
-    "decision": Door(commands.decide, ("decision", "rationale")),
-    "continue": Door(commands.continue_session, ()),
+    "decision": Door(actions.decide, ("decision", "rationale")),
+    "continue": Door(actions.continue_, ()),
     "budget": Door(
-        commands.extend_budget,
+        actions.extend,
         ("addIterations", "addMinutes", "addTokens", "addCostMicros", "addRounds", "reason"),
         again=True,
     ),
-    "reset": Door(commands.reset_session, ("reason",), again=True, ends=True),
-    "cancel": Door(commands.cancel_session, ("reason",), again=True, ends=True),
-    "fork": Door(commands.fork_session, ("atVersion", "mode"), bound=False),
+    "reset": Door(actions.reset, ("reason",), again=True, ends=True),
+    "cancel": Door(actions.cancel, ("reason",), again=True, ends=True),
+    "fork": Door(actions.fork, ("atVersion", "mode"), bound=False),
 }
 NUMBERS: Final = frozenset({"addIterations", "addMinutes", "addTokens", "addCostMicros", "addRounds", "atVersion"})
 
@@ -93,7 +94,7 @@ async def start(request: Request) -> Response:
     status, words = 422, say.of("form", "not_started")
     if not errors:
         path = "/api/sessions"
-        outcome = await hand_over(request, commands.start_session, path, body, key=key_of(key, path, body))
+        outcome = await hand_over(request, actions.start, path, body, key=key_of(key, path, body))
         if outcome.done:
             return _to(request, "sessions", outcome.told["sessionId"])
         errors, elsewhere = placed(outcome.told, names)
@@ -185,7 +186,7 @@ async def _knocked(request: Request, asked: Asked) -> Outcome:
         newest = await asyncio.to_thread(_as_seen, request, asked) if asked.door.again and asked.state else None
         key = key_of(asked.key, path, asked.body, asked.version, attempt)
         outcome = await hand_over(
-            request, asked.door.handler, path, asked.body, key=key, session=asked.session, version=newest or version
+            request, asked.door.action, path, asked.body, key=key, session=asked.session, version=newest or version
         )
         if outcome.status != 412 or (newest is None and not outcome.replayed):
             break

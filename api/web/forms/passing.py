@@ -1,20 +1,19 @@
-"""A form goes through the door that programs use, as the JSON that it stands for: one reader, one rule, one answer."""
+"""A form performs the same actions as the API, with the JSON that it stands for: one reader, one rule, one answer."""
 
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import orjson
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.types import Message
 
-from api.http.problems import of, problem
+from api.http.commands import Action, perform
+from api.http.idempotency import Call
+from api.http.problems import Problem, of, problem
+from api.http.requests import system
 from api.web.rendering import language_of
 from api.web.sentences import told_in
 from domain.values.base import HansardError
-
-Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Outcome(NamedTuple):
@@ -36,7 +35,7 @@ def key_of(key: str, *parts: object) -> str:
 
 async def hand_over(
     request: Request,
-    handler: Handler,
+    action: Action,
     path: str,
     body: Mapping[str, Any],
     *,
@@ -44,31 +43,23 @@ async def hand_over(
     session: str = "",
     version: int | None = None,
 ) -> Outcome:
-    """Knock at a door of the API in the name of whoever sent the form."""
-    raw = orjson.dumps(body)
-    headers = {"content-type": "application/json", "idempotency-key": key}
-    if version is not None:
-        headers["if-match"] = f'"{version}"'
+    """Perform an action in the name of the form's sender, as the API would at this path."""
+    inside, raw = system(request), orjson.dumps(body)
+    call = Call(
+        system=inside,
+        actor=request.state.actor,
+        path=path,
+        raw=raw,
+        key=key,
+        if_match=None if version is None else f'"{version}"',
+        session=session,
+    )
     try:
-        answer = await handler(_inner(request, path, session, raw, headers))
+        if len(raw) > inside.settings.max_body_bytes:
+            raise Problem(413, f"A body has at most {inside.settings.max_body_bytes} bytes.")
+        answer = await perform(call, action)
     except HansardError as error:
         answer = problem(of(error))
     replayed = answer.headers.get("idempotency-replayed") == "true"
     told = told_in(language_of(request), orjson.loads(bytes(answer.body)))
     return Outcome(answer.status_code, told, replayed)
-
-
-def _inner(request: Request, path: str, session: str, raw: bytes, headers: Mapping[str, str]) -> Request:
-    scope = dict(request.scope) | {
-        "path": path,
-        "raw_path": path.encode(),
-        "query_string": b"",
-        "path_params": {"id": session} if session else {},
-        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-        "state": {"actor": request.state.actor},
-    }
-
-    async def receive() -> Message:
-        return {"type": "http.request", "body": raw, "more_body": False}
-
-    return Request(scope, receive)

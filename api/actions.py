@@ -1,0 +1,253 @@
+"""Use cases: what a person or a program can have done, however the wish comes in (HTTP, a form, the example).
+
+Each action turns a `Call` into an `Intent`: a command for one session, which `api.http.commands.perform` carries out.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final
+
+from pydantic.alias_generators import to_camel
+
+from api.allowed import allowed, waiting_child
+from api.http.commands import Intent
+from api.http.idempotency import Call
+from api.http.problems import Problem
+from api.http.requests import read
+from api.routes import forks, starting
+from api.routes.bodies import (
+    Cancel,
+    DebateStart,
+    Decision,
+    DeliveryStart,
+    Empty,
+    Extend,
+    Fork,
+    Message,
+    OrchestrationStart,
+    Origin,
+    ReviewStart,
+)
+from api.system import System
+from domain.channel import ContinueLatest, ReceiveMessage, ResetLatest, channel_id
+from domain.delivery.commands import ExtendBudget
+from domain.discussion.commands import StartDiscussion
+from domain.discussion.state import Discussion
+from domain.kinds import KINDS
+from domain.orchestration.commands import (
+    AddRounds,
+    ContinueOrchestration,
+    ResetOrchestration,
+    StartOrchestration,
+)
+from domain.session.actions import unfit
+from domain.session.children import Decide
+from domain.session.record import kind_of
+from domain.session.state import Session
+from domain.values.base import Command, Invalid, Stale, Unknown
+from domain.values.strict import JSON
+
+Body = Mapping[str, JSON]
+
+
+# -- starting ----------------------------------------------------------------------------------------------------------
+
+
+async def start(call: Call) -> Intent:
+    """Start a session of any kind."""
+    body = call.fields
+    kind = body.get("kind", "delivery")
+    starter = STARTERS.get(kind) if isinstance(kind, str) else None
+    if starter is None:
+        raise Invalid({"/kind": f"should be one of {', '.join(STARTERS)}"})
+    looks_at_folders = "workspace" in body  # perhaps on a slow disk
+    command = await asyncio.to_thread(starter, body, call.system) if looks_at_folders else starter(body, call.system)
+    return Intent(starting.new_id(str(kind)), command, starts=True, status=202)
+
+
+def _start_delivery(body: Body, system: System) -> Command:
+    return starting.delivery(read(DeliveryStart, body), system.team, system.settings)
+
+
+def _start_orchestration(body: Body, system: System) -> Command:
+    opening, blobs = starting.orchestration(read(OrchestrationStart, body), system.team, system.settings)
+    return StartOrchestration(opening=opening, blobs=blobs)
+
+
+def _start_review(body: Body, system: System) -> Command:
+    topic, blobs = starting.discussion(read(ReviewStart, body), system.team, system.settings)
+    return StartDiscussion(topic=topic, blobs=blobs)
+
+
+def _start_debate(body: Body, system: System) -> Command:
+    topic, blobs = starting.discussion(read(DebateStart, body), system.team, system.settings)
+    return StartDiscussion(topic=topic, blobs=blobs)
+
+
+STARTERS: Final[Mapping[str, Callable[[Body, System], Command]]] = {
+    "delivery": _start_delivery,
+    "orchestration": _start_orchestration,
+    "review": _start_review,
+    "debate": _start_debate,
+}
+
+
+# -- one session -------------------------------------------------------------------------------------------------------
+
+
+async def cancel(call: Call) -> Intent:
+    """Cancel a session of any kind."""
+    body = read(Cancel, call.fields)
+    session_id = _addressed(call)
+    return Intent(session_id, KINDS[kind_of(session_id)].cancel(body.reason))
+
+
+def _addressed(call: Call) -> str:
+    """The session of the path. Raises Unknown for what is none: nobody commands the stream of a channel."""
+    if kind_of(call.session) not in KINDS:
+        raise Unknown(f"There is no session {call.session!r}.")
+    return call.session
+
+
+async def extend(call: Call) -> Intent:
+    """More budget, or more rounds."""
+    body = read(Extend, call.fields)
+    session_id = _addressed(call)
+    return Intent(session_id, _extension(kind_of(session_id), body))
+
+
+def _extension(kind: str, body: Extend) -> Command:
+    """Raises Invalid for amounts that this kind does not have; a kind without a budget refuses any."""
+    amounts = body.model_dump(exclude={"reason"}, exclude_none=True)
+    if kind not in _AMOUNTS:
+        return ExtendBudget(reason=body.reason)
+    command, names = _AMOUNTS[kind]
+    if not amounts or not amounts.keys() <= set(names):
+        raise _unfit(kind, amounts, names)
+    return command(reason=body.reason, **amounts)
+
+
+def _unfit(kind: str, amounts: Collection[str], names: Sequence[str]) -> Invalid:
+    """What the kind takes, at each field that it does not."""
+    fit = ", ".join(to_camel(name) for name in names)
+    strange = [f"/{to_camel(name)}" for name in amounts if name not in names]
+    if not strange:
+        return Invalid({"": f"give {'at least one of ' if len(names) > 1 else ''}{fit}"})
+    return Invalid(dict.fromkeys(strange, f"does not belong to the kind {kind}, which takes {fit}"))
+
+
+_AMOUNTS: dict[str, tuple[type[ExtendBudget | AddRounds], tuple[str, ...]]] = {
+    "delivery": (ExtendBudget, ("add_iterations", "add_minutes", "add_tokens", "add_cost_micros")),
+    "orchestration": (AddRounds, ("add_rounds",)),
+}
+
+
+async def continue_(call: Call) -> Intent:
+    """Continue an orchestration that has paused, or release a held fork."""
+    read(Empty, call.fields)
+    session_id = _addressed(call)
+    return Intent(session_id, await asyncio.to_thread(_continuation, call, session_id))
+
+
+def _continuation(call: Call, session_id: str) -> Command:
+    session = call.system.sessions.get(session_id)
+    if session is not None and session.held:
+        return forks.release(call.system.store.history(session_id))
+    command = ContinueOrchestration()
+    _check_allowed(call, session, "continue", command)
+    return command
+
+
+def _check_allowed(call: Call, session: Session | None, action: str, command: Command) -> None:
+    """Raises Refused for what a parent does not allow now; only here is known that its discussion can be decided."""
+    if session is None or not session.open_children or call.version not in (None, session.version):
+        return
+    actions = allowed(session, call.system.sessions.get)
+    if action not in actions:
+        raise unfit(session, command, actions)
+
+
+async def reset(call: Call) -> Intent:
+    """End an orchestration for good."""
+    body = read(Cancel, call.fields)
+    session_id = _addressed(call)
+    return Intent(session_id, await asyncio.to_thread(_reset, call, session_id, body.reason))
+
+
+def _reset(call: Call, session_id: str, reason: str) -> Command:
+    command = ResetOrchestration(reason=reason)
+    if kind_of(session_id) != "orchestration":
+        _check_allowed(call, call.system.sessions.get(session_id), "reset", command)
+    return command
+
+
+async def decide(call: Call) -> Intent:
+    """Decide a review or debate, named itself or by the parent that waits for it."""
+    body = read(Decision, call.fields)
+    session_id = await asyncio.to_thread(_waiting, call, _addressed(call))
+    command = Decide(choice=body.decision, rationale=body.rationale, actor=call.actor, version=body.version)
+    return Intent(session_id, command)
+
+
+def _waiting(call: Call, session_id: str) -> str:
+    """The one child that waits for a decision; else the session itself, which decides or refuses in its own words.
+
+    The writer answers a key that was used before, and a parent that has moved on from `If-Match`.
+    """
+    session = call.system.sessions.get(session_id)
+    if session is None or isinstance(session, Discussion) or call.version not in (None, session.version):
+        return session_id
+    if call.receipt() is not None:
+        return session_id
+    return waiting_child(session, call.system.sessions.get) or session_id
+
+
+async def fork(call: Call) -> Intent:
+    """Another way on from a version of a session; the source is untouched."""
+    body = read(Fork, call.fields)
+    fork_id = starting.new_id(kind_of(call.session))
+    command = await asyncio.to_thread(_fork, call, body, fork_id)
+    return Intent(fork_id, command, starts=True, status=202)
+
+
+def _fork(call: Call, body: Fork, fork_id: str) -> Command:
+    """A decision is taken over whole: a version in the middle of one means the version at its end."""
+    system, source_id = call.system, call.session
+    now = system.sessions.get(source_id) if kind_of(source_id) in KINDS else None
+    if now is None:
+        raise Unknown(f"There is no session {source_id!r}.")
+    if call.version is not None and call.version != now.version and call.receipt() is None:
+        raise Stale(expected=call.version, actual=now.version)
+    at = forks.whole(system.store.history(source_id), body.at_version)
+    if at is None:
+        raise Unknown(f"There is no version {body.at_version} of {source_id}.")
+    source = system.sessions.get(source_id, at)
+    assert source is not None, "the version has just been seen"
+    return forks.fork_command(body, at, source, fork_id, system.sessions.get, actor=call.actor)
+
+
+# -- conversations -----------------------------------------------------------------------------------------------------
+
+
+async def message(call: Call) -> Intent:
+    """A message to the team: it starts something, is queued, or is refused."""
+    body = read(Message, call.fields)
+    if not body.prompt.strip():
+        raise Problem(400, "The message is empty.", action="rejected", reason="empty")
+    system = call.system
+    opening, blobs = await asyncio.to_thread(starting.orchestration, body, system.team, system.settings)
+    session_id = starting.new_id("orchestration")
+    command = ReceiveMessage(session_id=session_id, opening=opening, sender=call.actor, blobs=blobs)
+    return Intent(channel_id(body.origin), command, starts=True, tagged=False)
+
+
+async def continue_latest(call: Call) -> Intent:
+    """Continue the latest orchestration of an origin."""
+    body = read(Origin, call.fields)
+    return Intent(channel_id(body.origin), ContinueLatest(), starts=True, ok=True)
+
+
+async def reset_latest(call: Call) -> Intent:
+    """End the latest orchestration of an origin."""
+    body = read(Origin, call.fields)
+    return Intent(channel_id(body.origin), ResetLatest(reason=body.reason), starts=True, ok=True)
