@@ -11,6 +11,7 @@ from urllib.parse import quote
 from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.options import Json, Where
+from domain.values.words import of_environment
 
 if TYPE_CHECKING:  # they take a fifth of a second that `--help` does not have
     from httpx2 import AsyncClient, Response
@@ -69,7 +70,9 @@ class Api:
         return _object(await self._ask("GET", path, params=_said(params)))
 
     async def text(self, path: str, **params: object) -> str:
-        return (await self._ask("GET", path, params=_said(params))).text
+        """Text for a person, in the language of the terminal."""
+        headers = {"Accept-Language": of_environment(os.environ)}
+        return (await self._ask("GET", path, params=_said(params), headers=headers)).text
 
     async def post(self, path: str, body: Json, *, key: str | None = None, version: int | None = None) -> Json:
         """A command; `key` makes it safe to repeat, `version` binds it to what the caller has seen."""

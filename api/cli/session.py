@@ -1,5 +1,6 @@
 """A session in words, for `show`, `diff`, and the end of the commands that follow one."""
 
+import os
 from typing import Final
 
 from api.cli import discussion
@@ -7,6 +8,8 @@ from api.cli.discussion import Pairs
 from api.cli.options import Json
 from api.cli.progress import MARKS, figures, history, matrix
 from api.cli.terminal import counted, local_time, put, put_pairs, shortened
+from domain.values.words import of_environment
+from projections.record.outcome import outcome as summary_of
 
 _TASK: Final = 300
 """Characters of each agent's task in the plan."""
@@ -69,12 +72,12 @@ def _result(session: Json) -> Pairs:
                 ("mode", f"{session['mode']}{reason}"),
                 ("agents", matrix(session)),
                 ("warnings", "\n".join(session["warnings"])),
-                ("summary", session["summary"] or ""),
+                ("summary", summary_of(session, of_environment(os.environ))),
             ]
         case "review" | "debate":
             return [(_about(session), shortened(session[_about(session)], _SUBJECT)), *discussion.result(session)]
         case _:
-            return [("summary", str(session.get("finalSummary") or ""))]
+            return [("summary", summary_of(session, of_environment(os.environ)))]
 
 
 def _of_its_kind(session: Json) -> Pairs:
@@ -95,7 +98,7 @@ def _delivery(session: Json) -> Pairs:
         ("validation", "\n".join(_command(step) for step in session.get("validationCommands") or ())),
         ("phases", "  ".join(f"{MARKS.get(mark, '?')} {phase}" for phase, mark in phases.items())),
         ("budget", ", ".join(figures(session))),
-        ("summary", session.get("finalSummary") or ""),
+        ("summary", summary_of(session, of_environment(os.environ))),
     ]
 
 
@@ -112,7 +115,7 @@ def _orchestration(session: Json) -> Pairs:
         ("history", history(session)),
         ("warnings", "\n".join(session["warnings"])),
         ("reason", session.get("reason") or ""),
-        ("summary", session["summary"] or ""),
+        ("summary", summary_of(session, of_environment(os.environ))),
     ]
 
 

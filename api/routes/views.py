@@ -22,6 +22,7 @@ from domain.replay import first_difference
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
 from domain.values.base import Unknown
+from domain.values.words import asked
 from projections.record import artifacts, diff, explain, worklog
 from projections.record.session import view
 from projections.record.state import Record
@@ -156,10 +157,11 @@ def list_log(request: Request) -> Response:
 
 @door("version")
 def show_worklog(request: Request) -> Response:
-    """GET /api/sessions/{id}/worklog: Markdown"""
+    """GET /api/sessions/{id}/worklog: Markdown, in the language of Accept-Language, else as recorded"""
     session = _session(request)
-    text = worklog.render(_record(request, session).worklog, session)
-    headers = answer_headers(ETag=f'"{session.version}"')
+    language = asked(request.headers.get("accept-language", ""))
+    text = worklog.render(_record(request, session).worklog, session, language=language)
+    headers = answer_headers(ETag=f'"{session.version}"', Vary="Accept-Language")
     return Response(text, headers=headers, media_type="text/markdown; charset=utf-8")
 
 

@@ -11,7 +11,9 @@ import nh3
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from domain.values.words import Language
 from projections.record.markdown import plain
+from projections.record.worklog.parts import wording
 
 _STEERING = re.compile(
     "[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
@@ -83,16 +85,17 @@ def _parser() -> MarkdownIt:
 
 _MARKDOWN = _parser()
 
-_LOG, _SUMMARY, _ENTRY = "\n## Execution Log\n", "\n## Final Summary\n", re.compile(r"\n(?=### )")
+_ENTRY = re.compile(r"\n(?=### )")
 NEWEST = 16_000
 """Characters of a worklog's newest entries."""
 
 
-def newest_of(worklog: str) -> tuple[str, bool]:
+def newest_of(worklog: str, language: Language) -> tuple[str, bool]:
     """A worklog with only the newest entries of its log, and whether any is missing. Its sections are ours alone:
     no line of an agent's begins with `#`."""
-    front, log, rest = worklog.partition(_LOG)
-    entries, summary, end = rest.rpartition(_SUMMARY)
+    say = wording(language)
+    front, log, rest = worklog.partition(f"\n## {say('worklog.log')}\n")
+    entries, summary, end = rest.rpartition(f"\n## {say('worklog.summary')}\n")
     if not log or not summary:
         return worklog[:LONGEST_MARKDOWN], len(worklog) > LONGEST_MARKDOWN
     kept: list[str] = []

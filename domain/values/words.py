@@ -54,13 +54,19 @@ def catalogue(room: str) -> dict[str, dict[Language, str]]:
 
 def preferred(accept_language: str) -> Language:
     """The language of `Accept-Language` that weighs most (RFC 9110 §12.5.4); English where none of ours is named."""
+    return asked(accept_language) or "en"
+
+
+def asked(accept_language: str) -> Language | None:
+    """The same, None where none of ours is named."""
     weights = dict.fromkeys(LANGUAGES, 0.0)
     for item in accept_language.split(",")[:50]:
         tag, _, parameters = item.partition(";")
         for language in LANGUAGES:
             if tag.strip().lower().partition("-")[0] == language:
                 weights[language] = max(weights[language], _weight(parameters))
-    return max(LANGUAGES, key=lambda language: weights[language])
+    found = max(LANGUAGES, key=lambda language: weights[language])
+    return found if weights[found] else None
 
 
 def _weight(parameters: str) -> float:

@@ -141,7 +141,7 @@ def test_deeply_nested_markdown_ends() -> None:
 def test_a_long_worklog_keeps_its_newest_entries() -> None:
     entries = "".join(f"\n### Entry {n}\n\n- {'x' * 400}\n" for n in range(200))
     worklog = f"# Work Log: a\n\n## Plan\n\nb\n\n## Execution Log\n{entries}\n## Final Summary\n\nsuccess\n"
-    text, shortened = newest_of(worklog)
+    text, shortened = newest_of(worklog, "en")
     assert shortened and len(text) < 20_000
     assert "### Entry 199\n" in text and "### Entry 0\n" not in text
     assert text.startswith("# Work Log: a\n\n## Plan\n\nb\n") and text.endswith("## Final Summary\n\nsuccess\n")
@@ -149,5 +149,5 @@ def test_a_long_worklog_keeps_its_newest_entries() -> None:
 
 def test_a_short_worklog_is_whole() -> None:
     worklog = "# Work Log: a\n\n## Execution Log\n\n### Entry 0\n\n- x\n\n## Final Summary\n\n(미완료)\n"
-    text, shortened = newest_of(worklog)
+    text, shortened = newest_of(worklog, "en")
     assert (text.split(), shortened) == (worklog.split(), False)

@@ -9,6 +9,7 @@ from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
 from domain.discussion.suggestion import suggested
 from domain.orchestration.state import Orchestration
+from projections.record.outcome import outcome
 
 TURNS = 12
 
@@ -23,7 +24,7 @@ def overview(standing: Standing) -> dict[str, Any]:
             if turn["work"] != "wait"
         ],
         "more_at_work": max(0, len(session.outstanding) - TURNS),
-        "summary": "" if standing.needs_somebody else cut(_summary(standing), LONG),
+        "summary": "" if standing.needs_somebody else cut(outcome(standing.it, standing.language), LONG),
         "error": cut(session.last_error or "", LONG) if standing.badge in ("failed", "partial") else "",
         "warnings": [cut(words, SENTENCE) for words in standing.it.get("warnings", ())[:5]],
         "elapsed": standing.elapsed,
@@ -32,10 +33,6 @@ def overview(standing: Standing) -> dict[str, Any]:
         "gauges": _gauges(session),
         "delivery": session if isinstance(session, Delivery) else None,
     }
-
-
-def _summary(standing: Standing) -> str:
-    return standing.it.get("finalSummary") or standing.it.get("summary") or ""
 
 
 def _gauges(session: object) -> list[dict[str, Any]]:
@@ -70,7 +67,7 @@ def decision(standing: Standing) -> dict[str, Any]:
         case Discussion() if session.choices:
             return _discussed(standing, session)
         case Orchestration(state="checkpoint"):
-            return _card("checkpoint", summary=session.summary.head if session.summary else "")
+            return _card("checkpoint", summary=outcome(standing.it, standing.language))
         case Orchestration(state="partial"):
             return _card("partial", reason=session.partial_reason or "", summary=session.last_error or "")
         case Delivery(state="exhausted"):

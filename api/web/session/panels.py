@@ -94,6 +94,7 @@ class Gallery:
             it=told(view(session), session, self._system.team),
             record=self.record(session),
             store=self._system.store,
+            language=say.language,
         )
         return {panel.name: _made(say, named, panel, standing) for panel in PANELS if session.kind in panel.kinds}
 

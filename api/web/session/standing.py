@@ -14,6 +14,7 @@ from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
 from domain.orchestration.state import Orchestration
 from domain.session.state import Session
+from domain.values.words import Language
 from projections.engine.ports import Histories
 from projections.record.marks import Numbered, upto
 from projections.record.session import view
@@ -36,6 +37,7 @@ class Standing:
     it: dict[str, Any]
     record: Record
     store: Source
+    language: Language
 
     @property
     def trail(self) -> Trail:

@@ -138,7 +138,9 @@ def _kind(words: str) -> str:
 
 
 def worklog(standing: Standing) -> dict[str, Any]:
-    text, shortened = newest_of(log.render(standing.record.worklog, standing.session, newest=ENTRIES))
+    language = standing.language
+    whole = log.render(standing.record.worklog, standing.session, newest=ENTRIES, language=language)
+    text, shortened = newest_of(whole, language)
     return {"html": rendered(text), "cut": shortened}
 
 

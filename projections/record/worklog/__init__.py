@@ -5,9 +5,13 @@ from typing import Any, Final, NamedTuple
 
 from domain.session.record import Recorded
 from domain.session.state import Session
+from domain.values.words import Language, Words
+from projections.record.outcome import outcome
+from projections.record.session import view
 from projections.record.turns import Turns
 from projections.record.worklog import delivery, discussion, orchestration
 from projections.record.worklog.log import Row, Worklog
+from projections.record.worklog.parts import wording
 
 __all__ = ["Worklog", "render", "write"]
 
@@ -16,7 +20,7 @@ class _Shape(NamedTuple):
     """How a kind of session is written down: the rows of an event, and the text of a session."""
 
     rows: Callable[[Worklog, Turns, Recorded], Iterator[Row]]
-    text: Callable[[Any, Mapping[str, str], Sequence[Row]], str]
+    text: Callable[[Any, Mapping[str, str], Sequence[Row], Words], str]
 
 
 _SHAPES: Final = {
@@ -35,7 +39,10 @@ def write(log: Worklog, turns: Turns, recorded: Recorded) -> None:
             log.add(recorded.version, row)
 
 
-def render(log: Worklog, session: Session, *, newest: int | None = None) -> str:
-    """The worklog at the session's version, with so many of its newest entries (all of them, if not given)."""
-    shape = _SHAPES[session.kind]
-    return shape.text(session, log.latest(session.version), log.rows(session.version, newest))
+def render(log: Worklog, session: Session, *, newest: int | None = None, language: Language | None = None) -> str:
+    """The worklog at the session's version, with so many of its newest entries (all of them, if not given), in the
+    wording of the seeds unless a language is asked for."""
+    latest = log.latest(session.version)
+    if language and latest.get("summary"):
+        latest["summary"] = outcome(view(session), language)
+    return _SHAPES[session.kind].text(session, latest, log.rows(session.version, newest), wording(language))

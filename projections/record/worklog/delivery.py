@@ -30,6 +30,7 @@ from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import Settled
 from domain.values.base import Text
+from domain.values.words import Words
 from projections.record.markdown import cell, code, neutral
 from projections.record.turns import Turns
 from projections.record.worklog.log import Row, Worklog
@@ -46,6 +47,7 @@ from projections.record.worklog.parts import (
     point,
     result,
     summary,
+    table,
     title,
 )
 
@@ -179,20 +181,20 @@ def _settled(turns: Turns, event: Settled) -> Iterator[Row]:
 # -- rendering -----------------------------------------------------------------------------------------------------
 
 
-def text(_: Delivery, latest: Mapping[str, str], log: Sequence[Row]) -> str:
+def text(_: Delivery, latest: Mapping[str, str], log: Sequence[Row], say: Words) -> str:
     """The worklog: what every section says, and the log."""
     return joined(
-        title(latest, f"Iterations: {latest['iterations']}"),
-        chapter("Plan", latest.get("plan")),
-        chapter("Verification Criteria", latest.get("criteria")),
-        chapter("Phase Status Matrix", _matrix(latest)),
-        execution(log),
-        chapter("Final Summary", summary(latest.get("summary", ""))),
+        title(latest, say, iterations=latest["iterations"]),
+        chapter("plan", latest.get("plan"), say),
+        chapter("criteria", latest.get("criteria"), say),
+        chapter("phases", _matrix(latest, say), say),
+        execution(log, say),
+        chapter("summary", summary(latest.get("summary", ""), say), say),
     )
 
 
-def _matrix(latest: Mapping[str, str]) -> str:
-    lines = ["| Phase | Status | Iteration |", "|---|---|---|"]
+def _matrix(latest: Mapping[str, str], say: Words) -> str:
+    lines = table(say, "phase", "status", "iteration")
     for phase in PHASES:
         word, iteration = json.loads(latest[f"phase:{phase}"])
         lines.append(f"| {phase} | {word} | {iteration or '-'} |")

@@ -23,11 +23,11 @@ from domain.discussion.state import Discussion
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.values.time import iso
+from domain.values.words import Words
 from projections.record.markdown import cell
 from projections.record.turns import Turns
 from projections.record.worklog.log import Row, Worklog
 from projections.record.worklog.parts import (
-    UNFINISHED,
     begun,
     block,
     chapter,
@@ -133,7 +133,7 @@ def _decided(recorded: Recorded, event: DiscussionEvent) -> Iterator[Row]:
             by = "nobody decided in time; the default stands in"
             yield "decision", f"- Choice: {cell(event.choice)}\n- By: {by}\n- At: {iso(recorded.at)}"
         case Cancelled():
-            lines = [f"- Choice: {cell(event.choice)}", "- By: called off", f"- At: {iso(recorded.at)}"]
+            lines = [f"- Choice: {cell(event.choice)}", "- By: cancelled", f"- At: {iso(recorded.at)}"]
             yield "decision", "\n".join([*lines, *_reason("Reason", event.reason)])
 
 
@@ -154,15 +154,15 @@ def _reason(label: str, words: str) -> Iterator[str]:
 # -- rendering -----------------------------------------------------------------------------------------------------
 
 
-def text(_: Discussion, latest: Mapping[str, str], log: Sequence[Row]) -> str:
+def text(_: Discussion, latest: Mapping[str, str], log: Sequence[Row], say: Words) -> str:
     """The worklog: what every section says, and the log."""
-    facts = [f"Rounds: {latest['round']}/{latest['last']}", f"Strategy: {latest['strategy']}"]
+    facts = {"rounds": f"{latest['round']}/{latest['last']}", "strategy": latest["strategy"]}
     if latest.get("parent"):
-        facts.append(f"Parent: {latest['parent']}")
+        facts["parent"] = latest["parent"]
     return joined(
-        title(latest, *facts),
-        chapter(latest["name"], latest["subject"]),
-        execution(log),
-        chapter("Synthesis", latest.get("synthesis")),
-        chapter("Decision", latest.get("decision", UNFINISHED).rstrip()),
+        title(latest, say, **facts),
+        chapter(latest["name"].lower(), latest["subject"], say),
+        execution(log, say),
+        chapter("synthesis", latest.get("synthesis"), say),
+        chapter("decision", latest.get("decision", say("worklog.unfinished")).rstrip(), say),
     )

@@ -29,8 +29,9 @@ from domain.session.children import ChildClosed, ChildRequested
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnAnswered, TurnCancelled
+from domain.values.words import Words
 from projections.record.markdown import cell, inline
-from projections.record.session import GATES, agent_status
+from projections.record.session import agent_status
 from projections.record.turns import Turns
 from projections.record.worklog.log import Row, Worklog
 from projections.record.worklog.parts import (
@@ -48,6 +49,7 @@ from projections.record.worklog.parts import (
     result,
     said,
     summary,
+    table,
     title,
 )
 
@@ -111,7 +113,7 @@ def _planned(log: Worklog, event: OrchestrationEvent) -> Iterator[Row]:
     match event:
         case PlanRefused():
             reasons = (point("Reason", reason) for reason in event.reasons)
-            yield "log", "\n".join([f"### Plan refused (attempt {event.attempt})", "", *reasons])
+            yield "log", "\n".join([f"### Plan rejected (attempt {event.attempt})", "", *reasons])
         case PlanMade():
             log.agents = [agent.agent for agent in event.agents]
             yield "plan", _plan(event)
@@ -187,23 +189,23 @@ def _ended(event: OrchestrationEvent) -> Iterator[Row]:
 # -- rendering -----------------------------------------------------------------------------------------------------
 
 
-def _matrix(session: Orchestration) -> str:
-    """How every agent stands, by the same rule as in the session's view."""
-    lines = ["| Agent | Role | Phase | Gate |", "|---|---|---|---|"]
+def _matrix(session: Orchestration, say: Words) -> str:
+    """The status of every agent, by the same rule as in the session's view."""
+    lines = table(say, "agent", "role", "phase", "gate")
     for agent in session.agents:
-        phase = f"Phase {agent.current_phase}: {_phase(agent.current_phase)}"
-        gate = GATES[agent_status(session, agent)]
+        phase = f"{say('worklog.phase')} {agent.current_phase}: {_phase(agent.current_phase)}"
+        gate = say(f"gate.{agent_status(session, agent)}")
         lines.append(f"| {cell(agent.agent)} | {cell(agent.role)} | {phase} | {gate} |")
     return "\n".join(lines)
 
 
-def text(session: Orchestration, latest: Mapping[str, str], log: Sequence[Row]) -> str:
+def text(session: Orchestration, latest: Mapping[str, str], log: Sequence[Row], say: Words) -> str:
     """The worklog: what every section says, and the log."""
     return joined(
-        title(latest, f"Rounds: {latest['round']}/{latest['last']}"),
-        chapter("Plan", latest.get("plan")),
-        chapter("Verification Criteria", latest.get("criteria")),
-        chapter("Agent Status Matrix", _matrix(session)),
-        execution(log),
-        chapter("Final Summary", summary(latest.get("summary", ""))),
+        title(latest, say, rounds=f"{latest['round']}/{latest['last']}"),
+        chapter("plan", latest.get("plan"), say),
+        chapter("criteria", latest.get("criteria"), say),
+        chapter("agents", _matrix(session, say), say),
+        execution(log, say),
+        chapter("summary", summary(latest.get("summary", ""), say), say),
     )

@@ -1,20 +1,37 @@
 """What worklogs of all kinds are made of: rows, entries of the log, children, and the words at the end."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import Final
 
 from domain.session.children import ChildClosed, ChildRequested
 from domain.session.forks import SessionForked
 from domain.session.turns import TurnAnswered, TurnCancelled, TurnFailed
 from domain.values.base import DomainEvent, Text
 from domain.values.time import iso
+from domain.values.words import Language, Words, words
 from projections.record.markdown import cell, inline, item, neutral, plain, quote, shortened
+from projections.record.outcome import ROOM
+from projections.record.session import GATES
 from projections.record.worklog.log import Row
 
 TITLE, RESULT, PLAN = 80, 500, 4_000
 """Characters of the title, of an agent's result, of a plan or a synthesis."""
-WAITING, UNFINISHED = "(대기 중)", "(미완료)"
+_RECORDED: Final = {
+    "worklog.waiting": "(대기 중)",
+    "worklog.unfinished": "(미완료)",
+    **{f"gate.{status}": gate for status, gate in GATES.items()},
+}
+"""What the seeds' worklogs say in Korean whatever the language (behaviour §1.12)."""
 
-_BY = {"person": "by a person", "policy": "nobody decided in time", "cancelled": "called off"}
+_BY = {"person": "by a person", "policy": "nobody decided in time", "cancelled": "cancelled"}
+
+
+@cache
+def wording(language: Language | None) -> Words:
+    """The headings and marks of a worklog for a reader; without a language those of the seeds."""
+    say = words(language or "en", ROOM)
+    return say if language else Words("en", {**say.messages, **_RECORDED})
 
 
 def begun(task: str, at: int) -> Iterator[Row]:
@@ -58,11 +75,11 @@ def block(words: str, *, limit: int = PLAN) -> str:
     return quote(shortened(words.strip(), limit)) if words.strip() else ""
 
 
-def summary(words: str) -> str:
+def summary(text: str, say: Words) -> str:
     """The words at the end, or that there are none yet."""
-    if not words.strip():
-        return UNFINISHED
-    return quote(words) if "\n" in plain(words).strip() else neutral(words.strip())
+    if not text.strip():
+        return say("worklog.unfinished")
+    return quote(text) if "\n" in plain(text).strip() else neutral(text.strip())
 
 
 # -- children ------------------------------------------------------------------------------------------------------
@@ -92,20 +109,27 @@ def forked(event: SessionForked) -> Row:
 # -- the text ------------------------------------------------------------------------------------------------------
 
 
-def title(latest: Mapping[str, str], *facts: str) -> str:
-    """The head: what it is about, since when, how it stands, and what else the kind says."""
-    created, status = f"- Created: {latest['created']}", f"- Status: {latest['status']}"
-    return "\n".join((f"# Work Log: {latest['task']}", created, status, *(f"- {fact}" for fact in facts)))
+def title(latest: Mapping[str, str], say: Words, **facts: str) -> str:
+    """The head: the task, when it was created, the status, and what else the kind says."""
+    lines = {"created": latest["created"], "status": latest["status"], **facts}
+    head = f"# {say('worklog.title')}: {latest['task']}"
+    return "\n".join((head, *(f"- {say(f'worklog.{name}')}: {fact}" for name, fact in lines.items())))
 
 
-def chapter(name: str, words: str | None) -> str:
-    """A part with its words, which may have to be waited for."""
-    return f"## {name}\n\n{words or WAITING}"
+def chapter(name: str, body: str | None, say: Words) -> str:
+    """A section; one without a body is waited for."""
+    return f"## {say(f'worklog.{name}')}\n\n{body or say('worklog.waiting')}"
 
 
-def execution(rows: Iterable[Row]) -> str:
+def execution(rows: Iterable[Row], say: Words) -> str:
     """The log itself."""
-    return "\n\n".join(("## Execution Log", *_entries(rows)))
+    return "\n\n".join((f"## {say('worklog.log')}", *_entries(rows)))
+
+
+def table(say: Words, *columns: str) -> list[str]:
+    """The head of a table."""
+    names = (say(f"worklog.{column}") for column in columns)
+    return [f"| {' | '.join(names)} |", "|" + "---|" * len(columns)]
 
 
 def _entries(rows: Iterable[Row]) -> list[str]:

@@ -72,7 +72,7 @@ def test_a_delivery_that_succeeds_is_shown_event_by_event_and_ends_with_its_resu
     lines = said.out.splitlines()
     assert said.code == 0
     assert lines[0] == f"session  {id_of(said)}"
-    assert lines[1:3] == ["status   success", "summary  success"]
+    assert lines[1:3] == ["status   success", "summary  Succeeded"]
     assert lines[3].startswith("used     iteration 1/6, 0:0")
     talk = said.err.splitlines()
     assert talk[1] == "Workspace: a fresh, empty folder."
@@ -113,7 +113,7 @@ def test_a_delivery_that_runs_out_of_budget_says_so_and_goes_on_when_extended(
     """K-46: the second review approves, but there was budget for one only."""
     said = delivery("--max-iterations", "1", replies={"reviewer": [BLOCKED, review()]})
     assert said.code == 7
-    assert "summary  failed_budget_exhausted" in said.out
+    assert "summary  Ended: budget exhausted (1 of 1 iterations)" in said.out
     assert "exhausted by iterations" in said.out
     more = hansard("extend", "latest", "--iterations", "1", "--reason", "- 한 번 더", "--wait")
     assert more.code == 0

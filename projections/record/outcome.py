@@ -1,0 +1,60 @@
+"""How a session ended, in the reader's language: phrases of ours are reworded, everything else stays as recorded."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from domain.orchestration.decide import RESET, RESET_DONE
+from domain.orchestration.steps import ALL_DONE, CHECKPOINT_DONE
+from domain.values.words import Language, Words, words
+
+ROOM: Final = "projections.record"
+_PHRASES: Final[Mapping[str, str]] = {
+    CHECKPOINT_DONE: "outcome.checkpoint",
+    ALL_DONE: "outcome.all_done",
+    RESET: "outcome.reset",
+    RESET_DONE: "outcome.reset",
+    "success": "outcome.success",
+    "cancelled": "outcome.cancelled",
+}
+"""What the record says where nobody said anything."""
+
+
+def outcome(view: Mapping[str, Any], language: Language) -> str:
+    """The summary of a session's view (`projections/record/session.py`), empty before it ends."""
+    say = words(language, ROOM)
+    recorded = str(view.get("finalSummary") or view.get("summary") or "")
+    match view:
+        case {"kind": "orchestration", "status": "partial", "reason": "rounds"} if recorded:
+            return _unfinished(view, say)
+        case {"kind": "delivery", "finalSummary": "failed_budget_exhausted"}:
+            return _exhausted(view, say)
+        case _:
+            return say(_PHRASES[recorded]) if recorded in _PHRASES else recorded
+
+
+def _exhausted(view: Mapping[str, Any], say: Words) -> str:
+    budget = view.get("budget") or {}
+    reason = str(budget.get("reason") or "")
+    if reason == "iterations":
+        return say.fill("outcome.iterations", {"most": budget.get("maxIterations")})
+    return say.fill("outcome.exhausted", {"reason": say.of("reason", reason)}) if reason else say("status.exhausted")
+
+
+def _unfinished(view: Mapping[str, Any], say: Words) -> str:
+    """Who is done and who is not, in Markdown."""
+    agents = view.get("agents") or ()
+    done = [agent for agent in agents if agent["completed"]]
+    pending = [agent for agent in agents if not agent["completed"]]
+    lines = [
+        say.fill("outcome.done", {"n": len(done)}),
+        *(f"- ✅ {agent['agent']} ({agent['role']})" for agent in done),
+        "",
+        say.fill("outcome.pending", {"n": len(pending)}),
+        *(
+            f"- ⏳ {agent['agent']} ({agent['role']}): {say.of('step', str(agent['currentPhase']))}"
+            for agent in pending
+        ),
+        "",
+        say("outcome.continue"),
+    ]
+    return "\n".join(lines)
