@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from adapters.agents.activity import Activity
 from domain.session.turns import Access, Failure
 from domain.values.base import Usage
 
@@ -40,6 +41,8 @@ class Turn:
     """The kind of reply that is expected: subtasks, verdicts, review, debate, review_artifact (contract §5), text."""
     expects: tuple[str, ...] = ()
     """The agents whom the answer has to judge."""
+    observe: Callable[[Activity], None] | None = None
+    """Hears what the agent does while it works, on the event loop; must not block or raise."""
     recap: Callable[[], str] | None = None
     """What was said in the conversation that `agent_session` names, for an agent that cannot go on with it."""
 

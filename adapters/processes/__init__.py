@@ -47,19 +47,21 @@ async def run(
     fence: Fence = UNFENCED,
     grace_seconds: float = 2.0,
     on_output: Callable[[str], None] | None = None,
+    on_line: Callable[[str], None] | None = None,
 ) -> Finished:
     """Run `argv` in `cwd` with exactly `env`, and our mark; faults are values. `output_bytes` counts both streams;
     more ends it, or with `keep_ends` is left out between the beginning and the end of each, while it goes on.
 
     Whatever ends it early is TERM to its group, `grace_seconds`, KILL. On return, and before a cancellation gets any
-    further, nothing that it started is alive. An exception of `on_output` stops the run and is raised.
+    further, nothing that it started is alive. `on_output` hears both streams in pieces, `on_line` whole
+    lines of stdout; an exception of either stops the run and is raised.
     """
     settle()
     try:
         started = start(argv, cwd=cwd, env=env, stdin=stdin, limits=limits, fence=fence)
     except (OSError, ValueError) as error:
         return _not_started(argv, cwd, error)
-    child = Child(started, output_bytes, on_output, keep_ends=keep_ends)
+    child = Child(started, output_bytes, on_output, on_line, keep_ends=keep_ends)
     try:
         try:
             ended = await child.watch(wall_seconds, idle_seconds)

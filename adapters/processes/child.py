@@ -36,7 +36,13 @@ class Child:
     """A program that was started, and whatever it starts."""
 
     def __init__(
-        self, started: Started, cap: int, on_output: Callable[[str], None] | None, *, keep_ends: bool = False
+        self,
+        started: Started,
+        cap: int,
+        on_output: Callable[[str], None] | None,
+        on_line: Callable[[str], None] | None = None,
+        *,
+        keep_ends: bool = False,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._popen, self._tag, self._report = started
@@ -44,7 +50,7 @@ class Child:
         self._gone: asyncio.Future[Ended] = self._loop.create_future()
         self._timer: asyncio.TimerHandle | None = None
         self._pidfd: int | None = None
-        self.output = Output(started.popen, cap, on_output, keep_ends=keep_ends)
+        self.output = Output(started.popen, cap, on_output, on_line, keep_ends=keep_ends)
         self._notice_exit()
 
     async def watch(self, wall_seconds: float, idle_seconds: float | None) -> Ended:

@@ -27,11 +27,13 @@ class Output:
         popen: subprocess.Popen[bytes],
         cap: int,
         on_output: Callable[[str], None] | None,
+        on_line: Callable[[str], None] | None = None,
         *,
         keep_ends: bool = False,
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._left, self._on_output = cap, on_output
+        self._left, self._on_output, self._on_line = cap, on_output, on_line
+        self._begun = ""
         self.over: asyncio.Future[Ended] = self._loop.create_future()
         """Done when the output itself ends the run: too much of it, or `on_output` failed."""
         self.latest = self._loop.time()
@@ -88,6 +90,14 @@ class Output:
             self._ends.add(stream.number, data)
         if text and self._on_output is not None:
             self._on_output(text)
+        if text and self._on_line is not None and stream.number == 0:
+            self._lines(text, self._on_line)
+
+    def _lines(self, text: str, listener: Callable[[str], None]) -> None:
+        """Hand over the lines that are whole; the rest of one waits for its end."""
+        *whole, self._begun = (self._begun + text).split("\n")
+        for line in whole:
+            listener(line)
 
     def _rest(self, stream: "_Stream") -> None:
         if not stream.ended.done():

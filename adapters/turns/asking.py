@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -12,8 +13,10 @@ from adapters.agents.port import Agent, Reply, Turn
 from adapters.agents.prompts.recap import Exchange, recap
 from adapters.agents.scripted import Scenario, Scripted
 from adapters.agents.team import Member, Team, build
+from adapters.clock import Clock
 from adapters.turns.changes import NOTHING, keep
 from adapters.turns.job import Job, checkout, text
+from adapters.turns.live import Live
 from adapters.turns.prompting import prompt_of
 from adapters.workspace import Workspaces
 from domain.session.record import Recorded, Whole
@@ -31,11 +34,13 @@ class Asking:
         self._team, self._workspaces, self._folder, self._whole = team, workspaces, folder, whole
         self._history = history
         self._agents: dict[str, Agent] = {}
+        self.live = Live(Clock())
 
     async def ask(self, job: Job) -> Command:
         agent, prompt = self._agent(job), await asyncio.to_thread(self.prompt, job)
         folder = None if isinstance(agent, Scripted) else await asyncio.to_thread(checkout, job, self._workspaces)
-        reply = await agent.ask(self._turn(job, prompt, folder))
+        with self.live.turn(job.lease.turn_id) as observe:
+            reply = await agent.ask(replace(self._turn(job, prompt, folder), observe=observe))
         return await asyncio.to_thread(self.answer, job, prompt, reply, folder)
 
     async def forget(self, event: AgentSessionsCleared) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
+from adapters.agents.activity import Activity
 from adapters.agents.command import Command, Settings
 from adapters.agents.port import Reply
 from tests.adapters.agents_under_test import TURN, CommandSubject, ask, code
@@ -381,3 +382,44 @@ def test_one_of_the_login_variables_is_enough_and_one_is_needed(
     failure = ask(agent).failure
     assert failure is not None
     assert (failure.code, "ONE_KEY or OTHER_TOKEN" in failure.detail) == ("auth", True)
+
+
+# --- command: what it does while it works ----------------------------------------------------------------------------
+
+RETRY = '{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"retry_delay_ms":7000,"error_status":%d}\n'
+
+
+def streaming(command: CommandSubject, said: str, *, hang: float) -> Command:
+    (command.folder / "said").write_text(said)
+    orders = {"say": str(command.folder / "said"), "hang": hang}
+    return command.ordered(orders=orders, output="json", text_path="result", stream="claude", idle_seconds=0.5)
+
+
+def test_activities_are_heard_without_secrets(command: CommandSubject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OUR_KEY", "sk-sesame-1234")
+    (command.folder / "said").write_text(
+        '{"type":"assistant","message":{"content":[{"type":"text","text":"key sk-sesame-1234"}]}}\n{"result":"ok"}\n'
+    )
+    heard: list[Activity] = []
+    orders = {"say": str(command.folder / "said")}
+    env = {"API_KEY": "env:OUR_KEY"}
+    agent = command.ordered(orders=orders, output="json", text_path="result", stream="claude", env=env)
+    assert ask(agent, replace(TURN, observe=heard.append)).text == "ok"
+    assert heard == [Activity(kind="message", text="key ***")]
+
+
+def test_a_login_that_is_refused_ends_the_program_at_once(command: CommandSubject) -> None:
+    failure = ask(streaming(command, RETRY % 401, hang=600)).failure
+    assert failure is not None
+    assert (failure.code, failure.retryable) == ("auth", False)
+    assert "HTTP 401, attempt 2 of 10, next in 7.0 s" in failure.detail
+
+
+def test_a_program_that_retries_in_silence_failed_for_what_it_retried(command: CommandSubject) -> None:
+    failure = ask(streaming(command, RETRY % 529, hang=600)).failure
+    assert failure is not None
+    assert failure.code == "overloaded"
+    assert (
+        failure.detail
+        == "Stopped after 0.5 s without output, while it retried: HTTP 529, attempt 2 of 10, next in 7.0 s."
+    )

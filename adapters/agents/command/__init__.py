@@ -16,6 +16,7 @@ from adapters.agents.command.conversation import USER, Conversation, begun, fold
 from adapters.agents.command.meter import added, plus
 from adapters.agents.command.reading import Run
 from adapters.agents.command.settings import IDLE_SECONDS, Settings
+from adapters.agents.command.watch import Hopeless, Watch
 from adapters.agents.port import Limits, Reply, Turn
 from adapters.processes import run
 from domain.session.turns import Failure, FailureCode
@@ -126,16 +127,22 @@ class Command:
             return _failed("auth", str(error))
         except OSError as error:
             return _failed("workspace", _sentence(error))
-        finished = await run(
-            call.argv,
-            cwd=call.cwd,
-            env=call.environment,
-            stdin=call.stdin,
-            wall_seconds=min(limits.wall_seconds, settings.timeout_seconds or limits.wall_seconds),
-            idle_seconds=_least(limits.idle_seconds, settings.idle_seconds) or IDLE_SECONDS,
-            output_bytes=self._output_bytes(limits),
-        )
-        return await asyncio.to_thread(self._read, Run(settings, call, finished), talk, limits)
+        watch = None if settings.stream is None else Watch(settings.stream, call, turn.observe)
+        try:
+            finished = await run(
+                call.argv,
+                cwd=call.cwd,
+                env=call.environment,
+                stdin=call.stdin,
+                wall_seconds=min(limits.wall_seconds, settings.timeout_seconds or limits.wall_seconds),
+                idle_seconds=_least(limits.idle_seconds, settings.idle_seconds) or IDLE_SECONDS,
+                output_bytes=self._output_bytes(limits),
+                on_line=watch.line if watch else None,
+            )
+        except Hopeless as hopeless:
+            return Reply(failure=hopeless.failure, agent_session=conversation.handle if talk.resumed else None)
+        reply = await asyncio.to_thread(self._read, Run(settings, call, finished), talk, limits)
+        return watch.explained(reply) if watch else reply
 
     def _output_bytes(self, limits: Limits) -> int:
         """How much may be written: a stream of messages is longer than the answer, which has a limit of its own."""

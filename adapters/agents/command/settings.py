@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from adapters.agents.failures import Rule, pattern
+from adapters.agents.streams import Stream
 from domain.values.base import Value
 
 PLACE = re.compile(r"\{([a-z_]+)\}")
@@ -92,7 +93,7 @@ class Settings(Value):
     ) = None
     stdin: Literal["prompt", "none"] | None = None
     output: Literal["text", "json"] = "text"
-    stream: Literal["claude", "codex", "gemini", "opencode", "qwen"] | None = None
+    stream: Stream | None = None
     text_path: Where | None = None
     session_path: Where | None = None
     error_path: Where | None = None

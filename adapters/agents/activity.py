@@ -1,0 +1,74 @@
+"""What an agent does while it works, in one form for all programs."""
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from pydantic import Field
+
+from domain.session.turns import FailureCode
+from domain.values.base import Value
+
+Kind = Literal["message", "thought", "tool", "plan", "retry", "usage", "permission", "notice"]
+Tool = Literal["read", "edit", "execute", "search", "fetch", "other"]
+Status = Literal["running", "completed", "failed", "denied"]
+
+TEXT: Final = 4_000
+"""Characters of a text or an output: of a longer one the end is kept."""
+TITLE: Final = 400
+PATHS: Final = 50
+
+_TOOLS: Final[Mapping[Tool, frozenset[str]]] = {
+    "execute": frozenset({"bash", "shell", "run_shell_command", "exec_command", "command_execution"}),
+    "read": frozenset({"read", "read_file", "read_many_files", "list_directory", "list", "ls", "notebookread"}),
+    "edit": frozenset(
+        {"edit", "write", "multiedit", "notebookedit", "write_file", "replace", "patch", "apply_patch", "file_change"}
+    ),
+    "search": frozenset({"grep", "glob", "grep_search", "search_file_content", "tool_search"}),
+    "fetch": frozenset({"webfetch", "web_fetch", "websearch", "web_search", "google_web_search"}),
+}
+_TITLES: Final = (
+    "command",
+    "cmd",
+    "file_path",
+    "filePath",
+    "path",
+    "absolute_path",
+    "pattern",
+    "query",
+    "url",
+    "prompt",
+)
+_PATHS: Final = ("file_path", "filePath", "path", "absolute_path", "notebook_path", "dir_path")
+
+
+class Activity(Value):
+    """One thing that an agent did or said. `id` is the tool call's: its end replaces its beginning."""
+
+    kind: Kind
+    id: str | None = None
+    tool: Tool | None = None
+    title: str | None = None
+    paths: tuple[str, ...] = ()
+    status: Status | None = None
+    exit_code: int | None = None
+    text: str | None = None
+    failure: FailureCode | None = Field(default=None, exclude=True)
+    """Of a retry: why the call before failed."""
+
+
+def tool_call(name: str, given: Mapping[str, Any], *, call: str | None, status: Status = "running") -> Activity:
+    """A tool that is called with these arguments."""
+    titles = (str(given[key]) for key in _TITLES if isinstance(given.get(key), str))
+    paths = (str(given[key]) for key in _PATHS if isinstance(given.get(key), str))
+    title = next(titles, name).strip() or name
+    kind = tool_of(name)
+    return Activity(kind="tool", id=call, tool=kind, title=title[:TITLE], paths=tuple(paths)[:1], status=status)
+
+
+def tool_of(name: str) -> Tool:
+    wanted = name.casefold()
+    return next((kind for kind, names in _TOOLS.items() if wanted in names), "other")
+
+
+def tail(text: str) -> str:
+    return text if len(text) <= TEXT else f"[…]{text[-TEXT:]}"

@@ -1,0 +1,205 @@
+"""The streams of JSON that programs print, read line by line as activities.
+
+A reader is a function from one message to the activities in it. It keeps nothing between messages, reads tolerantly
+(programs change), and never raises: a shape that it does not know is no activity.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, Literal
+
+from adapters.agents.activity import Activity, Status, tail, tool_call, tool_of
+from adapters.agents.failures import of_status, recognised
+
+Stream = Literal["claude", "codex", "gemini", "opencode", "qwen"]
+Message = Mapping[str, Any]  # JSON of a program we do not know
+Reader = Callable[[Message], Iterator[Activity]]
+
+_EXIT: Final = re.compile(r"(?:^Exit code|Exit Code:) (\d{1,3})\b", re.MULTILINE)
+_DENIED: Final = re.compile(
+    r"requires approval|haven't granted|permission (?:to|was) .{0,60}(?:denied|granted)|denied by (?:policy|the user)"
+    r"|user (?:rejected|declined|denied)|not (?:allowed|permitted) (?:by|in|to)",
+    re.IGNORECASE,
+)
+
+
+def activities(stream: Stream, message: Message) -> Iterator[Activity]:
+    """What the message says about the agent's work."""
+    return _READERS[stream](message)
+
+
+def _claude(message: Message) -> Iterator[Activity]:
+    """Claude Code, and Qwen Code, which prints the same shapes."""
+    match message:
+        case {"type": "system", "subtype": "api_retry", **more}:
+            yield _retry(more)
+        case {"type": "assistant", "message": {"content": [*parts]}}:
+            for part in parts:
+                yield from _said(part)
+        case {"type": "user", "message": {"content": [*parts]}}:
+            for part in parts:
+                yield from _tool_result(part)
+        case {"type": "result", "permission_denials": [*denials]}:
+            for denial in denials:
+                yield from _denial(denial)
+
+
+def _said(part: object) -> Iterator[Activity]:
+    match part:
+        case {"type": "text", "text": str(text)} if text.strip():
+            yield Activity(kind="message", text=tail(text))
+        case {"type": "thinking", "thinking": str(text)} if text.strip():
+            yield Activity(kind="thought", text=tail(text))
+        case {"type": "tool_use", "name": "TodoWrite" | "todo_write", "input": {"todos": [*todos]}}:
+            yield _plan(todos)
+        case {"type": "tool_use", "name": str(name), "input": dict(given), **more}:
+            yield tool_call(name, given, call=_text(more.get("id")))
+
+
+def _tool_result(part: object) -> Iterator[Activity]:
+    match part:
+        case {"type": "tool_result", "tool_use_id": str(call), **more}:
+            yield _result(call, _words(more.get("content")), failed=more.get("is_error") is True)
+
+
+def _denial(denial: object) -> Iterator[Activity]:
+    match denial:
+        case {"tool_name": str(name), "tool_use_id": str(call), **more}:
+            given = more.get("tool_input")
+            yield tool_call(name, given if isinstance(given, dict) else {}, call=call, status="denied")
+
+
+def _retry(more: Message) -> Activity:
+    status, delay = more.get("error_status"), more.get("retry_delay_ms")
+    words = [f"HTTP {status}" if isinstance(status, int) else _text(more.get("error")) or "error"]
+    if isinstance(more.get("attempt"), int):
+        words.append(f"attempt {more['attempt']} of {more.get('max_retries', '?')}")
+    if isinstance(delay, int | float):
+        words.append(f"next in {delay / 1000:.1f} s")
+    failure = of_status(status) if isinstance(status, int) else recognised(str(more.get("error", "")))
+    return Activity(kind="retry", text=", ".join(words), failure=failure or "network")
+
+
+def _codex(message: Message) -> Iterator[Activity]:
+    match message:
+        case {"type": "item.started" | "item.updated" | "item.completed" as step, "item": dict(item)}:
+            yield from _item(item, done=step == "item.completed")
+        case {"type": "error", "message": str(text)}:
+            yield Activity(kind="notice", text=tail(text))
+        case {"type": "turn.failed", "error": {"message": str(text)}}:
+            yield Activity(kind="notice", text=tail(text))
+
+
+def _item(item: Message, *, done: bool) -> Iterator[Activity]:
+    call = _text(item.get("id"))
+    status: Status = ("failed" if item.get("status") in ("failed", "declined") else "completed") if done else "running"
+    if item.get("status") == "declined":
+        status = "denied"
+    match item:
+        case {"type": "command_execution", "command": str(command), **more}:
+            code = more.get("exit_code")
+            started = tool_call("command_execution", {"command": command}, call=call, status=status)
+            output = _text(more.get("aggregated_output"))
+            yield started.changed(
+                exit_code=code if isinstance(code, int) else None, text=tail(output) if output else None
+            )
+        case {"type": "file_change", "changes": [*changes]}:
+            paths = tuple(str(change["path"]) for change in changes if isinstance(change, dict) and "path" in change)
+            yield Activity(
+                kind="tool", id=call, tool="edit", title=", ".join(paths)[:400], paths=paths[:50], status=status
+            )
+        case {"type": "agent_message", "text": str(text)} if done:
+            yield Activity(kind="message", text=tail(text))
+        case {"type": "reasoning", "text": str(text)} if done:
+            yield Activity(kind="thought", text=tail(text))
+        case {"type": "todo_list", "items": [*items]}:
+            yield _plan(items)
+        case {"type": "error", "message": str(text)}:
+            yield Activity(kind="notice", text=tail(text))
+        case {"type": "web_search" | "mcp_tool_call" as name, **more}:
+            title = _text(more.get("query")) or _text(more.get("tool")) or name
+            yield Activity(kind="tool", id=call, tool=tool_of(name), title=title[:400], status=status)
+
+
+def _gemini(message: Message) -> Iterator[Activity]:
+    match message:
+        case {"type": "message", "role": "assistant", "content": str(text)} if text.strip():
+            yield Activity(kind="message", text=tail(text))
+        case {"type": "tool_use", "tool_name": str(name), "parameters": dict(given), **more}:
+            yield tool_call(name, given, call=_text(more.get("tool_id")))
+        case {"type": "tool_result", "tool_id": str(call), **more}:
+            error = more.get("error")
+            output = _text(more.get("output")) or (_words(error.get("message")) if isinstance(error, dict) else "")
+            yield _result(call, output, failed=more.get("status") != "success")
+        case {"type": "error", "message": str(text)}:
+            yield Activity(kind="notice", text=tail(text))
+
+
+def _opencode(message: Message) -> Iterator[Activity]:
+    match message:
+        case {"type": "text", "part": {"text": str(text)}} if text.strip():
+            yield Activity(kind="message", text=tail(text))
+        case {"type": "reasoning", "part": {"text": str(text)}} if text.strip():
+            yield Activity(kind="thought", text=tail(text))
+        case {"type": "tool_use", "part": {"tool": str(name), "state": dict(state), **more}}:
+            yield _opencode_tool(name, state, _text(more.get("callID")))
+        case {"type": "error", "error": dict(error)}:
+            data = error.get("data")
+            words = _words(data.get("message")) if isinstance(data, dict) else ""
+            yield Activity(kind="notice", text=tail(words or _text(error.get("name")) or "error"))
+
+
+def _opencode_tool(name: str, state: Message, call: str | None) -> Activity:
+    given, metadata = state.get("input"), state.get("metadata")
+    code = metadata.get("exit") if isinstance(metadata, dict) else None
+    error = _text(state.get("error"))
+    status: Status = "completed" if state.get("status") == "completed" and code in (None, 0) else "failed"
+    if error and _DENIED.search(error):
+        status = "denied"
+    started = tool_call(name, given if isinstance(given, dict) else {}, call=call, status=status)
+    output = error or _text(state.get("output"))
+    return started.changed(exit_code=code if isinstance(code, int) else None, text=tail(output) if output else None)
+
+
+_READERS: Final[Mapping[Stream, Reader]] = {
+    "claude": _claude,
+    "codex": _codex,
+    "gemini": _gemini,
+    "opencode": _opencode,
+    "qwen": _claude,
+}
+
+
+def _result(call: str, output: str, *, failed: bool) -> Activity:
+    """The end of a tool call; an exit code where the program tells it in words."""
+    found = _EXIT.search(output)
+    code = int(found[1]) if found else None
+    status: Status = "failed" if failed or code else "completed"
+    if failed and _DENIED.search(output):
+        status = "denied"
+    return Activity(kind="tool", id=call, status=status, exit_code=code, text=tail(output) if output else None)
+
+
+def _plan(items: list[Any]) -> Activity:
+    rows = [row for row in items if isinstance(row, dict)]
+    lines = (
+        f"[{'x' if row.get('completed') is True or row.get('status') == 'completed' else ' '}] "
+        f"{_text(row.get('content')) or _text(row.get('text')) or ''}"
+        for row in rows
+    )
+    return Activity(kind="plan", text=tail("\n".join(lines)))
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _words(content: object) -> str:
+    """The text of a content, which is a string or a list of parts."""
+    match content:
+        case str():
+            return content
+        case [*parts]:
+            return "\n".join(_words(part.get("text")) for part in parts if isinstance(part, dict))
+        case _:
+            return ""
