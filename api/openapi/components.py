@@ -4,10 +4,10 @@ from typing import Any, Literal, TypeVar, get_origin
 
 from pydantic import BaseModel
 
-from api.openapi import shapes
 from api.openapi.schemas import PLACE, Wanted
 from api.routes.bodies import Start
 from domain.kinds import TOPICS
+from projections.views.events import Envelope
 from projections.views.session import SessionView
 
 M = TypeVar("M", bound=BaseModel)
@@ -29,7 +29,7 @@ COMPOSED: tuple[Wanted, ...] = (
     *((body, "validation") for body in STARTS),
     *((view, "serialization") for view in SESSIONS),
     *((event, "serialization") for event in TOPICS.values()),
-    (shapes.Envelope, "serialization"),
+    (Envelope, "serialization"),
 )
 
 

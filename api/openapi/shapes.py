@@ -72,23 +72,6 @@ class Done(Receipt):
     reset: bool | None = Field(default=None, exclude_if=_absent)
 
 
-class Envelope(Value):
-    """An event as the log holds it; `type` says what `data` is. Types are added, and never change their meaning."""
-
-    position: int = Field(description="orders the whole log")
-    event_id: str
-    session_id: str
-    kind: str
-    version: int = Field(description="counts 1, 2, 3 … within the session")
-    type: str
-    timestamp: str
-    actor: str
-    correlation_id: str
-    causation_id: str
-    command_id: str
-    data: dict[str, Any]
-
-
 class Alive(Value):
     status: Literal["ok"]
 

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import asdict
 from functools import partial, wraps
-from typing import Any
 
 import orjson
 from starlette.requests import Request
@@ -28,6 +27,7 @@ from projections.record.session import view
 from projections.record.state import Record
 from projections.sessions import channel, inbox, overview
 from projections.views.base import View
+from projections.views.events import Envelope, EventPage, SessionAnswer
 from projections.views.record import ArtifactPage, ArtifactView, BudgetPage
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -96,11 +96,15 @@ def show_session(request: Request) -> Response:
     tag = f'"{session.version}"'
     if not session.open_children and has_it_already(request, tag):  # what they allow does not show in its version
         return Response(status_code=304, headers=answer_headers(ETag=tag))
-    shown = told(view(session), session, system(request).team)
-    found: dict[str, Any] = {"session": shown, "availableCommands": list(_allowed(request, session))}
+    events = None
     if request.query_params.get("include") == "events":
         history = system(request).store.history(session.id, upto=session.version, limit=MOST)
-        found["events"] = [recorded.wire() for recorded in history]
+        events = tuple(Envelope.of(recorded) for recorded in history)
+    found = SessionAnswer(
+        session=told(view(session), session, system(request).team),
+        available_commands=_allowed(request, session),
+        events=events,
+    )
     return answer(found, ETag=tag)
 
 
@@ -121,9 +125,8 @@ def list_events(request: Request) -> Response:
     session = _session(request)
     history = system(request).store.history(session.id, after=after or 0, limit=most)
     full = len(history) == most and history[-1].version < session.version
-    return answer(
-        {"items": [recorded.wire() for recorded in history], "nextCursor": str(history[-1].version) if full else None}
-    )
+    items = tuple(Envelope.of(recorded) for recorded in history)
+    return answer(EventPage(items=items, next_cursor=str(history[-1].version) if full else None))
 
 
 @door("needs", "limit", "cursor", behind=_head)
@@ -147,12 +150,8 @@ def list_log(request: Request) -> Response:
     after = number(request, "after", default=number(request, "cursor", default=0))
     most = limit(request, default=MOST, most=500)
     page = system(request).store.log(after=after or 0, limit=most, kind=kind, topic=topic)
-    return answer(
-        {
-            "items": [recorded.wire() for recorded in page],
-            "nextCursor": str(page[-1].position) if len(page) == most else None,
-        }
-    )
+    items = tuple(Envelope.of(recorded) for recorded in page)
+    return answer(EventPage(items=items, next_cursor=str(page[-1].position) if len(page) == most else None))
 
 
 @door("version")

@@ -145,6 +145,6 @@ _IDENTITY = frozenset(
 
 def _state(first: Session, second: Session, known: Sequence[str]) -> dict[str, Any]:
     """The fields of both views that differ."""
-    one, other = _without(view(first), known), _without(view(second), known)
+    one, other = _without(view(first).wire(), known), _without(view(second).wire(), known)
     keys = [key for key in dict.fromkeys((*one, *other)) if key not in _IDENTITY]
     return {key: {"a": one.get(key), "b": other.get(key)} for key in keys if one.get(key) != other.get(key)}

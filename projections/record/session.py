@@ -3,7 +3,7 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from domain.delivery.chart import PHASES
 from domain.delivery.state import Delivery
@@ -17,6 +17,23 @@ from domain.values.time import iso
 from projections.engine.ports import Histories
 from projections.engine.snapshots import Snapshots
 from projections.record.markdown import one_line
+from projections.views.session import (
+    AgentStatus,
+    AgentView,
+    BudgetView,
+    DebateView,
+    DecisionView,
+    DeliveryView,
+    EmployeeView,
+    OrchestrationView,
+    PlannedCommand,
+    ReviewView,
+    RoundView,
+    SessionView,
+    SynthesisView,
+    TriageView,
+    Turn,
+)
 
 TITLE = 80
 """Characters of a title."""
@@ -32,137 +49,118 @@ def title_of(title: str, task: str) -> str:
     return one_line(words, TITLE)
 
 
-def view(session: Session) -> dict[str, Any]:
+def view(session: Session) -> SessionView:
     """A pure function of the session at its version: `elapsedMs` is as of its last event, never of the clock."""
     match session:
         case Delivery():
-            return _common(session, session.status, session.task) | _delivery(session)
+            return _delivery(session)
         case Orchestration():
-            return _common(session, session.status, session.prompt) | _orchestration(session)
+            return _orchestration(session)
         case Discussion():
-            return _common(session, session.status, session.subject.head) | _discussion(session)
+            return _discussion(session)
         case _:
-            return _common(session, session.state, "")
+            return SessionView(**_common(session, ""))
 
 
-def _common(session: Session, status: str, task: str) -> dict[str, Any]:
+def _common(session: Session, task: str) -> dict[str, Any]:
+    """The fields that every kind has."""
     return {
         "id": session.id,
         "kind": session.kind,
-        "status": status,
+        "status": session.status,
         "title": title_of(session.title, task),
         "version": session.version,
-        "createdAt": iso(session.created_at),
-        "updatedAt": iso(session.updated_at),
+        "created_at": iso(session.created_at),
+        "updated_at": iso(session.updated_at),
         "origin": session.origin,
-        "labels": list(session.labels),
+        "labels": session.labels,
         "parent": session.parent,
-        "children": list(session.children),
-        "forkedFrom": session.forked_from,
+        "children": session.children,
+        "forked_from": session.forked_from,
         "held": session.held,
-        "outstandingTurns": [turn_view(turn) for turn in session.outstanding.values()],
-        "lastError": session.last_error,
+        "outstanding_turns": tuple(turn_view(turn) for turn in session.outstanding.values()),
+        "last_error": session.last_error,
         "workspace": session.workspace,
     }
 
 
-def turn_view(turn: Outstanding) -> dict[str, Any]:
+def turn_view(turn: Outstanding) -> Turn:
     """A turn that is waited for."""
-    return {
-        "turnId": turn.turn_id,
-        "work": turn.work,
-        "agent": turn.agent,
-        "role": turn.role,
-        "phase": turn.phase,
-        "round": turn.round,
-        "requestedAt": iso(turn.requested_at),
-    }
+    return Turn(
+        turn_id=turn.turn_id,
+        work=turn.work,
+        agent=turn.agent,
+        role=turn.role,
+        phase=turn.phase,
+        round=turn.round,
+        requested_at=iso(turn.requested_at),
+    )
 
 
-def _delivery(delivery: Delivery) -> dict[str, Any]:
-    return {
-        "task": delivery.task,
-        "filePaths": list(delivery.file_paths),
-        "validationCommands": [{"stage": step.stage, "command": step.command} for step in delivery.steps],
-        "maxAttempts": delivery.budget.limits.max_iterations,
-        "currentPhase": delivery.phase,
-        "phaseStatuses": {phase: delivery.phases[phase] for phase in PHASES},
-        "iteration": delivery.iteration,
-        "attempt": delivery.iteration,
-        "budget": _budget(delivery),
-        "artifactRefs": {phase: delivery.artifact_refs[phase] for phase in PHASES if phase in delivery.artifact_refs},
-        "feedback": delivery.feedback.head or None,
-        "finalSummary": delivery.final_summary,
-    }
+# -- deliveries ----------------------------------------------------------------------------------------------------
 
 
-def _orchestration(session: Orchestration) -> dict[str, Any]:
-    return {
-        "prompt": session.prompt,
-        "mode": session.mode,
-        "triage": {"orchestrate": session.triage.orchestrate, "signals": list(session.triage.signals)},
-        "employees": [{"name": employee.name, "role": employee.role} for employee in session.employees],
-        "plan": session.plan.head if session.plan else None,
-        "planVersion": session.plan_version,
-        "round": session.round,
-        "maxRounds": session.last_round,
-        "lastRound": session.last_round,
-        "agents": [_agent(session, index) for index in range(len(session.agents))],
-        "summary": session.summary.head if session.summary else None,
-        "reason": session.partial_reason,
-        "warnings": list(session.warnings),
-    }
+def _delivery(delivery: Delivery) -> DeliveryView:
+    return DeliveryView(
+        **_common(delivery, delivery.task),
+        task=delivery.task,
+        file_paths=delivery.file_paths,
+        validation_commands=tuple(PlannedCommand(stage=step.stage, command=step.command) for step in delivery.steps),
+        max_attempts=delivery.budget.limits.max_iterations,
+        current_phase=delivery.phase,
+        phase_statuses={phase: delivery.phases[phase] for phase in PHASES},
+        iteration=delivery.iteration,
+        attempt=delivery.iteration,
+        budget=_budget(delivery),
+        artifact_refs={phase: delivery.artifact_refs[phase] for phase in PHASES if phase in delivery.artifact_refs},
+        feedback=delivery.feedback.head or None,
+        final_summary=delivery.final_summary,
+    )
 
 
-def _discussion(session: Discussion) -> dict[str, Any]:
-    decision = session.decision
-    decided = None
-    if decision is not None:
-        decided = {
-            "choice": decision.choice,
-            "actor": decision.actor,
-            "rationale": decision.rationale,
-            "at": iso(decision.at),
-            "expired": decision.expired,
-        }
-    history = [metrics.model_dump(mode="json", by_alias=True) for metrics in session.metrics]
-    return {
-        "subject" if session.kind == "review" else "plan": session.subject.head,
-        "strategy": session.strategy,
-        "maxRounds": session.max_rounds,
-        "profile": session.profile.id,
-        "rounds": [_round(said) for said in session.rounds],
-        "convergence": history[-1] if history else None,
-        "convergenceHistory": history,
-        "synthesis": {"text": session.synthesis.head, "fallback": session.fallback, "counts": session.counts}
-        if session.synthesis
-        else None,
-        "feedback": session.feedback,
-        "dissent": list(session.dissent),
-        "decision": decided,
-        "choices": list(session.choices),
-        "stopReason": session.stop_reason,
-        "expiresAt": session.expires_at,
-    }
+def _budget(delivery: Delivery) -> BudgetView:
+    """The snapshot of S4 §4.2."""
+    snapshot, limits = delivery.snapshot(delivery.updated_at), delivery.budget.limits
+    return BudgetView(
+        max_iterations=snapshot.max_iterations,
+        max_minutes=snapshot.max_minutes,
+        started_at=iso(snapshot.started_at),
+        deadline_at=iso(snapshot.deadline_at),
+        elapsed_ms=snapshot.elapsed_ms,
+        remaining_iterations=snapshot.remaining_iterations,
+        reason=snapshot.reason,
+        tokens=snapshot.tokens,
+        cost_micros=snapshot.cost_micros,
+        max_tokens=limits.max_tokens,
+        max_cost_micros=limits.max_cost_micros,
+        unknown_turns=delivery.spent.unknown or None,
+    )
 
 
-def _round(said: Contribution) -> dict[str, Any]:
-    return {
-        "round": said.round,
-        "role": said.role,
-        "agent": said.agent,
-        "content": said.content.head,
-        "length": said.content.length,
-        "feedback": said.feedback,
-        "problem": said.problem,
-    }
+# -- orchestrations ------------------------------------------------------------------------------------------------
+
+
+def _orchestration(session: Orchestration) -> OrchestrationView:
+    return OrchestrationView(
+        **_common(session, session.prompt),
+        prompt=session.prompt,
+        mode=session.mode,
+        triage=TriageView(orchestrate=session.triage.orchestrate, signals=session.triage.signals),
+        employees=tuple(EmployeeView(name=employee.name, role=employee.role) for employee in session.employees),
+        plan=session.plan.head if session.plan else None,
+        plan_version=session.plan_version,
+        round=session.round,
+        max_rounds=session.last_round,
+        last_round=session.last_round,
+        agents=tuple(_agent(session, index) for index in range(len(session.agents))),
+        summary=session.summary.head if session.summary else None,
+        reason=session.partial_reason,
+        warnings=session.warnings,
+    )
 
 
 GATES: Final = {"completed": "✅ 완료", "paused": "⏸ checkpoint", "active": "⏳ 진행 중", "stopped": "⏹ 중단"}
 """The seeds' words for how an agent stands; the last is ours: of an agent whose run was reset."""
-
-
-AgentStatus = Literal["active", "paused", "completed", "stopped"]
 
 
 def agent_status(session: Orchestration, agent: AgentPhases) -> AgentStatus:
@@ -174,41 +172,73 @@ def agent_status(session: Orchestration, agent: AgentPhases) -> AgentStatus:
     return "paused" if session.status == "checkpoint" and agent.checkpointed else "active"
 
 
-def _agent(session: Orchestration, index: int) -> dict[str, Any]:
+def _agent(session: Orchestration, index: int) -> AgentView:
     """One row of the seeds' Agent Status Matrix (§1.12)."""
     agent = session.agents[index]
     status = agent_status(session, agent)
-    return agent.model_dump(mode="json", by_alias=True) | {
-        "status": status,
-        "gate": GATES[status],
-        "phaseName": phase_name(agent.current_phase),
-        "subtaskId": subtask_id(index),
-        "parallel": session.parallel[index] if session.round else agent.parallel,
-        "agentSession": session.thread(agent.agent, agent.role),
-    }
+    return AgentView(
+        **dict(agent) | {"parallel": session.parallel[index] if session.round else agent.parallel},
+        status=status,
+        gate=GATES[status],
+        phase_name=phase_name(agent.current_phase),
+        subtask_id=subtask_id(index),
+        agent_session=session.thread(agent.agent, agent.role),
+    )
 
 
-def _budget(delivery: Delivery) -> dict[str, Any]:
-    """The snapshot of S4 §4.2; what has no limit or was never reported is left out."""
-    snapshot = delivery.snapshot(delivery.updated_at)
-    limits = delivery.budget.limits
-    known = {
-        "tokens": snapshot.tokens,
-        "costMicros": snapshot.cost_micros,
-        "maxTokens": limits.max_tokens,
-        "maxCostMicros": limits.max_cost_micros,
-        "unknownTurns": delivery.spent.unknown or None,
+# -- discussions ---------------------------------------------------------------------------------------------------
+
+
+def _discussion(session: Discussion) -> ReviewView | DebateView:
+    fields = _common(session, session.subject.head) | {
+        "strategy": session.strategy,
+        "max_rounds": session.max_rounds,
+        "profile": session.profile.id,
+        "rounds": tuple(_round(said) for said in session.rounds),
+        "convergence": session.metrics[-1] if session.metrics else None,
+        "convergence_history": session.metrics,
+        "synthesis": _synthesis(session),
+        "feedback": session.feedback,
+        "dissent": session.dissent,
+        "decision": _decision(session),
+        "choices": session.choices,
+        "stop_reason": session.stop_reason,
+        "expires_at": session.expires_at,
     }
-    return {
-        "maxIterations": snapshot.max_iterations,
-        "maxMinutes": snapshot.max_minutes,
-        "startedAt": iso(snapshot.started_at),
-        "deadlineAt": iso(snapshot.deadline_at),
-        "elapsedMs": snapshot.elapsed_ms,
-        "remainingIterations": snapshot.remaining_iterations,
-        "reason": snapshot.reason,
-        **{name: value for name, value in known.items() if value is not None},
-    }
+    if session.kind == "review":
+        return ReviewView(**fields, subject=session.subject.head)
+    return DebateView(**fields, plan=session.subject.head)
+
+
+def _round(said: Contribution) -> RoundView:
+    return RoundView(
+        round=said.round,
+        role=said.role,
+        agent=said.agent,
+        content=said.content.head,
+        length=said.content.length,
+        feedback=said.feedback,
+        problem=said.problem,
+    )
+
+
+def _synthesis(session: Discussion) -> SynthesisView | None:
+    if not session.synthesis:
+        return None
+    return SynthesisView(text=session.synthesis.head, fallback=session.fallback, counts=session.counts)
+
+
+def _decision(session: Discussion) -> DecisionView | None:
+    found = session.decision
+    if found is None:
+        return None
+    return DecisionView(
+        choice=found.choice,
+        actor=found.actor,
+        rationale=found.rationale,
+        at=iso(found.at),
+        expired=found.expired,
+    )
 
 
 class Sessions:

@@ -182,6 +182,8 @@ def _evolve_orchestration(row: SessionRow, recorded: Recorded, event: orchestrat
             row.wait("budget" if out_of_rounds else "partial", reason, position=recorded.position, at=recorded.at)
             row.choices = json.dumps(["continue", "reset", *(["extend"] if out_of_rounds else [])])
             row.summary = shortened(event.summary.head, HEAD)
+        case orchestration.Completed():
+            row.last_error = None
         case orchestration.Continued() | orchestration.RoundsAdded():
             row.max_rounds = row.last_round = event.last_round
 
@@ -252,5 +254,5 @@ OVERVIEW: Final = Projection(
     tables=("overview", "overview_words", "overview_labels", "overview_turns"),
     schema=SCHEMA,
     apply=apply,
-    version=3,
+    version=4,
 )

@@ -124,10 +124,13 @@ class PlannedAgent(AgentPhases):
     verification: PlannedVerification | None = None
 
 
-class AgentView(PlannedAgent):
+AgentStatus = Literal["active", "paused", "completed", "stopped"]
+
+
+class AgentView(AgentPhases):
     """One agent's part, and where it stands in the matrix."""
 
-    status: Literal["active", "paused", "completed", "stopped"]
+    status: AgentStatus
     gate: str
     phase_name: str
     subtask_id: str = Field(description="as verdicts name it; an agent may have several subtasks")

@@ -66,7 +66,7 @@ def _still_what_it_was(store: Store, session_id: str, expected: list[object]) ->
     session = fold(kind_of(session_id), ((recorded.event, recorded.metadata) for recorded in history))
     assert session is not None
     assert [session.version, session.state] == expected
-    assert view(session)["id"] == session_id
+    assert view(session).id == session_id
     assert written(history)
 
 

@@ -66,7 +66,7 @@ def _prefixes(history: list[Recorded]) -> None:
     for recorded in history:
         session = fold(recorded.kind, [(recorded.event, recorded.metadata)], session)
         assert session is not None and session.version == recorded.version
-        assert view(session)["version"] == recorded.version
+        assert view(session).wire()["version"] == recorded.version
         record.add(recorded)
         live = worklog.render(record.worklog, session)
         if recorded.version % 16 == 0 or recorded is history[-1]:

@@ -100,7 +100,7 @@ def test_live_views_are_rebuilt_byte_for_byte(walk: Walk) -> None:
 
 def test_a_row_says_the_same_as_its_session(walk: Walk) -> None:
     for step in walk.steps:
-        whole = view(step.session) | {"children": step.row["children"]}
+        whole = view(step.session).wire() | {"children": step.row["children"]}
         same = (step.row.keys() & whole.keys()) - {"round", "maxIterations"}
         assert {key: step.row[key] for key in same} == {key: whole[key] for key in same}
         if isinstance(step.session, Orchestration):
@@ -143,7 +143,7 @@ def test_the_matrix_shows_every_agent_with_the_gate_that_the_session_shows(walk:
             shown = re.findall(
                 r"^\| .* \| Phase (\d): .* \| (✅ 완료|⏸ checkpoint|⏳ 진행 중|⏹ 중단) \|$", step.worklog, re.M
             )
-            agents = view(step.session)["agents"]
+            agents = view(step.session).wire()["agents"]
             assert shown == [(str(agent["currentPhase"]), agent["gate"]) for agent in agents]
 
 

@@ -197,7 +197,7 @@ def test_a_row_says_the_same_as_the_session_at_every_version(tmp_path: Path, see
 def session_view(events: list[Recorded]) -> dict[str, Any]:
     session = fold("delivery", ((recorded.event, recorded.metadata) for recorded in events))
     assert session is not None
-    return view(session)
+    return view(session).wire()
 
 
 def test_a_page_needs_no_walk_through_the_table(many: SqliteViews) -> None:

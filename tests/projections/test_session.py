@@ -14,7 +14,7 @@ from tests.projections.given import Story, Twin, exhausted, merged, success, wan
 def test_a_running_delivery() -> None:
     story = Story().start("Fix it", limits=BudgetLimits(max_iterations=3, max_minutes=10, max_tokens=1_000))
     story.answers("A plan.", usage=Usage(input_tokens=5))
-    assert view(story.delivery) == {
+    assert view(story.delivery).wire() == {
         "id": "delivery-1",
         "kind": "delivery",
         "status": "running",
@@ -75,7 +75,7 @@ def test_a_running_delivery() -> None:
 
 
 def test_an_exhausted_delivery_says_by_what() -> None:
-    found = view(exhausted().delivery)
+    found = view(exhausted().delivery).wire()
     assert (found["status"], found["finalSummary"]) == ("failed", "failed_budget_exhausted")
     assert found["budget"] == {
         "maxIterations": 1,
@@ -91,7 +91,7 @@ def test_an_exhausted_delivery_says_by_what() -> None:
 
 
 def test_a_failed_delivery_says_why() -> None:
-    found = view(Story().start().fails("crash", "exit 3").delivery)
+    found = view(Story().start().fails("crash", "exit 3").delivery).wire()
     assert (found["status"], found["lastError"]) == ("failed", "exit 3")
 
 

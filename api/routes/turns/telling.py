@@ -1,21 +1,21 @@
-"""Telling which outstanding turns wait for, or are with, an external worker: the log itself does not know the team."""
-
-from typing import Any
+"""Marks the outstanding turns of external workers: the log itself does not know the team."""
 
 from adapters.agents.team import Team
 from adapters.turns.routing import place_of
 from domain.session.state import Session
+from projections.views.session import SessionView, Turn
 
 
-def told(view: dict[str, Any], session: Session, team: Team) -> dict[str, Any]:
+def told(view: SessionView, session: Session, team: Team) -> SessionView:
     """The view of a session, with `external` at the turns that external agents fetch, and `elsewhere` at those of
     agents that this service does not have."""
-    turns = [turn | _mark(turn, session, team) for turn in view["outstandingTurns"]]
-    return view | {"outstandingTurns": turns}
+    turns = tuple(_marked(turn, session, team) for turn in view.outstanding_turns)
+    return view.model_copy(update={"outstanding_turns": turns})
 
 
-def _mark(turn: dict[str, Any], session: Session, team: Team) -> dict[str, bool]:
-    if turn["work"] != "ask":
-        return {}
-    place = place_of(session, turn["agent"], turn["role"], team)
-    return {"outside": {"external": True}, "elsewhere": {"elsewhere": True}, "here": {}}[place]
+def _marked(turn: Turn, session: Session, team: Team) -> Turn:
+    if turn.work != "ask":
+        return turn
+    place = place_of(session, turn.agent, turn.role, team)
+    marks = {"outside": {"external": True}, "elsewhere": {"elsewhere": True}, "here": {}}
+    return turn.model_copy(update=marks[place])

@@ -91,7 +91,7 @@ class Gallery:
     def _make(self, session: Session, say: Words, named: Language | None) -> Panels:
         standing = Standing(
             session=session,
-            it=told(view(session), session, self._system.team),
+            it=told(view(session), session, self._system.team).wire(),
             record=self.record(session),
             store=self._system.store,
             language=say.language,

@@ -152,7 +152,7 @@ def _page(
         request,
         say,
         "session.html",
-        it={"id": then.id, "kind": then.kind, "title": it["title"]},
+        it={"id": then.id, "kind": then.kind, "title": it.title},
         version=then.version,
         newest=now.version,
         replay=at is not None,
@@ -180,7 +180,7 @@ def _told(request: Request, then: Session, found: Panels, old: Panels, say: Word
     trail = gallery(request).trail(then)
     fresh = {name: list(made) for name, made in found.items() if name not in old or old[name].hash != made.hash}
     state = badge_of(then)
-    words = title_of(then.title, view(then)["title"]) or then.id
+    words = title_of(then.title, view(then).title) or then.id
     return {
         "version": then.version,
         "title": f"{ICONS.get(state, '○')} {words} · {say('product')}",

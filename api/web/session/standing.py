@@ -100,7 +100,7 @@ def badge_of(session: Session, it: dict[str, Any] | None = None) -> str:
         case Orchestration(state=("debating" | "reviewing") as state):
             return state
         case _:
-            return str((it or view(session))["status"])
+            return str(it["status"] if it else view(session).status)
 
 
 ICONS: Final = {"converged": "✓", "stalled": "✕", "continue": "→"}

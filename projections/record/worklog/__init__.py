@@ -44,5 +44,5 @@ def render(log: Worklog, session: Session, *, newest: int | None = None, languag
     wording of the seeds unless a language is asked for."""
     latest = log.latest(session.version)
     if language and latest.get("summary"):
-        latest["summary"] = outcome(view(session), language)
+        latest["summary"] = outcome(view(session).wire(), language)
     return _SHAPES[session.kind].text(session, latest, log.rows(session.version, newest), wording(language))
