@@ -49,6 +49,7 @@ def doctor(
     database: str | None = None,
     team: Annotated[Path | None, Parameter(help=TEAM)] = None,
     all_: Annotated[bool, Parameter(name="--all")] = False,
+    try_: Annotated[bool, Parameter(name="--try")] = False,
     json: Annotated[bool, Parameter(help="Print the findings as JSON.")] = False,
 ) -> int:
     """Check Python, SQLite, the log's place, git, the team and its programs, disk and clock. Changes nothing.
@@ -61,10 +62,14 @@ def doctor(
         The log: a file, or sqlite:///path. HANSARD_DATABASE; else a file in your data directory.
     all_
         Load every history of the log, too, and decide it again: what would not load, or would differ today?
+    try_
+        Only ask each agent of the team one tiny question: does it answer, what does it cost, can it be resumed?
     """
-    settings = Where(database=database).settings(
-        team=team,
-    )
+    settings = Where(database=database).settings(team=team)
+    if try_:
+        from api.cli.team import try_agents
+
+        return try_agents(settings, json=json)
     findings = list(_examine(settings))
     if all_:
         from api.cli.health import histories

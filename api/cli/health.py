@@ -140,6 +140,7 @@ def posts(team: "Team") -> Iterator[Finding]:
 
 def programs(team: "Team") -> Iterator[Finding]:
     from adapters.agents.command import Settings as Program
+    from adapters.agents.command.call import login
     from adapters.processes import clean_environment, resolve_secrets
 
     path = clean_environment()["PATH"]
@@ -148,7 +149,7 @@ def programs(team: "Team") -> Iterator[Finding]:
             continue
         program = member.settings.argv[0]
         try:
-            own = resolve_secrets(member.settings.env).get("PATH", path)
+            own = resolve_secrets({**member.settings.env, **login(member.settings)}).get("PATH", path)
         except ValueError as error:
             yield Finding("fail", f"agent {member.name}", str(error), "Set it where Hansard runs.")
             continue

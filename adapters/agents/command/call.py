@@ -38,7 +38,7 @@ class Call:
 def prepare(settings: Settings, turn: Turn, *, resumed: bool, agent_session: str, home: Path, scratch: Path) -> Call:
     """Everything in its place. Raises OSError, `Misreadable`, and ValueError for a secret that is not there."""
     template = settings.template(resumed=resumed, writes=turn.access == "write")
-    env = {**settings.env, **_login(settings)}
+    env = {**settings.env, **login(settings)}
     given = resolve_secrets(env)
     _furnish(home, settings.home_files)
     cwd = turn.workspace or _folder(scratch / "workspace")
@@ -71,7 +71,7 @@ def prepare(settings: Settings, turn: Turn, *, resumed: bool, agent_session: str
     )
 
 
-def _login(settings: Settings) -> dict[str, str]:
+def login(settings: Settings) -> dict[str, str]:
     """The variables with a login that are set here, by name. Raises ValueError where a private home gets none."""
     pairs = [(name, source or name) for name, _, source in (key.partition("=") for key in settings.keys)]
     given = any(name in settings.env for name, _ in pairs)

@@ -1,0 +1,95 @@
+"""Asking an agent one tiny question, to see whether it can be asked at all."""
+
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from adapters.agents.command import Settings
+from adapters.agents.port import Limits, Reply, Turn
+from adapters.agents.presets import preset
+from adapters.agents.team import Member, build
+from adapters.processes import clean_environment, run
+from domain.values.base import Usage, Value
+
+QUESTION = "This is a test of the connection. Do not use any tool. Answer with the single word READY."
+AGAIN = "Do not use any tool. Answer with the same word again."
+LIMITS = Limits(wall_seconds=120.0, idle_seconds=60.0)
+_VERSION_SECONDS = 15.0
+
+
+class Trial(Value):
+    """How an agent answered. `resumed` says whether a second question found the same conversation."""
+
+    name: str
+    preset: str | None = None
+    program: str | None = None
+    version: str | None = None
+    ok: bool
+    answer: str | None = None
+    usage: Usage = Usage()
+    resumed: bool | None = None
+    problem: str | None = None
+
+
+async def attempt(member: Member) -> Trial:
+    """Ask the agent in a folder of its own, in a role that only reads, and forget the conversation."""
+    program = member.settings.argv[0] if isinstance(member.settings, Settings) else None
+    known = {"name": member.name, "preset": member.preset, "program": program}
+    if member.adapter == "external":
+        return Trial(ok=True, problem="An external worker answers for this agent; it was not asked.", **known)
+    if program is not None and shutil.which(program) is None:
+        found = preset(member.preset or "")
+        advice = f" Install it with `{found.install}`." if found else ""
+        return Trial(ok=False, problem=f"{program} is not on PATH.{advice}", **known)
+    version = await version_of(program) if program else None
+    with tempfile.TemporaryDirectory(prefix="hansard-try-") as folder:
+        first, second = await _asked(member, Path(folder))
+    return Trial(
+        ok=first.failure is None,
+        version=version,
+        answer=first.text.strip()[:200] or None,
+        usage=first.usage,
+        resumed=second.resumed if second and second.failure is None else None,
+        problem=f"{first.failure.code}: {first.failure.detail}" if first.failure else None,
+        **known,
+    )
+
+
+async def _asked(member: Member, folder: Path) -> tuple[Reply, Reply | None]:
+    workspace = folder / "workspace"
+    workspace.mkdir()
+    agent = build(member, folder)
+    turn = Turn(
+        turn_id="try.t1",
+        session_id="try",
+        attempt=1,
+        agent=member.name,
+        role=member.roles[0],
+        prompt=QUESTION,
+        workspace=workspace,
+        access="read",
+        limits=LIMITS,
+        reads="text",
+    )
+    first = await agent.ask(turn)
+    if first.failure is not None or first.agent_session is None:
+        return first, None
+    second = await agent.ask(replace(turn, turn_id="try.t2", prompt=AGAIN, agent_session=first.agent_session))
+    await agent.forget(first.agent_session)
+    return first, second
+
+
+async def version_of(program: str) -> str | None:
+    """What the program says of its version; None where it says nothing usable."""
+    with tempfile.TemporaryDirectory(prefix="hansard-try-") as folder:
+        home = Path(folder)
+        finished = await run(
+            [program, "--version"],
+            cwd=home,
+            env=clean_environment(home=home),
+            wall_seconds=_VERSION_SECONDS,
+            output_bytes=10_000,
+        )
+    lines = [line.strip() for line in finished.stdout.splitlines() if any(letter.isdigit() for letter in line)]
+    return lines[-1][:100] if finished.exit_code == 0 and lines else None

@@ -1,0 +1,104 @@
+"""`hansard team`: the presets, what is installed, and the agents of this team. `doctor --try` asks each of them."""
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from api.cli import exits
+from api.cli.options import TEAM, Where
+from api.cli.terminal import paint, put, put_json, visible
+
+if TYPE_CHECKING:
+    from adapters.agents.team import Member
+    from adapters.agents.trying import Trial
+    from api.settings import Settings
+
+
+def team(
+    *,
+    team: Annotated[Path | None, Parameter(help=TEAM)] = None,
+    json: Annotated[bool, Parameter(help="Print the lists as JSON.")] = False,
+) -> int:
+    """List the presets, which of their programs are installed, and the agents of the team. Asks nobody."""
+    from adapters.agents.presets import presets
+    from adapters.agents.team import load
+
+    settings = Where().settings(team=team)
+    known = [
+        {
+            "preset": preset.name,
+            "title": preset.title,
+            "program": preset.program,
+            "installed": shutil.which(preset.program),
+            "versions": list(preset.versions),
+            "install": preset.install,
+        }
+        for preset in presets()
+    ]
+    found = load(settings.team)
+    agents = [_agent(member) for member in found.agents]
+    if json:
+        put_json({"presets": known, "agents": agents, "example": found.example})
+    else:
+        _print(known, agents, example=found.example)
+    return exits.OK
+
+
+def _agent(member: "Member") -> dict[str, Any]:
+    return {
+        "name": member.name,
+        "roles": list(member.roles),
+        "adapter": member.adapter,
+        "preset": member.preset,
+        "model": member.model,
+        "conversation": member.conversation,
+    }
+
+
+def _print(known: list[dict[str, Any]], agents: list[dict[str, Any]], *, example: bool) -> None:
+    put("Presets")
+    for row in known:
+        state = paint("installed", "green") if row["installed"] else f"install with: {row['install']}"
+        put(f"  {row['preset']:<10} {row['title']:<20} {state}")
+    put("Team" + (" (scripted example; name yours with --team or HANSARD_TEAM)" if example else ""))
+    for row in agents:
+        how = row["preset"] or row["adapter"]
+        model = f", {row['model']}" if row["model"] else ""
+        put(visible(f"  {row['name']:<20} {how}{model}: {', '.join(row['roles'])}"))
+
+
+def try_agents(settings: "Settings", *, json: bool) -> int:
+    """Ask each agent of the team one tiny question; exit code 1 where one fails."""
+    from adapters.agents.team import load
+
+    trials = asyncio.run(_trials(load(settings.team).agents, quiet=json))
+    if json:
+        put_json({"agents": [trial.model_dump(mode="json", by_alias=True) for trial in trials]})
+    return exits.OK if all(trial.ok for trial in trials) else exits.FAILURE
+
+
+async def _trials(members: "tuple[Member, ...]", *, quiet: bool) -> "list[Trial]":
+    from adapters.agents.trying import attempt
+
+    found = []
+    for member in members:
+        trial = await attempt(member)
+        found.append(trial)
+        if not quiet:
+            _tell(trial)
+    return found
+
+
+def _tell(trial: "Trial") -> None:
+    mark = paint("ok  ", "green") if trial.ok else paint("fail", "red")
+    words = [trial.answer if trial.ok and trial.answer else trial.problem or ""]
+    if trial.version:
+        words.append(f"({trial.version})")
+    if trial.usage.tokens is not None:
+        words.append(f"{trial.usage.tokens} tokens")
+    if trial.resumed:
+        words.append("resumes")
+    put(visible(f"{mark}  {trial.name:<20} {'  '.join(words)}"))
