@@ -10,7 +10,7 @@ from api.openapi import Document
 from api.reader import READS
 from api.routes import commands, health, policies, reference, reports
 from api.routes.policies import lab
-from api.routes.turns import doors as turns
+from api.routes.turns import handlers as turns
 from api.settings import Settings
 from api.system import System
 from api.web import assets, errors, inbox_page, login_page, pages, reports_page

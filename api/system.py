@@ -1,4 +1,4 @@
-"""The composition root: store, writer, follower, views and worker, put together once for the server and the CLI."""
+"""The composition root: store, writer, follower, views and worker, put together once for server, worker and CLI."""
 
 import asyncio
 import contextlib
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from projections.record.mirror import Mirror
 
 
-class System:
-    """Everything a request needs. `work` says whether turns are worked on in this process."""
+class Core:
+    """The log, its team and its writer: what every process that works on turns has."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -38,21 +38,43 @@ class System:
         self.team = load(settings.team)
         self.store = open_store(settings.database)
         private_folder(settings.node_dir)
+        self.writer = Writer(self.store, self.clock, waiting=settings.max_waiting)
+
+    def worker(self) -> "Worker":
+        """A worker on turns. It is woken through `seen`."""
+        from adapters.turns.worker import Worker
+
+        return Worker(
+            store=self.store,
+            writer=self.writer,
+            clock=self.clock,
+            team=self.team,
+            data_dir=self.settings.node_dir,
+            settings=self.settings.worker(),
+        )
+
+
+class System(Core):
+    """Everything a request needs. Raises HansardError: it cannot start."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
         self.views = SqliteViews(settings.views_path)
         self.logins = self._logins()
-        self.writer = Writer(self.store, self.clock, waiting=settings.max_waiting)
         self.follower = Follower(self.store, self.views, PROJECTIONS, poll_seconds=settings.poll_seconds)
         self.snapshots = Snapshots(self.store, self.views, self.store.rows.hash_of)
         self.sessions = Sessions(self.store, self.snapshots)
         self.records = Records(self.store, self.snapshots)
         self.hub: Hub
-        self._desk: ExternalTurns | None = None
-        self._mirror = self._kept_in_files(settings.worklog_folder)
+        self._external: ExternalTurns | None = None
+        self._mirror = self._worklog_files(settings.worklog_folder)
 
     @contextlib.asynccontextmanager
     async def running(self, *, work: bool) -> AsyncIterator[None]:
-        """Writer, follower and, if asked for, the worker run inside; everything is given back afterwards."""
-        worker = self._worker() if work else None
+        """Run writer, follower and, with `work`, a worker; stop and close everything at the end."""
+        worker = self.worker() if work else None
+        if worker:
+            self.follower.listeners.append(worker.seen)
         self.writer.listeners.append(self.follower.wake)
         self.writer.start()
         await asyncio.to_thread(self.follower.catch_up)
@@ -68,25 +90,25 @@ class System:
         try:
             yield
         finally:
-            self.part()
+            self.release_waiting()
             if worker and task:
                 worker.stop()
                 await task
             await asyncio.to_thread(self._close)
 
-    def part(self) -> None:
-        """Let whoever waits for something to happen take leave."""
+    def release_waiting(self) -> None:
+        """End streams and long polls."""
         self.hub.close()
-        if self._desk:
-            self._desk.close()
+        if self._external:
+            self._external.close()
 
     def claims_waiting(self) -> int:
         """How many external workers wait for a turn."""
-        return self._desk.waiting() if self._desk else 0
+        return self._external.waiting() if self._external else 0
 
-    def desk(self) -> "ExternalTurns":
-        """Where external agents get their turns; made when the first one comes. In the loop."""
-        if self._desk is None:
+    def external_turns(self) -> "ExternalTurns":
+        """The turns of external agents; made for the first one that asks. Call it in the loop."""
+        if self._external is None:
             from adapters.turns import TurnRunner
             from adapters.turns.external import ExternalTurns, ExternalTurnSettings
             from adapters.workspace import Workspaces
@@ -99,7 +121,7 @@ class System:
                 data_dir=data,
                 settings=settings,
             )
-            self._desk = ExternalTurns(
+            self._external = ExternalTurns(
                 store=self.store,
                 writer=self.writer,
                 clock=self.clock,
@@ -107,11 +129,11 @@ class System:
                 runner=runner,
                 settings=ExternalTurnSettings(lease=settings.lease, turn=self.team.limits.turn_seconds),
             )
-            self.follower.listeners.append(self._desk.seen)
-        return self._desk
+            self.follower.listeners.append(self._external.seen)
+        return self._external
 
     def _logins(self) -> "Logins | None":
-        """Where no keys are kept, nobody has to say who they are."""
+        """None where no keys are kept: then everybody may do everything."""
         settings = self.settings
         if settings.api_keys_file is None:
             return None
@@ -120,26 +142,12 @@ class System:
         secret = settings.node_dir / "login.secret"
         return Logins(Keys(settings.api_keys_file), secret, seconds=settings.login_seconds, now=time.time)
 
-    def _kept_in_files(self, folder: "Path | None") -> "Mirror | None":
+    def _worklog_files(self, folder: "Path | None") -> "Mirror | None":
         if folder is None:
             return None
         from projections.record.mirror import Mirror
 
         return Mirror(folder.expanduser(), self.views, self.sessions, self.records)
-
-    def _worker(self) -> "Worker":
-        from adapters.turns.worker import Worker
-
-        worker = Worker(
-            store=self.store,
-            writer=self.writer,
-            clock=self.clock,
-            team=self.team,
-            data_dir=self.settings.node_dir,
-            settings=self.settings.worker(),
-        )
-        self.follower.listeners.append(worker.seen)
-        return worker
 
     def _close(self) -> None:
         self.writer.stop()

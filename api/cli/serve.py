@@ -24,9 +24,9 @@ from api.cli.terminal import Full, counted, log_to_stderr, say
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-    from api.crew import Crew
     from api.settings import Settings
     from api.system import System
+    from api.worker import WorkerProcess
 
 _SHUTDOWN_SECONDS = 5
 _TICK_SECONDS = 1.0
@@ -115,7 +115,7 @@ class _Server(uvicorn.Server):
                 await asyncio.wait_for(self._told.wait(), timeout=_TICK_SECONDS)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self._system.part()
+        self._system.release_waiting()
         super().handle_exit(sig, frame)
         self._told.set()
 
@@ -242,15 +242,15 @@ async def worker(
     """
     settings = Where(database=database).settings(team=team, worker_slots=slots)
     log_to_stderr(Full())
-    from api.crew import Crew
+    from api.worker import WorkerProcess
 
-    crew = Crew(settings)
+    process = WorkerProcess(settings)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, crew.worker.stop)
-    _announce_worker(crew, settings)
+        loop.add_signal_handler(number, process.stop)
+    _announce_worker(process, settings)
     try:
-        await crew.run()
+        await process.run()
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
@@ -258,11 +258,11 @@ async def worker(
     return exits.OK
 
 
-def _announce_worker(crew: "Crew", settings: "Settings") -> None:
-    say(f"Hansard works on turns, up to {settings.worker_slots} at once, as {crew.worker.name}")
+def _announce_worker(process: "WorkerProcess", settings: "Settings") -> None:
+    say(f"Hansard works on turns, up to {settings.worker_slots} at once, as {process.name}")
     say(f"  log   {settings.database_path}")
-    if crew.team.example:
+    if process.team.example:
         say("  team  the scripted example team, which does no real work; HANSARD_TEAM or --team names yours")
     else:
-        say(f"  team  {settings.team} ({counted(len(crew.team.agents), 'agent')})")
+        say(f"  team  {settings.team} ({counted(len(process.team.agents), 'agent')})")
     say("Ctrl-C stops it.")

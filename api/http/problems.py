@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import orjson
 from pydantic import ValidationError
@@ -92,33 +92,44 @@ def of(error: Exception) -> Problem:
     return found
 
 
+_STATUS: Final[Mapping[type[Exception], int]] = {
+    Malformed: 400,
+    Unknown: 404,
+    Refused: 409,
+    Conflict: 409,
+    Fenced: 409,
+    Stale: 412,
+    Invalid: 422,
+    KeyReused: 422,
+    Broken: 500,  # no 503: clients send those again after a while
+    StoreError: 503,
+    Busy: 503,
+}
+"""The status of an error, or of its nearest base class."""
+
+
 def _of(error: Exception) -> Problem:
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, Repeated):
+        return _repeated(error)
+    status = next((_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS), None)
+    if status is None:
+        return Problem(500, "Internal error; see the server log.")
     match error:
-        case Problem():
-            return error
-        case Malformed():
-            return Problem(400, str(error))
-        case Repeated():
-            return _repeated(error)
         case Invalid():
             errors = [{"pointer": pointer, "detail": detail} for pointer, detail in error.errors.items()]
-            return Problem(422, _listed(errors), errors=errors)
+            return Problem(status, _listed(errors), errors=errors)
         case Refused():
-            return Problem(409, _with_allowed(error), allowed=list(error.allowed))
+            return Problem(status, _with_allowed(error), allowed=list(error.allowed))
         case Stale():
-            return Problem(412, str(error), currentVersion=error.actual)
-        case Unknown():
-            return Problem(404, str(error))
+            return Problem(status, str(error), currentVersion=error.actual)
         case KeyReused():
-            return Problem(422, str(error), errors=[{"pointer": "", "detail": str(error)}])
+            return Problem(status, str(error), errors=[{"pointer": "", "detail": str(error)}])
         case Conflict() | Fenced():
-            return Problem(409, str(error), allowed=[])
-        case Broken():
-            return Problem(500, str(error))  # no 503: those are sent again after a while
-        case StoreError() | Busy():
-            return Problem(503, str(error), headers=RETRY_AFTER)
+            return Problem(status, str(error), allowed=[])
         case _:
-            return Problem(500, "Internal error; see the server log.")
+            return Problem(status, str(error), headers=RETRY_AFTER if status == 503 else None)
 
 
 def _repeated(error: Repeated) -> Problem:

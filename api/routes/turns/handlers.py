@@ -1,4 +1,4 @@
-"""The three doors of external workers. Whoever comes is known by the API key that it brings, `local` without any."""
+"""The three endpoints of external workers. A worker is known by its API key, or is `local` without one."""
 
 import asyncio
 from typing import Any, Final
@@ -38,7 +38,7 @@ async def _unless_gone(request: Request, body: TurnClaim) -> Offer | None:
     inside = system(request)
     wish = TurnFilter(_folded(body.agents), _folded(body.roles))
     seconds = min(body.wait_seconds, inside.settings.claim_wait_seconds)
-    claiming = asyncio.create_task(inside.desk().claim(_worker(request), wish, seconds))
+    claiming = asyncio.create_task(inside.external_turns().claim(_worker(request), wish, seconds))
     leaving = asyncio.create_task(_gone(request))
     try:
         await asyncio.wait({claiming, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -62,7 +62,7 @@ async def _gone(request: Request) -> None:
 async def heartbeat_turn(request: Request) -> Response:
     """POST /api/turns/{turn}/heartbeat: hold on to a turn"""
     body = read(TurnHeartbeat, read_object(await raw_body(request)))
-    desk = system(request).desk()
+    desk = system(request).external_turns()
     try:
         lease = await desk.heartbeat(_worker(request), request.path_params["turn"], body.attempt)
     except LeaseLost as lost:
@@ -95,7 +95,7 @@ async def _recorded(request: Request, call: Call) -> CommandAnswer:
     body = read(TurnResult, call.fields)
     reply = _reply(body, most=call.system.team.limits.output_bytes)
     key = ResultKey(key=call.owned_key, fingerprint="" if call.key is None else call.fingerprint, expected=call.version)
-    desk = call.system.desk()
+    desk = call.system.external_turns()
     return await desk.result(_worker(request), request.path_params["turn"], body.attempt, reply, key)
 
 

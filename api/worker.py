@@ -1,0 +1,60 @@
+"""A process that only works on turns: the log, a writer and a worker; no views and no HTTP."""
+
+import asyncio
+import contextlib
+import logging
+
+from pydantic import ValidationError
+
+from api.settings import Settings
+from api.system import Core
+from domain.values.base import HansardError
+
+PAGE = 500
+
+log = logging.getLogger(__name__)
+
+
+class WorkerProcess(Core):
+    """Works on turns beside any number of others on one log. Raises HansardError: it cannot start."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self._worker = self.worker()
+        self.name, self.stop = self._worker.name, self._worker.stop
+
+    async def run(self) -> None:
+        """Work until `stop`: then the agents are stopped, their turns released, and the log is closed."""
+        loop, happened = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake() -> None:
+            loop.call_soon_threadsafe(happened.set)
+
+        self.writer.listeners.append(wake)
+        self.writer.start()
+        following = asyncio.create_task(self._follow(happened))
+        try:
+            await self._worker.run()
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+            await asyncio.to_thread(self.writer.stop)
+            self.store.close()
+
+    async def _follow(self, happened: asyncio.Event) -> None:
+        """Pass new events to the worker: its own at once, those of others at the next poll."""
+        position = await asyncio.to_thread(self.store.head)
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(happened.wait(), self.settings.poll_seconds)
+            happened.clear()
+            try:
+                page = await asyncio.to_thread(self.store.log, after=position, limit=PAGE)
+            except (HansardError, ValidationError) as error:  # the worker polls too, only less often
+                log.warning("the log after position %d cannot be read now: %s", position, error)
+                continue
+            if page:
+                self._worker.seen(page)
+                position = page[-1].position
+            if len(page) == PAGE:
+                happened.set()
