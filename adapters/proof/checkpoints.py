@@ -28,7 +28,7 @@ class NotProved(HansardError):
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
+class SignedHead:
     """So many events had this tree head, says whoever holds the key."""
 
     origin: str
@@ -74,13 +74,13 @@ def public_key(text: str) -> Ed25519PublicKey:
         raise NotProved(f"This is no public key: {error}.") from None
 
 
-def head(store: Log) -> Checkpoint:
+def head(store: Log) -> SignedHead:
     """The checkpoint over everything that is in the log now. Raises NotProved where a chain is broken: nobody should
     sign what is damaged."""
     return over(store.rows.events())
 
 
-def over(rows: Iterable[Row]) -> Checkpoint:
+def over(rows: Iterable[Row]) -> SignedHead:
     """The checkpoint over these rows, every one of which has to be chained to its predecessor. Raises NotProved."""
     tree, heads = Tree(), dict[str, bytes]()
     for row in rows:
@@ -88,10 +88,10 @@ def over(rows: Iterable[Row]) -> Checkpoint:
             raise NotProved(f"The event at position {row.position} has been changed: its hash does not fit.")
         heads[row.stream] = row.hash
         tree.add(row.hash)
-    return Checkpoint(ORIGIN, tree.size, tree.root())
+    return SignedHead(ORIGIN, tree.size, tree.root())
 
 
-def sign(checkpoint: Checkpoint, key: Ed25519PrivateKey) -> str:
+def sign(checkpoint: SignedHead, key: Ed25519PrivateKey) -> str:
     """The signed note."""
     public = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
     signature = _key_id(checkpoint.origin, public) + key.sign(checkpoint.body().encode())
@@ -102,7 +102,7 @@ def _key_id(name: str, public: bytes) -> bytes:
     return hashlib.sha256(f"{name}\n".encode() + b"\x01" + public).digest()[:4]
 
 
-def opened(note: str, key: Ed25519PublicKey) -> Checkpoint:
+def opened(note: str, key: Ed25519PublicKey) -> SignedHead:
     """The checkpoint of a note that this key signed; others may have signed it, too. Raises NotProved."""
     body, separator, signatures = note.partition("\n\n")
     checkpoint = _checkpoint(body)
@@ -121,11 +121,11 @@ def opened(note: str, key: Ed25519PublicKey) -> Checkpoint:
     return checkpoint
 
 
-def _checkpoint(body: str) -> Checkpoint | None:
+def _checkpoint(body: str) -> SignedHead | None:
     try:
         body.encode()
         origin, size, root = body.split("\n")
-        return Checkpoint(origin, int(size), base64.b64decode(root, validate=True))
+        return SignedHead(origin, int(size), base64.b64decode(root, validate=True))
     except ValueError:
         return None
 
@@ -142,7 +142,7 @@ def _signature(line: str) -> tuple[str, bytes, bytes]:
     return name, data[:4], data[4:]
 
 
-def holds(store: Log, checkpoint: Checkpoint) -> str | None:
+def holds(store: Log, checkpoint: SignedHead) -> str | None:
     """What is wrong with the log in the light of a checkpoint; None when it still begins with what was signed."""
     tree = Tree()
     for row in store.rows.events():
@@ -183,7 +183,7 @@ def prove(store: Log, session_id: str, version: int, key: Ed25519PrivateKey) -> 
     }
 
 
-def check_proof(found: Any, key: Ed25519PublicKey) -> Checkpoint:
+def check_proof(found: Any, key: Ed25519PublicKey) -> SignedHead:
     """The checkpoint that the event is proved to be in; needs no log. Raises NotProved."""
     match found:
         case {

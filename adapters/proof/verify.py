@@ -14,7 +14,7 @@ from adapters.store import DamagedEvent, StoreError
 from adapters.store.mapper import decode
 from adapters.store.port import PAGE, Log, Row, Rows
 from adapters.store.sqlite.sealed import UNREADABLE, read_only, sealed
-from adapters.store.sqlite.views import unavailable
+from adapters.store.sqlite.views import is_unavailable
 from domain.kinds import fold
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
@@ -234,7 +234,7 @@ def _told_by(views: Path) -> Iterator[str]:
         with closing(read_only(views)) as connection:
             found = connection.execute(_PROBLEMS).fetchall()
     except UNREADABLE as error:
-        if unavailable(error):  # else they are of another shape, and are made anew
+        if is_unavailable(error):  # else they are of another shape, and are made anew
             yield f"the views {views} cannot be read: {error}"
     else:
         yield from (f"{subject} at position {position}: {error}" for subject, position, error in found)

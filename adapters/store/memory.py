@@ -4,7 +4,7 @@ import threading
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,61 +12,9 @@ from eventsourcing.persistence import Notification, StoredEvent
 
 from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, EventRecorder, StreamHeads
 from adapters.store.mapper import decode_all
-from adapters.store.port import PAGE, Conflict, Fenced, Receipt, Row, StoreError
-from adapters.store.turns import (
-    FIRST,
-    LAST,
-    Lease,
-    NewTurn,
-    OpenTurn,
-    TurnChange,
-    TurnEnd,
-    TurnPage,
-    TurnPlace,
-    TurnState,
-    TurnStatus,
-)
+from adapters.store.memory_turns import MemoryTurn, MemoryTurns, apply
+from adapters.store.port import PAGE, Conflict, Receipt, Row, StoreError
 from domain.session.record import Recorded, kind_of
-
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    """A line of the lease table."""
-
-    request: NewTurn
-    state: TurnState
-    attempt: int = 0
-    worker: str | None = None
-    until: int | None = None
-
-    @property
-    def open(self) -> OpenTurn:
-        request = self.request
-        return OpenTurn(
-            request.turn_id, request.session_id, request.work, request.agent, request.role, request.requested_at
-        )
-
-    def free(self, now: int) -> bool:
-        """Whether it may be claimed."""
-        ran_out = self.until is not None and self.until <= now
-        return self.request.work != "wait" and (self.state == "queued" or ran_out)
-
-    def lease(self) -> Lease | None:
-        if self.state != "running" or self.worker is None or self.until is None:
-            return None
-        request = self.request
-        return Lease(
-            turn_id=request.turn_id,
-            session_id=request.session_id,
-            version=request.version,
-            work=request.work,
-            agent=request.agent,
-            role=request.role,
-            attempt=self.attempt,
-            worker=self.worker,
-            until=self.until,
-            deadline=request.deadline,
-        )
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -77,7 +25,7 @@ class MemoryLog:
     streams: dict[str, list[Row]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     receipts: dict[str, Receipt] = field(default_factory=dict)
-    turns: dict[str, _Turn] = field(default_factory=dict)
+    turns: dict[str, MemoryTurn] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
@@ -89,7 +37,7 @@ class MemoryStore(EventRecorder):
     def __init__(self, log: MemoryLog | None = None) -> None:
         self._log = log if log is not None else MemoryLog()
         self._heads, self._closed = StreamHeads(), False
-        self.turns = MemoryTurns(self._log)
+        self.turns = MemoryTurns(self._log.turns, self._log.lock)
         self.rows = MemoryRows(self._log)
 
     def close(self) -> None:
@@ -116,9 +64,9 @@ class MemoryStore(EventRecorder):
             positions = [batch.add(event) for event in stored_events]
             receipts = attachments.made_receipts(head, positions)
             _check_free(log, batch.rows, receipts)
-            turns = ChainMap[str, _Turn]({}, log.turns)
+            turns = ChainMap[str, MemoryTurn]({}, log.turns)
             for change in attachments.turns:
-                _apply(turns, change)
+                apply(turns, change)
             for row in batch.rows:
                 log.streams.setdefault(row.stream, []).append(row)
             log.rows += batch.rows
@@ -217,97 +165,6 @@ def _check_free(log: MemoryLog, rows: Sequence[Row], receipts: Sequence[Receipt]
     twice = len({row[1:3] for row in rows}) < len(rows) or len({kept.key for kept in receipts}) < len(receipts)
     if streams or keys or twice:
         raise Conflict("Another process wrote first: a version or key is taken.", streams=streams, keys=keys)
-
-
-def _apply(turns: "ChainMap[str, _Turn]", change: TurnChange) -> None:
-    if isinstance(change, NewTurn):
-        if change.turn_id in turns:
-            raise Conflict(f"The turn {change.turn_id} is there already.", streams=[change.session_id])
-        turns[change.turn_id] = _Turn(change, change.state)
-        return
-    found = turns.get(change.turn_id)
-    if found is not None and _may_end(found, change):
-        turns[change.turn_id] = replace(found, state=change.state, until=None)
-    elif change.fenced:
-        raise Fenced(change.turn_id, change.said_by)
-
-
-def _may_end(turn: _Turn, change: TurnEnd) -> bool:
-    return turn.state in change.before and change.attempt in (None, turn.attempt)
-
-
-class MemoryTurns:
-    """The lease table."""
-
-    def __init__(self, log: MemoryLog) -> None:
-        self._log = log
-
-    def _unsettled(self) -> list[_Turn]:
-        with self._log.lock:
-            return [turn for turn in self._log.turns.values() if turn.state in ("queued", "running")]
-
-    def take(self, turn_id: str, worker: str, *, now: int, lease_ms: int) -> Lease | None:
-        with self._log.lock:
-            turn = self._log.turns.get(turn_id)
-            if turn is None or turn.state not in ("queued", "running") or not turn.free(now):
-                return None
-            taken = replace(turn, state="running", attempt=turn.attempt + 1, worker=worker, until=now + lease_ms)
-            self._log.turns[turn_id] = taken
-        return taken.lease()
-
-    def waiting(self, now: int) -> bool:
-        return any(turn.free(now) for turn in self._unsettled())
-
-    def open(self, now: int, *, limit: int, after: TurnPlace = FIRST, upto: TurnPlace = LAST) -> TurnPage:
-        between = (turn for turn in self._unsettled() if after < turn.open.place <= upto)
-        found = sorted(between, key=lambda turn: turn.open.place)[:limit]
-        end = found[-1].open.place if len(found) == limit else None
-        return TurnPage([turn.open for turn in found if turn.free(now)], end)
-
-    def heartbeat(self, lease: Lease, *, until: int) -> bool:
-        return self._change(lease, until=max(lease.until, until))
-
-    def give_back(self, lease: Lease) -> bool:
-        return self._change(lease, state="queued", until=None)
-
-    def _change(self, lease: Lease, *, until: int | None, state: TurnState = "running") -> bool:
-        with self._log.lock:
-            turn = self._log.turns.get(lease.turn_id)
-            if turn is None or turn.state != "running" or turn.attempt != lease.attempt:
-                return False
-            latest = until if until is None or turn.until is None else max(turn.until, until)
-            self._log.turns[lease.turn_id] = replace(turn, state=state, until=latest)
-            return True
-
-    def release(self, worker: str) -> int:
-        with self._log.lock:
-            held = [turn for turn in self._unsettled() if turn.state == "running" and turn.worker == worker]
-            for turn in held:
-                self._log.turns[turn.request.turn_id] = replace(turn, state="queued", until=None)
-        return len(held)
-
-    def workers(self) -> tuple[str, ...]:
-        return tuple({turn.worker for turn in self._unsettled() if turn.state == "running" and turn.worker is not None})
-
-    def overdue(self, now: int) -> list[tuple[str, str]]:
-        requests = (turn.request for turn in self._unsettled())
-        return [(each.session_id, each.turn_id) for each in requests if each.deadline and each.deadline < now]
-
-    def held(self, turn_id: str) -> Lease | None:
-        turn = self._log.turns.get(turn_id)
-        return None if turn is None else turn.lease()
-
-    def attempts(self, turn_ids: Sequence[str]) -> dict[str, int | None]:
-        leases = {turn_id: lease for turn_id in turn_ids if (lease := self.held(turn_id)) is not None}
-        return {turn_id: leases[turn_id].attempt if turn_id in leases else None for turn_id in turn_ids}
-
-    def status(self, turn_id: str) -> TurnStatus | None:
-        turn = self._log.turns.get(turn_id)
-        return None if turn is None else TurnStatus(turn.request.session_id, turn.state, turn.attempt, turn.worker)
-
-    def count(self) -> dict[str, int]:
-        states = [turn.state for turn in self._unsettled()]
-        return {"queued": states.count("queued"), "running": states.count("running")}
 
 
 class MemoryRows:

@@ -48,8 +48,8 @@ def verify(
     from adapters.proof.verify import Fault, Verification
     from adapters.proof.verify import verify as verify_log
     from adapters.store import StoreError
-    from adapters.store.sqlite.connection import damaged
-    from adapters.store.sqlite.views import unavailable
+    from adapters.store.sqlite.connection import is_damaged
+    from adapters.store.sqlite.views import is_unavailable
 
     if proof is not None:
         return _check_proof(proof, public_key)
@@ -63,7 +63,7 @@ def verify(
             if problem is not None:
                 verdict.blame(None, problem)
     except StoreError as error:
-        if error.__cause__ is not None and unavailable(error.__cause__) and not damaged(error.__cause__):
+        if error.__cause__ is not None and is_unavailable(error.__cause__) and not is_damaged(error.__cause__):
             raise  # it was not looked at
         verdict = Verification(faults=[Fault(None, str(error))])
     return _tell(verdict, settings.database_path, json=json)
@@ -107,9 +107,9 @@ def _views(store: "Sealed", path: Path) -> str | None:
     from tempfile import TemporaryDirectory
 
     from adapters.proof.verify import Unchecked
-    from adapters.store.sqlite.connection import damaged
+    from adapters.store.sqlite.connection import is_damaged
     from adapters.store.sqlite.sealed import UNREADABLE, read_only
-    from adapters.store.sqlite.views import SqliteViews, unavailable
+    from adapters.store.sqlite.views import SqliteViews, is_unavailable
     from projections.engine.dump import dump
     from projections.engine.follow import Follower
 
@@ -130,7 +130,7 @@ def _views(store: "Sealed", path: Path) -> str | None:
                     problems.append("the views are not what the log makes anew: `hansard rebuild` mends them")
     except (OSError, *UNREADABLE) as error:
         cause = error.__cause__ or error  # of what `SqliteViews` says
-        if damaged(cause) or not (isinstance(cause, OSError) or unavailable(cause)):
+        if is_damaged(cause) or not (isinstance(cause, OSError) or is_unavailable(cause)):
             return f"the views {path} cannot be read ({cause}): delete the file, and they are made anew"
         raise Unchecked(f"{path}: {cause}.") from error
     return "; ".join(problems) or None

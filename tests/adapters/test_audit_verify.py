@@ -217,7 +217,7 @@ def test_values_of_another_type_are_found_and_what_comes_after_is_read(
 # -- the tail --------------------------------------------------------------------------------------------------------
 
 
-def note(log: Path) -> checkpoints.Checkpoint:
+def note(log: Path) -> checkpoints.SignedHead:
     with opened(log) as store:
         return checkpoints.head(store)
 
@@ -266,7 +266,7 @@ def test_a_rewritten_history_is_found_by_a_checkpoint_only(log: Path, tmp_path: 
     with opened(other) as store:
         assert verify(store).sound
         size = min(before.size, checkpoints.head(store).size)
-        signed = checkpoints.Checkpoint(before.origin, size, _root(log, size))
+        signed = checkpoints.SignedHead(before.origin, size, _root(log, size))
         assert checkpoints.holds(store, signed) == f"the first {size} events are not those that were signed"
     with opened(log) as store:
         assert checkpoints.holds(store, signed) is None

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.proof.checkpoints import (
-    Checkpoint,
     NotProved,
+    SignedHead,
     check_proof,
     head,
     holds,
@@ -35,7 +35,7 @@ KEY = Ed25519PrivateKey.from_private_bytes(
 """The first test key of RFC 8032 (§7.1)."""
 PUBLIC = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
 OTHER = Ed25519PrivateKey.from_private_bytes(bytes(32))
-CHECKPOINT = Checkpoint("hansard", 5, hashlib.sha256(b"five").digest())
+CHECKPOINT = SignedHead("hansard", 5, hashlib.sha256(b"five").digest())
 
 
 @pytest.fixture(scope="module")
@@ -171,10 +171,10 @@ def test_a_log_that_grew_still_holds_what_was_signed(tmp_path: Path) -> None:
         assert holds(store, empty) is None
         now = head(store)
         assert holds(store, now) is None
-        assert holds(store, Checkpoint("hansard", now.size + 1, now.root)) == (
+        assert holds(store, SignedHead("hansard", now.size + 1, now.root)) == (
             f"the log has been cut: {now.size + 1} events were signed, {now.size} are there"
         )
-        assert holds(store, Checkpoint("hansard", now.size, bytes(32))) == (
+        assert holds(store, SignedHead("hansard", now.size, bytes(32))) == (
             f"the first {now.size} events are not those that were signed"
         )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.proof.checkpoints import Checkpoint, head, over
+from adapters.proof.checkpoints import SignedHead, head, over
 from adapters.store import Write
 from adapters.store.sqlite.store import SqliteStore
 from domain.session.turns import TurnCancelled
@@ -41,7 +41,7 @@ def test_chain_and_tree_are_checked_at_a_hundred_thousand_events_a_second(
     assert hashing >= FLOOR
 
 
-def _rate(work: Callable[[], Checkpoint]) -> float:
+def _rate(work: Callable[[], SignedHead]) -> float:
     began = time.process_time()
     assert work().size == EVENTS
     return EVENTS / (time.process_time() - began)

@@ -47,7 +47,7 @@ def refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def durable(path: Path, busy_seconds: float, *pragmas: str) -> sqlite3.Connection:
+def connect_durably(path: Path, busy_seconds: float, *pragmas: str) -> sqlite3.Connection:
     """A connection for any thread, with further pragmas. Raises StoreError where the file would not be durable."""
     connection = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
     try:
@@ -77,24 +77,24 @@ def _write_ahead(connection: sqlite3.Connection, busy_seconds: float) -> None:
             time.sleep(0.005)
 
 
-def of_the_file(error: BaseException) -> bool:
+def is_file_error(error: BaseException) -> bool:
     """Whether it is the file, the disk or another process (a bare DatabaseError: damaged), not a wrong statement."""
     return isinstance(error, sqlite3.OperationalError) or type(error) is sqlite3.DatabaseError
 
 
-def lasting(error: BaseException) -> bool:
+def is_permanent(error: BaseException) -> bool:
     """Whether trying again is in vain: the file is damaged, is no database, or may not be written."""
     return _code(error) in _LASTING
 
 
-def damaged(error: BaseException) -> bool:
+def is_damaged(error: BaseException) -> bool:
     """Whether it is what stands in the file that is wrong."""
     return _code(error) in _DAMAGED
 
 
-def told(error: BaseException, sentence: str) -> StoreError:
+def store_error(error: BaseException, sentence: str) -> StoreError:
     """The failure of a file in our words."""
-    return Broken(sentence) if lasting(error) else StoreError(sentence)
+    return Broken(sentence) if is_permanent(error) else StoreError(sentence)
 
 
 def _code(error: BaseException) -> int:
@@ -102,7 +102,7 @@ def _code(error: BaseException) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def unopened(what: str, path: Path, error: Exception) -> str:
+def opening_failure(what: str, path: Path, error: Exception) -> str:
     """Why a file is not open. Where that is because nothing can be written there, also what can be done."""
     why = getattr(error, "strerror", None) or error
     sentence = f"{what} {path} cannot be opened: {why}."
@@ -143,7 +143,7 @@ def _of_rows(sql: str, count: int) -> str:
     return repeated
 
 
-class Writing:
+class WriteHealth:
     """How writing to a file goes. `failure` is what the last failure was, until something shows that it is over."""
 
     def __init__(self) -> None:
@@ -152,9 +152,9 @@ class Writing:
 
     def failed(self, error: BaseException, sentence: str) -> StoreError:
         """Remember why, unless others only were at it; the error to raise."""
-        found = told(error, sentence)
+        found = store_error(error, sentence)
         if _code(error) not in _PASSING:
-            self.failure, self._damaged = found, damaged(error)
+            self.failure, self._damaged = found, is_damaged(error)
         return found
 
     def succeeded(self) -> None:

@@ -1,6 +1,6 @@
-"""A log that is only read: whoever looks at evidence must not change it, not by a byte.
+"""A log that is only read: evidence must not change, not by a byte.
 
-The ordinary store makes its tables where they are missing and turns the file to WAL; this one does neither.
+The ordinary store creates missing tables and turns the file to WAL; this one does neither.
 """
 
 import os
@@ -9,18 +9,17 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from adapters.store.mapper import decode_all
-from adapters.store.sqlite.connection import refuse_foreign, told
+from adapters.store.sqlite.connection import refuse_foreign, store_error
+from adapters.store.sqlite.reading import SqliteLog
 from adapters.store.sqlite.rows import SqliteRows
-from domain.session.record import Recorded
 
 _BUSY_SECONDS = 5.0
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
-"""How a damaged file shows itself; the second where SQLite's own complaint quotes what is no UTF-8 any more."""
+"""Errors of a damaged file; the second where SQLite's own message quotes bytes that are not UTF-8."""
 
 
-class Sealed:
-    """The log in one file, for one thread at a time. Nothing that is asked of it writes."""
+class Sealed(SqliteLog):
+    """The log in one file, for one thread at a time. It never writes."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path, self._connection = path, connection
@@ -31,38 +30,7 @@ class Sealed:
         try:
             yield self._connection
         except UNREADABLE as error:
-            raise told(error, f"The log {self.path} cannot be read: {error}.") from error
-
-    def head(self) -> int:
-        """The newest position, 0 of an empty log."""
-        with self._reading() as connection:
-            return int(connection.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()[0])
-
-    def text(self, digest: str) -> str | None:
-        """A long text by its digest."""
-        with self._reading() as connection:
-            found = connection.execute("SELECT content FROM texts WHERE digest = ?", (digest,)).fetchone()
-        return None if found is None else str(found[0])
-
-    def history(self, session_id: str, *, after: int = 0, upto: int | None = None) -> list[Recorded]:
-        """The events of a session with versions `after`+1 … `upto`."""
-        return self._recorded(
-            "stream = ? AND version > ? AND version <= ? ORDER BY version",
-            session_id,
-            after,
-            2**62 if upto is None else upto,
-        )
-
-    def log(self, *, after: int = 0, limit: int = 500) -> list[Recorded]:
-        """The events behind a position, at most `limit`."""
-        return self._recorded("position > ? ORDER BY position LIMIT ?", after, limit)
-
-    def _recorded(self, where: str, *values: str | int) -> list[Recorded]:
-        with self._reading() as connection:
-            rows = connection.execute(
-                f"SELECT position, stream, version, topic, state FROM events WHERE {where}", values
-            ).fetchall()
-        return decode_all(rows)
+            raise store_error(error, f"The log {self.path} cannot be read: {error}.") from error
 
 
 @contextmanager
@@ -82,7 +50,7 @@ def _connected(path: Path) -> sqlite3.Connection:
     except UNREADABLE as error:
         used = path.with_name(f"{path.name}-wal").exists() and not os.access(path.parent, os.W_OK)
         advice = f" It was in use: copy it, with {path.name}-wal, to a folder that can be written." if used else ""
-        raise told(error, f"The log {path} cannot be opened: {error}.{advice}") from error
+        raise store_error(error, f"The log {path} cannot be opened: {error}.{advice}") from error
 
 
 def read_only(path: Path) -> sqlite3.Connection:

@@ -1,4 +1,4 @@
-"""The store on SQLite: one writing connection, a pool of reading ones, every promise of the file asserted.
+"""The store on SQLite: one writing connection and a pool of reading ones.
 
 WAL with `synchronous=FULL`: an answer leaves after its bytes are synced. Positions come from AUTOINCREMENT, so that a
 backup or VACUUM never renumbers them; event rows are never changed or deleted.
@@ -17,26 +17,25 @@ from eventsourcing.persistence import Notification, StoredEvent
 
 from adapters.private import private_file, private_folder
 from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, EventRecorder, StreamHeads
-from adapters.store.mapper import decode_all
-from adapters.store.port import PAGE, Conflict, Receipt, Row, StoreError
+from adapters.store.port import Conflict, Receipt, Row, StoreError
 from adapters.store.sqlite.connection import (
-    Writing,
+    WriteHealth,
     check_ownership,
-    durable,
+    connect_durably,
     insert,
-    lasting,
-    of_the_file,
-    told,
-    unopened,
+    is_file_error,
+    is_permanent,
+    opening_failure,
+    store_error,
 )
+from adapters.store.sqlite.reading import SqliteLog
 from adapters.store.sqlite.rows import SCHEMA, SqliteRows
 from adapters.store.sqlite.turns import SqliteTurns
-from domain.session.record import Recorded
 
 READERS = 4
 
 
-class SqliteStore(EventRecorder):
+class SqliteStore(SqliteLog, EventRecorder):
     """The log in one file. Safe for many threads, and for several processes on the same machine."""
 
     def __init__(self, path: str, *, busy_seconds: float = 5.0) -> None:
@@ -44,7 +43,7 @@ class SqliteStore(EventRecorder):
         self._busy = busy_seconds
         self._lock = threading.Lock()
         self._closed = False
-        self._heads, self._writing = StreamHeads(), Writing()
+        self._heads, self._writing = StreamHeads(), WriteHealth()
         self._readers: queue.LifoQueue[sqlite3.Connection | None] = queue.LifoQueue()
         try:
             check_ownership(self.path, busy_seconds)
@@ -55,15 +54,15 @@ class SqliteStore(EventRecorder):
             for _ in range(READERS):
                 self._readers.put(self._connect("query_only=1"))
         except (OSError, sqlite3.Error) as error:
-            raise told(error, unopened("The log", self.path, error)) from error
+            raise store_error(error, opening_failure("The log", self.path, error)) from error
         self.turns = SqliteTurns(self._transaction, self._reading)
         self.rows = SqliteRows(self.path, self._reading)
 
     def _connect(self, *pragmas: str) -> sqlite3.Connection:
-        return durable(self.path, self._busy, *pragmas)
+        return connect_durably(self.path, self._busy, *pragmas)
 
     def close(self) -> None:
-        """Give the connections back, those that are read from when they come home; later use raises StoreError."""
+        """Close the connections, those in use when they are returned; later use raises StoreError."""
         with self._lock:
             self._closed = True
             self._writer.close()
@@ -75,7 +74,7 @@ class SqliteStore(EventRecorder):
                 reader = self._readers.get_nowait()
                 if reader is not None:
                     reader.close()
-        self._readers.put(None)  # whoever waits for a connection is told that there is none any more
+        self._readers.put(None)  # wakes whoever waits for a connection
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -89,7 +88,7 @@ class SqliteStore(EventRecorder):
             except BaseException as error:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
-                if of_the_file(error):
+                if is_file_error(error):
                     raise self._writing.failed(error, self._sentence("does not take writes", error)) from error
                 raise
             self._writing.succeeded()
@@ -103,8 +102,8 @@ class SqliteStore(EventRecorder):
         try:
             yield connection
         except sqlite3.Error as error:
-            if of_the_file(error):
-                raise told(error, self._sentence("cannot be read", error)) from error
+            if is_file_error(error):
+                raise store_error(error, self._sentence("cannot be read", error)) from error
             raise
         finally:
             self._readers.put(connection)
@@ -112,18 +111,18 @@ class SqliteStore(EventRecorder):
                 self._close_readers()
 
     def _sentence(self, what: str, error: BaseException) -> str:
-        if lasting(error):
+        if is_permanent(error):
             return f"The log {self.path} {what}: {error}. `hansard verify` and `hansard doctor` say more."
         return f"The log {self.path} {what} now: {error}."
 
     @property
     def failing(self) -> bool:
-        """Whether the last write failed, and nothing has shown since that it is over."""
+        """Whether the last write failed and no later one has succeeded."""
         return self._writing.failure is not None
 
     def failure(self) -> str | None:
-        """Why the last write failed, None once one has succeeded. What may have passed by itself (a full disk) is
-        tried anew, with a write that changes nothing; what is damaged is over when events are written again."""
+        """Why the last write failed, None once one has succeeded. What may be over (a full disk) is tried with a write
+        that changes nothing; damage is over once events are written again."""
         if self.failing:
             with suppress(StoreError), self._transaction() as connection:
                 [version] = connection.execute("PRAGMA user_version").fetchone()
@@ -165,66 +164,6 @@ class SqliteStore(EventRecorder):
             )
 
     # -- reading ---------------------------------------------------------------------------------------------------
-
-    def history(
-        self, session_id: str, *, after: int = 0, upto: int | None = None, limit: int | None = None
-    ) -> list[Recorded]:
-        """The events of a session with versions `after`+1 … `upto`."""
-        with self._reading() as connection:
-            rows = connection.execute(
-                "SELECT position, stream, version, topic, state FROM events"
-                " WHERE stream = ? AND version > ? AND version <= ? ORDER BY version LIMIT ?",
-                (session_id, after, 2**62 if upto is None else upto, -1 if limit is None else limit),
-            ).fetchall()
-        return decode_all(rows)
-
-    def log(
-        self,
-        *,
-        after: int = 0,
-        limit: int = PAGE,
-        kind: str | None = None,
-        topic: str | None = None,
-        session_id: str | None = None,
-    ) -> list[Recorded]:
-        """The events behind a position, at most `limit`: of the whole log, or of one kind, type or session."""
-        where: list[str] = ["position > ?"]
-        values: list[Any] = [after]
-        for column, value in (("topic", topic), ("stream", session_id)):
-            if value is not None:
-                where.append(f"{column} = ?")
-                values.append(value)
-        if kind is not None:
-            where.append("+stream >= ? AND +stream < ?")  # in the log's order as it lies, never all of a kind sorted
-            values += [f"{kind}-", f"{kind}."]
-        with self._reading() as connection:
-            rows = connection.execute(
-                f"SELECT position, stream, version, topic, state FROM events WHERE {' AND '.join(where)}"
-                f" ORDER BY {'position' if session_id is None else 'version'} LIMIT ?",
-                (*values, limit),
-            ).fetchall()
-        return decode_all(rows)
-
-    def head(self) -> int:
-        """The newest position, 0 of an empty log."""
-        with self._reading() as connection:
-            return self._head(connection)
-
-    @staticmethod
-    def _head(connection: sqlite3.Connection) -> int:
-        return int(connection.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()[0])
-
-    def version(self, session_id: str) -> int:
-        """The newest version of a session, 0 if there is none."""
-        with self._reading() as connection:
-            row = connection.execute("SELECT max(version) FROM events WHERE stream = ?", (session_id,)).fetchone()
-        return int(row[0] or 0)
-
-    def text(self, digest: str) -> str | None:
-        """A long text by its digest."""
-        with self._reading() as connection:
-            row = connection.execute("SELECT content FROM texts WHERE digest = ?", (digest,)).fetchone()
-        return None if row is None else str(row[0])
 
     def receipts(self, keys: Sequence[str]) -> dict[str, Receipt]:
         """The first answers that were given under these keys."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from adapters.private import private_file, private_folder
 from adapters.store.port import Broken, StoreError
-from adapters.store.sqlite.connection import damaged, insert, lasting, unopened
+from adapters.store.sqlite.connection import insert, is_damaged, is_permanent, opening_failure
 
 READERS = 4
 _NOT_OURS: Final = frozenset(
@@ -45,9 +45,9 @@ class ViewsBroken(ViewsUnavailable, Broken):
 _ADVICE: Final = "The file may be deleted: views are folded again from the log."
 
 
-def _told(error: Exception, sentence: str) -> ViewsUnavailable:
-    words = f"{sentence} {_ADVICE}" if damaged(error) else sentence
-    return ViewsBroken(words) if lasting(error) else ViewsUnavailable(words)
+def _views_error(error: Exception, sentence: str) -> ViewsUnavailable:
+    words = f"{sentence} {_ADVICE}" if is_damaged(error) else sentence
+    return ViewsBroken(words) if is_permanent(error) else ViewsUnavailable(words)
 
 
 class Statements:
@@ -75,9 +75,11 @@ class Statements:
             raise found from error
 
     def _failed(self, error: sqlite3.Error) -> ViewsUnavailable | None:
-        if not unavailable(error):
+        if not is_unavailable(error):
             return None
-        return _told(error, f"The views {self._path} do not answer{'' if lasting(error) else ' now'}: {error}.")
+        return _views_error(
+            error, f"The views {self._path} do not answer{'' if is_permanent(error) else ' now'}: {error}."
+        )
 
 
 class SqliteViews:
@@ -96,7 +98,7 @@ class SqliteViews:
             for _ in range(READERS):
                 self._readers.put(self._connect("query_only=1"))
         except (OSError, sqlite3.Error) as error:
-            raise _told(error, unopened("The views", self.path, error)) from error
+            raise _views_error(error, opening_failure("The views", self.path, error)) from error
 
     def _connect(self, *pragmas: str) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=self._busy, isolation_level=None, check_same_thread=False)
@@ -152,7 +154,7 @@ class SqliteViews:
         self._close_readers()
 
 
-def unavailable(error: BaseException) -> bool:
+def is_unavailable(error: BaseException) -> bool:
     """Whether it is the file, the disk or another process, and no mistake in a statement.
 
     Extended codes carry the primary one in their low byte; errors of Python's own module carry none.

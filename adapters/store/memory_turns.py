@@ -1,0 +1,152 @@
+"""The lease table of the store in memory."""
+
+import threading
+from collections.abc import MutableMapping, Sequence
+from dataclasses import dataclass, replace
+
+from adapters.store.port import Conflict, Fenced
+from adapters.store.turns import (
+    FIRST,
+    LAST,
+    Lease,
+    NewTurn,
+    OpenTurn,
+    TurnChange,
+    TurnEnd,
+    TurnPage,
+    TurnPlace,
+    TurnState,
+    TurnStatus,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTurn:
+    """A line of the lease table."""
+
+    request: NewTurn
+    state: TurnState
+    attempt: int = 0
+    worker: str | None = None
+    until: int | None = None
+
+    @property
+    def open(self) -> OpenTurn:
+        request = self.request
+        return OpenTurn(
+            request.turn_id, request.session_id, request.work, request.agent, request.role, request.requested_at
+        )
+
+    def free(self, now: int) -> bool:
+        """Whether it may be claimed."""
+        ran_out = self.until is not None and self.until <= now
+        return self.request.work != "wait" and (self.state == "queued" or ran_out)
+
+    def lease(self) -> Lease | None:
+        if self.state != "running" or self.worker is None or self.until is None:
+            return None
+        request = self.request
+        return Lease(
+            turn_id=request.turn_id,
+            session_id=request.session_id,
+            version=request.version,
+            work=request.work,
+            agent=request.agent,
+            role=request.role,
+            attempt=self.attempt,
+            worker=self.worker,
+            until=self.until,
+            deadline=request.deadline,
+        )
+
+
+def apply(turns: MutableMapping[str, MemoryTurn], change: TurnChange) -> None:
+    """Change the table. Raises Fenced or Conflict."""
+    if isinstance(change, NewTurn):
+        if change.turn_id in turns:
+            raise Conflict(f"The turn {change.turn_id} is there already.", streams=[change.session_id])
+        turns[change.turn_id] = MemoryTurn(change, change.state)
+        return
+    found = turns.get(change.turn_id)
+    if found is not None and _may_end(found, change):
+        turns[change.turn_id] = replace(found, state=change.state, until=None)
+    elif change.fenced:
+        raise Fenced(change.turn_id, change.said_by)
+
+
+def _may_end(turn: MemoryTurn, change: TurnEnd) -> bool:
+    return turn.state in change.before and change.attempt in (None, turn.attempt)
+
+
+class MemoryTurns:
+    """The lease table."""
+
+    def __init__(self, turns: dict[str, MemoryTurn], lock: threading.RLock) -> None:
+        self._turns, self._lock = turns, lock
+
+    def _unsettled(self) -> list[MemoryTurn]:
+        with self._lock:
+            return [turn for turn in self._turns.values() if turn.state in ("queued", "running")]
+
+    def take(self, turn_id: str, worker: str, *, now: int, lease_ms: int) -> Lease | None:
+        with self._lock:
+            turn = self._turns.get(turn_id)
+            if turn is None or turn.state not in ("queued", "running") or not turn.free(now):
+                return None
+            taken = replace(turn, state="running", attempt=turn.attempt + 1, worker=worker, until=now + lease_ms)
+            self._turns[turn_id] = taken
+        return taken.lease()
+
+    def waiting(self, now: int) -> bool:
+        return any(turn.free(now) for turn in self._unsettled())
+
+    def open(self, now: int, *, limit: int, after: TurnPlace = FIRST, upto: TurnPlace = LAST) -> TurnPage:
+        between = (turn for turn in self._unsettled() if after < turn.open.place <= upto)
+        found = sorted(between, key=lambda turn: turn.open.place)[:limit]
+        end = found[-1].open.place if len(found) == limit else None
+        return TurnPage([turn.open for turn in found if turn.free(now)], end)
+
+    def heartbeat(self, lease: Lease, *, until: int) -> bool:
+        return self._change(lease, until=max(lease.until, until))
+
+    def give_back(self, lease: Lease) -> bool:
+        return self._change(lease, state="queued", until=None)
+
+    def _change(self, lease: Lease, *, until: int | None, state: TurnState = "running") -> bool:
+        with self._lock:
+            turn = self._turns.get(lease.turn_id)
+            if turn is None or turn.state != "running" or turn.attempt != lease.attempt:
+                return False
+            latest = until if until is None or turn.until is None else max(turn.until, until)
+            self._turns[lease.turn_id] = replace(turn, state=state, until=latest)
+            return True
+
+    def release(self, worker: str) -> int:
+        with self._lock:
+            held = [turn for turn in self._unsettled() if turn.state == "running" and turn.worker == worker]
+            for turn in held:
+                self._turns[turn.request.turn_id] = replace(turn, state="queued", until=None)
+        return len(held)
+
+    def workers(self) -> tuple[str, ...]:
+        return tuple({turn.worker for turn in self._unsettled() if turn.state == "running" and turn.worker is not None})
+
+    def overdue(self, now: int) -> list[tuple[str, str]]:
+        requests = (turn.request for turn in self._unsettled())
+        return [(each.session_id, each.turn_id) for each in requests if each.deadline and each.deadline < now]
+
+    def held(self, turn_id: str) -> Lease | None:
+        turn = self._turns.get(turn_id)
+        return None if turn is None else turn.lease()
+
+    def attempts(self, turn_ids: Sequence[str]) -> dict[str, int | None]:
+        leases = {turn_id: lease for turn_id in turn_ids if (lease := self.held(turn_id)) is not None}
+        return {turn_id: leases[turn_id].attempt if turn_id in leases else None for turn_id in turn_ids}
+
+    def status(self, turn_id: str) -> TurnStatus | None:
+        turn = self._turns.get(turn_id)
+        return None if turn is None else TurnStatus(turn.request.session_id, turn.state, turn.attempt, turn.worker)
+
+    def count(self) -> dict[str, int]:
+        states = [turn.state for turn in self._unsettled()]
+        return {"queued": states.count("queued"), "running": states.count("running")}
