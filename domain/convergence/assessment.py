@@ -46,12 +46,9 @@ class _Standing(NamedTuple):
     paired: bool
 
 
-def assess(rounds: Sequence[Round], profile: Profile = SEED, *, terse: bool = True) -> Metrics:
-    """Where the discussion stands after these rounds, in the order given. No rounds: 0, 0, 0, continue.
-
-    `terse`: who says no more than "ok" has said something; without it, as before `discussion@3`, nothing.
-    """
-    return _metrics(_told(rounds, profile), profile, terse=terse)
+def assess(rounds: Sequence[Round], profile: Profile = SEED) -> Metrics:
+    """Where the discussion stands after these rounds, in the order given. No rounds: 0, 0, 0, continue."""
+    return _metrics(_told(rounds, profile), profile)
 
 
 def course(rounds: Sequence[Round], profile: Profile = SEED) -> list[Metrics]:
@@ -72,13 +69,13 @@ def _told(rounds: Sequence[Round], profile: Profile) -> list[_Told]:
     return [_Told(number=r.round, role=r.role, reading=read(r.content, profile)) for r in rounds]
 
 
-def _metrics(told: Sequence[_Told], profile: Profile, *, terse: bool = True) -> Metrics:
+def _metrics(told: Sequence[_Told], profile: Profile) -> Metrics:
     standing = _standing(told, profile)
     return Metrics(
         agreement_ratio=standing.ratio,
         avg_stability=standing.stability,
         overall_score=standing.score,
-        recommendation=_recommendation(told, standing, profile, terse=terse),
+        recommendation=_recommendation(told, standing, profile),
         profile=profile.name,
     )
 
@@ -113,8 +110,8 @@ def _pairs(told: Sequence[_Told], profile: Profile) -> list[float]:
     return pairs
 
 
-def _recommendation(told: Sequence[_Told], standing: _Standing, profile: Profile, *, terse: bool) -> Recommendation:
-    if _everybody_speaks(told, terse=terse) and _converged(standing, profile):
+def _recommendation(told: Sequence[_Told], standing: _Standing, profile: Profile) -> Recommendation:
+    if _everybody_speaks(told) and _converged(standing, profile):
         return "converged"
     return "stalled" if _stalled(told, standing, profile) else "continue"
 
@@ -139,10 +136,10 @@ def _stalled(told: Sequence[_Told], standing: _Standing, profile: Profile) -> bo
     return _reaches(_standing(earlier, profile).score, standing.score)
 
 
-def _everybody_speaks(told: Sequence[_Told], *, terse: bool) -> bool:
+def _everybody_speaks(told: Sequence[_Told]) -> bool:
     """Whether nobody's latest contribution is empty: silence is no consent (K-30). Words too short to be compared make
     no pair, but they are words."""
-    latest = {t.role: t.reading.says if terse else bool(t.reading.words) for t in told}
+    latest = {t.role: t.reading.says for t in told}
     return all(latest.values())
 
 

@@ -24,11 +24,8 @@ from domain.session.turns import RecordTurn, TurnAnswered, TurnFailed
 from domain.values.base import Command, DomainEvent, StartCommand, Text, Unknown
 
 More = Annotated[int, Field(ge=1)]
-POLICY = "delivery@2"
-"""The version of the rules that new deliveries follow; one that has begun keeps the version that it began with.
-
-Out of budget, `delivery@1` finishes with its last iteration, `delivery@2` with the one that could not begin.
-"""
+POLICY = "delivery@1"
+"""The version of the rules. A session keeps the name that it began with; there is one version so far."""
 
 
 class StartDelivery(StartCommand):

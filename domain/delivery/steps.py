@@ -143,8 +143,7 @@ def exhaust(now: Now[Delivery], reason: Reason, resume: Phase, iteration: int) -
         **fields,
     )
     yield from skip(now, "pending")
-    last = None if now.state.policy == "delivery@1" else iteration
-    yield from finish(now, "failed", BUDGET_EXHAUSTED, iteration=last)
+    yield from finish(now, "failed", BUDGET_EXHAUSTED, iteration=iteration)
 
 
 def skip(now: Now[Delivery], *marks: PhaseStatus) -> Events:

@@ -8,12 +8,8 @@ from domain.session.record import RecordedCommand
 from domain.session.state import Session
 from domain.values.base import Command, StartCommand
 
-POLICY = "discussion@3"
-"""The version of the rules that new discussions follow; one that has begun keeps the version that it began with.
-
-`discussion@2`: the lenses are asked by the second version of their prompt. `discussion@3`: who last said no more than a
-word or two that are too short to be compared ("ok") does not keep the others from converging.
-"""
+POLICY = "discussion@1"
+"""The version of the rules. A session keeps the name that it began with; there is one version so far."""
 
 
 class StartDiscussion(StartCommand):

@@ -26,7 +26,7 @@ from domain.discussion.events import (
     Synthesized,
 )
 from domain.discussion.state import Discussion
-from domain.discussion.strategies import CHOICES, PASSING, STRATEGIES, Part, prompt_version
+from domain.discussion.strategies import CHOICES, PASSING, REWRITTEN, STRATEGIES, Part
 from domain.orchestration.commands import AddRounds
 from domain.session.actions import NO_BUDGET
 from domain.session.children import Decide
@@ -98,7 +98,7 @@ def ask_part(now: Talk, part: Part, words: dict[str, str], number: int, *, reads
     return ask(
         now,
         role=part.asked,
-        prompt=f"{part.prompt}@{prompt_version(part.prompt, state.policy)}",
+        prompt=f"{part.prompt}@{REWRITTEN.get(part.prompt, 1)}",
         context={**words, "subject" if state.kind == "review" else "plan": state.subject},
         reads=reads,
         lane=state.lane,
@@ -144,7 +144,7 @@ def add_round(now: Talk, agent: str, reply: str) -> Events:
         counted=None if said.digest is None else Text.of(talk(_said(reply)))[0].head,
     )
     state = now.state
-    metrics = assess(findings.counted(state), state.profile, terse=state.terse_speaks)
+    metrics = assess(findings.counted(state), state.profile)
     yield voice(now, Assessed)(message=f"Convergence {metrics.overall_score:.2f}.", round=number, metrics=metrics)
     yield from close_or_continue(now, number, metrics)
 

@@ -86,11 +86,6 @@ class Discussion(Session):
     def ended(self) -> bool:
         return self.state in ("decided", "cancelled")
 
-    @property
-    def terse_speaks(self) -> bool:
-        """Whether a contribution of no more than "ok" has said something, by the rules of this session."""
-        return self.policy not in ("discussion@1", "discussion@2")
-
 
 def evolve(discussion: Discussion | None, event: DomainEvent, metadata: EventMetadata) -> Discussion:
     """The discussion after one more event."""

@@ -76,8 +76,3 @@ def strategy_of(kind: str, name: str) -> Strategy:
         fitting = ", ".join(strategy.name for strategy in STRATEGIES.values() if strategy.kind == kind)
         raise Invalid({"/strategy": f"should be one of {fitting}"})
     return found
-
-
-def prompt_version(prompt: str, policy: str) -> int:
-    """The version of a prompt under the rules of a session."""
-    return 1 if policy == "discussion@1" else REWRITTEN.get(prompt, 1)

@@ -17,12 +17,8 @@ from domain.session.state import Session
 from domain.session.turns import AgentSessionsCleared
 from domain.values.base import Command, StartCommand
 
-POLICY = "orchestration@2"
-"""The version of the rules that new runs follow; one that has begun keeps the version that it began with.
-
-`orchestration@2`: a round after which something is left says `next`, the last one, too (behaviour §1.10); a PASS stands
-in the agent's history for every phase that it was about (K-12); a plan is for `1 agent`.
-"""
+POLICY = "orchestration@1"
+"""The version of the rules. A session keeps the name that it began with; there is one version so far."""
 
 
 class StartOrchestration(StartCommand):

@@ -271,10 +271,7 @@ def make_plan(now: Run, planned: PhasePlan, *, plan: Text, source: str, words: s
 
 
 def _plan_sentence(run: Orchestration, agents: int) -> str:
-    """`orchestration@1` has no singular."""
-    single = run.policy != "orchestration@1"
-
     def counted(number: int, thing: str) -> str:
-        return f"{number} {thing}" if single and number == 1 else f"{number} {thing}s"
+        return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
     return f"A plan for {counted(agents, 'agent')}, in at most {counted(run.last_round, 'round')}."

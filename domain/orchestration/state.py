@@ -266,7 +266,7 @@ def _judged(state: Orchestration, event: VerdictGiven) -> None:
 
 def _verdicts(state: Orchestration, event: VerdictGiven) -> Iterator[Judged]:
     """What a verdict says of each phase that it was about; a FAIL is about the one that the agent stays in."""
-    phases = event.judged if event.passed and state.policy != "orchestration@1" else ()
+    phases = event.judged if event.passed else ()
     for phase in phases or (event.phase,):
         yield Judged(round=event.round, phase=phase, passed=event.passed, feedback=event.feedback)
 

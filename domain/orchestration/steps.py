@@ -205,11 +205,10 @@ def close_round(now: Run, *, all_done: bool, words: str) -> Events:
     """Scope done → checkpoint or done; rounds used up → partial; else the next round (§1.10)."""
     run = now.state
     scope_done = all_done or not run.active
-    used_up = not scope_done and run.round >= run.last_round
     yield RoundDone(
         message=f"Round {run.round} finished.",
         round=run.round,
-        action="complete" if scope_done or (used_up and run.policy == "orchestration@1") else "next",
+        action="complete" if scope_done else "next",
         agent_phases=standing(run.agents),
         all_done=all_done,
     )
@@ -217,7 +216,7 @@ def close_round(now: Run, *, all_done: bool, words: str) -> Events:
         yield from pause(now, words)
     elif scope_done:
         yield from complete(now, now.text(replies.without_json(words) or ALL_DONE), by="finish", all_done=all_done)
-    elif used_up:
+    elif run.round >= run.last_round:
         yield from run_out(now)
     else:
         yield from begin_round(now, by="proceed")

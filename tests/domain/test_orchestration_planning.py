@@ -407,14 +407,10 @@ def test_the_crew_takes_the_posts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "rounds", "sentence"),
-    [
-        ("orchestration@1", 1, "A plan for 1 agents, in at most 1 rounds."),
-        ("orchestration@2", 1, "A plan for 1 agent, in at most 1 round."),
-        ("orchestration@2", 3, "A plan for 1 agent, in at most 3 rounds."),
-    ],
+    ("rounds", "sentence"),
+    [(1, "A plan for 1 agent, in at most 1 round."), (3, "A plan for 1 agent, in at most 3 rounds.")],
 )
-def test_a_plan_says_for_how_many_agents_it_is(policy: str, rounds: int, sentence: str) -> None:
-    story = OrchestrationStory(policy=policy, max_rounds=rounds).planned(subtask("Backend"))
+def test_a_plan_says_for_how_many_agents_it_is(rounds: int, sentence: str) -> None:
+    story = OrchestrationStory(max_rounds=rounds).planned(subtask("Backend"))
     [found] = made(story)
     assert found.message == sentence

@@ -419,33 +419,25 @@ def test_a_claim_widens_what_the_verdict_is_about() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "passed", "entries"),
-    [
-        ("orchestration@1", True, [(3, True)]),
-        ("orchestration@2", True, [(3, True), (4, True)]),
-        ("orchestration@2", False, [(3, False)]),
-    ],
+    ("passed", "entries"),
+    [(True, [(3, True), (4, True)]), (False, [(3, False)])],
 )
 def test_a_verdict_stands_in_the_history_for_every_phase_that_it_passed(
-    policy: str, passed: bool, entries: list[tuple[int, bool]]
+    passed: bool, entries: list[tuple[int, bool]]
 ) -> None:
-    story = OrchestrationStory(policy=policy).planned(subtask("Backend", 3, 5))
+    story = OrchestrationStory().planned(subtask("Backend", 3, 5))
     story.works("Backend", CLAIM)
     story.answer(verdicts(Backend=passed))
     assert [(judged.phase, judged.passed) for judged in story.run.agents[0].history] == entries
 
 
-@pytest.mark.parametrize(
-    ("policy", "actions"),
-    [("orchestration@1", ["next", "complete"]), ("orchestration@2", ["next", "next"])],
-)
-def test_the_last_round_leaves_something_to_do_next(policy: str, actions: list[str]) -> None:
+def test_the_last_round_leaves_something_to_do_next() -> None:
     """Behaviour §1.10: `next` where the scope is not done, whether or not there is another round."""
-    story = OrchestrationStory(policy=policy, max_rounds=2).planned(subtask("Backend"))
+    story = OrchestrationStory(max_rounds=2).planned(subtask("Backend"))
     story.round(Backend=False)
     story.round(Backend=False)
     assert story.run.status == "partial"
-    assert [ended.action for ended in found(story, RoundDone)] == actions
+    assert [ended.action for ended in found(story, RoundDone)] == ["next", "next"]
 
 
 def test_a_claim_that_fails_moves_nothing() -> None:
