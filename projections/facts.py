@@ -51,7 +51,7 @@ def status_of(event: DomainEvent) -> str | None:
             return delivery_status(event.state)
         case orchestration.OrchestrationTransition():
             return orchestration_status(event.state)
-        case discussion.Transition():
+        case discussion.DiscussionTransition():
             return event.state
         case _:
             return None

@@ -9,7 +9,7 @@ from typing import Literal
 
 from domain.convergence import Ending, Profile, Round, course
 from domain.discussion.findings import counted
-from domain.discussion.state import Contribution, Discussion
+from domain.discussion.state import Discussion, RoundContribution
 from domain.discussion.strategies import STRATEGIES
 from domain.discussion.suggestion import suggested
 from domain.values.base import Value
@@ -99,7 +99,7 @@ def _suggestions(session: Discussion) -> tuple[str | None, ...]:
     return tuple(found)
 
 
-def _suggested(said: Contribution) -> str | None:
+def _suggested(said: RoundContribution) -> str | None:
     return None if said.problem else suggested(said.feedback)
 
 

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from domain.discussion.events import Cancelled, Decided, SessionStarted
+from domain.discussion.events import Cancelled, Decided, DiscussionStarted
 from domain.session.children import Decide, DiscussionBrief
 from domain.session.record import RecordedCommand
 from domain.session.state import Session
@@ -25,7 +25,7 @@ class CancelDiscussion(Command):
 def command_of(recorded: RecordedCommand, _: Session | None) -> Command | None:
     """The command that led to these events, where it is one of the above, or a decision."""
     events = recorded.events
-    if isinstance(events[0], SessionStarted):
+    if isinstance(events[0], DiscussionStarted):
         return StartDiscussion(topic=events[0].topic, policy=events[0].policy)
     for event in events:
         match event:

@@ -18,10 +18,10 @@ from domain.discussion.events import (
     Decided,
     DecisionRequested,
     DiscussionEvent,
+    DiscussionStarted,
     Expired,
     LimitReached,
     RoundAdded,
-    SessionStarted,
     Stalled,
     Synthesized,
 )
@@ -77,7 +77,7 @@ def voice(now: Talk, event: type[DiscussionEvent]) -> type[DiscussionEvent]:
 
 
 def start(now: Talk, command: StartDiscussion) -> Events:
-    yield now.begin(voice(now, SessionStarted), message="Started.", topic=command.topic, policy=command.policy)
+    yield now.begin(voice(now, DiscussionStarted), message="Started.", topic=command.topic, policy=command.policy)
     yield ask_next(now)
 
 

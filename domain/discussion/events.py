@@ -20,13 +20,13 @@ class DiscussionEvent(DomainEvent):
     round: int = Field(default=0, description="0 before the first")
 
 
-class Transition(DiscussionEvent):
+class DiscussionTransition(DiscussionEvent):
     """An event that leads to another state of the chart."""
 
     state: str = Field(description="the state of the chart that it leads to")
 
 
-class SessionStarted(Transition):
+class DiscussionStarted(DiscussionTransition):
     """A discussion begins, under this policy, strategy and profile."""
 
     policy: str = Field(default="discussion@1", description="the version of the rules in force for this session")
@@ -49,25 +49,25 @@ class Assessed(DiscussionEvent):
     metrics: Metrics = Field(description="agreement, stability, score, and what follows")
 
 
-class Converged(Transition):
+class Converged(DiscussionTransition):
     """The voices agree and repeat themselves."""
 
 
-class Stalled(Transition):
+class Stalled(DiscussionTransition):
     """Nothing improves and nothing is said again."""
 
 
-class LimitReached(Transition):
+class LimitReached(DiscussionTransition):
     """The rounds are used up without an agreement (K-28)."""
 
 
-class AgentFailed(Transition):
+class AgentFailed(DiscussionTransition):
     """An agent did not answer; a person has to decide on what there is (K-32)."""
 
     error: str = Field(description="what went wrong")
 
 
-class Synthesized(Transition):
+class Synthesized(DiscussionTransition):
     """The discussion in one text; a `fallback` is only its rounds, joined."""
 
     synthesis: Text = Field(description="the text")
@@ -86,7 +86,7 @@ class DecisionRequested(DiscussionEvent):
     expires_at: str | None = Field(default=None, description="ISO instant at which it expires, if it does")
 
 
-class Ending(Transition):
+class Ending(DiscussionTransition):
     """What a discussion came to, and what it cost."""
 
     choice: str = Field(description="what was chosen, or stands in for it")
@@ -117,7 +117,7 @@ class Cancelled(Ending):
 # -- reviews ----------------------------------------------------------------------------------------------------------
 
 
-class ReviewSessionStarted(SessionStarted):
+class ReviewSessionStarted(DiscussionStarted):
     """A review begins, under this policy, strategy and profile."""
 
     TOPIC: ClassVar[str] = "review.session_started"
@@ -192,7 +192,7 @@ class ReviewCancelled(Cancelled):
 # -- debates ----------------------------------------------------------------------------------------------------------
 
 
-class DebateSessionStarted(SessionStarted):
+class DebateSessionStarted(DiscussionStarted):
     """A debate begins, under this policy, strategy and profile."""
 
     TOPIC: ClassVar[str] = "debate.session_started"
@@ -266,7 +266,7 @@ class DebateCancelled(Cancelled):
 
 VOICES: dict[str, dict[type[DiscussionEvent], type[DiscussionEvent]]] = {
     "review": {
-        SessionStarted: ReviewSessionStarted,
+        DiscussionStarted: ReviewSessionStarted,
         RoundAdded: ReviewRoundAdded,
         Assessed: ReviewAssessed,
         Converged: ReviewConverged,
@@ -280,7 +280,7 @@ VOICES: dict[str, dict[type[DiscussionEvent], type[DiscussionEvent]]] = {
         Cancelled: ReviewCancelled,
     },
     "debate": {
-        SessionStarted: DebateSessionStarted,
+        DiscussionStarted: DebateSessionStarted,
         RoundAdded: DebateRoundAdded,
         Assessed: DebateAssessed,
         Converged: DebateConverged,

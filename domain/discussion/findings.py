@@ -6,7 +6,7 @@ from typing import Any
 
 from domain import replies
 from domain.convergence import Round
-from domain.discussion.state import Contribution, Discussion
+from domain.discussion.state import Discussion, RoundContribution
 from domain.discussion.strategies import STRATEGIES
 from domain.values.base import Unreadable
 
@@ -55,7 +55,7 @@ def joined(session: Discussion) -> str:
     return rounds or _broken(session)
 
 
-def _quoted(said: Contribution) -> str:
+def _quoted(said: RoundContribution) -> str:
     """The words; of very long ones the beginning, and the feedback with which they end."""
     shown = said.content.shown()
     if said.content.digest is None or said.feedback is None:
@@ -85,11 +85,11 @@ def _broken(session: Discussion) -> str:
     return f"The {session.kind} was called off."
 
 
-def _last_judging(session: Discussion) -> Contribution | None:
+def _last_judging(session: Discussion) -> RoundContribution | None:
     return next((said for said in reversed(session.rounds) if _judges(session, said)), None)
 
 
-def _judges(session: Discussion, said: Contribution) -> bool:
+def _judges(session: Discussion, said: RoundContribution) -> bool:
     return STRATEGIES[session.strategy].part(said.round).judges
 
 
@@ -105,7 +105,7 @@ def dissent(session: Discussion) -> tuple[str, ...]:
     return tuple(dict.fromkeys(point for point in points if _folded(point) not in conceded))
 
 
-def _latest_word(session: Discussion) -> list[Contribution]:
+def _latest_word(session: Discussion) -> list[RoundContribution]:
     last = _last_judging(session)
     if last is not None and last.feedback is not None:
         return [said for said in session.rounds if said.round >= last.round]

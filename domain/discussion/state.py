@@ -11,14 +11,14 @@ from domain.discussion.events import (
     Converged,
     Decided,
     DecisionRequested,
+    DiscussionStarted,
+    DiscussionTransition,
     Expired,
     LimitReached,
     RoundAdded,
-    SessionStarted,
     Stalled,
     StopReason,
     Synthesized,
-    Transition,
 )
 from domain.session.children import ParentLink
 from domain.session.forks import SessionForked
@@ -28,7 +28,7 @@ from domain.values.base import DomainEvent, Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contribution:
+class RoundContribution:
     """What was said in one round."""
 
     round: int
@@ -41,7 +41,7 @@ class Contribution:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class DecisionRecord:
     """How it ended: `choice`, and whether a person made it."""
 
     choice: str
@@ -65,7 +65,7 @@ class Discussion(Session):
     about: ParentLink | None = None
     expires_ms: int | None = None
     expires_as: str | None = None
-    rounds: tuple[Contribution, ...] = ()
+    rounds: tuple[RoundContribution, ...] = ()
     metrics: tuple[Metrics, ...] = ()
     stop_reason: StopReason | None = None
     synthesis: Text | None = None
@@ -76,7 +76,7 @@ class Discussion(Session):
     dissent: tuple[str, ...] = ()
     expires_at: str | None = None
     waiting_since: int | None = None
-    decision: Decision | None = None
+    decision: DecisionRecord | None = None
 
     @property
     def status(self) -> str:
@@ -89,11 +89,11 @@ class Discussion(Session):
 
 def evolve(discussion: Discussion | None, event: DomainEvent, metadata: EventMetadata) -> Discussion:
     """The discussion after one more event."""
-    if isinstance(event, SessionStarted):
+    if isinstance(event, DiscussionStarted):
         return _begin(event, metadata)
     assert discussion is not None, "a discussion begins with session_started"
     state = discussion.next(metadata)
-    if isinstance(event, Transition):
+    if isinstance(event, DiscussionTransition):
         state.state = event.state
     match event:
         case RoundAdded():
@@ -126,7 +126,7 @@ def evolve(discussion: Discussion | None, event: DomainEvent, metadata: EventMet
     return state
 
 
-def _begin(event: SessionStarted, metadata: EventMetadata) -> Discussion:
+def _begin(event: DiscussionStarted, metadata: EventMetadata) -> Discussion:
     topic = event.topic
     return Discussion(
         id=metadata.session_id,
@@ -157,8 +157,8 @@ def _begin(event: SessionStarted, metadata: EventMetadata) -> Discussion:
     )
 
 
-def _contribution(event: RoundAdded) -> Contribution:
-    return Contribution(
+def _contribution(event: RoundAdded) -> RoundContribution:
+    return RoundContribution(
         round=event.round,
         role=event.role,
         agent=event.agent,
@@ -169,11 +169,11 @@ def _contribution(event: RoundAdded) -> Contribution:
     )
 
 
-def _decision(event: Decided | Expired | Cancelled, at: int) -> Decision:
+def _decision(event: Decided | Expired | Cancelled, at: int) -> DecisionRecord:
     match event:
         case Decided():
-            return Decision(choice=event.choice, actor=event.actor, rationale=event.rationale, at=at)
+            return DecisionRecord(choice=event.choice, actor=event.actor, rationale=event.rationale, at=at)
         case Expired():
-            return Decision(choice=event.choice, at=at, expired=True)
+            return DecisionRecord(choice=event.choice, at=at, expired=True)
         case Cancelled():
-            return Decision(choice=event.choice, rationale=event.reason, at=at)
+            return DecisionRecord(choice=event.choice, rationale=event.reason, at=at)

@@ -126,7 +126,7 @@ def _rounds(event: _Rounds) -> int | None:
             return event.opening.max_rounds
         case orchestration.PlanMade() | orchestration.Continued() | orchestration.RoundsAdded():
             return event.last_round
-        case discussion.SessionStarted():
+        case discussion.DiscussionStarted():
             return event.topic.max_rounds
         case _:
             return None

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from domain.delivery.chart import PHASES
 from domain.delivery.state import Delivery
-from domain.discussion.state import Contribution, Discussion
+from domain.discussion.state import Discussion, RoundContribution
 from domain.kinds import fold
 from domain.orchestration.phases import AgentPhases, phase_name
 from domain.orchestration.state import Orchestration, subtask_id
@@ -210,7 +210,7 @@ def _discussion(session: Discussion) -> ReviewView | DebateView:
     return DebateView(**fields, plan=session.subject.head)
 
 
-def _round(said: Contribution) -> RoundView:
+def _round(said: RoundContribution) -> RoundView:
     return RoundView(
         round=said.round,
         role=said.role,

@@ -37,7 +37,7 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
             return _of_delivery(event)
         case orchestration.OrchestrationEvent() as event:
             return _of_orchestration(event)
-        case discussion.SessionStarted(topic=topic):
+        case discussion.DiscussionStarted(topic=topic):
             return {"what": "planned", "rounds": topic.max_rounds}
         case discussion.RoundAdded() as event:
             return {"what": "used", "rounds": event.round}

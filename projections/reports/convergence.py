@@ -30,7 +30,7 @@ COLUMNS = (
 
 def _read(_: Database, recorded: Recorded) -> Values | None:
     match recorded.event:
-        case discussion.SessionStarted(topic=topic):
+        case discussion.DiscussionStarted(topic=topic):
             return {"what": "began", "strategy": topic.strategy, "profile": topic.profile.id}
         case SessionForked(profile=profile):
             return {"profile": profile.id if profile else None}

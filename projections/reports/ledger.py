@@ -21,8 +21,8 @@ Values = Mapping[str, Any]
 Reader = Callable[[Database, Recorded], Values | None]
 """What of an event counts for a report, None: nothing. It may keep tables of its own."""
 FORKED = "forked"
-_Beginning = delivery.DeliveryStarted | orchestration.OrchestrationStarted | discussion.SessionStarted
-_BEGINNINGS = (delivery.DeliveryStarted, orchestration.OrchestrationStarted, discussion.SessionStarted)
+_Beginning = delivery.DeliveryStarted | orchestration.OrchestrationStarted | discussion.DiscussionStarted
+_BEGINNINGS = (delivery.DeliveryStarted, orchestration.OrchestrationStarted, discussion.DiscussionStarted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,5 +179,5 @@ def _labels(event: _Beginning) -> tuple[str, ...]:
             return event.labels
         case orchestration.OrchestrationStarted():
             return event.opening.labels
-        case discussion.SessionStarted():
+        case discussion.DiscussionStarted():
             return event.topic.labels

@@ -38,7 +38,7 @@ def _rounds(event: DomainEvent) -> int | None:
             return event.iteration
         case orchestration.RoundStart() | discussion.RoundAdded():
             return event.round
-        case orchestration.OrchestrationStarted() | discussion.SessionStarted():
+        case orchestration.OrchestrationStarted() | discussion.DiscussionStarted():
             return 0
         case _:
             return None
@@ -50,7 +50,7 @@ PROJECTION = LEDGER.projection(
     delivery.AttemptStarted,
     orchestration.OrchestrationTransition,
     orchestration.RoundStart,
-    discussion.Transition,
+    discussion.DiscussionTransition,
     discussion.RoundAdded,
 )
 

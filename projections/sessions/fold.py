@@ -78,7 +78,7 @@ def _begin(db: Database, recorded: Recorded, rows: dict[str, SessionRow]) -> Ses
             row = _row(recorded, opening, opening.prompt, orchestration_status(event.state))
             row.round, row.max_rounds, row.last_round = 0, opening.max_rounds, opening.max_rounds
             return _index(db, row, opening, opening.prompt)
-        case discussion.SessionStarted(topic=topic) as event:
+        case discussion.DiscussionStarted(topic=topic) as event:
             row = _row(recorded, topic, topic.subject.head, event.state)
             row.round, row.max_rounds, row.strategy = 0, topic.max_rounds, topic.strategy
             if topic.parent:

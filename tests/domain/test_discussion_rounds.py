@@ -6,7 +6,7 @@ import pytest
 
 from domain.convergence import MYSTI, SEED, SHIPPED_V3, Profile, named
 from domain.discussion.commands import StartDiscussion
-from domain.discussion.events import Assessed, Converged, LimitReached, SessionStarted, Stalled, Synthesized
+from domain.discussion.events import Assessed, Converged, DiscussionStarted, LimitReached, Stalled, Synthesized
 from domain.discussion.strategies import STRATEGIES, strategy_of
 from tests.discussing import DiscussionStory, challenge, critique, disputed, issue, topic
 from tests.given import Story, topics
@@ -179,7 +179,7 @@ def test_the_metrics_of_every_round_are_recorded() -> None:
 )
 def test_the_profile_in_force_is_recorded_whole_and_with_its_version(profile: Profile, name: str) -> None:
     story = DiscussionStory(profile=profile)
-    started = next(event for event in story.begun if isinstance(event, SessionStarted))
+    started = next(event for event in story.begun if isinstance(event, DiscussionStarted))
     assert started.topic.profile == profile
     assert started.topic.profile.id == name
     assert started.policy == "discussion@1"
@@ -515,5 +515,5 @@ def test_a_discussion_asks_by_the_newest_version_of_a_prompt() -> None:
     opened = Story("debate", "debate-1")
     opened.when(StartDiscussion(topic=topic("perspectives")))
     assert opened.request.prompt == "challenge.perspectives@2"
-    old = SessionStarted.model_validate({"state": "debating", "topic": topic("perspectives")})
+    old = DiscussionStarted.model_validate({"state": "debating", "topic": topic("perspectives")})
     assert old.policy == "discussion@1"

@@ -6,7 +6,7 @@ from typing import Any
 from api.web import svg
 from api.web.session.standing import ICONS, LONG, SENTENCE, WHOLE, Standing, tame
 from api.web.shown import cut
-from domain.discussion.state import Contribution, Discussion
+from domain.discussion.state import Discussion, RoundContribution
 from domain.discussion.strategies import STRATEGIES
 from domain.values.time import iso
 
@@ -47,7 +47,7 @@ def discussion(standing: Standing) -> dict[str, Any]:
     }
 
 
-def _round(session: Discussion, said: Contribution, version: int, limit: int) -> dict[str, Any]:
+def _round(session: Discussion, said: RoundContribution, version: int, limit: int) -> dict[str, Any]:
     feedback = said.feedback or {}
     words, verdict = _parted(said.content.head) if feedback else (said.content.head, "")
     return {

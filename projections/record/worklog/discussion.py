@@ -11,13 +11,13 @@ from domain.discussion.events import (
     Decided,
     DecisionRequested,
     DiscussionEvent,
+    DiscussionStarted,
+    DiscussionTransition,
     Expired,
     LimitReached,
     RoundAdded,
-    SessionStarted,
     Stalled,
     Synthesized,
-    Transition,
 )
 from domain.discussion.state import Discussion
 from domain.session.forks import SessionForked
@@ -49,7 +49,7 @@ _MOST = 20
 def rows(_: Worklog, __: Turns, recorded: Recorded) -> Iterator[Row]:
     """What an event adds."""
     event = recorded.event
-    if isinstance(event, SessionStarted):
+    if isinstance(event, DiscussionStarted):
         yield from _started(recorded, event)
     elif isinstance(event, SessionForked):
         yield forked(event)
@@ -58,11 +58,11 @@ def rows(_: Worklog, __: Turns, recorded: Recorded) -> Iterator[Row]:
         yield from _spoken(event)
         yield from _closed(event)
         yield from _decided(recorded, event)
-    if isinstance(event, Transition):
+    if isinstance(event, DiscussionTransition):
         yield "status", event.state
 
 
-def _started(recorded: Recorded, event: SessionStarted) -> Iterator[Row]:
+def _started(recorded: Recorded, event: DiscussionStarted) -> Iterator[Row]:
     topic = event.topic
     yield from begun(topic.title.strip() or topic.subject.head, recorded.at)
     yield "round", "0"
