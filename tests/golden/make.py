@@ -13,9 +13,11 @@ from tempfile import TemporaryDirectory
 
 from adapters.proof.transfer import export
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordPackage, RecordValidation
-from domain.orchestration.commands import ContinueOrchestration
+from domain.discussion.commands import CancelDiscussion
+from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration
 from domain.session.budget import BudgetLimits
 from domain.session.children import Decide
+from domain.session.turns import ExpireTurn
 from tests.projections.given import APPROVING, BLOCKING
 from tests.projections.stage import DEBATE, REVIEW, Stage, challenge, critique, plan, subtask, verdicts, wander
 
@@ -94,16 +96,42 @@ def parents(stage: Stage) -> None:
 
 
 def exhausted(stage: Stage) -> None:
-    """A budget that is used up, by the rules of either version; one is extended and goes on."""
-    for policy in ("delivery@1", "delivery@2"):
-        name = f"delivery-spent{policy[-1]}"
-        stage.delivers(name, policy=policy, limits=BudgetLimits(max_iterations=1))
+    """Two budgets that are used up; one is extended, and its delivery succeeds."""
+    for name in ("delivery-spent", "delivery-extended"):
+        stage.delivers(name, limits=BudgetLimits(max_iterations=1))
         for words in ("One step.", "One module.", "One function.", "Written."):
             stage.answers(name, words)
-        turn = stage.turn(name).turn_id
-        stage.do(name, RecordValidation(turn_id=turn, attempt=1, passed=True, summary="1 passed", seconds=1.0))
+        _passed(stage, name)
         stage.answers(name, BLOCKING)
-    stage.do("delivery-spent1", ExtendBudget(add_iterations=1, reason="one more"))
+    stage.do("delivery-extended", ExtendBudget(add_iterations=1, reason="one more"))
+    stage.answers("delivery-extended", "Fixed.")
+    _passed(stage, "delivery-extended")
+    stage.answers("delivery-extended", APPROVING)
+
+
+def _passed(stage: Stage, name: str) -> None:
+    turn = stage.turn(name).turn_id
+    stage.do(name, RecordValidation(turn_id=turn, attempt=1, passed=True, summary="1 passed", seconds=1.0))
+
+
+def ends(stage: Stage) -> None:
+    """The other ends: direct, out of rounds, reset; discussions that break off, expire or are cancelled."""
+    stage.orchestrates("orchestration-direct", "hello", triage="direct").answers("orchestration-direct", "Hello.")
+    for name in ("orchestration-partial", "orchestration-extended"):
+        stage.orchestrates(name, max_rounds=1).answers(name, plan(subtask(start_phase=3, end_phase=3)))
+        stage.answers(name, "Done.").answers(name, verdicts(Backend=False))
+    stage.do("orchestration-extended", AddRounds(add_rounds=1, reason="once more"))
+    stage.answers("orchestration-extended", "Done.").answers("orchestration-extended", verdicts(Backend=True))
+    stage.orchestrates("orchestration-reset").answers("orchestration-reset", plan(subtask()))
+    stage.do("orchestration-reset", ResetOrchestration(reason="enough"))
+    stage.orchestrates("orchestration-unplanned").answers("orchestration-unplanned", "No.")
+    stage.answers("orchestration-unplanned", "Still no.")
+    for kind in ("review", "debate"):
+        stage.discusses(f"{kind}-broken").fails(f"{kind}-broken")
+        stage.discusses(f"{kind}-expired", expires_ms=1).fails(f"{kind}-expired")
+        stage.do(f"{kind}-expired", ExpireTurn(turn_id=stage.turn(f"{kind}-expired").turn_id))
+        stage.discusses(f"{kind}-cancelled")
+        stage.do(f"{kind}-cancelled", CancelDiscussion(reason="enough"))
 
 
 SCENES: dict[str, Callable[[Stage], None]] = {
@@ -113,6 +141,7 @@ SCENES: dict[str, Callable[[Stage], None]] = {
     "debate": debate,
     "parents": parents,
     "exhausted": exhausted,
+    "ends": ends,
 }
 
 
@@ -123,7 +152,7 @@ def main(version: str) -> None:
             scene(stage)
             _keep(stage, f"{version}-{name}")
     with TemporaryDirectory() as folder:
-        _keep(wander(Path(folder), 5, 18), f"{version}-mixed")
+        _keep(wander(Path(folder), 5, 40), f"{version}-mixed")
     _sum()
 
 
