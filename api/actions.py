@@ -1,6 +1,6 @@
 """Use cases: what a person or a program can have done, however the wish comes in (HTTP, a form, the example).
 
-Each action turns a `Call` into an `Intent`: a command for one session, which `api.http.commands.perform` carries out.
+Each action turns an `ApiCall` into an `Intent`: a command for one session. `api.http.commands.perform` carries it out.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from api.allowed import allowed, waiting_child
 from api.http.commands import Intent
-from api.http.idempotency import Call
+from api.http.idempotency import ApiCall
 from api.http.problems import Problem
 from api.http.requests import read
 from api.routes import forks, starting
@@ -53,7 +53,7 @@ Body = Mapping[str, JSON]
 # -- starting ----------------------------------------------------------------------------------------------------------
 
 
-async def start(call: Call) -> Intent:
+async def start(call: ApiCall) -> Intent:
     """Start a session of any kind."""
     body = call.fields
     kind = body.get("kind", "delivery")
@@ -95,21 +95,21 @@ STARTERS: Final[Mapping[str, Callable[[Body, System], Command]]] = {
 # -- one session -------------------------------------------------------------------------------------------------------
 
 
-async def cancel(call: Call) -> Intent:
+async def cancel(call: ApiCall) -> Intent:
     """Cancel a session of any kind."""
     body = read(Cancel, call.fields)
     session_id = _addressed(call)
     return Intent(session_id, KINDS[kind_of(session_id)].cancel(body.reason))
 
 
-def _addressed(call: Call) -> str:
+def _addressed(call: ApiCall) -> str:
     """The session of the path. Raises Unknown for what is none: nobody commands the stream of a channel."""
     if kind_of(call.session) not in KINDS:
         raise Unknown(f"There is no session {call.session!r}.")
     return call.session
 
 
-async def extend(call: Call) -> Intent:
+async def extend(call: ApiCall) -> Intent:
     """More budget, or more rounds."""
     body = read(Extend, call.fields)
     session_id = _addressed(call)
@@ -142,14 +142,14 @@ _AMOUNTS: dict[str, tuple[type[ExtendBudget | AddRounds], tuple[str, ...]]] = {
 }
 
 
-async def continue_(call: Call) -> Intent:
+async def continue_(call: ApiCall) -> Intent:
     """Continue an orchestration that has paused, or release a held fork."""
     read(Empty, call.fields)
     session_id = _addressed(call)
     return Intent(session_id, await asyncio.to_thread(_continuation, call, session_id))
 
 
-def _continuation(call: Call, session_id: str) -> Command:
+def _continuation(call: ApiCall, session_id: str) -> Command:
     session = call.system.sessions.get(session_id)
     if session is not None and session.held:
         return forks.release(call.system.store.history(session_id))
@@ -158,7 +158,7 @@ def _continuation(call: Call, session_id: str) -> Command:
     return command
 
 
-def _check_allowed(call: Call, session: Session | None, action: str, command: Command) -> None:
+def _check_allowed(call: ApiCall, session: Session | None, action: str, command: Command) -> None:
     """Raises Refused for what a parent does not allow now; only here is known that its discussion can be decided."""
     if session is None or not session.open_children or call.version not in (None, session.version):
         return
@@ -167,21 +167,21 @@ def _check_allowed(call: Call, session: Session | None, action: str, command: Co
         raise unfit(session, command, actions)
 
 
-async def reset(call: Call) -> Intent:
+async def reset(call: ApiCall) -> Intent:
     """End an orchestration for good."""
     body = read(Cancel, call.fields)
     session_id = _addressed(call)
     return Intent(session_id, await asyncio.to_thread(_reset, call, session_id, body.reason))
 
 
-def _reset(call: Call, session_id: str, reason: str) -> Command:
+def _reset(call: ApiCall, session_id: str, reason: str) -> Command:
     command = ResetOrchestration(reason=reason)
     if kind_of(session_id) != "orchestration":
         _check_allowed(call, call.system.sessions.get(session_id), "reset", command)
     return command
 
 
-async def decide(call: Call) -> Intent:
+async def decide(call: ApiCall) -> Intent:
     """Decide a review or debate, named itself or by the parent that waits for it."""
     body = read(Decision, call.fields)
     session_id = await asyncio.to_thread(_waiting, call, _addressed(call))
@@ -189,7 +189,7 @@ async def decide(call: Call) -> Intent:
     return Intent(session_id, command)
 
 
-def _waiting(call: Call, session_id: str) -> str:
+def _waiting(call: ApiCall, session_id: str) -> str:
     """The one child that waits for a decision; else the session itself, which decides or refuses in its own words.
 
     The writer answers a key that was used before, and a parent that has moved on from `If-Match`.
@@ -202,7 +202,7 @@ def _waiting(call: Call, session_id: str) -> str:
     return waiting_child(session, call.system.sessions.get) or session_id
 
 
-async def fork(call: Call) -> Intent:
+async def fork(call: ApiCall) -> Intent:
     """Another way on from a version of a session; the source is untouched."""
     body = read(Fork, call.fields)
     fork_id = starting.new_id(kind_of(call.session))
@@ -210,7 +210,7 @@ async def fork(call: Call) -> Intent:
     return Intent(fork_id, command, starts=True, status=202)
 
 
-def _fork(call: Call, body: Fork, fork_id: str) -> Command:
+def _fork(call: ApiCall, body: Fork, fork_id: str) -> Command:
     """A decision is taken over whole: a version in the middle of one means the version at its end."""
     system, source_id = call.system, call.session
     now = system.sessions.get(source_id) if kind_of(source_id) in KINDS else None
@@ -229,7 +229,7 @@ def _fork(call: Call, body: Fork, fork_id: str) -> Command:
 # -- conversations -----------------------------------------------------------------------------------------------------
 
 
-async def message(call: Call) -> Intent:
+async def message(call: ApiCall) -> Intent:
     """A message to the team: it starts something, is queued, or is refused."""
     body = read(Message, call.fields)
     if not body.prompt.strip():
@@ -241,13 +241,13 @@ async def message(call: Call) -> Intent:
     return Intent(channel_id(body.origin), command, starts=True, tagged=False)
 
 
-async def continue_latest(call: Call) -> Intent:
+async def continue_latest(call: ApiCall) -> Intent:
     """Continue the latest orchestration of an origin."""
     body = read(Origin, call.fields)
     return Intent(channel_id(body.origin), ContinueLatest(), starts=True, ok=True)
 
 
-async def reset_latest(call: Call) -> Intent:
+async def reset_latest(call: ApiCall) -> Intent:
     """End the latest orchestration of an origin."""
     body = read(Origin, call.fields)
     return Intent(channel_id(body.origin), ResetLatest(reason=body.reason), starts=True, ok=True)

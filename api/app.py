@@ -5,7 +5,7 @@ from typing import Final
 from starlette.applications import Starlette
 
 from api import openapi
-from api.http.application import Place, application, routes
+from api.http.application import PathHandler, application, routes
 from api.openapi import Document
 from api.reader import READS
 from api.routes import commands, health, policies, reference, reports
@@ -17,7 +17,7 @@ from api.web import assets, errors, inbox_page, login_page, pages, reports_page
 from api.web.forms import doors as forms
 from api.web.session import routes as session
 
-COMMANDS: Final[tuple[Place, ...]] = (
+COMMANDS: Final[tuple[PathHandler, ...]] = (
     ("/api/sessions", commands.start_session),
     ("/api/sessions/{id}/cancel", commands.cancel_session),
     ("/api/sessions/{id}/budget", commands.extend_budget),
@@ -34,7 +34,7 @@ COMMANDS: Final[tuple[Place, ...]] = (
     *((policy.path, handler) for policy, handler in policies.HANDLERS),
     ("/api/policies/lab", lab.policy_lab),
 )
-VIEWS: Final[tuple[Place, ...]] = (
+VIEWS: Final[tuple[PathHandler, ...]] = (
     *READS,
     ("/api/reports/{name}", reports.show_report),
     ("/healthz", health.alive),
@@ -44,7 +44,7 @@ VIEWS: Final[tuple[Place, ...]] = (
     ("/docs", reference.show_reference),
     ("/assets/{name}", assets.show_asset),
 )
-PAGES: Final[tuple[Place, ...]] = (
+PAGES: Final[tuple[PathHandler, ...]] = (
     ("/", pages.home),
     ("/decisions", inbox_page.decisions),
     ("/reports", reports_page.show),
@@ -54,7 +54,7 @@ PAGES: Final[tuple[Place, ...]] = (
     ("/sessions/{id}/raw", session.show_raw),
     ("/login", login_page.show),
 )
-FORMS: Final[tuple[Place, ...]] = (
+FORMS: Final[tuple[PathHandler, ...]] = (
     ("/", forms.start),
     ("/decisions", forms.answer),
     ("/sessions/{id}", forms.command),

@@ -5,12 +5,12 @@ from typing import Final
 from starlette.applications import Starlette
 
 from api.http import problems
-from api.http.application import Place, application, routes
+from api.http.application import PathHandler, application, routes
 from api.routes import views
 from api.settings import Settings
 from api.system import System
 
-READS: Final[tuple[Place, ...]] = (
+READS: Final[tuple[PathHandler, ...]] = (
     ("/api/sessions", views.list_sessions),
     ("/api/sessions/{id}", views.show_session),
     ("/api/sessions/{id}/events", views.list_events),

@@ -11,7 +11,7 @@ from api.cli.exits import Failed
 from api.cli.options import HERE, Json, TeamFile, Where, text_from
 from api.cli.orchestrate import ANYHOW, Origin, Talk, put_answer, see_latest_run
 from api.cli.stall import StallWatch
-from api.cli.start import PLAIN, AsEnd, Start, say_where, say_who, started
+from api.cli.start import PLAIN, AsEnd, StartOptions, say_where, say_who, started
 from api.cli.terminal import say
 
 _REJECTED: Final = {
@@ -35,7 +35,7 @@ async def message(
     *,
     talk: Talk = ANYHOW,
     origin: Origin = None,
-    options: Start = PLAIN,
+    options: StartOptions = PLAIN,
     json: AsEnd = False,
     where: Where = HERE,
     team: TeamFile = None,

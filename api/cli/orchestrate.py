@@ -23,7 +23,7 @@ from api.cli.options import (
     split,
     text_from,
 )
-from api.cli.start import PLAIN, AsEnd, Start, say_who_goes_on, start, started
+from api.cli.start import PLAIN, AsEnd, StartOptions, say_who_goes_on, start, started
 from api.cli.terminal import put_json, say
 from api.cli.watch import follow_to_end
 
@@ -72,7 +72,7 @@ async def orchestrate(
     file: Annotated[Path | None, Parameter(help="Read the prompt from this file.")] = None,
     talk: Talk = ANYHOW,
     origin: Origin = None,
-    options: Start = PLAIN,
+    options: StartOptions = PLAIN,
     json: AsEnd = False,
     where: Where = HERE,
     team: TeamFile = None,

@@ -124,7 +124,7 @@ def describe(event: Json) -> str:
 def screen() -> AbstractContextManager[Screen]:
     """The display that fits stderr."""
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
-        return Live()
+        return LiveScreen()
     return nullcontext(Lines())
 
 
@@ -148,7 +148,7 @@ def line_of(event: Json) -> str:
     return f"{event['version']:>4}  {local_time(event['timestamp'])}  {event['type']:<33} {one_line(describe(event))}"
 
 
-class Live:
+class LiveScreen:
     """Events scroll above a few lines that say how the session stands; those lines vanish at the end."""
 
     def __init__(self, console: "Console | None" = None) -> None:
@@ -167,7 +167,7 @@ class Live:
             redirect_stdout=False,
         )
 
-    def __enter__(self) -> "Live":
+    def __enter__(self) -> "LiveScreen":
         self._live.start()
         return self
 

@@ -12,7 +12,7 @@ from cyclopts.types import ExistingDirectory
 from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.options import HERE, DebateStrategy, Json, ReviewStrategy, TeamFile, Where, text_or_file
-from api.cli.start import PLAIN, AsEnd, Start, start
+from api.cli.start import PLAIN, AsEnd, StartOptions, start
 from api.cli.terminal import say
 
 MOST: Final = 200_000
@@ -24,7 +24,7 @@ _OF_A_HOOK: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
 _PLAIN: Final = ("--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", "--submodule=short")
 
 
-class Changes(NamedTuple):
+class RepositoryChanges(NamedTuple):
     """`text` is what is reviewed, `top` the folder of the repository."""
 
     top: Path
@@ -32,7 +32,7 @@ class Changes(NamedTuple):
     text: str
 
 
-async def changes(folder: Path, *, base: str | None) -> Changes | None:
+async def changes(folder: Path, *, base: str | None) -> RepositoryChanges | None:
     """Staged, unstaged and new since `base` (default: the last commit); None, said to the person, when there is
     nothing. Raises Failed: no repository, no such revision."""
     top = Path((await _git(folder, "rev-parse", "--show-toplevel")).rstrip("\n"))
@@ -44,7 +44,9 @@ async def changes(folder: Path, *, base: str | None) -> Changes | None:
     if not whole.strip():
         say(f"Nothing to review: {top} has no changes since {named}.")
         return None
-    return Changes(top, f"Changes in {top.name} since {named}", _text(top, named, statistics=statistics, diff=whole))
+    return RepositoryChanges(
+        top, f"Changes in {top.name} since {named}", _text(top, named, statistics=statistics, diff=whole)
+    )
 
 
 async def _index_with_untracked(top: Path, index: Path) -> Path:
@@ -138,7 +140,7 @@ async def review(
     strategy: Annotated[ReviewStrategy | None, Parameter(group=TALK)] = None,
     max_rounds: Rounds = None,
     profile: Profile = None,
-    options: Start = PLAIN,
+    options: StartOptions = PLAIN,
     json: AsEnd = False,
     where: Where = HERE,
     team: TeamFile = None,
@@ -176,7 +178,7 @@ async def review(
     elif subject is None and file is None:
         raise Failed("What is to be reviewed? A text, --file FILE, - for stdin, or --diff.", code=exits.USAGE)
     else:
-        found = Changes(Path.cwd(), "", text_or_file(subject, file, what="subject"))
+        found = RepositoryChanges(Path.cwd(), "", text_or_file(subject, file, what="subject"))
     body: Json = {"kind": "review", "subject": found.text, "title": found.title, "strategy": strategy}
     body |= {"maxRounds": max_rounds, "profile": profile, "origin": "cli"}
     return await start(where, team, options, body, json=json, here=found.top)
@@ -193,7 +195,7 @@ async def debate(
     strategy: Annotated[DebateStrategy | None, Parameter(group=TALK)] = None,
     max_rounds: Rounds = None,
     profile: Profile = None,
-    options: Start = PLAIN,
+    options: StartOptions = PLAIN,
     json: AsEnd = False,
     where: Where = HERE,
     team: TeamFile = None,

@@ -69,12 +69,12 @@ async def serve(
     log_to_stderr(Full())
     with _listener(settings) as listener:
         from api.app import create_app
-        from api.http.protocol import Line
+        from api.http.protocol import HttpProtocol
 
         app = create_app(settings, work=not no_work)
         config = uvicorn.Config(
             app,
-            http=partial(Line, patience=settings.receive_seconds),  # type: ignore[arg-type]  # makes protocols all the same
+            http=partial(HttpProtocol, patience=settings.receive_seconds),  # type: ignore[arg-type]  # makes protocols all the same
             lifespan="off",
             log_config=None,
             access_log=False,

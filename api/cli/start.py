@@ -36,7 +36,7 @@ AsEnd = Annotated[bool, Parameter(help="Print the session as JSON at the end.")]
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Start:
+class StartOptions:
     """What every kind of session can be started with."""
 
     workspace: Annotated[ExistingDirectory | None, Parameter(group=PLACE)] = None
@@ -77,11 +77,11 @@ class Start:
         return str(here)
 
 
-PLAIN = Start()
+PLAIN = StartOptions()
 
 
 async def start(
-    where: Where, team: Path | None, options: Start, body: Json, *, json: bool, here: Path | None = None
+    where: Where, team: Path | None, options: StartOptions, body: Json, *, json: bool, here: Path | None = None
 ) -> int:
     """Start a session and see it through, or only start it; the exit code. `here` is where the person stands."""
     folder = options.folder(where, here)
@@ -97,11 +97,11 @@ async def start(
         return await follow_to_end(api, answer["sessionId"], json=json)
 
 
-def say_where(options: Start, folder: str | None) -> None:
+def say_where(options: StartOptions, folder: str | None) -> None:
     say(f"Workspace: {_described(folder, asked=options.workspace is not None)}.")
 
 
-async def say_who(api: Api, options: Start) -> None:
+async def say_who(api: Api, options: StartOptions) -> None:
     """Plainly, when those who answer are only examples."""
     if options.scenario is None and await _is_example(api):
         say(_EXAMPLE)
@@ -190,7 +190,7 @@ async def run(
     max_cost: Annotated[str | None, Parameter(group=LIMITS)] = None,
     max_cost_micros: Annotated[int | None, Parameter(group=LIMITS)] = None,
     review: ReviewOption = False,
-    options: Start = PLAIN,
+    options: StartOptions = PLAIN,
     json: AsEnd = False,
     where: Where = HERE,
     team: TeamFile = None,

@@ -125,7 +125,7 @@ _ANSWER: Final = 4_096
 """Bytes of a line that a terminal hands over at once."""
 
 
-class Answer(NamedTuple):
+class TypedAnswer(NamedTuple):
     choice: str
     rationale: str
 
@@ -155,14 +155,14 @@ async def decide(api: Api, session: Json) -> bool:
     return True
 
 
-def parse_answer(line: str, choices: list[str]) -> Answer | None:
+def parse_answer(line: str, choices: list[str]) -> TypedAnswer | None:
     """`a`, `apply` or `apply_fix`, and behind it why; None for what is no choice, or the beginning of several."""
     word, _, rationale = line.strip().partition(" ")
     meant = [choice for choice in choices if word and choice.startswith(word.casefold().replace("-", "_"))]
-    return Answer(meant[0], rationale.strip()) if len(meant) == 1 else None
+    return TypedAnswer(meant[0], rationale.strip()) if len(meant) == 1 else None
 
 
-async def _ask(choices: list[str]) -> Answer | None:
+async def _ask(choices: list[str]) -> TypedAnswer | None:
     offered = "   ".join(f"{paint(f'[{name[0]}]', 'bold', sys.stderr)} {LABELS.get(name, name)}" for name in choices)
     while True:
         sys.stderr.write(f"\n{offered}   Enter: leave it waiting   (a reason may follow the letter) ")

@@ -17,7 +17,7 @@ from api.system import System
 from domain.values.base import HansardError
 
 Handler = Callable[[Request], Awaitable[Response]]
-Place = tuple[str, Handler]
+PathHandler = tuple[str, Handler]
 """A path, as Starlette spells it, and what answers there."""
 OnHttpException = Callable[[Request, HTTPException], Awaitable[Response]]
 
@@ -35,7 +35,7 @@ class _Methods:
         await response(scope, receive, send)
 
 
-def routes(gets: Iterable[Place], posts: Iterable[Place]) -> list[Route]:
+def routes(gets: Iterable[PathHandler], posts: Iterable[PathHandler]) -> list[Route]:
     """A route for each path, with HEAD where there is GET."""
     get, post = dict(gets), dict(posts)
     return [

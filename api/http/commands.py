@@ -8,7 +8,7 @@ import orjson
 from starlette.responses import Response
 
 from adapters.writer.writer import CommandAnswer, CommandEnvelope
-from api.http.idempotency import Call, refusal
+from api.http.idempotency import ApiCall, refusal
 from api.http.requests import answer_headers
 from domain.values.base import Command, HansardError
 
@@ -25,10 +25,10 @@ class Intent:
     ok: bool = False
 
 
-Action = Callable[[Call], Awaitable[Intent]]
+Action = Callable[[ApiCall], Awaitable[Intent]]
 
 
-async def perform(call: Call, action: Action) -> Response:
+async def perform(call: ApiCall, action: Action) -> Response:
     """Do it, once for each key. Raises HansardError for what is refused and not kept."""
     try:
         intent = await action(call)
@@ -38,7 +38,7 @@ async def perform(call: Call, action: Action) -> Response:
     return _response(await call.system.writer.do(envelope), intent)
 
 
-def _envelope(call: Call, intent: Intent) -> CommandEnvelope:
+def _envelope(call: ApiCall, intent: Intent) -> CommandEnvelope:
     """The command under the call's key, bound to the version that it names of the session that it addresses."""
     return CommandEnvelope(
         session_id=intent.session_id,

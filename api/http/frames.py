@@ -15,7 +15,7 @@ SHARED_BYTES: Final = 16 * 1024 * 1024
 """Pieces kept for the next client at the same place: the tabs that open a session all begin at the same one."""
 
 
-class Frame(NamedTuple):
+class SseFrame(NamedTuple):
     """An event, ready to be sent, and what it is chosen by."""
 
     position: int
@@ -26,7 +26,7 @@ class Frame(NamedTuple):
     data: bytes
 
     @classmethod
-    def of(cls, recorded: Recorded) -> "Frame":
+    def of(cls, recorded: Recorded) -> "SseFrame":
         data = b"id: %d\ndata: %b\n\n" % (recorded.position, orjson.dumps(recorded.wire()))
         topic = recorded.event.TOPIC
         return cls(recorded.position, recorded.session_id, recorded.version, recorded.kind, topic, data)
@@ -40,7 +40,7 @@ class Interest(NamedTuple):
     topic: str | None = None
     above: int = 0
 
-    def wants(self, frame: Frame) -> bool:
+    def wants(self, frame: SseFrame) -> bool:
         return (
             (self.session_id is None or frame.session_id == self.session_id)
             and (self.kind is None or frame.kind == self.kind)
@@ -60,7 +60,7 @@ class Piece(NamedTuple):
     version: int
 
 
-def pieces(frames: Iterable[Frame], interest: Interest, end: int) -> Iterator[Piece]:
+def pieces(frames: Iterable[SseFrame], interest: Interest, end: int) -> Iterator[Piece]:
     """The wanted frames, piece after piece. `end` is the position up to which these are all."""
     chosen: list[bytes] = []
     size = version = 0

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, Protocol
 
-from api.http.frames import Frame, Interest, Piece, Pieces, pieces
+from api.http.frames import Interest, Piece, Pieces, SseFrame, pieces
 from domain.session.record import Recorded
 from domain.values.base import HansardError
 
@@ -72,7 +72,7 @@ class Hub:
     def __init__(self, heartbeat: float) -> None:
         self._heartbeat = heartbeat
         self._loop = asyncio.get_running_loop()
-        self._frames: list[Frame] = []
+        self._frames: list[SseFrame] = []
         self._bytes = self._before = self.position = 0
         self._newest, self._older = Pieces(), Pieces()
         self._finding: dict[tuple[Interest, int], asyncio.Task[list[Piece]]] = {}
@@ -90,11 +90,11 @@ class Hub:
 
     def seen(self, page: Sequence[Recorded]) -> None:
         """A page of the log, from the follower's thread. While nobody reads, nothing is encoded or kept."""
-        frames = [Frame.of(recorded) for recorded in page] if self.clients else None
+        frames = [SseFrame.of(recorded) for recorded in page] if self.clients else None
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._add, frames, page[-1].position)
 
-    def _add(self, frames: list[Frame] | None, position: int) -> None:
+    def _add(self, frames: list[SseFrame] | None, position: int) -> None:
         self.position = position
         self._newest.clear()
         if frames is None:

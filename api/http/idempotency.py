@@ -37,7 +37,7 @@ _ANSWERING: Final[WeakValueDictionary[tuple[asyncio.AbstractEventLoop, str], asy
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ApiCall:
     """A POST on its way in, from a program or a page's form: who sends what to which path, under which key."""
 
     system: System
@@ -74,10 +74,10 @@ class Call:
         return None if self.owned_key is None else self.system.store.receipt(self.owned_key)
 
 
-async def call_of(request: Request) -> Call:
+async def call_of(request: Request) -> ApiCall:
     """The call that a request makes. Raises Problem for a body or key that cannot be taken."""
     raw = await raw_body(request)
-    return Call(
+    return ApiCall(
         system=system(request),
         actor=request.state.actor,
         path=request.url.path,
@@ -88,7 +88,7 @@ async def call_of(request: Request) -> Call:
     )
 
 
-async def refusal(call: Call, error: HansardError) -> Response:
+async def refusal(call: ApiCall, error: HansardError) -> Response:
     """The answer to a call that never reached the writer, kept under its key. Raises the error where it is not one
     that lasts."""
     if call.key is None or isinstance(error, KeyReused) or of(error).status not in LASTING:
@@ -136,7 +136,7 @@ async def _outcome(handler: Handler, request: Request) -> Response:
         return problem(of(error))
 
 
-async def _first(call: Call, answer: Response, *, whole: bool = False) -> Response:
+async def _first(call: ApiCall, answer: Response, *, whole: bool = False) -> Response:
     """Keep the answer; where another was kept under the key before, that is the one."""
     assert call.owned_key is not None, "only answers under a key are kept"
     body = bytes(answer.body)

@@ -27,7 +27,7 @@ class _Joined(h11.Connection):
         return data
 
 
-class Line(H11Protocol):
+class HttpProtocol(H11Protocol):
     """HTTP/1.1 by h11, whatever other parsers are installed: what runs is what was tested.
 
     A request has to be there, head and body, `patience` seconds after its beginning (P25): uvicorn would wait for ever.

@@ -10,7 +10,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.http.application import Place
+from api.http.application import PathHandler
 from api.http.requests import has_it_already
 
 __all__ = ["Document", "show_openapi"]
@@ -19,7 +19,7 @@ __all__ = ["Document", "show_openapi"]
 class Document:
     """The description of one application, made at first use and kept."""
 
-    def __init__(self, commands: Sequence[Place], views: Sequence[Place]) -> None:
+    def __init__(self, commands: Sequence[PathHandler], views: Sequence[PathHandler]) -> None:
         self._commands, self._views = commands, views
 
     @cached_property

@@ -34,7 +34,7 @@ is not required is the same as leaving it out.
 Every GET takes HEAD, too: the same status and headers without a body. A path has no slash at its end."""
 
 
-class Door(NamedTuple):
+class Endpoint(NamedTuple):
     """One path and method, and what is said of it."""
 
     method: str
@@ -90,8 +90,8 @@ def build(commands: Sequence[Route], views: Sequence[Route]) -> dict[str, Any]:
     }
 
 
-def _doors(method: str, routes: Iterable[Route]) -> list[Door]:
-    return [Door(method, path, handler, _about(method, path, handler)) for path, handler in dict(routes).items()]
+def _doors(method: str, routes: Iterable[Route]) -> list[Endpoint]:
+    return [Endpoint(method, path, handler, _about(method, path, handler)) for path, handler in dict(routes).items()]
 
 
 def _about(method: str, path: str, handler: Callable[..., Any]) -> Operation:
@@ -110,7 +110,7 @@ def _about(method: str, path: str, handler: Callable[..., Any]) -> Operation:
     )
 
 
-def _models(doors: Iterable[Door]) -> list[Wanted]:
+def _models(doors: Iterable[Endpoint]) -> list[Wanted]:
     taken: list[Wanted] = [(door.about.body, "validation") for door in doors if isinstance(door.about.body, type)]
     given: list[Wanted] = [
         (door.about.answer, "serialization") for door in doors if isinstance(door.about.answer, type)
@@ -118,13 +118,13 @@ def _models(doors: Iterable[Door]) -> list[Wanted]:
     return [*taken, *given, *COMPOSED, (shapes.ProblemDetails, "serialization")]
 
 
-def _tags(doors: Iterable[Door]) -> list[dict[str, str]]:
+def _tags(doors: Iterable[Endpoint]) -> list[dict[str, str]]:
     used = dict.fromkeys(door.about.tag for door in doors)
     ordered = [*(tag for tag in TAGS if tag in used), *sorted(tag for tag in used if tag not in TAGS)]
     return [{"name": tag, "description": TAGS.get(tag, tag)} for tag in ordered]
 
 
-def _operation(door: Door, references: dict[Wanted, dict[str, Any]]) -> dict[str, Any]:
+def _operation(door: Endpoint, references: dict[Wanted, dict[str, Any]]) -> dict[str, Any]:
     about = door.about
     found: dict[str, Any] = {"operationId": to_camel(door.name), "tags": [about.tag], "summary": about.summary}
     if about.description:
@@ -149,7 +149,7 @@ def _reference(model: Any, mode: Any, references: dict[Wanted, dict[str, Any]]) 
     return dict(references[(model, mode)])
 
 
-def _parameters(door: Door) -> list[dict[str, Any]]:
+def _parameters(door: Endpoint) -> list[dict[str, Any]]:
     names: tuple[str, ...] = getattr(door.handler, "parameters", ())
     found = [*in_path(door.path), *(query(door.name, name) for name in names)]
     if door.method == "post":
@@ -164,11 +164,11 @@ def _parameters(door: Door) -> list[dict[str, Any]]:
     return found
 
 
-def _waits(door: Door) -> bool:
+def _waits(door: Endpoint) -> bool:
     return hasattr(door.handler, "parameters")
 
 
-def _responses(door: Door, references: dict[Wanted, dict[str, Any]]) -> dict[str, Any]:
+def _responses(door: Endpoint, references: dict[Wanted, dict[str, Any]]) -> dict[str, Any]:
     about = door.about
     content: dict[str, Any] = {about.media: {"schema": _answer(about, references)}}
     if about.other:
@@ -201,7 +201,7 @@ def _goodness(about: Operation) -> str:
     return "As asked."
 
 
-def _headers(door: Door) -> tuple[str, ...]:
+def _headers(door: Endpoint) -> tuple[str, ...]:
     receipt = door.about.answer in RECEIPTS
     tag = ("ETag",) if door.about.tagged or receipt else ()
     location = ("Location",) if door.about.status == 202 else ()
@@ -209,7 +209,7 @@ def _headers(door: Door) -> tuple[str, ...]:
     return (*tag, *location, *replayed)
 
 
-def _refusals(door: Door) -> list[int]:
+def _refusals(door: Endpoint) -> list[int]:
     """The problems with which a door can answer."""
     found = {*door.about.refuses, 421, 500} | (set() if door.about.open else {401})
     if door.method == "post":

@@ -27,7 +27,7 @@ class Word(NamedTuple):
     schema: str | None = None
 
 
-class Row(NamedTuple):
+class FieldRow(NamedTuple):
     """A field or parameter."""
 
     name: str
@@ -94,8 +94,8 @@ def _operation(document: Schema, method: str, path: str, operation: Schema) -> d
     }
 
 
-def _parameter(found: Schema) -> Row:
-    return Row(found["name"], words(found["schema"]), found["required"], found["description"], found["in"])
+def _parameter(found: Schema) -> FieldRow:
+    return FieldRow(found["name"], words(found["schema"]), found["required"], found["description"], found["in"])
 
 
 def _answer(document: Schema, status: str, given: Schema) -> dict[str, Any]:
@@ -133,11 +133,12 @@ def _resolved(document: Schema, given: Schema) -> Schema:
     return given
 
 
-def rows(schema: Schema) -> list[Row]:
+def rows(schema: Schema) -> list[FieldRow]:
     """The fields of an object."""
     required = schema.get("required", ())
     return [
-        Row(name, words(field), name in required, _note(field)) for name, field in schema.get("properties", {}).items()
+        FieldRow(name, words(field), name in required, _note(field))
+        for name, field in schema.get("properties", {}).items()
     ]
 
 

@@ -33,7 +33,7 @@ def new_id(kind: str) -> str:
     return f"{kind}-{''.join(secrets.choice(_LETTERS) for _ in range(10))}"
 
 
-class Shared(TypedDict):
+class SharedFields(TypedDict):
     """What any session is started with."""
 
     title: str
@@ -106,11 +106,11 @@ def discussion(
 
 def _shared(
     body: Start, team: Team, settings: Settings, *roles: str, employees: Sequence[Employee] = ()
-) -> tuple[Shared, tuple[Blob, ...]]:
+) -> tuple[SharedFields, tuple[Blob, ...]]:
     """Where and by whom it is done; `roles` are those that the kind needs. A scenario stands in for the team."""
     workspace = _workspace(body, settings)
     scenario, blobs = _scenario(body)
-    shared = Shared(
+    shared = SharedFields(
         title=body.title,
         origin=body.origin,
         labels=tuple(body.labels),

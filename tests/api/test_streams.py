@@ -21,7 +21,7 @@ from adapters.clock import Clock
 from adapters.store import open_store
 from adapters.store.sqlite.views import SqliteViews
 from adapters.writer.writer import CommandEnvelope, Writer
-from api.http.frames import Frame
+from api.http.frames import SseFrame
 from domain.delivery.commands import CancelDelivery, ExtendBudget, StartDelivery
 from domain.delivery.validation import ValidationStep
 from domain.session.budget import BudgetLimits
@@ -548,7 +548,7 @@ def test_every_text_makes_one_message(words: str) -> None:
     causation = Causation(actor=words, command_id=words, correlation_id="c", causation_id="c")
     event = TurnCancelled(turn_id="t", attempt=0, agent=words, role="dev", reason=words)
     recorded = Recorded(position=7, session_id="delivery-1", version=1, at=0, causation=causation, event=event)
-    block = Frame.of(recorded).data
+    block = SseFrame.of(recorded).data
     assert block.endswith(b"\n\n")
     lines = block[:-2].decode().replace("\r", "\n").split("\n")
     assert [line.partition(":")[0] for line in lines] == ["id", "data"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from api.http.frames import Frame, Interest, Piece, pieces
+from api.http.frames import Interest, Piece, SseFrame, pieces
 from api.http.hub import Hub, Reader
 from domain.session.record import Causation, Recorded
 from domain.session.turns import TurnCancelled
@@ -56,13 +56,13 @@ async def happened(hub: Hub, *page: Recorded) -> None:
 def encoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The positions of what was encoded."""
     found: list[int] = []
-    of = Frame.of
+    of = SseFrame.of
 
-    def counted(one: Recorded) -> Frame:
+    def counted(one: Recorded) -> SseFrame:
         found.append(one.position)
         return of(one)
 
-    monkeypatch.setattr(Frame, "of", counted)
+    monkeypatch.setattr(SseFrame, "of", counted)
     return found
 
 
@@ -80,7 +80,7 @@ def test_an_event_is_encoded_once_and_its_bytes_are_shared(encoded: list[int]) -
         return mine, whole
 
     mine, whole = asyncio.run(scene())
-    first, second = Frame.of(recorded(1)).data, Frame.of(recorded(2, "delivery-b")).data
+    first, second = SseFrame.of(recorded(1)).data, SseFrame.of(recorded(2, "delivery-b")).data
     assert encoded == [1, 2, 1, 2]
     assert [wire.taken for wire in mine] == [[first]] * 3
     assert [wire.taken for wire in whole] == [[first + second]] * 2
@@ -129,7 +129,7 @@ def test_who_cannot_be_pushed_to_is_woken_instead() -> None:
 
 def test_the_hub_keeps_a_bounded_number_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Room for three events here: who is further behind has to read the log."""
-    size = len(Frame.of(recorded(10)).data)
+    size = len(SseFrame.of(recorded(10)).data)
     monkeypatch.setattr("api.http.hub.KEPT_BYTES", 3 * size)
 
     async def scene() -> list[int]:
@@ -161,7 +161,7 @@ def test_what_the_hub_has_forgotten_is_searched_for_once() -> None:
 
 
 def test_pieces_are_small_and_tell_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    frames = [Frame.of(recorded(position, version=position - 10)) for position in range(11, 16)]
+    frames = [SseFrame.of(recorded(position, version=position - 10)) for position in range(11, 16)]
     monkeypatch.setattr("api.http.frames.PIECE_BYTES", len(frames[0].data) + 1)
     found = list(pieces(frames, A, 20))
     data = [frame.data for frame in frames]

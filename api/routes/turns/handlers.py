@@ -12,7 +12,7 @@ from adapters.store import Lease
 from adapters.turns.external import LeaseLost, Offer, ResultKey, TurnFilter
 from adapters.workspace import WorkspaceError, confine
 from adapters.writer.writer import CommandAnswer
-from api.http.idempotency import Call, call_of, once, refusal
+from api.http.idempotency import ApiCall, call_of, once, refusal
 from api.http.problems import Problem
 from api.http.requests import answer_headers, raw_body, read, read_object, system
 from api.routes.turns.bodies import TurnClaim, TurnHeartbeat, TurnResult
@@ -91,7 +91,7 @@ async def record_result(request: Request) -> Response:
     return Response(answer.body, headers=headers, media_type="application/json")
 
 
-async def _recorded(request: Request, call: Call) -> CommandAnswer:
+async def _recorded(request: Request, call: ApiCall) -> CommandAnswer:
     body = read(TurnResult, call.fields)
     reply = _reply(body, most=call.system.team.limits.output_bytes)
     key = ResultKey(key=call.owned_key, fingerprint="" if call.key is None else call.fingerprint, expected=call.version)

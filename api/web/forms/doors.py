@@ -17,7 +17,7 @@ from api.http.commands import Action
 from api.http.problems import Problem
 from api.http.requests import NUMBER, answer_headers, only, system
 from api.web import inbox_page, pages
-from api.web.forms.passing import Outcome, hand_over, key_of
+from api.web.forms.passing import FormOutcome, hand_over, key_of
 from api.web.forms.reading import fields
 from api.web.forms.sent import Sent, placed, told_of
 from api.web.forms.starting import body_of, number
@@ -36,7 +36,7 @@ ENVELOPE: Final = frozenset({"key", "door", "session", "version", "state", "real
 """Fields that say which command it is and what its sender saw."""
 
 
-class Door(NamedTuple):
+class FormCommand(NamedTuple):
     """A command of a session's page. `again`: a busy session is not too new for it, while its state is the one seen;
     `ends`: it is asked twice; `bound`: to the version seen."""
 
@@ -48,16 +48,16 @@ class Door(NamedTuple):
 
 
 DOORS: Final = {
-    "decision": Door(actions.decide, ("decision", "rationale")),
-    "continue": Door(actions.continue_, ()),
-    "budget": Door(
+    "decision": FormCommand(actions.decide, ("decision", "rationale")),
+    "continue": FormCommand(actions.continue_, ()),
+    "budget": FormCommand(
         actions.extend,
         ("addIterations", "addMinutes", "addTokens", "addCostMicros", "addRounds", "reason"),
         again=True,
     ),
-    "reset": Door(actions.reset, ("reason",), again=True, ends=True),
-    "cancel": Door(actions.cancel, ("reason",), again=True, ends=True),
-    "fork": Door(actions.fork, ("atVersion", "mode"), bound=False),
+    "reset": FormCommand(actions.reset, ("reason",), again=True, ends=True),
+    "cancel": FormCommand(actions.cancel, ("reason",), again=True, ends=True),
+    "fork": FormCommand(actions.fork, ("atVersion", "mode"), bound=False),
 }
 NUMBERS: Final = frozenset({"addIterations", "addMinutes", "addTokens", "addCostMicros", "addRounds", "atVersion"})
 
@@ -66,7 +66,7 @@ class Asked(NamedTuple):
     """A command as its form says it: to whom, seen at which version and in which state."""
 
     name: str
-    door: Door
+    door: FormCommand
     session: str
     values: dict[str, str]
     key: str
@@ -161,11 +161,11 @@ def _known(found: dict[str, str], names: set[str]) -> None:
 # -- carrying out ------------------------------------------------------------------------------------------------------
 
 
-async def _carried_out(request: Request, asked: Asked) -> Outcome | Sent:
+async def _carried_out(request: Request, asked: Asked) -> FormOutcome | Sent:
     """What was done, or what is to be said of what was not."""
     say = language_of(request)
     if asked.door.ends and not asked.really:
-        errors, outcome = {"really": say("form.really")}, Outcome(422, {}, False)
+        errors, outcome = {"really": say("form.really")}, FormOutcome(422, {}, False)
         words = say("form.marked")
     else:
         outcome = await _knocked(request, asked)
@@ -177,7 +177,7 @@ async def _carried_out(request: Request, asked: Asked) -> Outcome | Sent:
     return Sent(asked.name, asked.session, asked.values, errors, words, outcome.status, key)
 
 
-async def _knocked(request: Request, asked: Asked) -> Outcome:
+async def _knocked(request: Request, asked: Asked) -> FormOutcome:
     """Bound to the version seen. One that only ends or extends is bound to the newest while the state is the one that
     was seen: on a busy session the number alone says little. Each try has a key of its own: the writer remembers
     refusals, too."""

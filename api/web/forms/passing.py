@@ -8,7 +8,7 @@ import orjson
 from starlette.requests import Request
 
 from api.http.commands import Action, perform
-from api.http.idempotency import Call
+from api.http.idempotency import ApiCall
 from api.http.problems import Problem, of, problem
 from api.http.requests import system
 from api.web.rendering import language_of
@@ -16,7 +16,7 @@ from api.web.sentences import told_in
 from domain.values.base import HansardError
 
 
-class Outcome(NamedTuple):
+class FormOutcome(NamedTuple):
     """What the door answered: a receipt, or a problem in the reader's language."""
 
     status: int
@@ -42,10 +42,10 @@ async def hand_over(
     key: str,
     session: str = "",
     version: int | None = None,
-) -> Outcome:
+) -> FormOutcome:
     """Perform an action in the name of the form's sender, as the API would at this path."""
     inside, raw = system(request), orjson.dumps(body)
-    call = Call(
+    call = ApiCall(
         system=inside,
         actor=request.state.actor,
         path=path,
@@ -62,4 +62,4 @@ async def hand_over(
         answer = problem(of(error))
     replayed = answer.headers.get("idempotency-replayed") == "true"
     told = told_in(language_of(request), orjson.loads(bytes(answer.body)))
-    return Outcome(answer.status_code, told, replayed)
+    return FormOutcome(answer.status_code, told, replayed)

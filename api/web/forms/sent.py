@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from api.web.forms.passing import Outcome
+from api.web.forms.passing import FormOutcome
 from domain.values.words import Words
 
 
@@ -57,7 +57,7 @@ def _place(pointer: str, names: Collection[str]) -> tuple[str, list[str]]:
     return "", parts
 
 
-def told_of(say: Words, outcome: Outcome, elsewhere: str, marked: str) -> str:
+def told_of(say: Words, outcome: FormOutcome, elsewhere: str, marked: str) -> str:
     """What is said of the whole; `marked` where everything that is wrong stands at its field."""
     told = outcome.told
     match outcome.status:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from api.cli.progress import Live, figures, history, summary
+from api.cli.progress import LiveScreen, figures, history, summary
 
 BUDGET = {"maxIterations": 6, "maxMinutes": 45, "elapsedMs": 247_000, "remainingIterations": 5, "reason": None}
 SESSION: dict[str, Any] = {
@@ -132,7 +132,7 @@ def test_a_session_of_which_nothing_is_known_yet_tells_nothing() -> None:
 def test_the_live_display_shows_what_is_discussed_below_the_session_until_it_is_decided() -> None:
     terminal = io.StringIO()
     console = Console(file=terminal, force_terminal=True, color_system=None, width=80, legacy_windows=False)
-    with Live(console) as live:
+    with LiveScreen(console) as live:
         live.show_status(RUN)
         live.show_child(TALK, [event(1, "review.synthesized", message="Synthesis.")])
         open_ = terminal.getvalue()
@@ -146,7 +146,7 @@ def test_the_live_display_shows_what_is_discussed_below_the_session_until_it_is_
 def test_the_live_display_shows_events_above_how_the_session_stands() -> None:
     terminal = io.StringIO()
     console = Console(file=terminal, force_terminal=True, color_system=None, width=80, legacy_windows=False)
-    with Live(console) as live:
+    with LiveScreen(console) as live:
         live.show_events(
             [event(1, "turn.answered", agent="dev\x1b[2J"), event(2, "delivery.phase_skipped", message="hidden")]
         )
