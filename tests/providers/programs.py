@@ -1,0 +1,70 @@
+"""The real programs from npm, installed on demand into a folder of their own, and how they reach the stub."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Final
+
+PACKAGES: Final = {
+    "claude": "@anthropic-ai/claude-code",
+    "codex": "@openai/codex",
+    "gemini": "@google/gemini-cli",
+    "opencode": "opencode-ai",
+    "qwen": "@qwen-code/qwen-code",
+}
+KEYS: Final = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY")
+_SCRIPTS: Final = {"claude": "install.cjs", "opencode": "postinstall.mjs"}
+
+
+def installed(name: str) -> Path:
+    """The folder with the program; `HANSARD_TEST_AGENTS` names the npm prefix (default: in the user's cache)."""
+    prefix = Path(os.environ.get("HANSARD_TEST_AGENTS") or Path.home() / ".cache" / "hansard" / "agents")
+    program = prefix / "node_modules" / ".bin" / name
+    if not program.exists():
+        prefix.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["npm", "install", "--prefix", str(prefix), PACKAGES[name]], check=True, timeout=600)
+        if name in _SCRIPTS:  # newer npm runs no scripts of packages
+            folder = prefix / "node_modules" / PACKAGES[name]
+            subprocess.run(["node", _SCRIPTS[name]], cwd=folder, check=True, timeout=600)
+    return program.parent
+
+
+def settings(name: str, url: str) -> str:
+    """What a team file says so that the preset asks the stub."""
+    match name:
+        case "claude":
+            return f'env = {{ ANTHROPIC_BASE_URL = "{url}" }}'
+        case "codex":
+            config = (
+                'model = "gpt-5-codex"\nmodel_provider = "stub"\n[model_providers.stub]\nname = "stub"\n'
+                f'base_url = "{url}/v1"\nenv_key = "CODEX_API_KEY"\nwire_api = "responses"\n'
+                "request_max_retries = 1\nstream_max_retries = 1\n"
+            )
+            return f"home_files = {{ '.codex/config.toml' = {json.dumps(config)} }}"
+        case "gemini":
+            return f'model = "gemini-2.5-pro"\nenv = {{ GOOGLE_GEMINI_BASE_URL = "{url}" }}'
+        case "qwen":
+            return f'model = "stub-model"\nenv = {{ OPENAI_BASE_URL = "{url}/v1" }}'
+        case _:
+            return f'model = "stub/stub-model"\nenv = {{ {_opencode(url)} }}'
+
+
+def _opencode(url: str) -> str:
+    model = {"name": "stub-model", "limit": {"context": 128_000, "output": 8_192}}
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "name": "stub",
+        "options": {"baseURL": f"{url}/v1", "apiKey": "sk-stub"},
+        "models": {"stub-model": model},
+    }
+    config = {
+        "small_model": "stub/stub-model",
+        "autoupdate": False,
+        "share": "disabled",
+        "enabled_providers": ["stub"],
+        "permission": "allow",
+        "provider": {"stub": provider},
+    }
+    fetches = 'OPENCODE_DISABLE_MODELS_FETCH = "1", OPENCODE_DISABLE_LSP_DOWNLOAD = "1"'
+    return f"{fetches}, OPENCODE_CONFIG_CONTENT = '{json.dumps(config)}'"
