@@ -1,4 +1,5 @@
-"""Replay: a recorded history is decided anew, with today's rules and the recorded answers, and compared."""
+"""Replay: a recorded history is decided again, with today's rules and the recorded answers, and compared. The stored
+`message` of an event is not: readers word events from type and data."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,6 @@ from domain.discussion.commands import StartDiscussion
 from domain.kinds import carry_out, command_of, fold
 from domain.orchestration.commands import StartOrchestration
 from domain.policy import react
-from domain.replies.plain import plain
 from domain.session.decision import Outcome
 from domain.session.forking import names, unnamed
 from domain.session.forks import SessionForked
@@ -67,9 +67,8 @@ def _compare(
 
 
 def _same(recorded: DomainEvent, decided: DomainEvent, today: Outcome, known: Sequence[str], whole: Whole) -> bool:
-    """The same event; what a fork took over may speak of the session that it comes from (`known`) by its name, and why
-    an answer could not be read may be said in the words of its day."""
-    one, other = _written(recorded), _written(decided)
+    """The same event; what a fork took over may name the session that it comes from (`known`)."""
+    one, other = _facts(recorded), _facts(decided)
     if one == other:
         return True
     blobs = {blob.digest: blob.content for blob in today.blobs}
@@ -83,9 +82,9 @@ def _same(recorded: DomainEvent, decided: DomainEvent, today: Outcome, known: Se
 def _neutral(value: Any, known: Sequence[str], whole: Whole) -> object:
     match value:
         case str():
-            return plain(unnamed(value, known))
+            return unnamed(value, known)
         case {"head": str(), "length": int(), **more} if more.keys() <= {"digest"}:
-            return plain(unnamed(whole(Text.model_validate(value)), known))
+            return unnamed(whole(Text.model_validate(value)), known)
         case dict():
             return {key: _neutral(part, known, whole) for key, part in value.items()}
         case list() | tuple():
@@ -122,6 +121,11 @@ def _alike(today: Command, recorded: Command) -> bool:
     if isinstance(recorded, NoteSession) and isinstance(today, NoteSession):
         today = today.changed(direct=recorded.direct)
     return today == recorded
+
+
+def _facts(event: DomainEvent) -> tuple[str, dict[str, Any]]:
+    topic, data = _written(event)
+    return topic, {name: value for name, value in data.items() if name != "message"}
 
 
 def _written(event: DomainEvent) -> tuple[str, dict[str, Any]]:

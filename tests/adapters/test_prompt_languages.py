@@ -90,11 +90,11 @@ def test_why_an_answer_was_not_taken_is_told_in_the_language(kind: str, text: st
     [
         ("The reply holds no list of verdicts.", "답변에 판정 목록이 없습니다."),
         (
-            "The list of verdicts does not fit at /verdicts/0/pass: input should be a valid boolean.",
+            "The list of verdicts does not fit at /verdicts/0/pass: should be true or false.",
             "답변의 판정 목록이 형식에 맞지 않습니다 (/verdicts/0/pass): true 또는 false여야 합니다.",
         ),
         (
-            "The list of subtasks does not fit at /x: tuple should have at least 1 item after validation, not 0.",
+            "The list of subtasks does not fit at /x: should have at least 1 entry.",
             "답변의 하위 작업 목록이 형식에 맞지 않습니다 (/x): 항목이 1개 이상이어야 합니다.",
         ),
         (

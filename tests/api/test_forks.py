@@ -208,7 +208,7 @@ def test_a_rule_that_has_changed_is_found_at_the_first_place_it_matters(client: 
     source, found = blocked_once(client)
     history = system(client).store.history(source)
     place = next(index for index, event in enumerate(found) if event["type"] == "delivery.review_blocking_detected")
-    history[place] = _with_message(history[place], "Another rule wrote this.")
+    history[place] = _with(history[place], fix_plan=("Another rule wrote this.",))
     difference = first_difference(history, lambda text: text.head)
     assert difference is not None
     assert (difference.version, difference.command) == (place + 1, "RecordReply")
@@ -216,8 +216,8 @@ def test_a_rule_that_has_changed_is_found_at_the_first_place_it_matters(client: 
     assert "Review blocked at iteration 1." in difference.actual
 
 
-def _with_message(recorded: Recorded, message: str) -> Recorded:
-    return recorded._replace(event=recorded.event.model_copy(update={"message": message}))
+def _with(recorded: Recorded, **fields: object) -> Recorded:
+    return recorded._replace(event=recorded.event.model_copy(update=fields))
 
 
 def test_the_explanation_goes_back_to_the_command_that_began_it(client: TestClient) -> None:

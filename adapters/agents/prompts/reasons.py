@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from adapters.agents.prompts import checked
-from domain.replies.plain import plain
 
 _UNREADABLE: Final = "답변을 읽을 수 없습니다."
 _NAMES: Final[Mapping[str, str]] = {
@@ -49,13 +48,13 @@ _DETAILS: Final[tuple[tuple[str, str], ...]] = (
 def reasons(words: str, language: str = "en") -> str:
     """Line by line; Invalid at /language."""
     if checked(language) == "en":
-        return plain(words)
+        return words
     return "\n".join(_line(line) for line in words.splitlines())
 
 
 def _line(line: str) -> str:
     dash, sentence = ("- ", line[2:]) if line.startswith("- ") else ("", line)
-    return dash + _korean(plain(sentence)) if sentence.strip() else line
+    return dash + _korean(sentence) if sentence.strip() else line
 
 
 def _korean(sentence: str) -> str:

@@ -69,14 +69,14 @@ def test_a_history_is_decided_again(hansard: Hansard, blocked_once: str) -> None
 def test_the_first_difference_is_shown_and_the_code_is_8(hansard: Hansard, blocked_once: str, own_log: Path) -> None:
     audited.harmed(
         own_log,
-        "UPDATE events SET state = cast(replace(cast(state AS TEXT), 'Session started', 'Session began') AS BLOB)"
+        "UPDATE events SET state = cast(replace(cast(state AS TEXT), '\"remainingIterations\":', '\"remainingIterations\":1') AS BLOB)"
         " WHERE version = 1",
     )
     said = hansard("replay", blocked_once, "--assert")
     first, recorded, today = said.out.splitlines()
     assert (said.code, first) == (8, "version 1 (StartDelivery)")
-    assert recorded.startswith("  recorded: delivery.session_started {") and "Session began." in recorded
-    assert today.startswith("  today:    delivery.session_started {") and "Session started." in today
+    assert recorded.startswith("  recorded: delivery.session_started {") and '"remainingIterations":1' in recorded
+    assert today.startswith("  today:    delivery.session_started {") and '"remainingIterations":1' not in today
 
 
 # -- fork ------------------------------------------------------------------------------------------------------------
