@@ -69,7 +69,8 @@ def test_a_history_is_decided_again(hansard: Hansard, blocked_once: str) -> None
 def test_the_first_difference_is_shown_and_the_code_is_8(hansard: Hansard, blocked_once: str, own_log: Path) -> None:
     audited.harmed(
         own_log,
-        "UPDATE events SET state = cast(replace(cast(state AS TEXT), '\"remainingIterations\":', '\"remainingIterations\":1') AS BLOB)"
+        "UPDATE events SET state ="
+        """ cast(replace(cast(state AS TEXT), '"remainingIterations":', '"remainingIterations":1') AS BLOB)"""
         " WHERE version = 1",
     )
     said = hansard("replay", blocked_once, "--assert")
