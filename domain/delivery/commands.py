@@ -16,7 +16,7 @@ from domain.delivery.events import (
     ValidationFailed,
 )
 from domain.delivery.validation import ValidationStep
-from domain.session.budget import BudgetLimits
+from domain.session.budget import BudgetLimits, Extension
 from domain.session.children import ReviewSettings
 from domain.session.record import RecordedCommand
 from domain.session.state import Session
@@ -65,7 +65,7 @@ class RecordPackage(RecordTurn):
     problem: str | None = None
 
 
-class ExtendBudget(Command):
+class ExtendBudget(Extension):
     """A person adds budget (K-46): at least one of the amounts."""
 
     REFUSAL: ClassVar[str] = "cannot be given more budget"

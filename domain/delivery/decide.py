@@ -35,9 +35,8 @@ from domain.delivery.steps import (
 )
 from domain.replies.artifacts import plan_parts
 from domain.replies.reviewer import ReviewArtifact, review_artifact
-from domain.session.actions import refuse_decision
 from domain.session.budget import BudgetLimits
-from domain.session.children import CloseChild, Decide, ReviewSettings, fix_feedback
+from domain.session.children import CloseChild, ReviewSettings, fix_feedback
 from domain.session.decision import (
     Events,
     Now,
@@ -52,8 +51,6 @@ from domain.session.decision import (
 from domain.session.turns import ExpireTurn, Failure, RecordReply
 from domain.values.base import Command, Refused, Unreadable
 from domain.values.time import iso
-
-ACTIONS = ("cancel", "extend")
 
 
 def decide(now: Now[Delivery], command: Command) -> Events:
@@ -74,15 +71,15 @@ def decide(now: Now[Delivery], command: Command) -> Events:
             return cancel(now, command)
         case CloseChild():
             return close_review(now, command)
-        case Decide():
-            refuse_decision(now.state, now.allowed())
         case _:
-            raise now.refusal(command.REFUSAL)
+            raise now.unfit(command)
 
 
 def allowed_actions(delivery: Delivery) -> tuple[str, ...]:
     """What a person may do now (contract §2)."""
-    return tuple(action for action in ACTIONS if TABLE.target(delivery.state, action, delivery.guard) is not None)
+    return tuple(
+        action for action in ("cancel", "extend") if TABLE.target(delivery.state, action, delivery.guard) is not None
+    )
 
 
 # -- a person ------------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from typing import Any
 from domain import replies
 from domain.convergence import Metrics, assess, stop_reason
 from domain.convergence.stripping import talk
-from domain.delivery.commands import ExtendBudget
 from domain.discussion import findings
 from domain.discussion.chart import TABLES
 from domain.discussion.commands import CancelDiscussion, StartDiscussion
@@ -27,8 +26,8 @@ from domain.discussion.events import (
 )
 from domain.discussion.state import Discussion
 from domain.discussion.strategies import CHOICES, PASSING, REWRITTEN, STRATEGIES, Part
-from domain.orchestration.commands import AddRounds
 from domain.session.actions import NO_BUDGET
+from domain.session.budget import Extension
 from domain.session.children import Decide
 from domain.session.decision import Events, Now, ask, cancel_turn, cancel_turns, clear_agents, content, settle
 from domain.session.record import kind_of
@@ -59,10 +58,10 @@ def decide(now: Talk, command: Command) -> Events:
             return expire(now, command)
         case CancelDiscussion():
             return cancel(now, command)
-        case ExtendBudget() | AddRounds():
+        case Extension():
             raise now.refusal(NO_BUDGET)
         case _:
-            raise now.refusal(command.REFUSAL)
+            raise now.unfit(command)
 
 
 def allowed_actions(discussion: Discussion) -> tuple[str, ...]:

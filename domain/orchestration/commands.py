@@ -12,6 +12,7 @@ from domain.orchestration.events import (
     RoundsAdded,
     WasReset,
 )
+from domain.session.budget import Extension
 from domain.session.record import RecordedCommand
 from domain.session.state import Session
 from domain.session.turns import AgentSessionsCleared
@@ -40,7 +41,7 @@ class ResetOrchestration(Command):
     door: Literal["reset", "cancel"] = "reset"
 
 
-class AddRounds(Command):
+class AddRounds(Extension):
     REFUSAL: ClassVar[str] = "cannot be given more rounds"
     add_rounds: Annotated[int, Field(ge=1)]
     reason: str

@@ -26,8 +26,7 @@ from domain.orchestration.phases import PhasePlan, Subtask, plan_agents
 from domain.orchestration.rounds import close_discussion, debate, debate_rounds_left, record_report, record_verdicts
 from domain.orchestration.state import Orchestration
 from domain.orchestration.steps import Run, ask_again, ask_first, begin_round, complete, spoken, stop
-from domain.session.actions import refuse_decision
-from domain.session.children import CloseChild, Decide
+from domain.session.children import CloseChild
 from domain.session.decision import Events, cancel_turns, clear_agents, content, settle
 from domain.session.turns import RecordReply
 from domain.triage import triage
@@ -61,10 +60,8 @@ def decide(now: Run, command: Command) -> Events:
             return close_discussion(now, command)
         case ClearAgentSessions():
             return iter((clear_agents(now, "a new request begins clean"),))
-        case Decide():
-            refuse_decision(now.state, now.allowed())
         case _:
-            raise now.refusal(command.REFUSAL)
+            raise now.unfit(command)
 
 
 def allowed_actions(run: Orchestration) -> tuple[str, ...]:

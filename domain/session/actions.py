@@ -1,12 +1,10 @@
 """How an action is refused: the state of the session, what cannot be done, what can (contract §3)."""
 
-from typing import NoReturn
-
+from domain.session.children import NO_DECISION, Decide
 from domain.session.state import Session
 from domain.values.base import Command, Refused
 
 NO_BUDGET = "has no budget to extend"
-NO_DECISION = "does not wait for a decision"
 
 
 def with_release(session: Session, actions: tuple[str, ...]) -> tuple[str, ...]:
@@ -30,16 +28,13 @@ def refusal(session: Session, verdict: str, actions: tuple[str, ...], *, before:
 
 
 def unfit(session: Session, command: Command, actions: tuple[str, ...]) -> Refused:
-    """A command that this kind of session never takes."""
-    return refusal(session, command.REFUSAL, actions)
-
-
-def refuse_decision(session: Session, actions: tuple[str, ...]) -> NoReturn:
-    """Only a discussion waits for a decision; its parent never does itself."""
+    """A command that this kind of session never takes. Only a discussion waits for a decision, never its parent."""
+    if not isinstance(command, Decide):
+        return refusal(session, command.REFUSAL, actions)
     waiting = ", ".join(session.open_children)
     if len(session.open_children) > 1:
-        raise refusal(session, "waits for several decisions", actions, after=f"Address one of {waiting}.")
+        return refusal(session, "waits for several decisions", actions, after=f"Address one of {waiting}.")
     if waiting:
-        raise refusal(session, f"{NO_DECISION} yet", actions, after=f"{waiting} still discusses.")
+        return refusal(session, f"{NO_DECISION} yet", actions, after=f"{waiting} still discusses.")
     last = f"The last one was: {session.last_choice}." if session.last_choice else ""
-    raise refusal(session, NO_DECISION, actions, after=last)
+    return refusal(session, NO_DECISION, actions, after=last)

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from domain.values.base import Count, Usage, Value
+from domain.values.base import Command, Count, Usage, Value
 
 DEFAULT_ITERATIONS = 6
 DEFAULT_MINUTES = 45
@@ -13,6 +13,10 @@ MINUTE = 60_000
 Reason = Literal["iterations", "minutes", "tokens", "cost"]
 Iterations = Annotated[int, Field(ge=1, le=20, strict=True)]
 Minutes = Annotated[int, Field(ge=1, le=180, strict=True)]
+
+
+class Extension(Command):
+    """More of what limits a session."""
 
 
 class BudgetLimits(Value):

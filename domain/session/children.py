@@ -19,6 +19,7 @@ class OpenChild:
     requested_at: int
 
 
+NO_DECISION = "does not wait for a decision"
 Choice = Literal["apply_fix", "skip", "revise", "accept"]
 """What a person may choose at the end of a review or a debate."""
 
@@ -97,7 +98,7 @@ EVENTS: tuple[type[DomainEvent], ...] = (ChildRequested, ChildClosed)
 class Decide(Command):
     """A person's decision; `version` is the one they had seen, if they said so."""
 
-    REFUSAL: ClassVar[str] = "does not wait for a decision"
+    REFUSAL: ClassVar[str] = NO_DECISION
     choice: Choice
     rationale: str = ""
     actor: str = ""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from domain.session.actions import refusal, with_release
+from domain.session.actions import refusal, unfit, with_release
 from domain.session.chart import ChartTable
 from domain.session.children import (
     ChildClosed,
@@ -143,6 +143,10 @@ class Now(Generic[S]):
     def refusal(self, verdict: str, *, before: str = "", after: str = "") -> Refused:
         """`verdict` as in "cannot be reset"; `before` and `after` are sentences around it."""
         return refusal(self.state, verdict, self.allowed(), before=before, after=after)
+
+    def unfit(self, command: Command) -> Refused:
+        """The refusal of a command that this kind of session never takes."""
+        return unfit(self.state, command, self.allowed())
 
     def turn(self, turn_id: str) -> Outstanding:
         """The turn, while it is outstanding. Refused once it is settled: a late answer changes nothing."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from domain.convergence import MYSTI, SEED, SHIPPED_V3, Profile, Round, assess, course
-from domain.convergence.lab import LabTalk, rescore, tally
+from domain.discussion.lab import LabTalk, rescore, tally
 
 AGREED = "I agree and accept, this is a valid point; however, mind the limit."
 """Three words for, one against: ever the same, it converges for all but who wants everybody to agree on everything."""
