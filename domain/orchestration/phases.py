@@ -217,6 +217,24 @@ def after_checkpoint(role: str, finished_profile: Sequence[int]) -> tuple[int, .
     return tuple(phase for phase in full_profile(role) if phase > finished)
 
 
+def paused(agent: AgentPhases) -> AgentPhases:
+    """A checkpoint agent pauses and is not completed; the others have finished what was asked of them (K-2)."""
+    if not agent.checkpoint or agent.checkpointed:
+        return agent.changed(completed=True)
+    return agent.changed(checkpointed=True, completed=False)
+
+
+def resumed(agent: AgentPhases, *, early: bool) -> AgentPhases:
+    """`early`: all was declared done before the agent had come to the end of its range; it is at its next phase."""
+    if agent.completed or not agent.checkpoint:
+        return agent
+    finished = agent.phase_profile[: agent.current_phase_idx] if early else agent.phase_profile
+    phases = after_checkpoint(agent.role, finished)
+    if not phases:
+        return agent.changed(completed=True, checkpoint=False)
+    return agent.changed(phase_profile=phases, current_phase_idx=0, current_phase=phases[0], checkpoint=False)
+
+
 def phase_name(phase: int, language: Language = "ko") -> str:
     """What people call a phase; `KeyError` where there is none of that number."""
     name = PHASES[phase]

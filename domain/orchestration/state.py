@@ -28,7 +28,7 @@ from domain.orchestration.events import (
     WorkReported,
 )
 from domain.orchestration.matching import FileClaim, hindrances
-from domain.orchestration.phases import AgentPhases, Judged, after_checkpoint
+from domain.orchestration.phases import AgentPhases, Judged, paused, resumed
 from domain.session.children import ChildClosed, ChildRequested, ReviewSettings
 from domain.session.state import EventMetadata, Session, evolve_shared, without
 from domain.values.base import DomainEvent, Text
@@ -146,7 +146,7 @@ class Orchestration(Session):
     def resumed(self) -> tuple[AgentPhases, ...]:
         """The agents as a continue finds them (K-7): those that paused have what their role has beyond, once."""
         return tuple(
-            _resumed(agent, early=place in self.early) if agent.checkpointed else agent
+            resumed(agent, early=place in self.early) if agent.checkpointed else agent
             for place, agent in enumerate(self.agents)
         )
 
@@ -181,7 +181,7 @@ def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadat
             _overturned(state, event)
         case CheckpointReached():
             state.early, state.summary = state.active, event.summary
-            state.agents = tuple(_paused(agent) for agent in state.agents)
+            state.agents = tuple(paused(agent) for agent in state.agents)
         case PartialReached():
             state.summary, state.partial_reason = event.summary, event.reason
         case Completed():
@@ -286,21 +286,3 @@ def _overturned(state: Orchestration, event: VerdictOverturned) -> None:
 
 def _replace(state: Orchestration, place: int, agent: AgentPhases) -> None:
     state.agents = (*state.agents[:place], agent, *state.agents[place + 1 :])
-
-
-def _paused(agent: AgentPhases) -> AgentPhases:
-    """A checkpoint agent pauses and is not completed; the others have finished what was asked of them (K-2)."""
-    if not agent.checkpoint or agent.checkpointed:
-        return agent.changed(completed=True)
-    return agent.changed(checkpointed=True, completed=False)
-
-
-def _resumed(agent: AgentPhases, *, early: bool) -> AgentPhases:
-    """`early`: all was declared done before the agent had come to the end of its range; it is at its next phase."""
-    if agent.completed or not agent.checkpoint:
-        return agent
-    finished = agent.phase_profile[: agent.current_phase_idx] if early else agent.phase_profile
-    phases = after_checkpoint(agent.role, finished)
-    if not phases:
-        return agent.changed(completed=True, checkpoint=False)
-    return agent.changed(phase_profile=phases, current_phase_idx=0, current_phase=phases[0], checkpoint=False)

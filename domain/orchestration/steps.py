@@ -32,6 +32,7 @@ PREVIOUS = 150
 """Characters of an earlier report that the next agent sees."""
 CHECKPOINT_DONE = "요청된 scope 완료"
 ALL_DONE = "모든 작업 완료"
+PAUSED = "Checkpoint: a person decides how it goes on."
 HINT = '다음: "리뷰해봐", "이어서 해줘", "리셋해"'
 TO_CONTINUE = '이어서 진행하려면 "이어서 해줘"라고 말씀하세요.'
 
@@ -161,10 +162,8 @@ def _work_places(run: Orchestration, place: int) -> Places:
 
 
 def _previous(run: Orchestration) -> str:
-    return "\n".join(
-        f"- {run.agents[place].agent} ({report.result}): {report.report.head[:PREVIOUS]}"
-        for place, report in run.reports.items()
-    )
+    reports = ((run.agents[place].agent, report) for place, report in run.reports.items())
+    return "\n".join(f"- {agent} ({report.result}): {report.report.head[:PREVIOUS]}" for agent, report in reports)
 
 
 def ask_judge(now: Run, prompt: str = "verdict", **more: str | Text) -> TurnRequested:
@@ -223,9 +222,8 @@ def close_round(now: Run, *, all_done: bool, words: str) -> Events:
 
 
 def pause(now: Run, words: str) -> Events:
-    run, summary = now.state, now.text(replies.without_json(words) or CHECKPOINT_DONE)
-    sentence = "Checkpoint: a person decides how it goes on."
-    yield now.move("pause", CheckpointReached, message=sentence, round=run.round, summary=summary, hint=HINT)
+    summary, round = now.text(replies.without_json(words) or CHECKPOINT_DONE), now.state.round
+    yield now.move("pause", CheckpointReached, message=PAUSED, round=round, summary=summary, hint=HINT)
     yield _done(now, HINT, summary, checkpoint=True)
 
 

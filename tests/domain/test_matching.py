@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from domain.orchestration.matching import FileClaim, match, parallel, place_of
+from domain.orchestration.matching import FileClaim, hindrances, match, parallel, place_of
 
 TEAM = ["Frontend", "Backend", "Data", "Docs"]
 
@@ -131,3 +131,23 @@ def test_a_hostile_plan_is_read_in_linear_time() -> None:
     assert parallel([claim("A", *deep), claim("B", *deep)]) == [True, False]
     assert match("a" + "\u0301\u0323" * 200_000, TEAM) is None
     assert time.process_time() - began < 5
+
+
+def test_who_asks_to_work_in_parallel_and_cannot_is_told_why() -> None:
+    """S1 §1.8."""
+    claims = [
+        FileClaim(agent="Backend", parallel=True, affected_files=("src/c.js",)),
+        FileClaim(agent="Frontend", parallel=True, affected_files=("a.js", "./src/c.js")),
+        FileClaim(agent="Data", parallel=True, affected_files=("src",)),
+        FileClaim(agent="backend", parallel=True, affected_files=("b.py",)),
+        FileClaim(agent="Docs", parallel=True),
+        FileClaim(agent="Ops", parallel=True, affected_files=("/etc/passwd",)),
+        FileClaim(agent="Nobody", affected_files=("src/c.js",)),
+    ]
+    assert hindrances(claims) == [
+        "Frontend does not work in parallel: it shares ./src/c.js with Backend.",
+        "Data does not work in parallel: it shares src with Backend.",
+        "backend does not work in parallel: it has another subtask at the same time.",
+        "Docs does not work in parallel: it names no files.",
+        "Ops does not work in parallel: it names files that cannot be placed in the workspace.",
+    ]

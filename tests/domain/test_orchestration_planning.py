@@ -369,6 +369,17 @@ def test_a_plan_that_stays_invalid_ends_the_run_partial() -> None:
     assert allowed_actions(story.run) == ("continue", "reset", "cancel")
 
 
+def test_the_words_of_a_planner_that_answers_in_prose_are_the_summary() -> None:
+    """S1 §1.5.5: they may be a question to the person."""
+    story = OrchestrationStory()
+    story.answer("Hm.")
+    story.answer("<think>Which?</think>어느 데이터베이스를 쓸까요?\n\n1. SQLite\n2. PostgreSQL")
+    assert story.run.summary is not None
+    assert story.run.summary.head == (
+        "어느 데이터베이스를 쓸까요?\n\n1. SQLite\n2. PostgreSQL\n\nThe reply holds no list of subtasks."
+    )
+
+
 def test_continue_after_an_invalid_plan_plans_anew() -> None:
     story = OrchestrationStory()
     story.answer("Hm.")

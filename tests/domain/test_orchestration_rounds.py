@@ -99,6 +99,13 @@ def test_files_of_an_agent_that_has_finished_are_free() -> None:
     assert (story.run.parallel, story.asked) == ((False, True), ["Docs"])
 
 
+def test_who_cannot_work_in_parallel_is_among_the_warnings_once() -> None:
+    story = OrchestrationStory().planned(subtask("Backend", 3, 5, **files("a.py")), subtask("Docs", **files("a.py")))
+    story.round(Backend=True, Docs=False)
+    assert story.run.round == 2
+    assert story.run.warnings == ("Docs does not work in parallel: it shares a.py with Backend.",)
+
+
 def test_agents_at_once_know_of_each_other_but_not_of_results() -> None:
     story = OrchestrationStory().planned(subtask("Backend", **files("a.py", "b.py")), subtask("Docs", **files("c.md")))
     asked = story.requested("Backend")
@@ -514,6 +521,7 @@ def test_a_verdict_unreadable_twice_advances_nobody() -> None:
         *["orchestration.round_done", "orchestration.round_start", "turn.requested"],
     ]
     assert [event.attempt for event in found(story, VerdictUnreadable)] == [1, 2]
+    assert story.run.warnings == ("Round 2: the verdict was unreadable. The reply holds no list of verdicts.",)
     assert stands(story) == {"Backend": (3, False), "Docs": (3, True), "Data": (4, False)}
     assert story.judged("Docs") == [(1, 3, True)]
     assert story.judged("Data") == [(1, 3, True), (2, 4, False)]

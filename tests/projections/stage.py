@@ -162,6 +162,7 @@ def _begin(stage: Stage, seed: int, number: int) -> None:
     stage.discusses(f"review-a{number}", HOSTILE, strategy="red-team", expires_ms=SECOND)
     stage.discusses(f"debate-a{number}", strategy="debate", max_rounds=6, expires_ms=SECOND)
     stage.says(f"orchestration-c{number}", f"implement src/a.py and then test it {number}", "telegram")
+    stage.says(f"orchestration-u{number}", "리셋해줘", "telegram")
 
 
 def _anything(stage: Stage, session: Session, chance: random.Random, number: int) -> None:
