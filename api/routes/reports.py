@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from collections.abc import Sequence
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -17,6 +18,7 @@ from domain.kinds import KINDS
 from domain.values.base import Invalid
 from projections import reports
 from projections.reports import Filters, Report
+from projections.views.reports import ReportAnswer
 
 DAY: Final = 86_400_000
 LONGEST_LABEL: Final = 64
@@ -44,10 +46,10 @@ def show_report(request: Request) -> Response:
     if wanted == "json":
         return answer(made)
     headers = answer_headers(**{"Content-Disposition": f'attachment; filename="hansard-{found.name}.csv"'})
-    return Response(as_csv(found, made["rows"]), headers=headers, media_type="text/csv; charset=utf-8")
+    return Response(as_csv(found, made.rows), headers=headers, media_type="text/csv; charset=utf-8")
 
 
-def make(inside: System, found: Report, filters: Filters) -> dict[str, Any]:
+def make(inside: System, found: Report, filters: Filters) -> ReportAnswer:
     """The report, all of one moment. Raises a 503 where its view has stopped before the position asked for."""
     with inside.views.reading() as db:
         position = reports.folded(db, found)
@@ -96,7 +98,7 @@ def _instant(pointer: str, text: str | None) -> int | None:
 # -- CSV -----------------------------------------------------------------------------------------------------------
 
 
-def as_csv(found: Report, rows: list[dict[str, Any]]) -> bytes:
+def as_csv(found: Report, rows: Sequence[dict[str, Any]]) -> bytes:
     """UTF-8, a header row, CRLF; unknown is empty. A cell that a spreadsheet would carry out begins with `'`."""
     out = io.StringIO(newline="")
     writer = csv.writer(out)

@@ -28,6 +28,7 @@ from projections.record.state import Record
 from projections.sessions import channel, inbox, overview
 from projections.views.base import View
 from projections.views.events import Envelope, EventPage, SessionAnswer
+from projections.views.past import ReplayAnswer, ReplayDifference
 from projections.views.record import ArtifactPage, ArtifactView, BudgetPage
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -199,15 +200,13 @@ def show_explanation(request: Request) -> Response:
     """GET /api/sessions/{id}/explain: why it is in this state; with `wish`, what another state lacks"""
     session = _session(request)
     history = system(request).store.history(session.id, upto=session.version)
-    found = explain.explain(history, session)
     wish = request.query_params.get("wish")
     if wish is not None:
         states = explain.CHARTS[session.kind].states
         if wish not in states:
             detail = f"should be one of {', '.join(states)}"
             raise Problem(422, f"wish: {detail}", errors=[{"pointer": "/wish", "detail": detail}])
-        found["whyNot"] = explain.why_not(session, wish)
-    return answer(found)
+    return answer(explain.explain(history, session, wished=wish))
 
 
 @door()
@@ -217,8 +216,8 @@ def show_replay(request: Request) -> Response:
     store = system(request).store
     history = store.history(session.id, upto=session.version)
     difference = first_difference(history, partial(whole, store), lambda event_id: _event(request, event_id))
-    found = None if difference is None else asdict(difference)
-    return answer({"sessionId": session.id, "version": session.version, "difference": found})
+    found = None if difference is None else ReplayDifference(**asdict(difference))
+    return answer(ReplayAnswer(session_id=session.id, version=session.version, difference=found))
 
 
 @door("atA", "atB")

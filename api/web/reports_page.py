@@ -19,6 +19,7 @@ from api.web.shown import cut
 from domain.kinds import KINDS
 from domain.values.words import Words
 from projections.reports import REPORTS, Filters, Report
+from projections.views.reports import ReportAnswer
 
 Row = Mapping[str, Any]
 ROWS, BARS, CELL = 200, 20, 120
@@ -114,11 +115,11 @@ def _filters(asked: Mapping[str, str | None]) -> Filters:
     return Filters(since=since, until=until, kind=kind, label=label)
 
 
-def report_page(report: Report, found: Mapping[str, Any], say: Words) -> ReportPage:
+def report_page(report: Report, found: ReportAnswer, say: Words) -> ReportPage:
     """The newest rows first where they are of sessions, else as they come."""
-    rows: Sequence[Row] = found["rows"]
+    rows: Sequence[Row] = found.rows
     shown = rows[::-1] if "sessionId" in report.columns else rows
-    totals: Row = found.get("totals") or {}
+    totals: Row = found.totals
     flat = {name: value for name, value in totals.items() if not isinstance(value, dict | list)}
     return ReportPage(
         name=report.name,
@@ -126,7 +127,7 @@ def report_page(report: Report, found: Mapping[str, Any], say: Words) -> ReportP
         totals=tuple((name, cell(name, value, say)) for name, value in flat.items() if value is not None),
         sums=tuple(_sums(totals, say)),
         more=max(0, len(rows) - ROWS),
-        as_of=found["asOf"],
+        as_of=found.as_of,
         chart=_chart(DRAWN[report.name], shown, say),
     )
 

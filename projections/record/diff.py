@@ -12,6 +12,17 @@ from domain.values.time import iso
 from projections.record.describe import recorded as sentence
 from projections.record.explain import INPUTS
 from projections.record.session import view
+from projections.views.past import (
+    Cost,
+    Diff,
+    Differing,
+    Parting,
+    PartingEvent,
+    Side,
+    SpentView,
+    ToldEvent,
+    ToldEvents,
+)
 
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 VOLATILE = frozenset(
@@ -32,44 +43,42 @@ TELLING = ("agent", "round", "iteration", "phase", "pass", "choice")
 FORK = frozenset({"session.forked", "session.diverged", "session.released"})
 
 
-def diff(a: Sequence[Recorded], b: Sequence[Recorded], first: Session, second: Session, whole: Whole) -> dict[str, Any]:
+def diff(a: Sequence[Recorded], b: Sequence[Recorded], first: Session, second: Session, whole: Whole) -> Diff:
     """First divergence, decisions, verdicts, cost, time and state of both (contract §2)."""
     known = names((*a, *b))
-    return {
-        "a": _side(a, first),
-        "b": _side(b, second),
-        "firstDivergence": _divergence(a, b, known, whole),
-        "decisions": {"a": _told(a, DECISIONS), "b": _told(b, DECISIONS)},
-        "verdicts": {"a": _told(a, VERDICTS), "b": _told(b, VERDICTS)},
-        "cost": _cost(first, second),
-        "state": _state(first, second, known),
-    }
+    return Diff(
+        a=_side(a, first),
+        b=_side(b, second),
+        first_divergence=_divergence(a, b, known, whole),
+        decisions=ToldEvents(a=_told(a, DECISIONS), b=_told(b, DECISIONS)),
+        verdicts=ToldEvents(a=_told(a, VERDICTS), b=_told(b, VERDICTS)),
+        cost=_cost(first, second),
+        state=_state(first, second, known),
+    )
 
 
-def _side(history: Sequence[Recorded], session: Session) -> dict[str, Any]:
+def _side(history: Sequence[Recorded], session: Session) -> Side:
     elapsed = history[-1].at - history[0].at if history else 0
-    return {
-        "id": session.id,
-        "kind": session.kind,
-        "version": session.version,
-        "state": session.state,
-        "elapsedMs": elapsed,
-        "createdAt": iso(session.created_at),
-        "updatedAt": iso(session.updated_at),
-        "forkedFrom": session.forked_from,
-    }
+    return Side(
+        id=session.id,
+        kind=session.kind,
+        version=session.version,
+        state=session.state,
+        elapsed_ms=elapsed,
+        created_at=iso(session.created_at),
+        updated_at=iso(session.updated_at),
+        forked_from=session.forked_from,
+    )
 
 
-def _divergence(
-    a: Sequence[Recorded], b: Sequence[Recorded], known: Sequence[str], whole: Whole
-) -> dict[str, Any] | None:
+def _divergence(a: Sequence[Recorded], b: Sequence[Recorded], known: Sequence[str], whole: Whole) -> Parting | None:
     """The first place where they say different things; a fork's own marks are no difference."""
     ours = [recorded for recorded in a if recorded.event.TOPIC not in FORK]
     theirs = [recorded for recorded in b if recorded.event.TOPIC not in FORK]
     for place in range(max(len(ours), len(theirs))):
         one, other = ours[place : place + 1], theirs[place : place + 1]
         if not one or not other or not _alike(one[0], other[0], known, whole):
-            return {"a": _event(one), "b": _event(other)}
+            return Parting(a=_event(one), b=_event(other))
     return None
 
 
@@ -96,12 +105,16 @@ def _without(value: Any, known: Sequence[str], whole: Whole | None = None) -> An
             return value
 
 
-def _event(found: Sequence[Recorded]) -> dict[str, Any] | None:
+def _event(found: Sequence[Recorded]) -> PartingEvent | None:
     if not found:
         return None
     event = found[0].event
-    told = {"version": found[0].version, "type": event.TOPIC, "message": sentence(event)}
-    return told | {"inputs": _inputs(event.model_dump(mode="json", by_alias=True))}
+    return PartingEvent(
+        version=found[0].version,
+        type=event.TOPIC,
+        message=sentence(event),
+        inputs=_inputs(event.model_dump(mode="json", by_alias=True)),
+    )
 
 
 def _inputs(data: dict[str, Any]) -> dict[str, Any]:
@@ -109,28 +122,29 @@ def _inputs(data: dict[str, Any]) -> dict[str, Any]:
     return {name: data[name] for name in INPUTS if data.get(name) is not None}
 
 
-def _told(history: Sequence[Recorded], topics: frozenset[str]) -> list[dict[str, Any]]:
+def _told(history: Sequence[Recorded], topics: frozenset[str]) -> tuple[ToldEvent, ...]:
     found = []
     for recorded in history:
         if recorded.event.TOPIC in topics:
             data = recorded.event.model_dump(mode="json", by_alias=True)
             kept = {name: data[name] for name in TELLING if name in data}
-            found.append({"version": recorded.version, "type": recorded.event.TOPIC} | kept | {"inputs": _inputs(data)})
-    return found
+            told = {"version": recorded.version, "type": recorded.event.TOPIC, "inputs": _inputs(data)}
+            found.append(ToldEvent.model_validate(told | kept))
+    return tuple(found)
 
 
-def _cost(first: Session, second: Session) -> dict[str, Any]:
-    return {
-        "a": _spent(first),
-        "b": _spent(second),
-        "tokensDelta": _delta(first.spent.tokens, second.spent.tokens),
-        "costMicrosDelta": _delta(first.spent.cost_micros, second.spent.cost_micros),
-    }
+def _cost(first: Session, second: Session) -> Cost:
+    return Cost(
+        a=_spent(first),
+        b=_spent(second),
+        tokens_delta=_delta(first.spent.tokens, second.spent.tokens),
+        cost_micros_delta=_delta(first.spent.cost_micros, second.spent.cost_micros),
+    )
 
 
-def _spent(session: Session) -> dict[str, int | None]:
+def _spent(session: Session) -> SpentView:
     spent = session.spent
-    return {"tokens": spent.tokens, "costMicros": spent.cost_micros, "unknownTurns": spent.unknown}
+    return SpentView(tokens=spent.tokens, cost_micros=spent.cost_micros, unknown_turns=spent.unknown)
 
 
 def _delta(first: int | None, second: int | None) -> int | None:
@@ -143,8 +157,8 @@ _IDENTITY = frozenset(
 )
 
 
-def _state(first: Session, second: Session, known: Sequence[str]) -> dict[str, Any]:
+def _state(first: Session, second: Session, known: Sequence[str]) -> dict[str, Differing]:
     """The fields of both views that differ."""
     one, other = _without(view(first).wire(), known), _without(view(second).wire(), known)
     keys = [key for key in dict.fromkeys((*one, *other)) if key not in _IDENTITY]
-    return {key: {"a": one.get(key), "b": other.get(key)} for key in keys if one.get(key) != other.get(key)}
+    return {key: Differing(a=one.get(key), b=other.get(key)) for key in keys if one.get(key) != other.get(key)}

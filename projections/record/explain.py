@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from domain.delivery.chart import TABLE as DELIVERY
 from domain.delivery.state import Delivery, Resume
@@ -16,6 +15,7 @@ from domain.session.state import Session
 from domain.values.time import iso
 from projections.record.describe import describe, person
 from projections.record.describe import recorded as sentence
+from projections.views.past import ChartStep, DirectStep, ExplainedCommand, ExplainedEvent, Explanation, WhyNot
 
 CHARTS: Mapping[str, ChartTable] = {"delivery": DELIVERY, "orchestration": ORCHESTRATION, **TABLES}
 
@@ -29,93 +29,99 @@ INPUTS = (
 """What the rules looked at, as the events have it."""
 
 
-def explain(history: Sequence[Recorded], session: Session) -> dict[str, Any]:
-    """The commands that led to the newest change of state, first cause first, and what each decided on what."""
+def explain(history: Sequence[Recorded], session: Session, *, wished: str | None = None) -> Explanation:
+    """The commands that led to the newest change of state, first cause first, and what each decided on what;
+    with `wished`, what that state lacks."""
     owner = {recorded.event_id: decision for decision in commands_in(history) for recorded in decision.recorded}
-    moved = [recorded for recorded in history if hasattr(recorded.event, "state")]
-    chain: deque[dict[str, Any]] = deque()
+    moved = [recorded for recorded in history if "state" in type(recorded.event).model_fields]
+    chain: deque[ExplainedCommand] = deque()
     at = owner.get((moved or list(history))[-1].event_id)
     while at is not None:
         chain.appendleft(_link(at))
         before = owner.get(at.recorded[0].causation.causation_id)
         at = before if before and before.recorded[0].version < at.recorded[0].version else None  # a cause comes first
-    return {
-        "sessionId": session.id,
-        "kind": session.kind,
-        "version": session.version,
-        "state": session.state,
-        "chain": list(chain),
-        "text": "\n".join(_text(history, session, chain)),
-    }
+    return Explanation(
+        session_id=session.id,
+        kind=session.kind,
+        version=session.version,
+        state=session.state,
+        chain=tuple(chain),
+        text="\n".join(_text(history, session, chain)),
+        why_not=None if wished is None else why_not(session, wished),
+    )
 
 
-def _link(decision: RecordedCommand) -> dict[str, Any]:
+def _link(decision: RecordedCommand) -> ExplainedCommand:
     """One command: who gave it, because of what, and what it led to."""
     first = decision.recorded[0]
-    return {
-        "version": first.version,
-        "timestamp": iso(first.at),
-        "actor": first.causation.actor,
-        "commandId": first.causation.command_id,
-        "causationId": first.causation.causation_id,
-        "events": [_told_event(recorded) for recorded in decision.recorded],
-    }
+    return ExplainedCommand(
+        version=first.version,
+        timestamp=iso(first.at),
+        actor=first.causation.actor,
+        command_id=first.causation.command_id,
+        causation_id=first.causation.causation_id,
+        events=tuple(_event(recorded) for recorded in decision.recorded),
+    )
 
 
-def _told_event(recorded: Recorded) -> dict[str, Any]:
+def _event(recorded: Recorded) -> ExplainedEvent:
     data = recorded.event.model_dump(mode="json", by_alias=True)
-    return {
-        "version": recorded.version,
-        "type": recorded.event.TOPIC,
-        "message": sentence(recorded.event),
-        "state": data.get("state"),
-        "inputs": {name: data[name] for name in INPUTS if data.get(name) is not None},
-    }
+    return ExplainedEvent(
+        version=recorded.version,
+        type=recorded.event.TOPIC,
+        message=sentence(recorded.event),
+        state=data.get("state"),
+        inputs={name: data[name] for name in INPUTS if data.get(name) is not None},
+    )
 
 
-def _text(history: Sequence[Recorded], session: Session, chain: Iterable[dict[str, Any]]) -> Iterator[str]:
+def _text(history: Sequence[Recorded], session: Session, chain: Iterable[ExplainedCommand]) -> Iterator[str]:
     """The events that decide something, one a line; a command without one is named by its first event."""
     events = {recorded.version: recorded.event for recorded in history}
     agents = [agent.agent for agent in session.agents] if isinstance(session, Orchestration) else []
     for link in chain:
-        deciding = [event for event in link["events"] if event["state"] or "pass" in event["inputs"]]
-        for event in deciding or link["events"][:1]:
-            data = events[event["version"]].model_dump(mode="json", by_alias=True)
-            words = describe(event["type"], data, agents=agents)
-            led = f" → {event['state']}" if event["state"] else ""
-            yield f"{event['version']}. {person(link['actor'])}: {words}{led}"
+        deciding = [event for event in link.events if event.state or "pass" in event.inputs]
+        for event in deciding or link.events[:1]:
+            data = events[event.version].model_dump(mode="json", by_alias=True)
+            words = describe(event.type, data, agents=agents)
+            led = f" → {event.state}" if event.state else ""
+            yield f"{event.version}. {person(link.actor)}: {words}{led}"
 
 
-def why_not(session: Session, wished: str) -> dict[str, Any]:
+def why_not(session: Session, wished: str) -> WhyNot:
     """Whether the wished state is one step away, and what stands between: guards that do not hold, or steps to come."""
     table = CHARTS[session.kind]
-    direct = [
-        {"event": event, "guard": edge.guard, "holds": table.target(session.state, event, _guard(session)) == wished}
+    direct = tuple(
+        DirectStep(
+            event=event,
+            guard=edge.guard,
+            holds=table.target(session.state, event, _guard(session)) == wished,
+        )
         for event in table.events
         for edge in table.edges(session.state, event)
         if edge.target == wished
-    ]
+    )
     steps = _way(table, session, wished)
-    return {
-        "wished": wished,
-        "state": session.state,
-        "reached": session.state == wished,
-        "direct": direct,
-        "steps": steps,
-        "text": "\n".join(part for part in (_told(session, wished, direct, steps), _waiting(session, wished)) if part),
-    }
+    return WhyNot(
+        wished=wished,
+        state=session.state,
+        reached=session.state == wished,
+        direct=direct,
+        steps=steps,
+        text="\n".join(part for part in (_told(session, wished, direct, steps), _waiting(session, wished)) if part),
+    )
 
 
 def _guard(session: Session) -> Guard:
     return getattr(session, "guard", lambda _: False)
 
 
-def _way(table: ChartTable, session: Session, wished: str) -> list[dict[str, str]] | None:
+def _way(table: ChartTable, session: Session, wished: str) -> tuple[ChartStep, ...] | None:
     """The shortest way from where the session stands; None where there is none.
 
     No way leads through a rest: who is stopped by a limit goes on where it was, and nowhere that was not open before.
     """
-    ways: deque[tuple[str, list[dict[str, str]]]] = deque([(session.state, [])])
+    ways: deque[tuple[str, tuple[ChartStep, ...]]] = deque([(session.state, ())])
     seen = {session.state}
     while ways:
         here, steps = ways.popleft()
@@ -126,8 +132,8 @@ def _way(table: ChartTable, session: Session, wished: str) -> list[dict[str, str
         for event, edge in _open(table, session, here):
             if edge.target not in seen:
                 seen.add(edge.target)
-                step = {"event": event, "to": edge.target} | ({"guard": edge.guard} if edge.guard else {})
-                ways.append((edge.target, [*steps, step]))
+                step = ChartStep(event=event, to=edge.target, guard=edge.guard or None)
+                ways.append((edge.target, (*steps, step)))
     return None
 
 
@@ -139,14 +145,12 @@ def _open(table: ChartTable, session: Session, here: str) -> Iterator[tuple[str,
                 yield event, edge
 
 
-def _told(
-    session: Session, wished: str, direct: Sequence[dict[str, Any]], steps: Sequence[dict[str, str]] | None
-) -> str:
+def _told(session: Session, wished: str, direct: Sequence[DirectStep], steps: Sequence[ChartStep] | None) -> str:
     if session.state == wished:
         return f"It is {wished}."
-    way = " → ".join(f"{step['event']} to {step['to']}" for step in steps or ())
-    lacking = [found["guard"] for found in direct if not found["holds"] and found["guard"]]
-    if lacking and not any(found["holds"] for found in direct):
+    way = " → ".join(f"{step.event} to {step.to}" for step in steps or ())
+    lacking = [found.guard for found in direct if not found.holds and found.guard]
+    if lacking and not any(found.holds for found in direct):
         looked = "; ".join(filter(None, (_looked(session, guard) for guard in lacking)))
         lacks = f"{', '.join(lacking)} does not hold{f' ({looked})' if looked else ''}"
         return f"{wished} is one step away, but {lacks}." + (f" The way there: {way}." if way else "")

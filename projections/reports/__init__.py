@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Final
 
 from domain.values.base import Unknown
 from domain.values.time import iso
@@ -10,6 +10,7 @@ from projections.engine.ports import Database, Projection
 from projections.reports import budgets, convergence, costs, decisions, quality, summary
 from projections.reports.figures import Row
 from projections.reports.ledger import Filters
+from projections.views.reports import Name, ReportAnswer, ReportFilters
 
 __all__ = ["PROJECTIONS", "REPORTS", "Filters", "Report", "find", "folded", "report"]
 
@@ -18,13 +19,13 @@ __all__ = ["PROJECTIONS", "REPORTS", "Filters", "Report", "find", "folded", "rep
 class Report:
     """A report by name: its view, the columns of its rows in their order, and how it is made (rows and totals)."""
 
-    name: str
+    name: Name
     projection: Projection
     columns: tuple[str, ...]
     make: Callable[[Database, Filters], tuple[list[Row], Row]]
 
 
-REPORTS: dict[str, Report] = {
+REPORTS: Final[dict[str, Report]] = {
     found.name: found
     for found in (
         Report("summary", summary.PROJECTION, summary.COLUMNS, summary.make),
@@ -52,23 +53,23 @@ def folded(db: Database, found: Report) -> int:
     return int(row[0])
 
 
-def report(db: Database, name: str, filters: Filters) -> dict[str, Any]:
-    """`{"name", "asOf", "filters", "rows", "totals"}`: of one moment, in an order that only the facts decide.
+def report(db: Database, name: str, filters: Filters) -> ReportAnswer:
+    """Of one moment, in an order that only the facts decide.
 
     Raises Unknown. `asOf` is the position up to which facts count: the one that was asked for, else the newest.
     """
     found = find(name)
     as_of = folded(db, found) if filters.as_of is None else filters.as_of
     rows, totals = found.make(db, filters)
-    return {
-        "name": name,
-        "asOf": as_of,
-        "filters": {
-            "from": None if filters.since is None else iso(filters.since),
-            "to": None if filters.until is None else iso(filters.until),
-            "kind": filters.kind,
-            "label": filters.label,
-        },
-        "rows": rows,
-        "totals": totals,
-    }
+    return ReportAnswer(
+        name=found.name,
+        as_of=as_of,
+        filters=ReportFilters(
+            since=None if filters.since is None else iso(filters.since),
+            until=None if filters.until is None else iso(filters.until),
+            kind=filters.kind,
+            label=filters.label,
+        ),
+        rows=tuple(rows),
+        totals=totals,
+    )

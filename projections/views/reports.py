@@ -6,6 +6,8 @@ from pydantic import Field
 
 from projections.views.base import View
 
+Name = Literal["summary", "budgets", "quality", "convergence", "decisions", "costs"]
+
 
 class ReportFilters(View):
     """What the report was asked for; instants with their offset, null: everything."""
@@ -19,7 +21,7 @@ class ReportFilters(View):
 class ReportAnswer(View):
     """Rows in an order that only the facts decide. What is not known is null, and never counts as zero."""
 
-    name: Literal["summary", "budgets", "quality", "convergence", "decisions", "costs"]
+    name: Name
     as_of: int = Field(description="the position up to which facts count")
     filters: ReportFilters
     rows: tuple[dict[str, Any], ...]

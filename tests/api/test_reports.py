@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from api.openapi.report_shapes import ReportAnswer
 from starlette.testclient import TestClient
 
 from api.openapi.examples import EXAMPLES
@@ -16,6 +15,7 @@ from api.routes.policies.lab import LabAnswer
 from api.routes.reports import as_csv
 from domain.kinds import KINDS
 from projections.reports import REPORTS
+from projections.views.reports import ReportAnswer
 from tests.api import talks
 from tests.api.server import Json, delivery, ended, events, inside, start, system
 

@@ -21,7 +21,7 @@ def stage(tmp_path: Path) -> Any:
 
 
 def why(stage: Stage, wished: str, name: str = NAME) -> list[str]:
-    return str(why_not(stage.session(name), wished)["text"]).splitlines()
+    return str(why_not(stage.session(name), wished).text).splitlines()
 
 
 def in_review(stage: Stage, **fields: Any) -> Stage:
@@ -81,7 +81,7 @@ def test_the_way_that_is_told_is_the_one_that_is_taken(stage: Stage) -> None:
     stage.answers(name, "Done.", agent="Backend").answers(name, verdicts(Backend=False))
     assert stage.session(name).state == "partial"
     assert why(stage, "working", name)[0].startswith("From partial, working needs: ")
-    found = why_not(stage.session(name), "planning")
+    found = why_not(stage.session(name), "planning").wire()
     assert found["direct"] == [{"event": "resume", "guard": None, "holds": False}]
     assert found["text"].splitlines()[0] == "From partial no way leads to planning."
 
@@ -113,15 +113,15 @@ def test_every_wish_of_every_state_has_an_answer(stage: Stage) -> None:
     for name in (NAME, "review-1"):
         session = stage.session(name)
         for wished in CHARTS[session.kind].states:
-            assert why_not(session, wished)["text"], (name, wished)
+            assert why_not(session, wished).text, (name, wished)
 
 
 def test_the_chain_begins_with_the_command_that_began_it_or_with_what_another_session_did(stage: Stage) -> None:
     in_review(stage, review=REVIEW).answers(NAME, APPROVING)
     child = stage.session(NAME).children[0]
-    own = explain(stage.store.history(NAME), stage.session(NAME))
+    own = explain(stage.store.history(NAME), stage.session(NAME)).wire()
     assert own["chain"][0]["causationId"] == own["chain"][0]["commandId"]
-    found = explain(stage.store.history(child), stage.session(child))
+    found = explain(stage.store.history(child), stage.session(child)).wire()
     causation, _, version = found["chain"][0]["causationId"].rpartition(":")
     assert causation == NAME
     [event] = stage.store.history(NAME, after=int(version) - 1, upto=int(version))
@@ -136,5 +136,5 @@ def test_a_cause_that_does_not_come_before_its_effect_ends_the_chain(stage: Stag
     itself = [
         recorded._replace(causation=first.causation._replace(causation_id=first.event_id)) for recorded in history
     ]
-    first_link, last_link = explain(itself, stage.session(NAME))["chain"]
+    first_link, last_link = explain(itself, stage.session(NAME)).wire()["chain"]
     assert first_link["version"] == 1 < last_link["version"]

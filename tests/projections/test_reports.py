@@ -28,7 +28,7 @@ Json = dict[str, Any]
 
 def told(views: SqliteViews, name: str, **filters: Any) -> Json:
     with views.reading() as db:
-        return report(db, name, Filters(**filters))
+        return report(db, name, Filters(**filters)).wire()
 
 
 def rows(views: SqliteViews, name: str, *columns: str, **filters: Any) -> list[tuple[Any, ...]]:
