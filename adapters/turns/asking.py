@@ -130,7 +130,7 @@ class Asking:
             try:
                 changes = keep(job, self._workspaces, reply, folder)
             except Unreadable as problem:
-                failure = Failure(code="bad_output", detail=str(problem))
+                failure = Failure(code="unreadable", detail=str(problem))
         blobs: list[Blob] = []
         return RecordReply(
             turn_id=job.lease.turn_id,

@@ -26,6 +26,12 @@ _CODES: Final[Mapping[str, str]] = {
     "provider": "모델 제공자가 오류를 냈습니다",
     "auth": "인증에 실패했습니다",
     "bad_output": "쓸 수 있는 출력이 없습니다",
+    "rate_limit": "사용 한도에 걸렸습니다",
+    "overloaded": "모델 제공자가 과부하 상태입니다",
+    "network": "네트워크가 끊겼습니다",
+    "unreadable": "답변을 읽을 수 없습니다",
+    "lost_conversation": "이전 대화를 찾을 수 없습니다",
+    "workspace": "작업 공간에 문제가 있습니다",
 }
 _DETAILS: Final[tuple[tuple[str, str], ...]] = (
     (r"should have at least (\d+) entr(?:y|ies)", r"항목이 \1개 이상이어야 합니다"),
