@@ -164,7 +164,7 @@ def _check_free(log: MemoryLog, rows: Sequence[Row], receipts: Sequence[Receipt]
     keys = {receipt.key for receipt in receipts} & log.receipts.keys()
     twice = len({row[1:3] for row in rows}) < len(rows) or len({kept.key for kept in receipts}) < len(receipts)
     if streams or keys or twice:
-        raise Conflict("Another process wrote first: a version or key is taken.", streams=streams, keys=keys)
+        raise Conflict(streams=streams, keys=keys)
 
 
 class MemoryRows:

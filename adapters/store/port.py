@@ -51,9 +51,10 @@ class DamagedEvent(Broken, ValueError):
 class Conflict(StoreError, IntegrityError):
     """Another process wrote first: `streams` have moved on, `keys` already have a receipt."""
 
-    def __init__(self, sentence: str, *, streams: Iterable[str] = (), keys: Iterable[str] = ()) -> None:
-        super().__init__(sentence)
+    def __init__(self, sentence: str = "", *, streams: Iterable[str] = (), keys: Iterable[str] = ()) -> None:
         self.streams, self.keys = frozenset(streams), frozenset(keys)
+        named = ", ".join(sorted(self.streams)[:5]) or "the log"
+        super().__init__(sentence or f"Another process changed {named} at the same time; try again.")
 
 
 class Fenced(StoreError):

@@ -716,7 +716,7 @@ def test_a_full_queue_says_busy_and_takes_commands_again_later(
     with Held(small, monkeypatch):
         waiting = [small.submit(begin(f"delivery-{number}")) for number in range(2)]
         assert small.waiting() == 2
-        with pytest.raises(Busy, match="Too many commands wait"):
+        with pytest.raises(Busy, match="Too many commands are waiting"):
             small.submit(begin("delivery-9"))
     assert [future.result(SECONDS).version for future in waiting] == [3, 3]
     assert small.do_now(begin("delivery-9")).version == 3

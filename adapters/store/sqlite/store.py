@@ -149,16 +149,15 @@ class SqliteStore(SqliteLog, EventRecorder):
                 insert(connection, "INSERT INTO receipts VALUES (?, ?, ?, ?, ?)", rows)
                 self.turns.apply(connection, attachments.turns)
         except sqlite3.IntegrityError as error:
-            raise self._conflict(batch.rows if batch else [], receipts, error) from error
+            raise self._conflict(batch.rows if batch else [], receipts) from error
         self._heads.keep(batch.heads)
         self._writing.appended()
         return positions
 
-    def _conflict(self, rows: Sequence[Row], receipts: Sequence[Receipt], error: sqlite3.IntegrityError) -> Conflict:
+    def _conflict(self, rows: Sequence[Row], receipts: Sequence[Receipt]) -> Conflict:
         """What of a batch others have written. The transaction is rolled back, so all that is found is theirs."""
         with self._reading() as connection:
             return Conflict(
-                f"Another process wrote first: {error}.",
                 streams={row.stream for row in rows if _hash_of(connection, row.stream, row.version) is not None},
                 keys=_receipts(connection, [receipt.key for receipt in receipts]),
             )
