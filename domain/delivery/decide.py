@@ -190,9 +190,8 @@ def record_package(now: Now[Delivery], command: RecordPackage) -> Events:
         return (yield from fail(now, "packaging", command.failure))
     if command.patch is not None:
         yield artifact(now, "packaging", "text/x-diff", command.patch)
-    branch, commit, stands = command.branch, command.commit, command.problem or ""
-    if branch is not None:
-        stands = f"The work stands on branch {branch}."
+    branch, commit = command.branch, command.commit
+    stands = f"The work stands on branch {branch}." if branch else command.problem or ""
     if branch is not None and commit is not None:
         yield BranchPublished(message=stands, branch=branch, commit=commit, **about(now, "packaging"))
     yield from succeed(now, f"{stands} Nothing is packaged (packaging is a no-op).".strip(), command.problem)
