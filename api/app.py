@@ -49,6 +49,7 @@ PAGES: Final[tuple[PathHandler, ...]] = (
     ("/decisions", inbox_page.decisions),
     ("/reports", reports_page.show),
     ("/sessions/{id}", session.show),
+    ("/sessions/{id}/turns/{turn}", session.show),
     ("/sessions/{id}/at", session.show_at),
     ("/sessions/{id}/rows", session.show_rows),
     ("/sessions/{id}/raw", session.show_raw),

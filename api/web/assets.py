@@ -16,7 +16,7 @@ from domain.values.base import Unknown
 
 WEB: Final = Path(__file__).parent
 SHEETS: Final = (
-    "app", "frame", "controls", "home", "session", "gauges", "panels", "tables", "prose", "drawings", "events",
+    "app", "frame", "controls", "home", "session", "gauges", "panels", "tables", "prose", "drawings", "events", "turns",
     "reports", "replay",
 )  # fmt: skip
 SCRIPTS: Final = ("sending", "start", "following", "events", "replay", "session", "app")

@@ -7,8 +7,12 @@ const EXTEND_AT = 400;
 const GAP = 12;
 const SIDES = { earlier: "upto", later: "from" };
 
+/** Tabs without a list. */
+const NO_LIST = { bring: () => {}, filtered: () => [], mark: () => {}, renew: () => {}, toEnd: () => {} };
+
 /** Takes over the list; `where` says which event is shown and which is the newest. */
 export function listOfEvents({ find, fill, pieces, announce, told, where }) {
+  if (!find("[data-rows]")) return NO_LIST;
   let atNewest = where.at === null;
   let extending = false;
   let unread = 0;

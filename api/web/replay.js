@@ -42,8 +42,8 @@ export function replaying({ find, address, load, apply, renew, list, where, star
   /** The position becomes the address: at once where a step is one of the history, else when the hand rests. */
   function write(version, { push }) {
     clearTimeout(written);
-    if (push) history.pushState(null, "", address("", { at: version }));
-    else written = setTimeout(() => history.replaceState(null, "", address("", { at: version })), AT_REST_MS);
+    if (push) history.pushState(null, "", address({ at: version }));
+    else written = setTimeout(() => history.replaceState(null, "", address({ at: version })), AT_REST_MS);
   }
 
   async function live({ push = true } = {}) {
@@ -51,7 +51,7 @@ export function replaying({ find, address, load, apply, renew, list, where, star
     clearTimeout(written);
     wanted = null;
     where.at = null;
-    if (push) history.pushState(null, "", address(""));
+    if (push) history.pushState(null, "", address());
     startAnew();
     await renew();
     await list.toEnd();
@@ -115,7 +115,7 @@ export function replaying({ find, address, load, apply, renew, list, where, star
       const open = version >= 1 && version <= newest && version !== shown;
       link.classList.toggle("off", !open);
       if (open) {
-        link.href = address("", { at: version });
+        link.href = address({ at: version });
         link.removeAttribute("aria-disabled");
       } else {
         link.removeAttribute("href");

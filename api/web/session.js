@@ -27,6 +27,15 @@ export function session({ pieces, fill, announce }) {
     return `/sessions/${encodeURIComponent(page.session)}${path}${words ? `?${words}` : ""}`;
   }
 
+  /** The tab that is looked at, and in it a turn. */
+  const looked = { ...(page.tab === "overview" ? {} : { tab: page.tab }), ...(page.turn ? { turnId: page.turn } : {}) };
+
+  /** Where the reader is at an event: what the address says. */
+  function position(query = {}) {
+    if (page.tab === "turns" && page.turn) return address(`/turns/${encodeURIComponent(page.turn)}`, query);
+    return address("", { ...looked, ...query });
+  }
+
   async function told(path, query) {
     const answer = await fetch(address(path, query), { headers: { Accept: "application/json" } });
     if (!answer.ok) throw new Error(String(answer.status));
@@ -36,7 +45,7 @@ export function session({ pieces, fill, announce }) {
   /** What a version looked like; asked for once. */
   function load(version) {
     if (!kept.has(version)) {
-      const found = told("/at", { at: version, v: page.build });
+      const found = told("/at", { ...looked, at: version, v: page.build });
       found.catch(() => kept.delete(version));
       kept.set(version, found);
       if (kept.size > KEPT) kept.delete(kept.keys().next().value);
@@ -56,6 +65,7 @@ export function session({ pieces, fill, announce }) {
     where.shown = found.version;
     page.version = String(found.version);
     document.title = found.title;
+    find("[data-badge]").replaceChildren(...pieces(found.badge));
     find("[data-clock]").textContent = found.clock;
     place();
   }
@@ -75,13 +85,13 @@ export function session({ pieces, fill, announce }) {
   }
 
   const list = listOfEvents({ find, fill, pieces, announce, told, where });
-  const steps = replaying({ find, address, load, apply, renew, list, where, startAnew: () => (seen = 0) });
+  const steps = replaying({ find, address: position, load, apply, renew, list, where, startAnew: () => (seen = 0) });
 
   // -- up to date ----------------------------------------------------------------------------------------------------
 
   async function renew() {
     const since = seen && where.at === null ? { since: seen } : {};
-    const found = await told("/at", [...Object.entries(since), ...list.filtered()]);
+    const found = await told("/at", [...Object.entries({ ...looked, ...since }), ...list.filtered()]);
     where.newest = found.newest;
     page.newest = String(found.newest);
     page.head = String(found.head);
@@ -99,6 +109,16 @@ export function session({ pieces, fill, announce }) {
     apply(found);
     return list.renew(found.rows, { first, more });
   }
+
+  /** Whoever looks at the past sees other tabs and turns of the same moment. */
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[data-kept]");
+    if (!link) return;
+    const to = new URL(link.href);
+    if (where.at === null) to.searchParams.delete("at");
+    else to.searchParams.set("at", String(where.at));
+    link.href = to.href;
+  });
 
   place();
   if (where.at !== null) list.bring(where.at);

@@ -210,5 +210,7 @@ def test_a_page_does_not_grow_with_its_session(client: TestClient) -> None:
     html = page(client, f"/sessions/{session_id}")
     assert html.count('<li class="row') == ROWS
     assert f'href="/sessions/{session_id}?at={last - ROWS}"' in html
-    assert "Shortened. Open the full Markdown." in html
     assert len(html.encode()) < 400_000
+    for tab in ("turns", "changes", "worklog"):
+        assert len(page(client, f"/sessions/{session_id}?tab={tab}").encode()) < 600_000
+    assert "Shortened. Open the full Markdown." in page(client, f"/sessions/{session_id}?tab=worklog")

@@ -26,13 +26,13 @@ from tests.discussing import challenge, critique
 
 KINDS = tuple(SCENES)
 PANELS = {
-    "delivery": {
-        "overview", "decision", "reviews", "family", "artifacts", "worklog", "diagram", "budget", "inputs",
-    },
-    "orchestration": {"overview", "decision", "matrix", "family", "worklog", "diagram", "budget", "inputs"},
-    "review": {"overview", "decision", "discussion", "family", "worklog", "diagram", "inputs"},
-    "debate": {"overview", "decision", "discussion", "family", "worklog", "diagram", "inputs"},
-}  # fmt: skip
+    "delivery": {"head", "overview", "failure", "decision", "reviews", "family", "diagram", "budget", "inputs"},
+    "orchestration": {"head", "overview", "decision", "matrix", "family", "diagram", "budget", "inputs"},
+    "review": {"head", "overview", "decision", "discussion", "family", "diagram", "inputs"},
+    "debate": {"head", "overview", "decision", "discussion", "family", "diagram", "inputs"},
+}
+TABS = {"artifacts": "changes", "changes": "changes", "turns": "turns", "worklog": "worklog"}
+"""The tabs of panels that the overview has not."""
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def at(client: TestClient, session_id: str, **query: Any) -> dict[str, Any]:
 
 
 def panel(client: TestClient, session_id: str, name: str, **query: Any) -> str:
-    return str(at(client, session_id, **query)["panels"][name][1])
+    return str(at(client, session_id, tab=TABS.get(name, "overview"), **query)["panels"][name][1])
 
 
 def words_of(html: str) -> str:
@@ -87,7 +87,7 @@ def test_a_position_looks_the_same_whatever_came_after(client: TestClient, kind:
     assert answer.status_code == 200, answer.text
     after = at(client, session_id)
     assert after["version"] > before["version"]
-    assert after["panels"]["overview"] != before["panels"]["overview"]
+    assert (after["badge"], after["panels"]["overview"]) != (before["badge"], before["panels"]["overview"])
     assert at(client, session_id, at=before["version"])["panels"] == before["panels"]
 
 
@@ -132,7 +132,7 @@ def test_a_delivery_shows_its_reviews_its_budget_and_what_changed(client: TestCl
     assert f'href="/sessions/{session_id}/raw?at=' in artifacts
     budget = panel(client, session_id, "budget")
     assert "Remaining 4" in words_of(budget) and 'class="line is-iterations"' in budget
-    assert words_of(panel(client, session_id, "overview")).startswith("✓ Success Iteration 2/6")
+    assert words_of(panel(client, session_id, "overview")).startswith("Iteration 2/6")
 
 
 def test_the_matrix_keeps_every_verdict_and_links_it_to_its_event(client: TestClient) -> None:
@@ -206,6 +206,7 @@ def test_children_are_linked_both_ways_and_decided_from_their_parent(client: Tes
     reached(client, child, "waiting_for_decision")
     found = at(client, parent)
     assert child in found["follows"] and found["state"] == "reviewing"
+    assert "? Awaiting decision" in words_of(found["badge"]) and found["title"].startswith("? ")
     assert f'href="/sessions/{child}"' in found["panels"]["family"][1]
     version = session(client, child)["version"]
     assert f'data-command="/api/sessions/{child}/decision" data-bound="{version}"' in found["act"]
@@ -234,7 +235,7 @@ def test_a_fork_names_its_source_at_the_event_where_they_part(client: TestClient
 
 def test_a_fork_that_is_held_says_so_and_can_be_continued(client: TestClient) -> None:
     fork = held_fork(client, two_iterations(client))
-    assert words_of(panel(client, fork, "overview")).startswith("‖ Held")
+    assert "‖ Held" in words_of(at(client, fork)["badge"])
     assert "The fork is on hold: no recorded answer fits from here on." in words_of(panel(client, fork, "decision"))
     html = page(client, f"/sessions/{fork}")
     assert commands(html)[:1] == ["continue"] and f'data-follows="{fork}"' in html
@@ -326,6 +327,60 @@ def test_in_replay_what_comes_later_is_marked_and_the_event_itself_too(client: T
     [current] = re.findall(r'aria-current="true" data-row="(\d+)"', html)
     assert current == "9"
     assert listed(client, session_id) == list(range(1, last + 1))
+
+
+# -- tabs: the turns and what they changed -----------------------------------------------------------------------------
+
+
+def test_every_turn_shows_what_was_asked_answered_and_changed(client: TestClient) -> None:
+    session_id = two_iterations(client)
+    asked = [e["data"] for e in events(client, session_id) if e["type"] == "turn.requested"]
+    dev = next(each["turnId"] for each in asked if each["agent"] == "dev")
+    html = page(client, f"/sessions/{session_id}/turns/{dev}")
+    text = words_of(html)
+    assert "T4 · dev implementation, Iteration 1 ✓ answered" in text
+    assert "You are the developer of a delivery" in text and "No rate limit" in text
+    assert "src/login.py +2 −0" in text
+    listed = re.findall(rf'href="/sessions/{session_id}/turns/([^"?]+)"', html)
+    assert set(listed) == {turn["turnId"] for turn in asked}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("tab", ["turns", "changes", "discussion", "worklog"])
+def test_every_tab_is_the_same_live_and_as_of_its_event(client: TestClient, kind: str, tab: str) -> None:
+    session_id = SCENES[kind](client)
+    live = at(client, session_id, tab=tab)
+    last = len(events(client, session_id))
+    assert at(client, session_id, at=last, tab=tab)["panels"] == live["panels"]
+    assert at(client, session_id, at=1, tab=tab)["version"] == 1
+    html = page(client, f"/sessions/{session_id}?tab={tab}")
+    assert dict(re.findall(r'data-part="(\w+)" data-hash="(\w+)"', html)) == {
+        name: made[0] for name, made in live["panels"].items()
+    }
+
+
+def test_changes_can_be_those_of_one_turn(client: TestClient) -> None:
+    session_id = two_iterations(client)
+    html = panel(client, session_id, "changes")
+    [turn] = dict.fromkeys(re.findall(r"turnId=([^\"&]+)", html))
+    assert 'class="is-added"' in html and "src/login.py" in html
+    assert 'aria-current="true">T' in panel(client, session_id, "changes", turnId=turn)
+
+
+def test_a_turn_or_a_tab_that_does_not_exist_is_refused(client: TestClient) -> None:
+    session_id = two_iterations(client)
+    assert client.get(f"/sessions/{session_id}/turns/none").status_code == 404
+    assert client.get(f"/sessions/{session_id}?tab=poem").status_code == 422
+
+
+def test_a_failed_delivery_says_which_command_failed_and_how(client: TestClient) -> None:
+    failing = ["sh -c 'echo E   assert 301 == 200; exit 3'"]
+    session_id = start(client, delivery(maxIterations=1, validationCommands=failing))
+    reached(client, session_id, "failed")
+    text = words_of(panel(client, session_id, "failure"))
+    assert text.startswith("Why: validation failed Iteration 1") and "exit code 3" in text
+    assert "E assert 301 == 200" in text
+    assert panel(client, two_iterations(client), "failure") == ""
 
 
 # -- the strip and the whole texts -------------------------------------------------------------------------------------

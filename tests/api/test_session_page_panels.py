@@ -23,7 +23,8 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
 
 
 def panel(client: TestClient, session_id: str, name: str, **query: Any) -> str:
-    answer = client.get(f"/sessions/{session_id}/at", params=query)
+    tab = {"artifacts": "changes", "worklog": "worklog"}.get(name, "overview")
+    answer = client.get(f"/sessions/{session_id}/at", params={"tab": tab} | query)
     assert answer.status_code == 200, answer.text
     return str(answer.json()["panels"][name][1])
 

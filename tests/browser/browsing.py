@@ -88,7 +88,7 @@ def hide(page: Page, hidden: bool = True) -> None:
 
 def badge(page: Page, words: str) -> None:
     """The state at the top of a session's page."""
-    expect(page.locator("#overview .badge")).to_contain_text(words, timeout=PATIENCE_MS)
+    expect(page.locator("[data-badge] .badge")).to_contain_text(words, timeout=PATIENCE_MS)
 
 
 def shown(page: Page, version: int) -> None:

@@ -80,7 +80,7 @@ def test_after_a_restart_of_the_server_a_page_has_lost_nothing(browser: Browser,
         own.start()
         body = {"decision": "skip", "rationale": "After the restart"}
         assert own.client.post(f"/api/sessions/{session_id}/decision", json=body).status_code == 200
-        expect(page.locator("#overview .badge")).to_contain_text("Decided", timeout=2 * PATIENCE_MS)
+        expect(page.locator("[data-badge] .badge")).to_contain_text("Decided", timeout=2 * PATIENCE_MS)
         live(page, "at rest")
         last = _last(own, session_id)
         shown(page, last)

@@ -40,7 +40,7 @@ def _watched(page: Page, words: str) -> None:
 
     def there() -> bool:
         page.get_by_role("link", name="Reload", exact=True).click()
-        return words in page.locator("#overview .badge").inner_text()
+        return words in page.locator("[data-badge] .badge").inner_text()
 
     until(there, what=f"{page.url}: {words}", pause=0.1)
 

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+from api.web.model import money, owner
 from api.web.session.standing import ICONS, LONG, SENTENCE, Standing
 from api.web.shown import cut
 from domain.delivery.state import Delivery
@@ -12,6 +13,25 @@ from domain.orchestration.state import Orchestration
 from projections.record.outcome import outcome
 
 TURNS = 12
+
+
+def head(standing: Standing) -> dict[str, Any]:
+    """What every tab begins with: why it is as it is, what was decided and by whom, what it cost."""
+    it, card = standing.it, decision(standing)
+    made, outcomes = it.get("decision") or {}, standing.past(standing.trail.outcomes)
+    why = card["summary"] if standing.needs_somebody else _summary(standing)
+    return {
+        "why": cut(why, SENTENCE) if " " in why else "",
+        "error": cut(standing.session.last_error or "", SENTENCE) if standing.badge in ("failed", "partial") else "",
+        "choice": made.get("choice"),
+        "by": owner(str(made.get("actor") or "")),
+        "rationale": cut(str(made.get("rationale") or ""), SENTENCE),
+        "closed": [(found.choice, owner(found.by), found.child) for found in standing.past(standing.trail.closed)[-1:]],
+        "review": ("approved" if outcomes[-1].approved else "blocked") if outcomes else None,
+        "now": [(found["name"], found["now"], found["of"]) for found in _gauges(standing.session)],
+        "cost": money((it.get("budget") or {}).get("costMicros")),
+        "elapsed": standing.elapsed,
+    }
 
 
 def overview(standing: Standing) -> dict[str, Any]:

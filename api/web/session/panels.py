@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from api.routes.turns.telling import told
 from api.system import System
 from api.web.rendering import fragment
-from api.web.session import budget, diagram, discussion, matrix, overview, work
+from api.web.session import budget, changes, diagram, discussion, matrix, overview, turns, work
 from api.web.session.sharing import Shared
 from api.web.session.standing import Standing
 from domain.session.state import Session
@@ -26,6 +26,7 @@ ALL: Final = ("delivery", "orchestration", "review", "debate")
 TALKS: Final = ("review", "debate")
 
 Build = Callable[[Standing], dict[str, Any]]
+TABS: Final = ("overview", "turns", "changes", "discussion", "worklog")
 
 
 class Panel(NamedTuple):
@@ -34,6 +35,7 @@ class Panel(NamedTuple):
     name: str
     build: Build
     kinds: tuple[str, ...] = ALL
+    tab: str = "overview"
 
 
 class Made(NamedTuple):
@@ -46,18 +48,35 @@ class Made(NamedTuple):
 Panels = Mapping[str, Made]
 
 PANELS: Final = (
+    *(Panel("head", overview.head, tab=tab) for tab in TABS),
     Panel("overview", overview.overview),
+    Panel("failure", turns.failure, ("delivery",)),
     Panel("decision", overview.decision),
     Panel("discussion", discussion.discussion, TALKS),
     Panel("matrix", matrix.matrix, ("orchestration",)),
     Panel("reviews", work.reviews, ("delivery",)),
     Panel("family", work.family),
-    Panel("artifacts", work.artifacts, ("delivery",)),
-    Panel("worklog", work.worklog),
     Panel("diagram", diagram.diagram),
     Panel("budget", budget.budget, ("delivery", "orchestration")),
     Panel("inputs", work.inputs),
+    Panel("turns", turns.turns, tab="turns"),
+    Panel("changes", changes.changes, tab="changes"),
+    Panel("artifacts", work.artifacts, ("delivery",), tab="changes"),
+    Panel("discussion", discussion.discussion, TALKS, tab="discussion"),
+    Panel("reviews", work.reviews, ("delivery",), tab="discussion"),
+    Panel("family", work.family, tab="discussion"),
+    Panel("worklog", work.worklog, tab="worklog"),
 )
+
+
+class View(NamedTuple):
+    """What of a session is looked at: a tab, and in it a turn by its id, or ""."""
+
+    tab: str = "overview"
+    turn: str = ""
+
+
+_Key = tuple[str, int, Language, Language | None, View]
 
 
 class Gallery:
@@ -67,7 +86,7 @@ class Gallery:
         self._system, self._most = inside, kept_bytes
         self.shared = Shared()
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, int, Language, Language | None], Panels] = OrderedDict()
+        self._kept: OrderedDict[_Key, Panels] = OrderedDict()
         self._bytes = 0
 
     def record(self, session: Session) -> Record:
@@ -77,28 +96,30 @@ class Gallery:
     def trail(self, session: Session) -> Trail:
         return self.record(session).trail
 
-    def panels(self, session: Session, say: Words, named: Language | None) -> Panels:
-        key = (session.id, session.version, say.language, named)
+    def panels(self, session: Session, say: Words, named: Language | None, of: View) -> Panels:
+        key = (session.id, session.version, say.language, named, of)
         with self._lock:
             found = self._kept.get(key)
             if found is not None:
                 self._kept.move_to_end(key)
                 return found
-        made = self._make(session, say, named)
+        made = self._make(session, say, named, of)
         self._keep(key, made)
         return made
 
-    def _make(self, session: Session, say: Words, named: Language | None) -> Panels:
+    def _make(self, session: Session, say: Words, named: Language | None, of: View) -> Panels:
         standing = Standing(
             session=session,
             it=told(view(session), session, self._system.team).wire(),
             record=self.record(session),
             store=self._system.store,
             language=say.language,
+            turn=of.turn,
         )
-        return {panel.name: _made(say, named, panel, standing) for panel in PANELS if session.kind in panel.kinds}
+        shown = [panel for panel in PANELS if session.kind in panel.kinds and panel.tab == of.tab]
+        return {panel.name: _made(say, named, panel, standing) for panel in shown}
 
-    def _keep(self, key: tuple[str, int, Language, Language | None], made: Panels) -> None:
+    def _keep(self, key: _Key, made: Panels) -> None:
         with self._lock:
             if key in self._kept:
                 return

@@ -19,11 +19,12 @@ from api.web.forms.sent import NOTHING, Sent
 from api.web.model import ICONS, clock
 from api.web.rendering import KEY, explicit, fragment, invalid, language_of, page, render
 from api.web.session.acting import act
-from api.web.session.panels import PANELS, Panels
+from api.web.session.panels import TABS, Panels, View
 from api.web.session.reading import as_of, gallery, reading
 from api.web.session.rows import Span, Wanted, around, following, newest, window
 from api.web.session.standing import badge_of
 from api.web.session.strip import strip
+from domain.discussion.state import Discussion
 from domain.kinds import allowed_actions
 from domain.session.state import Session
 from domain.values.base import Text, Unknown
@@ -55,8 +56,9 @@ BUILD: Final = _build()
 
 async def show(request: Request) -> Response:
     """GET /sessions/{id}: the session now, or as it stood after its event `?at=`"""
-    only(request, "at", "lang", "role", "highlights")
+    only(request, "at", "lang", "role", "highlights", "tab", "turnId")
     say, at, wanted = language_of(request), number(request, "at", least=1), _wanted(request)
+    _view(request)
     return page(await reading(request, lambda inside, now, head: _page(request, inside, now, head, say, at, wanted)))
 
 
@@ -72,7 +74,7 @@ async def again(request: Request, sent: Sent) -> Response:
 
 async def show_at(request: Request) -> Response:
     """GET /sessions/{id}/at: panels as JSON; of one version (`?at=`) for ever, else of now with what is live besides"""
-    only(request, "at", "lang", "v", "since", "role", "highlights")
+    only(request, "at", "lang", "v", "since", "role", "highlights", "tab", "turnId")
     say, at, since = language_of(request), number(request, "at", least=1), number(request, "since", least=1)
     wanted = _wanted(request)
 
@@ -80,7 +82,7 @@ async def show_at(request: Request) -> Response:
         then = as_of(inside, now, at)
         found = _panels(request, inside, then, say)
         old = _panels(request, inside, as_of(inside, now, since), say) if since else {}
-        body = _told(request, then, found, old, say)
+        body = _told(request, then, found, old, say, "" if at else _badge_now(inside, now))
         return orjson.dumps(body if at else body | _live(request, inside, now, head, say, wanted, since))
 
     body = await reading(request, build)
@@ -127,8 +129,17 @@ def _wanted(request: Request) -> Wanted:
     return Wanted(roles=tuple(role for role in roles if role), highlights=flag == "1")
 
 
+def _view(request: Request) -> View:
+    """The tab, and the turn that the address names: in its path, or as what a tab is filtered by."""
+    turn = str(request.path_params.get("turn") or request.query_params.get("turnId") or "")
+    tab = "turns" if "turn" in request.path_params else request.query_params.get("tab", "") or TABS[0]
+    if tab not in TABS:
+        raise invalid("tab", f"should be one of {', '.join(TABS)}")
+    return View(tab, turn)
+
+
 def _panels(request: Request, inside: System, session: Session, say: Words) -> Panels:
-    return gallery(request).panels(session, say, explicit(request))
+    return gallery(request).panels(session, say, explicit(request), _view(request))
 
 
 # -- what is shown -----------------------------------------------------------------------------------------------------
@@ -144,7 +155,9 @@ def _page(
     wanted: Wanted,
     sent: Sent = NOTHING,
 ) -> str:
-    then = as_of(inside, now, at)
+    then, seen = as_of(inside, now, at), _view(request)
+    if seen.turn and seen.turn not in gallery(request).record(now).turns:
+        raise Unknown(f"Session {now.id} has no turn {seen.turn!r}.")
     panels = _panels(request, inside, then, say)
     it = view(then)
     listed = _window(inside, now, wanted, around(at) if at else newest(now.version), say)
@@ -156,10 +169,12 @@ def _page(
         version=then.version,
         newest=now.version,
         replay=at is not None,
-        badge=badge_of(then),
+        badge=badge_of(then) if at else _badge_now(inside, now),
         clock=clock(gallery(request).trail(then).clock(then.version)),
         panels={name: (made.hash, _safe(made.html)) for name, made in panels.items()},
-        order=[panel.name for panel in PANELS if then.kind in panel.kinds],
+        tab=seen.tab,
+        turn=seen.turn,
+        tabs=TABS,
         follows=_follows(now),
         head=head,
         state=badge_of(now),
@@ -175,14 +190,15 @@ def _page(
     )
 
 
-def _told(request: Request, then: Session, found: Panels, old: Panels, say: Words) -> dict[str, Any]:
+def _told(request: Request, then: Session, found: Panels, old: Panels, say: Words, shown: str) -> dict[str, Any]:
     """What of a version is shown; of a panel that was the same at the version seen before nothing."""
     trail = gallery(request).trail(then)
     fresh = {name: list(made) for name, made in found.items() if name not in old or old[name].hash != made.hash}
-    state = badge_of(then)
+    state = shown or badge_of(then)
     words = title_of(then.title, view(then).title) or then.id
     return {
         "version": then.version,
+        "badge": fragment(say, explicit(request), "badge.html", state=state).strip(),
         "title": f"{ICONS.get(state, '○')} {words} · {say('product')}",
         "clock": clock(trail.clock(then.version)),
         "gap": trail.gap(then.version),
@@ -205,6 +221,13 @@ def _live(
         "strip": drawn["drawn"],
         "lights": drawn["lights"],
     }
+
+
+def _badge_now(inside: System, now: Session) -> str:
+    """The state as a person sees it: what waits for the decision on a discussion waits for a person."""
+    children = (inside.sessions.get(name) for name in now.open_children)
+    asked = any(isinstance(child, Discussion) and child.choices for child in children)
+    return "waiting_for_decision" if asked else badge_of(now)
 
 
 def _follows(now: Session) -> str:

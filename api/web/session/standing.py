@@ -31,13 +31,15 @@ class Source(Texts, Histories, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """`it` is the session's view; `record` knows at least this version, `store` has its events and long texts."""
+    """`it` is the session's view; `record` knows at least this version, `store` has its events and long
+    texts. `turn` is the id of the one that is looked at, or ""."""
 
     session: Session
     it: dict[str, Any]
     record: Record
     store: Source
     language: Language
+    turn: str = ""
 
     @property
     def trail(self) -> Trail:

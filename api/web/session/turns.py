@@ -1,0 +1,191 @@
+"""Turns as of a version: what each agent was asked, what it answered and changed, what a validation said."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from api.web.model import clock, money
+from api.web.session.patches import files_of
+from api.web.session.standing import LONG, SENTENCE, Standing, tame
+from api.web.session.written import report
+from api.web.shown import cut
+from domain.delivery.events import ArtifactCreated
+from domain.values.base import DomainEvent, Text
+from projections.record.artifacts import Artifact
+from projections.record.turns import Attempt, TurnEntry
+
+LISTED, PROMPT, READ = 200, 16_000, 1_000_000
+"""Turns in the list; characters of a prompt that are shown, and of a text that is read."""
+ICONS: Final = {"answered": "✓", "failed": "✕", "cancelled": "–", "open": "▸"}
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn, its last attempt if one has ended, and the report that a validation made."""
+
+    number: int
+    entry: TurnEntry
+    attempt: Attempt | None
+    report: Artifact | None
+
+    @property
+    def id(self) -> str:
+        return self.entry.turn_id
+
+    @property
+    def state(self) -> str:
+        return self.attempt.outcome if self.attempt else "open"
+
+
+def turns_of(standing: Standing) -> tuple[Turn, ...]:
+    """The turns that had been requested by then, in that order; nobody works on a person's."""
+    record, version = standing.record, standing.version
+    reports = [made for made in record.artifacts if made.version <= version and made.phase == "validation"]
+    asked = [entry for entry in record.turns.values() if entry.version <= version and entry.work != "wait"]
+    found = []
+    for number, entry in enumerate(sorted(asked, key=lambda entry: entry.version), start=1):
+        ended = [attempt for attempt in entry.attempts if attempt.version <= version]
+        last = ended[-1] if ended else None
+        made = _after(reports, last) if last and entry.work == "validate" else None
+        found.append(Turn(number, entry, last, made))
+    return tuple(found)
+
+
+def _after(reports: Sequence[Artifact], attempt: Attempt) -> Artifact | None:
+    return next((made for made in reports if made.version > attempt.version), None)
+
+
+# -- what is shown -----------------------------------------------------------------------------------------------------
+
+
+def turns(standing: Standing) -> dict[str, Any]:
+    """The list, grouped by iteration or round, and one turn: the one named, else the last."""
+    found = turns_of(standing)
+    one = next((turn for turn in found if turn.id == standing.turn), found[-1] if found else None)
+    groups: list[dict[str, Any]] = []
+    for turn in found[-LISTED:]:
+        if not groups or groups[-1]["number"] != turn.entry.number:
+            groups.append({"number": turn.entry.number, "turns": []})
+        groups[-1]["turns"].append(_line(standing, turn) | {"current": turn is one})
+    at = found.index(one) if one else 0
+    usages = [turn.attempt.usage for turn in found if turn.attempt]
+    return {
+        "count": len(found),
+        "cost": money(_sum([usage.cost_micros for usage in usages])),
+        "tokens": _sum([usage.tokens for usage in usages]),
+        "rounds": standing.session.kind != "delivery",
+        "groups": groups,
+        "one": _whole(standing, one) if one else None,
+        "previous": found[at - 1].id if one and at > 0 else None,
+        "next": found[at + 1].id if one and at + 1 < len(found) else None,
+    }
+
+
+def _line(standing: Standing, turn: Turn) -> dict[str, Any]:
+    """A turn in the list."""
+    entry, attempt, ran = turn.entry, turn.attempt, report_of(standing, turn)
+    state = "failed" if ran and not ran["passed"] else turn.state
+    return {
+        "id": turn.id,
+        "number": turn.number,
+        "agent": cut(entry.agent, 60),
+        "role": cut(entry.role, 40),
+        "phase": entry.phase,
+        "place": entry.number,
+        "work": entry.work,
+        "state": state,
+        "icon": ICONS[state],
+        "seconds": clock(round(attempt.seconds * 1000)) if attempt else "",
+        "cost": money(attempt.usage.cost_micros) if attempt else "",
+        "files": len(attempt.files) if attempt else 0,
+        "summary": cut(ran["summary"], SENTENCE) if ran else (attempt and attempt.failure) or "",
+    }
+
+
+def _whole(standing: Standing, turn: Turn) -> dict[str, Any]:
+    """All that is known of a turn; its long texts are a link away."""
+    attempt = turn.attempt
+    event = event_of(standing, attempt.version) if attempt else None
+    prompt, reply, patch = (_text(event, name) for name in ("prompt", "reply", "patch"))
+    return _line(standing, turn) | {
+        "requested": turn.entry.version,
+        "ended": attempt.version if attempt else None,
+        "attempt": attempt.number if attempt else None,
+        "model": cut((attempt and attempt.model) or "", 80),
+        "usage": attempt.usage if attempt else None,
+        "resumed": attempt.resumed if attempt else None,
+        "prompt": cut(prompt.head, PROMPT),
+        "prompt_length": prompt.length,
+        "prompt_cut": prompt.digest is not None or prompt.length > PROMPT,
+        "reply": tame(reply.head) if reply.length else "",
+        "reply_cut": reply.digest is not None,
+        "paths": [cut(change.path, SENTENCE) for change in attempt.files[:50]] if attempt else [],
+        "changes": files_of(whole(standing, patch)),
+        "failure": attempt and {"code": attempt.failure or attempt.outcome, "detail": cut(attempt.detail, LONG)},
+        "report": report_of(standing, turn),
+        "artifact": turn.report.version if turn.report else None,
+    }
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def event_of(standing: Standing, version: int) -> DomainEvent:
+    [recorded] = standing.store.history(standing.session.id, after=version - 1, upto=version)
+    return recorded.event
+
+
+def patch_of(standing: Standing, attempt: Attempt) -> str:
+    """How the files changed in an attempt."""
+    return whole(standing, _text(event_of(standing, attempt.version), "patch"))
+
+
+def whole(standing: Standing, text: Text) -> str:
+    """A text in full, unless it is too long for a page."""
+    if text.digest is None or text.length > READ:
+        return text.head
+    return standing.store.text(text.digest) or text.head
+
+
+def report_of(standing: Standing, turn: Turn) -> dict[str, Any] | None:
+    """The commands that a validation ran."""
+    made = event_of(standing, turn.report.version) if turn.report else None
+    return report(whole(standing, made.content)) if isinstance(made, ArtifactCreated) else None
+
+
+def _text(event: DomainEvent | None, name: str) -> Text:
+    found = getattr(event, name, None)
+    return found if isinstance(found, Text) else Text()
+
+
+def _sum(numbers: Sequence[int | None]) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if known else None
+
+
+# -- why it failed -----------------------------------------------------------------------------------------------------
+
+LAST: Final = 15
+"""Lines of a failing command's output that say why."""
+
+
+def failure(standing: Standing) -> dict[str, Any]:
+    """The command that failed in the last validation of a delivery that is over, and the end of its output; or {}."""
+    if standing.badge not in ("failed", "exhausted"):
+        return {}
+    last = next((turn for turn in reversed(turns_of(standing)) if turn.report), None)
+    ran = report_of(standing, last) if last else None
+    run = next((run for run in ran["runs"] if not run["passed"]), None) if ran and not ran["passed"] else None
+    if last is None or last.attempt is None or run is None:
+        return {}
+    said = dict(run["said"])
+    words = said.get("stderr") or said.get("stdout") or run["detail"]
+    return {
+        "turn": last.id,
+        "iteration": last.entry.number,
+        "event": last.attempt.version,
+        "command": run["command"],
+        "exit_code": run["exit_code"],
+        "seconds": run["seconds"],
+        "lines": [cut(line, SENTENCE) for line in words.rstrip().splitlines()[-LAST:]],
+    }
