@@ -42,6 +42,7 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
   function mark() {
     for (const row of listed()) {
       const version = number(row);
+      row.querySelector(".number").tabIndex = -1;
       row.classList.toggle("is-later", where.at !== null && version > where.at);
       if (version === where.at) row.setAttribute("aria-current", "true");
       else row.removeAttribute("aria-current");

@@ -91,6 +91,7 @@ def render(request: Request, say: Words, template: str, **more: Any) -> str:
         switch=f"{path}?{urlencode([*switched, ('lang', say.other)])}",
         key=KEY,
         keyed=system(request).logins is not None,
+        who=model.owner(getattr(request.state, "actor", "")),
         sheet=SHEET,
         script=SCRIPT,
         **more,

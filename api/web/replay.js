@@ -163,7 +163,7 @@ export function replaying({ find, address, load, apply, renew, list, where, star
   };
 
   document.addEventListener("keydown", (event) => {
-    if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input, select, textarea, [tabindex]")) return;
+    if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input, select, textarea, [tabindex='0']:not([data-scroll])")) return;
     if (event.key === " " && event.target.closest("button, a, summary")) return;
     const does = keys[event.key];
     if (!does) return;
