@@ -19,7 +19,7 @@ def head(standing: Standing) -> dict[str, Any]:
     """What every tab begins with: why it is as it is, what was decided and by whom, what it cost."""
     it, card = standing.it, decision(standing)
     made, outcomes = it.get("decision") or {}, standing.past(standing.trail.outcomes)
-    why = card["summary"] if standing.needs_somebody else _summary(standing)
+    why = card["summary"] if standing.needs_somebody else outcome(standing.it, standing.language)
     return {
         "why": cut(why, SENTENCE) if " " in why else "",
         "error": cut(standing.session.last_error or "", SENTENCE) if standing.badge in ("failed", "partial") else "",
