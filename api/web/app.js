@@ -200,7 +200,7 @@ async function send(form, button) {
     const told = await sent(form, envelope(form, button));
     if (told.to) form.reset();
     if (told.to || told.status === 412) await refresh();
-    if (told.to && !form.isConnected) document.getElementById("head")?.focus({ preventScroll: true });
+    if (told.to && !form.isConnected) document.getElementById("top")?.focus({ preventScroll: true });
     say(form, told.to ? "" : whatIsWrong(form, told));
   } catch {
     say(form, words.unreachable);

@@ -8,7 +8,7 @@ const GAP = 12;
 const SIDES = { earlier: "upto", later: "from" };
 
 /** Tabs without a list. */
-const NO_LIST = { bring: () => {}, filtered: () => [], mark: () => {}, renew: () => {}, toEnd: () => {} };
+const NO_LIST = { toward: () => {}, bring: () => {}, filtered: () => [], mark: () => {}, renew: () => {}, toEnd: () => {} };
 
 /** Takes over the list; `where` says which event is shown and which is the newest. */
 export function listOfEvents({ find, fill, pieces, announce, told, where }) {
@@ -49,11 +49,16 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
     }
   }
 
-  /** The row of an event into sight, without moving the page. */
-  async function bring(version) {
+  /** The rows around an event, unless they are there. */
+  async function toward(version) {
     const rows = listed();
     const [first, last] = [number(rows[0]), number(rows.at(-1))];
     if (version < first || (version > last && !atNewest)) await around(version);
+  }
+
+  /** The row of an event into sight, without moving the page. */
+  async function bring(version) {
+    await toward(version);
     const row = listed().findLast((found) => number(found) <= version);
     const frame = box();
     if (!row || !frame) return;
@@ -201,5 +206,5 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
     { capture: true, passive: true },
   );
 
-  return { around, bring, filtered, mark, renew, toEnd };
+  return { around, bring, filtered, mark, renew, toEnd, toward };
 }

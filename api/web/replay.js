@@ -25,7 +25,7 @@ export function replaying({ find, address, load, apply, renew, list, where, star
     try {
       while (wanted !== null) {
         const next = wanted;
-        const found = await load(next);
+        const [found] = await Promise.all([load(next), list.toward(next)]);
         if (wanted === null) break;
         where.at = next;
         apply(found);

@@ -20,6 +20,8 @@ from tests.api.server import PATIENCE
 SCENARIO = {"replies": {"planner": [{"text": "late", "delayMs": 86_400_000}]}}
 """A team that says nothing for a day: the session stays at version 3."""
 LONG = "가" * 1_900
+AT_ONCE = 500
+"""Commands that wait for the writer together."""
 
 
 class Listener(asyncio.Protocol):
@@ -108,11 +110,12 @@ def filled(folder: Path, count: int, *, reason: str = LONG) -> str:
     writer.do_now(CommandEnvelope("delivery-long", begin, actor="test", command_id="begin", starts=True))
     writer.start()
     more = ExtendBudget(add_minutes=1, reason=reason)
-    answers: list[Future[CommandAnswer]] = [
-        writer.submit(CommandEnvelope("delivery-long", more, actor="test", command_id=f"more-{number}"))
-        for number in range(count)
-    ]
-    assert all(answer.result().status for answer in answers)
+    for first in range(0, count, AT_ONCE):
+        answers: list[Future[CommandAnswer]] = [
+            writer.submit(CommandEnvelope("delivery-long", more, actor="test", command_id=f"more-{number}"))
+            for number in range(first, min(count, first + AT_ONCE))
+        ]
+        assert all(answer.result().status for answer in answers)
     writer.stop()
     store.close()
     return "delivery-long"

@@ -19,7 +19,7 @@ def test_a_checkpoint_is_continued_to_the_end(site: Browsing, server: Server) ->
     expect(page.locator("#decision")).to_contain_text("Checkpoint: the requested scope is done.")
     button(page, "Continue").click()
     badge(page, "Done")
-    live(page, "at rest")
+    live(page, "finished")
     expect(page.locator("form[data-command]")).to_have_count(0)
     assert session(server.client, session_id)["status"] == "done"
 
@@ -100,7 +100,7 @@ def test_a_running_session_is_cancelled_only_after_it_was_asked_twice(site: Brow
     page.locator("#cancelReason").fill("No longer wanted")
     sure.click()
     badge(page, "Cancelled")
-    live(page, "at rest")
+    live(page, "finished")
     assert session(server.client, session_id)["status"] == "cancelled"
 
 
@@ -149,14 +149,14 @@ def test_what_is_wrong_is_said_in_korean_on_the_korean_page(site: Browsing, serv
     session_id = exhausted(server.client)
     page = site.tab(f"/sessions/{session_id}?lang=ko")
     page.locator("#extendReason").fill("더")
-    button(page, "추가하기").click()
+    button(page, "예산 추가").click()
     alert = page.locator("#extending [role=alert]")
     expect(alert).to_have_text("다음 중 하나 이상이 필요합니다: 추가 반복, 추가 시간(분), 추가 토큰, 추가 비용")
     page.locator("#addIterations").fill("2")
     page.locator("#extendReason").evaluate(
         "(field) => { field.removeAttribute('maxlength'); field.value = 'x'.repeat(2001); }"
     )
-    button(page, "추가하기").click()
+    button(page, "예산 추가").click()
     expect(alert).to_have_text("사유: 2000자 이하여야 합니다")
     site.forgive("status of 422")
     server.client.post(f"/api/sessions/{session_id}/cancel", json={})

@@ -81,7 +81,7 @@ def test_after_a_restart_of_the_server_a_page_has_lost_nothing(browser: Browser,
         body = {"decision": "skip", "rationale": "After the restart"}
         assert own.client.post(f"/api/sessions/{session_id}/decision", json=body).status_code == 200
         expect(page.locator("[data-badge] .badge")).to_contain_text("Decided", timeout=2 * PATIENCE_MS)
-        live(page, "at rest")
+        live(page, "finished")
         last = _last(own, session_id)
         shown(page, last)
         listed = page.locator("[data-row]").evaluate_all("(rows) => rows.map((row) => Number(row.dataset.row))")
@@ -97,7 +97,7 @@ def test_a_session_that_ended_lets_go_of_its_stream(site: Browsing, server: Serv
     live(page)
     ended(server.client, session_id)
     badge(page, "Success")
-    live(page, "at rest")
+    live(page, "finished")
     expect(page.locator("body")).to_have_attribute("data-follows", "")
 
 
@@ -106,6 +106,6 @@ def test_a_session_that_had_ended_opens_none(site: Browsing, server: Server) -> 
     asked: list[str] = []
     site.context.on("request", lambda request: asked.append(request.url))
     page = site.tab(f"/sessions/{session_id}")
-    live(page, "at rest")
+    live(page, "finished")
     assert [url for url in asked if "/api/" in url] == []
     assert f"{server.url}/sessions/{session_id}" in asked

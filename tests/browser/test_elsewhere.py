@@ -26,10 +26,10 @@ def test_a_held_fork_is_continued_elsewhere_and_seen_to_its_end(site: Browsing, 
     page = site.tab(f"/sessions/{session_id}")
     badge(page, "Held")
     live(page)
-    expect(page.locator("#decision")).to_contain_text("The fork is held")
+    expect(page.locator("#decision")).to_contain_text("The fork is on hold")
     assert server.client.post(f"/api/sessions/{session_id}/continue").status_code == 200
     badge(page, "Success")
-    live(page, "at rest")
+    live(page, "finished")
 
 
 def test_a_held_fork_is_continued_from_its_page(site: Browsing, server: Server) -> None:

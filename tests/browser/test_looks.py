@@ -220,7 +220,7 @@ def test_hostile_words_are_shown_and_do_nothing(site: Browsing, server: Server, 
     asked: list[str] = []
     site.context.on("request", lambda request: asked.append(request.url))
     page = site.tab(f"/sessions/{session_id}")
-    live(page, "at rest" if kind == "delivery" else "live")
+    live(page, "finished" if kind == "delivery" else "live")
     unfold(page)
     words = page.locator("main").inner_text()
     assert "<script>alert(1)</script>" in words and "⟦U+202E⟧gnp" in words and "{{ 7*7 }}" in words
@@ -248,5 +248,5 @@ def test_the_picture_of_the_readme_is_made(site: Browsing, server: Server) -> No
     session_id = reached(server.client, begun(server.client, PRESETS["regression"].body), "success")
     page = site.tab(f"/sessions/{session_id}")
     badge(page, "Success")
-    live(page, "at rest")
+    live(page, "finished")
     page.screenshot(path=ROOT / "docs" / "screenshot.png")
