@@ -28,7 +28,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "record_result": {
         "text": "The endpoint is there, and tested.",
         "files": {"src/app.py": "…"},
-        "usage": {"inputTokens": 1200, "outputTokens": 300, "costMicros": 4500},
+        "usage": {"inputTokens": 1200, "cachedTokens": 800, "outputTokens": 300, "costMicros": 4500},
         "agentSession": "thread-17",
         "attempt": 1,
     },
