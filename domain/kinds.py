@@ -57,7 +57,7 @@ _KINDS: tuple[Kind[Any], ...] = (
         evolve=orchestration_evolve,
         actions=orchestration_decide.allowed_actions,
         command_of=orchestration_commands.command_of,
-        cancel=lambda reason: ResetOrchestration(reason=reason or "cancelled", door="cancel"),
+        cancel=lambda reason: ResetOrchestration(reason=reason or "cancelled", action="cancel"),
     ),
     *(
         Kind(

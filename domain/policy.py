@@ -25,7 +25,7 @@ from domain.values.base import Command, DomainEvent
 class Reaction(NamedTuple):
     """A command for a session; `starts` when the session begins with it.
 
-    `actor`: on whose behalf, where that is not whoever did what it follows from.
+    `actor`: on whose behalf, where that is not the actor of the event that it follows from.
     """
 
     session_id: str

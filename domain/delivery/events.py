@@ -146,7 +146,7 @@ class ReviewHeld(DeliveryTransition):
 
 
 class FixRequested(DeliveryEvent):
-    """A person wants what the review found mended; it goes into the next iteration."""
+    """A person wants the findings of the review fixed; they go into the next iteration."""
 
     TOPIC: ClassVar[str] = "delivery.fix_requested"
     child_id: str

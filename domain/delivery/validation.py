@@ -1,7 +1,7 @@
 """Validation: which commands prove an iteration, and what their ends mean (S4 §6.2, behaviour §3.2, K-42).
 
-A command is a list of arguments. It never reaches a shell, so words that only a shell understands are refused at the
-door instead of being handed to a program that takes them literally.
+A command is a list of arguments. It never reaches a shell, so words that only a shell understands are refused
+when they are given, instead of being handed to a program that takes them literally.
 """
 
 import re

@@ -34,11 +34,11 @@ class ContinueOrchestration(Command):
 
 
 class ResetOrchestration(Command):
-    """It ends as it stands. `door`: what the person called it; a refusal says it in the same word."""
+    """It ends as it stands. `action`: what the person asked for; a refusal uses the same word."""
 
     REFUSAL: ClassVar[str] = "cannot be reset"
     reason: str = ""
-    door: Literal["reset", "cancel"] = "reset"
+    action: Literal["reset", "cancel"] = "reset"
 
 
 class AddRounds(Extension):

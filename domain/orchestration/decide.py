@@ -118,7 +118,7 @@ def go_on(now: Run, step: str, *, last_round: int) -> Events:
 
 
 def reset(now: Run, command: ResetOrchestration) -> Events:
-    if command.door == "cancel":
+    if command.action == "cancel":
         now.next("discard", verdict="cannot be cancelled")
     else:
         now.next("discard", verdict=command.REFUSAL, before=NOTHING_TO_RESET)

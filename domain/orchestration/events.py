@@ -167,14 +167,14 @@ class ReviewStarted(OrchestrationTransition):
 
 
 class VerdictOverturned(OrchestrationEvent):
-    """A person wants passed work fixed: the agent is back in the phase, with what has to be mended (K-25)."""
+    """A person wants passed work fixed: the agent is back in the phase, with what has to be fixed (K-25)."""
 
     TOPIC: ClassVar[str] = "orchestration.verdict_overturned"
     index: int = Field(description="the agent's place in the plan")
     agent: str
     phase: int = Field(description="the phase that it is back in")
     feedback: str = Field(description="for the agent's next turn")
-    issues: str = Field(default="", description="of the feedback, what has to be mended: without the synthesis")
+    issues: str = Field(default="", description="what has to be fixed: the feedback without the synthesis")
     synthesis: Text = Field(description="the review in one text")
     child_id: str = Field(description="the review")
 

@@ -101,7 +101,7 @@ class TurnFailed(Settled):
 
 
 class TurnCancelled(Settled):
-    """The turn was called off; a late answer changes nothing."""
+    """The turn was cancelled; a late answer changes nothing."""
 
     TOPIC: ClassVar[str] = "turn.cancelled"
     reason: str

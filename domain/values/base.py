@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 INLINE_BYTES = 16_384
-"""A text of more UTF-8 bytes than this is stored once, by its digest; whoever mentions it keeps the head."""
+"""A text of more UTF-8 bytes than this is stored once, by its digest; events that mention it keep the head."""
 
 
 class Value(BaseModel):

@@ -1,4 +1,4 @@
-"""One spelling for texts that look alike, in linear time, whoever typed them."""
+"""One spelling for texts that look alike, in linear time, however they were typed."""
 
 import unicodedata
 
