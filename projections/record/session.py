@@ -97,9 +97,6 @@ def turn_view(turn: Outstanding) -> Turn:
     )
 
 
-# -- deliveries ----------------------------------------------------------------------------------------------------
-
-
 def _delivery(delivery: Delivery) -> DeliveryView:
     return DeliveryView(
         **_common(delivery, delivery.task),
@@ -135,9 +132,6 @@ def _budget(delivery: Delivery) -> BudgetView:
         max_cost_micros=limits.max_cost_micros,
         unknown_turns=delivery.spent.unknown or None,
     )
-
-
-# -- orchestrations ------------------------------------------------------------------------------------------------
 
 
 def _orchestration(session: Orchestration) -> OrchestrationView:
@@ -184,9 +178,6 @@ def _agent(session: Orchestration, index: int) -> AgentView:
         subtask_id=subtask_id(index),
         agent_session=session.thread(agent.agent, agent.role),
     )
-
-
-# -- discussions ---------------------------------------------------------------------------------------------------
 
 
 def _discussion(session: Discussion) -> ReviewView | DebateView:
