@@ -34,7 +34,7 @@ def verify(
 ) -> int:
     """Check that the log is whole and unchanged: file, hash chains, versions, rules, views. Exit code 8 if it is not.
 
-    Views that cannot be looked at are told on stderr, and change nothing about the log: it is proved without them.
+    If the views cannot be read, verify warns and checks the log anyway.
 
     Parameters
     ----------
@@ -127,11 +127,11 @@ def _views(store: "Sealed", path: Path) -> str | None:
                 before = dump(views)
                 follower.rebuild()
                 if before != dump(views):
-                    problems.append("the views are not what the log makes anew: `hansard rebuild` mends them")
+                    problems.append("the views differ from the log: run `hansard rebuild`")
     except (OSError, *UNREADABLE) as error:
         cause = error.__cause__ or error  # of what `SqliteViews` says
         if is_damaged(cause) or not (isinstance(cause, OSError) or is_unavailable(cause)):
-            return f"the views {path} cannot be read ({cause}): delete the file, and they are made anew"
+            return f"the views {path} cannot be read ({cause}): delete the file to have them rebuilt"
         raise Unchecked(f"{path}: {cause}.") from error
     return "; ".join(problems) or None
 

@@ -52,7 +52,7 @@ def _make(path: Path, name: str) -> int:
     key = f"hansard_{secrets.token_urlsafe(32)}"
     _append(path, name, hashlib.sha256(key.encode()).hexdigest())
     put(key)
-    say(f"This is the only time the key of {name} is shown; {path} keeps its digest.")
+    say("Save this key now, it is not shown again. Only its hash is stored.")
     say("Sign in to the page with it, or send `Authorization: Bearer …`; for this command line: HANSARD_API_KEY.")
     return exits.OK
 

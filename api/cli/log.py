@@ -124,7 +124,7 @@ def clean(
     *,
     days: Annotated[
         float,
-        Parameter(validator=Number(gte=0), help="Only of sessions in which nothing happened for so many days (30)."),
+        Parameter(validator=Number(gte=0), help="Only sessions idle for at least this many days [default: 30]."),
     ] = 30,
     dry_run: Annotated[bool, Parameter(help="Say what would be deleted, and delete nothing.")] = False,
     json: Annotated[bool, Parameter(help="Print what was deleted as JSON.")] = False,
@@ -184,7 +184,7 @@ def _told(size: float) -> str:
 
 
 async def rebuild(*, database: Annotated[Path | None, Parameter(group=WHERE)] = None) -> int:
-    """Make every view anew from the log. Readers see the old ones until the new ones stand; the log stays as it is.
+    """Rebuild all views from the log. Readers see the old ones until the new ones stand; the log stays as it is.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ async def rebuild(*, database: Annotated[Path | None, Parameter(group=WHERE)] = 
     """
     settings = Where(database=str(database) if database else None).settings()
     position = await asyncio.to_thread(_rebuild, settings.database, settings.views_path)
-    say(f"The views are made anew up to position {position}.")
+    say(f"Views rebuilt up to position {position}.")
     return exits.OK
 
 

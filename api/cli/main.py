@@ -27,7 +27,7 @@ Start with `hansard example`, or in your repository:
 
 Commands work on the log directly; no server is needed. With --server URL (or HANSARD_SERVER) they ask that server."""
 
-EPILOGUE: Final = """Data goes to stdout, talk to stderr. NO_COLOR is honoured.
+EPILOGUE: Final = """Results go to stdout, progress to stderr. NO_COLOR is honoured.
 
 Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 refused or stale, 5 not allowed, 6 waits for a decision
 (yours, or to go on at a checkpoint), 7 budget or rounds exhausted,

@@ -27,7 +27,7 @@ from api.cli.start import PLAIN, AsEnd, StartOptions, say_who_goes_on, start, st
 from api.cli.terminal import put_json, say
 from api.cli.watch import follow_to_end
 
-TALK = Group("How the team goes about it", sort_key=10)
+TALK = Group("Orchestration options", sort_key=10)
 Origin = Annotated[
     str | None, Parameter(help="The conversation that it belongs to, one run at a time; else the unnamed one.")
 ]
@@ -81,7 +81,7 @@ async def orchestrate(
 
         hansard orchestrate "src/ API를 만들고 문서도 써줘" --employee Backend:backend --employee Docs:docs
 
-    Exit code: 0 done, 1 reset, stopped by a plan that does not hold or an agent that failed, or nobody is there for
+    Exit code: 0 done, 1 reset, stopped by an invalid plan or a failed agent, or no agent is available for
     what is left, 6 at a checkpoint or waiting for your decision, 7 the rounds are used up. Unless it was reset,
     `hansard continue` goes on.
 
@@ -129,7 +129,7 @@ async def continue_(
 ) -> int:
     """Let an orchestration go on that stopped, at a checkpoint say, or with its rounds used up; it gets as many again.
 
-    Exit code: 0 done, 1 reset, stopped by a plan that does not hold or an agent that failed, or nobody is there for
+    Exit code: 0 done, 1 reset, stopped by an invalid plan or a failed agent, or no agent is available for
     what is left, 4 nothing to continue, 6 at a checkpoint or waiting for your decision, 7 the rounds are used up.
 
     Parameters

@@ -16,7 +16,7 @@ from api.cli.start import say_who_goes_on
 from api.cli.terminal import one_line, put, put_json, put_json_line, say
 from api.cli.watch import follow_to_end
 
-Speed = Annotated[float, Parameter(help="How many times faster than it was; 0 shows all of it at once.")]
+Speed = Annotated[float, Parameter(help="Speed factor; 0 shows everything at once.")]
 _LONGEST_PAUSE = 3.0
 
 
@@ -29,16 +29,16 @@ async def replay(
     json: AsJson = False,
     where: Where = HERE,
 ) -> int:
-    """Play a past session event by event. Nobody is asked anything again.
+    """Play a past session event by event. No agent runs again.
 
     Parameters
     ----------
     assert_
-        Decide the whole history again with today's rules and the recorded answers, and report the first difference
+        Check the whole history against today's rules and the recorded answers, and report the first difference
         (exit code 8).
     """
     if not speed >= 0:
-        raise Failed("A speed is a number from 0.", code=exits.USAGE)
+        raise Failed("The speed has to be 0 or more.", code=exits.USAGE)
     async with connected(where) as api:
         session_id = await resolve(api, session)
         if assert_:
@@ -80,7 +80,7 @@ async def fork(
     session: Id,
     /,
     *,
-    at: Annotated[PositiveInt, Parameter(help="The version up to which the history is shared.")],
+    at: Annotated[PositiveInt, Parameter(help="The last version that the fork shares.")],
     decision: Literal["apply_fix", "skip", "revise", "accept"] | None = None,
     answer: str | None = None,
     iterations: int | None = None,
@@ -93,26 +93,26 @@ async def fork(
     where: Where = HERE,
     team: TeamFile = None,
 ) -> int:
-    """Begin a new session from a version of another. Recorded answers are used again, free, until the ways part.
+    """Start a session from a version of another. Recorded answers are reused at no cost until the histories diverge.
 
     Parameters
     ----------
     decision
-        What a person would have decided there instead.
+        The decision to use there instead.
     answer
-        What the agent that was asked there would have said instead.
+        The agent's answer to use there instead.
     iterations
-        So many more iterations.
+        Additional iterations.
     minutes
-        So many more minutes.
+        Additional minutes.
     rounds
-        So many more rounds.
+        Additional rounds.
     profile
         The convergence profile that judges a review or debate from there on.
     mode
-        live: go on with the agents where nothing recorded fits; stop: wait there for `hansard continue`.
+        live: ask the agents where no recorded answer fits; stop: wait there for `hansard continue`.
     detach
-        Only begin it.
+        Start it without waiting.
     """
     budget = {"addIterations": iterations, "addMinutes": minutes, "addRounds": rounds}
     given: dict[str, Any] = {
@@ -145,14 +145,14 @@ async def diff(
     json: AsJson = False,
     where: Where = HERE,
 ) -> int:
-    """Show where two sessions part, and what came of each.
+    """Show where two sessions diverge and how each ended.
 
     Parameters
     ----------
     at_first
-        The first one as it stood at this version.
+        The first session at this version.
     at_second
-        The second one as it stood at this version.
+        The second session at this version.
     """
     async with connected(where) as api:
         one, other = await resolve(api, first), await resolve(api, second)
@@ -171,11 +171,11 @@ async def explain(
     /,
     *,
     at: At = None,
-    wish: Annotated[str | None, Parameter(help="A state that it is not in: what does it lack?")] = None,
+    wish: Annotated[str | None, Parameter(help="Explain what is missing to reach this state.")] = None,
     json: AsJson = False,
     where: Where = HERE,
 ) -> int:
-    """Say why a session is in its state: the chain of causes from the commands, through other sessions, too."""
+    """Show why a session is in its state: the chain of causes, across sessions."""
     async with connected(where) as api:
         session_id = await resolve(api, session)
         found = await api.get(f"{path_of(session_id)}/explain", version=at, wish=wish)

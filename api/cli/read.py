@@ -53,7 +53,7 @@ async def list_sessions(
     label
         Only those with this label.
     limit
-        At most so many (20).
+        Maximum number of results [default: 20].
     cursor
         Go on behind a list's `nextCursor`.
     """
@@ -74,7 +74,7 @@ async def list_sessions(
 
 
 async def show(session: Id, /, *, at: At = None, json: AsJson = False, where: Where = HERE) -> int:
-    """Show a session: how it stands, what came of it, and what can be done with it now."""
+    """Show a session: its status, its result and the commands it allows now."""
     async with connected(where) as api:
         found = await api.session(await resolve(api, session), at=at)
     if json:

@@ -121,7 +121,7 @@ def _is_here(folder: Path) -> bool:
     return Path.cwd().is_relative_to(folder.resolve())
 
 
-TALK: Final = Group("How they talk", sort_key=10)
+TALK: Final = Group("Discussion options", sort_key=10)
 CHANGES: Final = Group("Changes in a git repository", sort_key=5)
 Rounds = Annotated[int | None, Parameter(group=TALK)]
 Profile = Annotated[str | None, Parameter(group=TALK, help="When they agree: seed (the default), shipped-v3 or mysti.")]
@@ -133,7 +133,7 @@ async def review(
     ] = None,
     /,
     *,
-    file: Annotated[Path | None, Parameter(help="Review what stands in this file.")] = None,
+    file: Annotated[Path | None, Parameter(help="Read the text to review from this file.")] = None,
     diff: Annotated[bool, Parameter(group=CHANGES)] = False,
     base: Annotated[str | None, Parameter(group=CHANGES)] = None,
     repo: Annotated[ExistingDirectory | None, Parameter(group=CHANGES)] = None,
@@ -191,7 +191,7 @@ async def debate(
     ] = None,
     /,
     *,
-    file: Annotated[Path | None, Parameter(help="Debate the plan that stands in this file.")] = None,
+    file: Annotated[Path | None, Parameter(help="Read the plan from this file.")] = None,
     strategy: Annotated[DebateStrategy | None, Parameter(group=TALK)] = None,
     max_rounds: Rounds = None,
     profile: Profile = None,

@@ -127,7 +127,7 @@ def started(api: Api, answer: Json, *, json: bool) -> int:
 
 def say_who_works(api: Api) -> None:
     if api.system is not None:
-        say("Nobody works on it from here: it waits for `hansard serve` on this log, with this team.")
+        say("Not running yet. Start `hansard serve` on this log.")
 
 
 def in_repository(folder: Path) -> bool:
@@ -201,7 +201,7 @@ async def run(
 
         hansard run -t "Add a --version flag" -f src/cli.py --test "pytest -q"
 
-    Ctrl-C cancels nothing. Exit code: 0 success, 1 failed, cancelled, or nobody is there for what is left (another
+    Ctrl-C cancels nothing. Exit code: 0 success, 1 failed, cancelled, or no agent is available for the rest (another
     worker on this log is waited for), 6 waits for a decision, 7 budget exhausted.
 
     Parameters

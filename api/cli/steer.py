@@ -70,9 +70,9 @@ async def extend(
     reason
         Why; it goes into the record.
     iterations
-        So many more iterations.
+        Additional iterations.
     minutes
-        So many more minutes.
+        Additional minutes.
     tokens
         So many more tokens.
     cost

@@ -204,7 +204,7 @@ async def follow_to_end(api: Api, session_id: str, *, after: int = 0, json: bool
             if not asks or not await _decided(api, following.waiting, seen):
                 break
     except asyncio.CancelledError:
-        say(f"Interrupted. Nothing is cancelled: session {session_id} stays as it is.")
+        say(f"Stopped watching; session {session_id} is not cancelled. Follow it again: hansard watch {session_id}")
         say(f"  hansard watch {session_id}     hansard resume {session_id}     hansard cancel {session_id}")
         raise
     if json:

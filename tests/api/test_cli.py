@@ -218,7 +218,7 @@ def test_interrupted_it_cancels_nothing_and_says_how_to_go_on(
     session_id = talk.splitlines()[0].removeprefix("Session ")
     assert (process.returncode, out) == (130, "")
     assert err.splitlines() == [
-        f"Interrupted. Nothing is cancelled: session {session_id} stays as it is.",
+        f"Stopped watching; session {session_id} is not cancelled. Follow it again: hansard watch {session_id}",
         f"  hansard watch {session_id}     hansard resume {session_id}     hansard cancel {session_id}",
     ]
     assert json.loads(hansard("show", session_id, "--json").stdout)["session"]["status"] == "running"
@@ -241,7 +241,7 @@ def test_in_the_background_of_a_script_it_ends_when_it_is_told_to(environment: d
     finally:
         signal.signal(signal.SIGINT, before)
     assert (process.returncode, out) == (130, "")
-    assert "Interrupted. Nothing is cancelled" in err
+    assert "is not cancelled" in err
 
 
 # --- serving --------------------------------------------------------------------------------------------------------

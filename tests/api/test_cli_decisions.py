@@ -175,7 +175,7 @@ def test_interrupted_at_the_question_nothing_is_decided(
         terminal.until(QUESTION)
         terminal.process.send_signal(signal.SIGINT)
         assert terminal.end() == 130
-    assert "Nothing is cancelled" in terminal.shown
+    assert "is not cancelled" in terminal.shown
     assert len(waiting(hansard)) == 1
 
 

@@ -111,7 +111,7 @@ def test_views_that_are_not_what_the_log_says_are_found_and_mended_by_rebuild(ha
     said = hansard("verify")
     assert (said.code, said.out) == (
         8,
-        "the views are not what the log makes anew: `hansard rebuild` mends them\n",
+        "the views differ from the log: run `hansard rebuild`\n",
     )
     assert hansard("rebuild").code == 0
     assert hansard("verify").code == 0
@@ -122,7 +122,7 @@ def test_views_that_are_no_database_are_a_sentence(hansard: Hansard, log: Path) 
     Settings().views_path.write_bytes(b"no database at all, and long enough" * 100)
     said = hansard("verify")
     assert said.code == 8
-    assert "cannot be read (file is not a database): delete the file, and they are made anew" in said.out
+    assert "cannot be read (file is not a database): delete the file to have them rebuilt" in said.out
 
 
 def test_views_that_cannot_be_looked_at_are_told_and_prove_nothing_about_the_log(hansard: Hansard, log: Path) -> None:

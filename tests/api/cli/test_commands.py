@@ -338,7 +338,7 @@ def test_rebuilt_views_say_the_same(hansard: Hansard, delivery: Callable[..., Sa
     before = hansard("list", "--json").json, hansard("worklog", "latest").out
     said = hansard("rebuild")
     assert said.code == 0
-    assert said.err.startswith("The views are made anew up to position ")
+    assert said.err.startswith("Views rebuilt up to position ")
     assert (hansard("list", "--json").json, hansard("worklog", "latest").out) == before
 
 

@@ -56,7 +56,7 @@ def test_it_can_be_played_faster_than_it_was(hansard: Hansard, blocked_once: str
 @pytest.mark.parametrize("speed", ["-1", "nan"])
 def test_a_speed_that_is_none_is_usage(hansard: Hansard, blocked_once: str, speed: str) -> None:
     said = hansard("replay", blocked_once, f"--speed={speed}")
-    assert (said.code, said.out, said.err) == (2, "", "hansard: A speed is a number from 0.\n")
+    assert (said.code, said.out, said.err) == (2, "", "hansard: The speed has to be 0 or more.\n")
 
 
 def test_a_history_is_decided_again(hansard: Hansard, blocked_once: str) -> None:
