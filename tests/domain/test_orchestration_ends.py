@@ -426,7 +426,7 @@ def test_a_run_that_is_active_is_not_continued() -> None:
 def test_what_has_ended_is_not_reset(story: Any) -> None:
     ended = story()
     told = f"An orchestration in the state {ended.run.state} cannot be"
-    reset, cancel = ended.refused(ResetOrchestration()), ended.refused(ResetOrchestration(door="cancel"))
+    reset, cancel = ended.refused(ResetOrchestration()), ended.refused(ResetOrchestration(action="cancel"))
     nothing = "리셋할 worklog가 없습니다. (There is nothing to reset.)"
     assert str(reset) == f"{nothing} {told} reset. Nothing is allowed now."
     assert str(cancel) == f"{told} cancelled. Nothing is allowed now."
