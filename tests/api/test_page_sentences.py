@@ -111,7 +111,7 @@ def test_whatever_our_source_says_to_a_person_is_in_the_catalogue() -> None:
     found |= {f"A delivery in the state running {verdict}." for verdict in VERDICTS}
     assert len(found) > 120
     said = {sentence for sentence in found if any(korean(in_words(KOREAN, each)) for each in _filled(sentence))}
-    assert found - said == {FILLED, f"{FILLED}: {FILLED}"} & found
+    assert found - said <= {FILLED, f"{FILLED}: {FILLED}"}
 
 
 def _filled(sentence: str) -> tuple[str, ...]:
