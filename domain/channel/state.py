@@ -1,6 +1,6 @@
 """A channel as its events made it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from domain.channel.events import (
@@ -40,7 +40,7 @@ class Channel(Session):
     """The state of a channel.
 
     `busy` is the session that holds the origin now, `paused` are those that held it and whose agents may still be
-    resumed, `last_…` describe the newest message that led to a session, `answered` is the answer to the newest message.
+    resumed, `last_…` describe the newest message that led to a session, `answer` is what its sender is told.
     """
 
     latest: str | None = None
@@ -51,7 +51,7 @@ class Channel(Session):
     last_opening: OrchestrationRequest | None = None
     last_at: int = -DUPLICATE_MS - 1
     last_session: str | None = None
-    answered: Answer | None = None
+    answer: dict[str, Any] = field(default_factory=dict)
 
     @property
     def status(self) -> str:
@@ -90,10 +90,10 @@ class Channel(Session):
 
         The version is that of the session which the message began or moved on: 0 where it did neither, or not yet.
         """
-        return {"kind": "orchestration", "sessionId": None, "version": 0} | _receipt(self.answered)
+        return {"kind": "orchestration", "sessionId": None, "version": 0} | self.answer
 
 
-def _receipt(answered: Answer | None) -> dict[str, Any]:
+def _answer(answered: Answer) -> dict[str, Any]:
     match answered:
         case MessageStarted():
             return {"action": "started", "sessionId": answered.session_id}
@@ -108,8 +108,6 @@ def _receipt(answered: Answer | None) -> dict[str, Any]:
             return {"action": "started", "continued": True, "sessionId": answered.session_id}
         case ResetWanted():
             return {"action": "started", "reset": True, "sessionId": answered.session_id}
-        case None:
-            return {}
 
 
 def empty(metadata: EventMetadata) -> Channel:
@@ -129,13 +127,13 @@ def evolve(channel: Channel | None, event: DomainEvent, metadata: EventMetadata)
                 *state.queue,
                 Waiting(session_id=event.session_id, opening=event.opening, sender=event.sender, queued_at=metadata.at),
             )
-            state.answered = event
+            state.answer = _answer(event)
             _hear(state, event, metadata.at)
         case ContinueWanted():
             state.busy = state.busy or event.session_id
-            state.answered = event
+            state.answer = _answer(event)
         case MessageRejected() | MessageUnclear() | ResetWanted():
-            state.answered = event
+            state.answer = _answer(event)
         case SessionNoted():
             _noted(state, event)
     return state
@@ -144,7 +142,7 @@ def evolve(channel: Channel | None, event: DomainEvent, metadata: EventMetadata)
 def _started(state: Channel, event: MessageStarted, at: int) -> None:
     """A message that waited was heard and answered when it came."""
     if not event.queued:
-        state.answered = event
+        state.answer = _answer(event)
         _hear(state, event, at)
     state.origin = event.opening.origin
     state.paused = state.resumable
