@@ -481,7 +481,7 @@ def test_what_breaks_inside_is_500_and_says_nothing_of_it(tmp_path: Path, monkey
         raise ZeroDivisionError(SECRET)
 
     with inside(tmp_path) as client:
-        monkeypatch.setattr("projections.sessions.page", breaks)
+        monkeypatch.setattr("projections.sessions.overview.page", breaks)
         answer = client.get("/api/sessions")
         problem(answer, 500)
         assert SECRET not in answer.text and "ZeroDivision" not in answer.text
