@@ -11,6 +11,7 @@ from adapters.clock import Clock
 from adapters.private import private_folder
 from adapters.store import open_store
 from adapters.store.sqlite.views import SqliteViews
+from adapters.turns.live import Live
 from adapters.writer.writer import Writer
 from api.http.hub import Hub
 from api.settings import Settings
@@ -35,6 +36,7 @@ class Core:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.clock = Clock()
+        self.live = Live(self.clock)
         self.team = load(settings.team)
         self.store = open_store(settings.database)
         private_folder(settings.node_dir)
@@ -51,6 +53,7 @@ class Core:
             team=self.team,
             data_dir=self.settings.node_dir,
             settings=self.settings.worker(),
+            live=self.live,
         )
 
 
@@ -83,6 +86,7 @@ class System(Core):
         if self._mirror:
             self.follower.listen(self._mirror.seen)
             self._mirror.start()
+        self.follower.listen(self.live.seen)
         self.follower.listen(self.snapshots.seen)
         self.snapshots.start()
         self.follower.start()
@@ -120,6 +124,7 @@ class System(Core):
                 workspaces=Workspaces(data / "workspaces", settings.room, settings.log),
                 data_dir=data,
                 settings=settings,
+                live=self.live,
             )
             self._external = ExternalTurns(
                 store=self.store,

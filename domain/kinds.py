@@ -26,6 +26,7 @@ from domain.orchestration.commands import ResetOrchestration, StartOrchestration
 from domain.orchestration.state import Orchestration
 from domain.orchestration.state import evolve as orchestration_evolve
 from domain.session import children, forking, forks, turns
+from domain.session.activity import activity_of
 from domain.session.decision import Kind, Now, Outcome
 from domain.session.forks import SessionForked
 from domain.session.record import RecordedCommand, Whole, fork_command, reply_blobs, shared_command
@@ -151,6 +152,9 @@ def fold(
 
 def command_of(recorded: RecordedCommand, session: Session | None, whole: Whole) -> Command:
     """The command that led from `session` to these events. Raises Unknown where none is known that would."""
+    if recorded.activity is not None and recorded.tail is not None:
+        ended = command_of(recorded.tail, session, whole)
+        return ended.model_copy(update={"activity": activity_of(recorded.activity)})
     events = recorded.events
     tail = recorded.tail if isinstance(events[0], SessionForked) else None
     then = None if tail is None else _command_of(tail, session)

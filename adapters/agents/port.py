@@ -43,6 +43,8 @@ class Turn:
     """The agents whom the answer has to judge."""
     observe: Callable[[Activity], None] | None = None
     """Hears what the agent does while it works, on the event loop; must not block or raise."""
+    transcribe: Callable[[str], None] | None = None
+    """Hears every line that the agent's program prints, without secrets."""
     recap: Callable[[], str] | None = None
     """What was said in the conversation that `agent_session` names, for an agent that cannot go on with it."""
 

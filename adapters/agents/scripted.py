@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
+from adapters.agents.activity import Activity
 from adapters.agents.port import Limits, Reply, Turn
 from domain.session.turns import Failure
 from domain.values.base import Invalid, Usage, Value
@@ -37,6 +38,11 @@ def _spelled_out(entry: object) -> object:
     return {"text": entry} if isinstance(entry, str) else entry
 
 
+def _listed(value: object) -> object:
+    """JSON has no tuples."""
+    return tuple(value) if isinstance(value, list) else value
+
+
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_without_nul)]
 Words = Annotated[str, Field(max_length=4_194_304), AfterValidator(_without_nul)]
 FilePath = Annotated[str, Field(min_length=1, max_length=1_024), AfterValidator(_without_nul)]
@@ -44,6 +50,16 @@ ScriptedError = Literal[
     "timeout", "crash", "refused", "rate_limit", "overloaded", "network", "auth", "lost_conversation"
 ]
 DelayMs = Annotated[int, Field(ge=0, le=DAY_MS)]
+
+
+class ScriptedStep(Activity):
+    """Something that the agent does before it answers, so long after the step before."""
+
+    paths: Annotated[tuple[str, ...], BeforeValidator(_listed), Field(max_length=50)] = ()
+    after_ms: DelayMs = 0
+
+    def seen(self) -> Activity:
+        return Activity(**self.model_dump(exclude={"after_ms"}))
 
 
 class Told(Usage):
@@ -56,13 +72,14 @@ class Told(Usage):
 
 
 class Entry(Value):
-    """One answer. `error` answers at once: no real time passes."""
+    """One answer, after the steps of its `activity`. `error` needs no more time than they do."""
 
     text: Words = ""
     files: dict[FilePath, Words] = Field(default_factory=dict, max_length=1_000)
     error: ScriptedError | None = None
     retry_after: Annotated[float, Field(ge=0, le=DAY_MS)] | None = None
     delay_ms: DelayMs | None = None
+    activity: Annotated[tuple[ScriptedStep, ...], BeforeValidator(_listed), Field(max_length=1_000)] = ()
     usage: Told = Told()
 
 
@@ -122,7 +139,7 @@ class Scripted:
         except Invalid as error:
             return Reply(agent_session=turn.agent_session, failure=Failure(code="refused", detail=str(error)))
         entry = scenario.entry(turn) or Entry(text=harmless(turn))
-        failure = _scripted_failure(entry, turn) or await _wait(scenario.delay(entry), turn.limits)
+        failure = await _play(entry, scenario.delay(entry), turn) or _scripted_failure(entry, turn)
         reply = _unsaid(entry, turn, failure) if failure else _said(entry, turn)
         return replace(reply, seconds=time.monotonic() - started)
 
@@ -185,14 +202,30 @@ def _said(entry: Entry, turn: Turn) -> Reply:
     return Reply(entry.text, usage, entry.files, handle, model=model)
 
 
-async def _wait(seconds: float, limits: Limits) -> Failure | None:
-    """Silence for so long; the failure if a bound of the turn comes first."""
+async def _play(entry: Entry, seconds: float, turn: Turn) -> Failure | None:
+    """The steps, then silence until so much time has passed; the failure if a bound of the turn comes first."""
+    spent = 0.0
+    for step in entry.activity:
+        if failure := await _wait(step.after_ms / 1_000, turn.limits, spent=spent):
+            return failure
+        spent += step.after_ms / 1_000
+        seen = step.seen()
+        if turn.observe is not None:
+            turn.observe(seen)
+        if turn.transcribe is not None:
+            turn.transcribe(seen.model_dump_json(by_alias=True, exclude_none=True))
+    return None if entry.error else await _wait(max(0.0, seconds - spent), turn.limits, spent=spent)
+
+
+async def _wait(seconds: float, limits: Limits, *, spent: float) -> Failure | None:
+    """Silence for so long, after the time that is spent; the failure if a bound of the turn comes first."""
     idle = float("inf") if limits.idle_seconds is None else limits.idle_seconds
-    bound = min(limits.wall_seconds, idle)
+    left = limits.wall_seconds - spent
+    bound = min(left, idle)
     await asyncio.sleep(max(0.0, min(seconds, bound)))
     if seconds <= bound:
         return None
-    if idle < limits.wall_seconds:
+    if idle < left:
         return Failure(code="idle", detail=f"No word for {idle:g} s.")
     return Failure(code="timeout", detail=f"No answer within {limits.wall_seconds:g} s.")
 

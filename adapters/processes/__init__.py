@@ -17,6 +17,7 @@ from adapters.fence import UNFENCED, Fence
 from adapters.processes.child import Child, Ended, Finished
 from adapters.processes.environment import clean_environment, own, resolve_secrets
 from adapters.processes.limits import NO_LIMITS, SystemLimits
+from adapters.processes.output import OnLine
 from adapters.processes.starting import start, why_not
 from adapters.processes.sweep import end_orphans, settle
 
@@ -47,14 +48,14 @@ async def run(
     fence: Fence = UNFENCED,
     grace_seconds: float = 2.0,
     on_output: Callable[[str], None] | None = None,
-    on_line: Callable[[str], None] | None = None,
+    on_line: OnLine | None = None,
 ) -> Finished:
     """Run `argv` in `cwd` with exactly `env`, and our mark; faults are values. `output_bytes` counts both streams;
     more ends it, or with `keep_ends` is left out between the beginning and the end of each, while it goes on.
 
     Whatever ends it early is TERM to its group, `grace_seconds`, KILL. On return, and before a cancellation gets any
     further, nothing that it started is alive. `on_output` hears both streams in pieces, `on_line` whole
-    lines of stdout; an exception of either stops the run and is raised.
+    lines, each with its stream (1 stdout, 2 stderr); an exception of either stops the run and is raised.
     """
     settle()
     try:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from adapters.processes.limits import refusal
-from adapters.processes.output import Ended, Output
+from adapters.processes.output import Ended, OnLine, Output
 from adapters.processes.starting import Started
 from adapters.processes.sweep import PAUSE, SECONDS, leaders, sweep
 
@@ -40,7 +40,7 @@ class Child:
         started: Started,
         cap: int,
         on_output: Callable[[str], None] | None,
-        on_line: Callable[[str], None] | None = None,
+        on_line: OnLine | None = None,
         *,
         keep_ends: bool = False,
     ) -> None:

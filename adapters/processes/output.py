@@ -11,6 +11,9 @@ from typing import IO, Final, Literal
 Ended = Literal["exit", "timeout", "idle", "output", "not_started"]
 """Why it ended: by itself; after `wall_seconds`; silent for `idle_seconds`; too much output; it never began."""
 
+OnLine = Callable[[int, str], None]
+"""Hears a whole line of a stream: 1 is stdout, 2 is stderr."""
+
 _CHUNK_BYTES: Final = 65_536
 _DRAIN_SECONDS: Final = 0.5
 _BREATH_SECONDS: Final = 0.001
@@ -27,13 +30,12 @@ class Output:
         popen: subprocess.Popen[bytes],
         cap: int,
         on_output: Callable[[str], None] | None,
-        on_line: Callable[[str], None] | None = None,
+        on_line: OnLine | None = None,
         *,
         keep_ends: bool = False,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._left, self._on_output, self._on_line = cap, on_output, on_line
-        self._begun = ""
         self.over: asyncio.Future[Ended] = self._loop.create_future()
         """Done when the output itself ends the run: too much of it, or `on_output` failed."""
         self.latest = self._loop.time()
@@ -90,14 +92,18 @@ class Output:
             self._ends.add(stream.number, data)
         if text and self._on_output is not None:
             self._on_output(text)
-        if text and self._on_line is not None and stream.number == 0:
-            self._lines(text, self._on_line)
+        if self._on_line is not None:
+            self._lines(stream, text, self._on_line, final=final)
 
-    def _lines(self, text: str, listener: Callable[[str], None]) -> None:
-        """Hand over the lines that are whole; the rest of one waits for its end."""
-        *whole, self._begun = (self._begun + text).split("\n")
-        for line in whole:
-            listener(line)
+    def _lines(self, stream: "_Stream", text: str, listener: OnLine, *, final: bool) -> None:
+        """Hand over the lines that are whole; the rest of one waits for its end, or that of the stream."""
+        stream.begun.append(text)
+        if "\n" not in text and not final:
+            return
+        *whole, rest = "".join(stream.begun).split("\n")
+        stream.begun = [] if final else [rest]
+        for line in [*whole, rest] if final and rest else whole:
+            listener(stream.number + 1, line)
 
     def _rest(self, stream: "_Stream") -> None:
         if not stream.ended.done():
@@ -122,6 +128,7 @@ class _Stream:
         self.number, self.pipe, self.ended = number, pipe, ended
         self.decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self.text = io.StringIO()
+        self.begun: list[str] = []
         self.pause: asyncio.TimerHandle | None = None
 
 

@@ -13,15 +13,14 @@ from adapters.agents.port import Agent, Reply, Turn
 from adapters.agents.prompts.recap import Exchange, recap
 from adapters.agents.scripted import Scenario, Scripted
 from adapters.agents.team import Member, Team, build
-from adapters.clock import Clock
 from adapters.turns.changes import NOTHING, keep
 from adapters.turns.job import Job, checkout, text
-from adapters.turns.live import Live
+from adapters.turns.live import Live, RunningAttempt
 from adapters.turns.prompting import prompt_of
 from adapters.workspace import Workspaces
 from domain.session.record import Recorded, Whole
 from domain.session.turns import AgentSessionsCleared, Failure, RecordReply, TurnAnswered
-from domain.values.base import Blob, Command, HansardError, Unreadable
+from domain.values.base import Command, HansardError, Unreadable
 
 History = Callable[[str], Sequence[Recorded]]
 """The events of a session."""
@@ -30,18 +29,20 @@ History = Callable[[str], Sequence[Recorded]]
 class Asking:
     """The team's agents, each built when it is first asked. `folder` is where they keep what is their own."""
 
-    def __init__(self, *, team: Team, workspaces: Workspaces, folder: Path, whole: Whole, history: History) -> None:
+    def __init__(
+        self, *, team: Team, workspaces: Workspaces, folder: Path, whole: Whole, history: History, live: Live
+    ) -> None:
         self._team, self._workspaces, self._folder, self._whole = team, workspaces, folder, whole
-        self._history = history
+        self._history, self._live = history, live
         self._agents: dict[str, Agent] = {}
-        self.live = Live(Clock())
 
     async def ask(self, job: Job) -> Command:
         agent, prompt = self._agent(job), await asyncio.to_thread(self.prompt, job)
         folder = None if isinstance(agent, Scripted) else await asyncio.to_thread(checkout, job, self._workspaces)
-        with self.live.turn(job.lease.turn_id) as observe:
-            reply = await agent.ask(replace(self._turn(job, prompt, folder), observe=observe))
-        return await asyncio.to_thread(self.answer, job, prompt, reply, folder)
+        attempt = self._live.attempt(job.lease.turn_id)
+        turn = replace(self._turn(job, prompt, folder), observe=attempt.observe, transcribe=attempt.transcribe)
+        reply = await agent.ask(turn)
+        return await asyncio.to_thread(self.answer, job, prompt, reply, folder, attempt)
 
     async def forget(self, event: AgentSessionsCleared) -> None:
         """Drop what agents keep to resume conversations that are over."""
@@ -122,7 +123,9 @@ class Asking:
         ]
         return recap(exchanges, self._team.language or "en")
 
-    def answer(self, job: Job, prompt: str, reply: Reply, folder: Path | None) -> RecordReply:
+    def answer(
+        self, job: Job, prompt: str, reply: Reply, folder: Path | None, attempt: RunningAttempt | None = None
+    ) -> RecordReply:
         """The command that records what came back, and what it changed in the folder that was worked in, if any."""
         failure = reply.failure
         changes = NOTHING
@@ -131,7 +134,8 @@ class Asking:
                 changes = keep(job, self._workspaces, reply, folder)
             except Unreadable as problem:
                 failure = Failure(code="unreadable", detail=str(problem))
-        blobs: list[Blob] = []
+        activity, transcript = (attempt and attempt.activity()) or (None, ())
+        blobs = list(transcript)
         return RecordReply(
             turn_id=job.lease.turn_id,
             attempt=job.lease.attempt,
@@ -149,5 +153,6 @@ class Asking:
             tree=changes.tree,
             slot=job.slot,
             failure=failure,
+            activity=activity,
             blobs=tuple(blobs),
         )

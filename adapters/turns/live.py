@@ -1,16 +1,24 @@
-"""What agents do right now: a short ring of frames per running turn, in memory only. What lasts is recorded events."""
+"""What agents do right now: a short ring of frames for each turn, in memory only. What lasts is recorded events."""
 
+import asyncio
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Final
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Final, NamedTuple
 
 from adapters.agents.activity import Activity
+from adapters.turns.doing import Doing
+from domain.session.activity import ActivitySummary
+from domain.session.record import Recorded
+from domain.session.turns import Settled
+from domain.values.base import Blob
 from domain.values.time import iso
 
 FRAMES: Final = 1_000
 """Frames that are kept of a turn; the oldest go first."""
+TURNS: Final = 200
+"""Turns whose frames are kept."""
 
 
 class Frame(Activity):
@@ -20,42 +28,97 @@ class Frame(Activity):
     at: str
 
 
+class _KeptFrame(NamedTuple):
+    """What a frame is made of, when somebody reads it."""
+
+    seq: int
+    at: int
+    seen: Activity
+
+    def frame(self) -> Frame:
+        fields = {name: getattr(self.seen, name) for name in Activity.model_fields}
+        return Frame(seq=self.seq, at=iso(self.at), **fields)
+
+
+class RunningAttempt:
+    """One attempt of a turn, while it runs. From any thread."""
+
+    def __init__(self, live: "Live", ring: deque[_KeptFrame], turn_id: str) -> None:
+        self._live, self._ring, self._turn_id = live, ring, turn_id
+        self._doing = Doing(live.clock)
+
+    def observe(self, seen: Activity) -> None:
+        """The agent did or said something."""
+        live = self._live
+        with live.lock:
+            number = self._ring[-1].seq + 1 if self._ring else 1
+            self._ring.append(_KeptFrame(number, live.clock(), seen))
+            self._doing.see(seen)
+        live.wake(self._turn_id)
+
+    def transcribe(self, line: str) -> None:
+        """The agent's program printed a line."""
+        with self._live.lock:
+            self._doing.hear(line)
+
+    def activity(self) -> tuple[ActivitySummary, tuple[Blob, ...]] | None:
+        """What is to be recorded of it so far."""
+        with self._live.lock:
+            return self._doing.activity()
+
+
+class _Listener(NamedTuple):
+    loop: asyncio.AbstractEventLoop
+    rung: asyncio.Event
+
+
 class Live:
-    """The rings of the turns that run in this process. From any thread."""
+    """The turns that run in this process, or ran a short while ago. From any thread."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
-        self._clock, self._lock = clock, threading.Condition()
-        self._rings: dict[str, deque[Frame]] = {}
+        self.clock, self.lock = clock, threading.RLock()
+        self._rings: OrderedDict[str, deque[_KeptFrame]] = OrderedDict()
+        self._listeners: dict[str, list[_Listener]] = {}
+
+    def attempt(self, turn_id: str) -> RunningAttempt:
+        """An attempt of the turn begins. Its frames go on with the numbers of the one before."""
+        with self.lock:
+            ring = self._rings.setdefault(turn_id, deque(maxlen=FRAMES))
+            self._rings.move_to_end(turn_id)
+            while len(self._rings) > TURNS:
+                self._rings.popitem(last=False)
+            return RunningAttempt(self, ring, turn_id)
+
+    def frames(self, turn_id: str, *, after: int = 0) -> tuple[Frame, ...]:
+        """The frames with a higher number; none of a turn that does not run here."""
+        with self.lock:
+            kept = [kept for kept in self._rings.get(turn_id, ()) if kept.seq > after]
+        return tuple(found.frame() for found in kept)
 
     @contextmanager
-    def turn(self, turn_id: str) -> Iterator[Callable[[Activity], None]]:
-        """The listener of a turn, whose ring lasts as long as the turn runs."""
-        ring: deque[Frame] = deque(maxlen=FRAMES)
-        with self._lock:
-            self._rings[turn_id] = ring
+    def listening(self, turn_id: str) -> Iterator[asyncio.Event]:
+        """Set, in the loop of the caller, whenever there is a new frame or the turn has ended."""
+        listener = _Listener(asyncio.get_running_loop(), asyncio.Event())
+        with self.lock:
+            self._listeners.setdefault(turn_id, []).append(listener)
         try:
-            yield lambda activity: self._add(ring, activity)
+            yield listener.rung
         finally:
-            with self._lock:
-                if self._rings.get(turn_id) is ring:
-                    del self._rings[turn_id]
-                self._lock.notify_all()
+            with self.lock:
+                others = [other for other in self._listeners[turn_id] if other is not listener]
+                self._listeners[turn_id] = others
+                if not others:
+                    del self._listeners[turn_id]
 
-    def frames(self, turn_id: str, *, after: int = 0) -> tuple[Frame, ...] | None:
-        """The frames with a higher number; None for a turn that does not run here."""
-        with self._lock:
-            ring = self._rings.get(turn_id)
-            return None if ring is None else tuple(frame for frame in ring if frame.seq > after)
+    def wake(self, turn_id: str) -> None:
+        with self.lock:
+            listeners = tuple(self._listeners.get(turn_id, ()))
+        for loop, rung in listeners:
+            with suppress(RuntimeError):  # its loop is closed
+                loop.call_soon_threadsafe(rung.set)
 
-    def wait(self, turn_id: str, *, after: int, seconds: float) -> tuple[Frame, ...] | None:
-        """The same, waiting until there are some or the turn has ended, at most so long."""
-        with self._lock:
-            self._lock.wait_for(lambda: self.frames(turn_id, after=after) != (), timeout=seconds)
-        return self.frames(turn_id, after=after)
-
-    def _add(self, ring: "deque[Frame]", activity: Activity) -> None:
-        with self._lock:
-            number = ring[-1].seq + 1 if ring else 1
-            fields = {name: getattr(activity, name) for name in Activity.model_fields}
-            ring.append(Frame(seq=number, at=iso(self._clock()), **fields))
-            self._lock.notify_all()
+    def seen(self, page: Sequence[Recorded]) -> None:
+        """What the log brought: turns that have ended."""
+        for recorded in page:
+            if isinstance(recorded.event, Settled):
+                self.wake(recorded.event.turn_id)

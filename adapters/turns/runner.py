@@ -18,6 +18,7 @@ from adapters.store.mapper import whole
 from adapters.turns.asking import Asking
 from adapters.turns.changes import merge, publish
 from adapters.turns.job import Job, checkout, left
+from adapters.turns.live import Live
 from adapters.turns.validating import ValidationSettings, validate
 from adapters.workspace import WorkspaceError, Workspaces
 from domain.delivery.commands import RecordPackage, RecordValidation
@@ -44,15 +45,24 @@ class TurnRunner:
     """Where turns are done."""
 
     def __init__(
-        self, *, store: Store, team: Team, workspaces: Workspaces, data_dir: Path, settings: ValidationSettings
+        self,
+        *,
+        store: Store,
+        team: Team,
+        workspaces: Workspaces,
+        data_dir: Path,
+        settings: ValidationSettings,
+        live: Live,
     ) -> None:
         self._store, self._workspaces, self._data_dir, self._settings = store, workspaces, data_dir, settings
+        self._live = live
         self._asking = Asking(
             team=team,
             workspaces=workspaces,
             folder=data_dir / "agents",
             whole=partial(whole, store),
             history=store.history,
+            live=live,
         )
 
     async def do(self, job: Job) -> Command:
@@ -80,6 +90,7 @@ class TurnRunner:
                     workspaces=self._workspaces,
                     home=self._data_dir / "homes" / job.session.id,
                     settings=self._settings,
+                    observe=self._live.attempt(job.lease.turn_id).observe,
                 )
             case "package":
                 return await asyncio.to_thread(publish, job, self._workspaces)
@@ -134,7 +145,7 @@ def recall(job: Job, reuse: Reuse, store: Store, whole: Whole) -> Command:
     command = command_of(found, fold(job.session.kind, _until(history, found)), whole)
     fenced: dict[str, object] = {"turn_id": job.lease.turn_id, "attempt": job.lease.attempt}
     if isinstance(command, RecordReply):
-        fenced |= {"usage": FREE, "base": job.session.tree}
+        fenced |= {"usage": FREE, "base": job.session.tree, "activity": None}
     return command.model_copy(update=fenced)
 
 
@@ -151,7 +162,8 @@ def _answer(job: Job, history: Sequence[Recorded], *, source: str) -> RecordedCo
 
 
 def _settles(decision: RecordedCommand, turn_id: str | None) -> bool:
-    first = decision.events[0]
+    settled = decision.tail if decision.activity else decision
+    first = settled.events[0] if settled else None
     return isinstance(first, TurnAnswered | TurnFailed) and first.turn_id == turn_id
 
 

@@ -4,13 +4,14 @@ import asyncio
 import re
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 import orjson
 
 from adapters import processes
+from adapters.agents.activity import Activity, tail
 from adapters.processes import Finished, SystemLimits
 from adapters.turns.job import Job, checkout
 from adapters.workspace import Workspaces
@@ -38,15 +39,22 @@ class ValidationSettings(Protocol):
     def commands_allowed(self) -> Prefixes: ...
 
 
-async def validate(job: Job, *, workspaces: Workspaces, home: Path, settings: ValidationSettings) -> RecordValidation:
-    """Run the commands until one fails. `home` is where they find their own."""
+async def validate(
+    job: Job,
+    *,
+    workspaces: Workspaces,
+    home: Path,
+    settings: ValidationSettings,
+    observe: Callable[[Activity], None],
+) -> RecordValidation:
+    """Run the commands until one fails. `home` is where they find their own; `observe` hears what they print."""
     assert isinstance(job.session, Delivery), "only deliveries validate"
     started = time.monotonic()
     folder = await asyncio.to_thread(checkout, job, workspaces)
     runs: list[CommandRun] = []
     outputs: list[processes.Finished] = []
     for step in job.session.steps:
-        finished = await _finished(step, folder, home, settings)
+        finished = await _finished(step, folder, home, settings, observe)
         runs.append(_run_of(step, finished, settings))
         outputs.append(finished)
         if not runs[-1].passed:
@@ -66,12 +74,15 @@ async def validate(job: Job, *, workspaces: Workspaces, home: Path, settings: Va
     )
 
 
-async def _finished(step: ValidationStep, folder: Path, home: Path, settings: ValidationSettings) -> processes.Finished:
+async def _finished(
+    step: ValidationStep, folder: Path, home: Path, settings: ValidationSettings, observe: Callable[[Activity], None]
+) -> processes.Finished:
     """The law of a validation (rule 8): its exit code counts, whatever it prints; the end of that is kept."""
     if not is_allowed(step.argv, settings.commands_allowed):
         # It may have been recorded when more was allowed, or where other settings hold.
         detail = f"It was not run: {only(settings.commands_allowed)} (HANSARD_COMMANDS_ALLOWED)."
         return processes.Finished(None, "", "", truncated=False, seconds=0.0, ended="not_started", detail=detail)
+    observe(Activity(kind="notice", text=f"$ {step.command}"))
     return await processes.run(
         step.argv,
         cwd=folder,
@@ -80,6 +91,7 @@ async def _finished(step: ValidationStep, folder: Path, home: Path, settings: Va
         output_bytes=settings.output_bytes,
         keep_ends=True,
         limits=settings.command_limits,
+        on_output=lambda text: observe(Activity(kind="notice", text=tail(text))),
     )
 
 

@@ -17,6 +17,7 @@ from adapters.agents.team import Team
 from adapters.store import DamagedEvent, Fenced, Lease, Store, StoreError
 from adapters.turns import Job, TurnRunner, ancestors, deadline_of, outcome_of
 from adapters.turns.claiming import Claiming
+from adapters.turns.live import Live
 from adapters.turns.presence import Presence
 from adapters.turns.routing import Routing, place_of
 from adapters.workspace import Room, Workspaces
@@ -61,6 +62,7 @@ class Worker:
         team: Team,
         data_dir: Path,
         settings: WorkerSettings,
+        live: Live | None = None,
     ) -> None:
         self._store, self._writer, self._clock, self._settings = store, writer, clock, settings
         self._team, self._presence = team, Presence(data_dir / "workers")
@@ -77,6 +79,7 @@ class Worker:
             workspaces=Workspaces(data_dir / "workspaces", settings.room, settings.log),
             data_dir=data_dir,
             settings=settings,
+            live=live or Live(clock),
         )
         self._running: dict[str, asyncio.Task[None]] = {}
         self._woken = asyncio.Event()

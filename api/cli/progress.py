@@ -80,6 +80,7 @@ _QUIET: Final = frozenset(
         "delivery.artifact_created",
         "orchestration.orchestrate_done",
         "session.agent_sessions_cleared",
+        "turn.activity_recorded",
     }
 )
 """Events that a live display already shows by other means."""

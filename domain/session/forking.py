@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+from domain.session.activity import ActivitySummary, recorded_as
 from domain.session.decision import Events, Now, cancel_turns
 from domain.session.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
 from domain.session.record import Recorded
 from domain.session.state import Session
-from domain.session.turns import TurnRequested
+from domain.session.turns import RecordReply, TurnRequested
 from domain.values.base import Command, DomainEvent, Refused
 
 E = TypeVar("E", bound=DomainEvent)
@@ -60,8 +61,15 @@ def decide(now: Now[S], command: Command) -> Events:
             return _diverge(now, command)
         case Release():
             return _release(now, command)
+        case RecordReply() if command.activity is not None:
+            return _with_activity(now, command, command.activity)
         case _:
             return now.kind.decide(now, command)
+
+
+def _with_activity(now: Now[S], command: RecordReply, activity: ActivitySummary) -> Events:
+    yield recorded_as(activity, turn_id=command.turn_id, attempt=command.attempt)
+    yield from now.kind.decide(now, command)
 
 
 def _fork(now: Now[S], command: ForkSession) -> Events:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from domain.session.activity import ActivityRecorded
 from domain.session.children import ChildClosed, CloseChild
 from domain.session.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
 from domain.session.state import EventMetadata, Session
@@ -80,6 +81,12 @@ class RecordedCommand:
     @property
     def events(self) -> tuple[DomainEvent, ...]:
         return tuple(recorded.event for recorded in self.recorded)
+
+    @property
+    def activity(self) -> ActivityRecorded | None:
+        """What the attempt did that this command ends; it is recorded first."""
+        first = self.recorded[0].event
+        return first if isinstance(first, ActivityRecorded) else None
 
     @property
     def tail(self) -> "RecordedCommand | None":

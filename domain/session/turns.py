@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field
 
+from domain.session.activity import ActivityRecorded, ActivitySummary
 from domain.values.base import Command, Count, DomainEvent, Text, Usage, Value
 
 Access = Literal["none", "read", "write"]
@@ -124,6 +125,7 @@ class AgentSessionsCleared(DomainEvent):
 
 EVENTS: tuple[type[DomainEvent], ...] = (
     TurnRequested,
+    ActivityRecorded,
     TurnAnswered,
     TurnFailed,
     TurnCancelled,
@@ -157,6 +159,7 @@ class RecordReply(RecordTurn):
     patch: Text | None = None
     base: str | None = Field(default=None, description="the state of the workspace that `tree` was made from")
     tree: str | None = None
+    activity: ActivitySummary | None = Field(default=None, description="what the attempt did, where anything is known")
 
 
 class ExpireTurn(Command):

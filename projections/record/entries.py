@@ -5,6 +5,7 @@ from typing import NamedTuple
 from domain.delivery.events import DeliveryEvent
 from domain.discussion.events import DiscussionEvent
 from domain.orchestration.events import OrchestrationEvent
+from domain.session.activity import ActivityRecorded
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnRequested
 from projections.record.describe import HIGHLIGHTED
@@ -39,9 +40,10 @@ def _place(turns: Turns, recorded: Recorded) -> tuple[str, str | None, int | Non
             return event.role, None if phase is None else str(phase), event.round or None, None
         case TurnRequested() as event:
             return event.role, event.phase, event.iteration or event.round, event.turn_id
-        case Settled() as event:
+        case ActivityRecorded() | Settled() as event:
             turn = turns.get(event.turn_id)
+            role = turn.role if turn else event.role if isinstance(event, Settled) else "supervisor"
             phase, number = (turn.phase, turn.number or None) if turn else (None, None)
-            return event.role, phase, number, event.turn_id
+            return role, phase, number, event.turn_id
         case _:
             return "supervisor", None, None, None

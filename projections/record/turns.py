@@ -6,6 +6,7 @@ Long texts stay in their events: a section says which event and which field hold
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from domain.session.activity import ActivityRecorded
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnAnswered, TurnCancelled, TurnFailed, TurnRequested
 from domain.values.base import Text, Usage
@@ -30,6 +31,15 @@ class Wait(NamedTuple):
     cause: str
     since: int
     until: int | None = None
+
+
+class ActivityEntry(NamedTuple):
+    """What was recorded of an attempt's work: the event, how many tools were used and denied, and the transcript."""
+
+    version: int
+    tools: int
+    denied: int
+    transcript: Section | None
 
 
 class Change(NamedTuple):
@@ -61,7 +71,7 @@ class Attempt:
     waits: list[Wait] = field(default_factory=list)
     node: str | None = None
     fence: str | None = None
-    activity: Section | None = None
+    activity: ActivityEntry | None = None
 
 
 @dataclass(slots=True)
@@ -79,6 +89,8 @@ class TurnEntry:
     lane: int = 0
     prompt: list[Section] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
+    done: ActivityEntry | None = None
+    """Of the attempt whose end comes next."""
 
     def status(self, version: int) -> str:
         """How it ended, as of a version; `requested` while nobody has answered."""
@@ -94,8 +106,13 @@ def follow(turns: Turns, recorded: Recorded) -> None:
     match recorded.event:
         case TurnRequested() as event:
             turns.setdefault(event.turn_id, _requested(recorded, event))
+        case ActivityRecorded() as event if event.turn_id in turns:
+            turns[event.turn_id].done = _done(recorded, event)
         case Settled() as event if event.turn_id in turns:
-            turns[event.turn_id].attempts.append(_attempt(recorded, event))
+            turn = turns[event.turn_id]
+            attempt = _attempt(recorded, event)
+            attempt.activity, turn.done = turn.done, None
+            turn.attempts.append(attempt)
 
 
 def _requested(recorded: Recorded, event: TurnRequested) -> TurnEntry:
@@ -111,6 +128,12 @@ def _requested(recorded: Recorded, event: TurnRequested) -> TurnEntry:
         lane=event.lane,
         prompt=[_section(recorded, name, text) for name, text in event.context.items()],
     )
+
+
+def _done(recorded: Recorded, event: ActivityRecorded) -> ActivityEntry:
+    printed = event.transcript
+    transcript = _section(recorded, "transcript", printed) if printed else None
+    return ActivityEntry(recorded.version, event.tools_total, event.denied, transcript)
 
 
 def _attempt(recorded: Recorded, event: Settled) -> Attempt:

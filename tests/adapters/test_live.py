@@ -1,34 +1,95 @@
-"""The ring of a running turn: frames in order, the oldest go first, nothing is left at the end."""
+"""What is gathered of a running turn: frames in order, the oldest go first; tools and transcript within bounds."""
+
+import asyncio
 
 from adapters.agents.activity import Activity
+from adapters.turns.doing import CUT, Doing
 from adapters.turns.live import FRAMES, Live
 
 
-def test_frames_are_numbered_and_timed_and_end_with_the_turn() -> None:
+def said(text: str) -> Activity:
+    return Activity(kind="message", text=text)
+
+
+def test_frames_are_numbered_and_timed() -> None:
     live = Live(lambda: 0)
-    with live.turn("t1") as observe:
-        observe(Activity(kind="message", text="Hello."))
-        observe(Activity(kind="tool", id="c1", tool="execute", title="pytest -q", status="running"))
-        first, second = live.frames("t1") or ()
-        assert (first.seq, second.seq, first.at) == (1, 2, "1970-01-01T00:00:00.000Z")
-        assert second.model_dump(by_alias=True, exclude_none=True)["title"] == "pytest -q"
-        assert [frame.seq for frame in live.frames("t1", after=1) or ()] == [2]
-    assert live.frames("t1") is None
+    attempt = live.attempt("t1")
+    attempt.observe(said("Hello."))
+    attempt.observe(Activity(kind="tool", id="c1", tool="execute", title="pytest -q", status="running"))
+    first, second = live.frames("t1")
+    assert (first.seq, second.seq, first.at) == (1, 2, "1970-01-01T00:00:00.000Z")
+    assert second.model_dump(by_alias=True, exclude_none=True)["title"] == "pytest -q"
+    assert [frame.seq for frame in live.frames("t1", after=1)] == [2]
+    assert live.frames("t2") == ()
+
+
+def test_the_next_attempt_goes_on_with_the_numbers() -> None:
+    live = Live(lambda: 0)
+    live.attempt("t1").observe(said("first"))
+    live.attempt("t1").observe(said("second"))
+    assert [(frame.seq, frame.text) for frame in live.frames("t1")] == [(1, "first"), (2, "second")]
 
 
 def test_a_long_turn_keeps_the_latest_frames() -> None:
     live = Live(lambda: 0)
-    with live.turn("t1") as observe:
-        for number in range(FRAMES + 5):
-            observe(Activity(kind="message", text=str(number)))
-        kept = live.frames("t1") or ()
+    attempt = live.attempt("t1")
+    for number in range(FRAMES + 5):
+        attempt.observe(said(str(number)))
+    kept = live.frames("t1")
     assert (len(kept), kept[0].seq, kept[-1].seq) == (FRAMES, 6, FRAMES + 5)
 
 
-def test_waiting_returns_what_there_is() -> None:
+def test_a_listener_is_woken_by_a_frame() -> None:
     live = Live(lambda: 0)
-    with live.turn("t1") as observe:
-        assert live.wait("t1", after=0, seconds=0.0) == ()
-        observe(Activity(kind="notice", text="x"))
-        assert len(live.wait("t1", after=0, seconds=0.0) or ()) == 1
-    assert live.wait("t1", after=0, seconds=0.0) is None
+
+    async def heard() -> bool:
+        with live.listening("t1") as rung:
+            live.attempt("t1").observe(said("x"))
+            await asyncio.wait_for(rung.wait(), timeout=5)
+        return rung.is_set()
+
+    assert asyncio.run(heard())
+
+
+def tool(call: str | None, status: str, **more: object) -> Activity:
+    return Activity.model_validate({"kind": "tool", "id": call, "status": status, **more})
+
+
+def test_a_call_is_one_tool_with_its_time_and_exit_code() -> None:
+    times = iter((1_000, 1_250))
+    doing = Doing(lambda: next(times))
+    doing.see(tool("c1", "running", tool="execute", title="pytest -q"))
+    doing.see(tool("c1", "failed", exitCode=1))
+    doing.see(tool(None, "denied", tool="execute", title="rm -rf /"))
+    found = doing.activity()
+    assert found is not None
+    first, second = found[0].tools
+    assert (first.title, first.exit_code, first.milliseconds) == ("pytest -q", 1, 250)
+    assert (second.denied, found[0].tools_total, found[0].denied) == (True, 2, 1)
+
+
+def test_the_first_and_the_last_hundred_tools_are_kept() -> None:
+    doing = Doing(lambda: 0)
+    for number in range(250):
+        doing.see(tool(None, "completed", title=str(number)))
+    found = doing.activity()
+    assert found is not None
+    kept = [use.title for use in found[0].tools]
+    assert (found[0].tools_total, len(kept), kept[99], kept[100]) == (250, 200, "99", "150")
+
+
+def test_a_transcript_ends_at_its_limit_with_a_mark() -> None:
+    doing, line = Doing(lambda: 0), "x" * (1024 * 1024 - 1)
+    for _ in range(70):
+        doing.hear(line)
+    found = doing.activity()
+    assert found is not None
+    [blob] = found[1]
+    lines = blob.content.split("\n")
+    assert (len(lines), lines[-1]) == (65, CUT)
+
+
+def test_nothing_is_recorded_of_a_silent_attempt() -> None:
+    doing = Doing(lambda: 0)
+    doing.see(said("words are no tool"))
+    assert doing.activity() is None

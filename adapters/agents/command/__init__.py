@@ -127,7 +127,7 @@ class Command:
             return _failed("auth", str(error))
         except OSError as error:
             return _failed("workspace", _sentence(error))
-        watch = None if settings.stream is None else Watch(settings.stream, call, turn.observe)
+        watch = Watch(settings, call, turn)
         try:
             finished = await run(
                 call.argv,
@@ -137,12 +137,12 @@ class Command:
                 wall_seconds=min(limits.wall_seconds, settings.timeout_seconds or limits.wall_seconds),
                 idle_seconds=_least(limits.idle_seconds, settings.idle_seconds) or IDLE_SECONDS,
                 output_bytes=self._output_bytes(limits),
-                on_line=watch.line if watch else None,
+                on_line=watch.line,
             )
         except Hopeless as hopeless:
             return Reply(failure=hopeless.failure, agent_session=conversation.handle if talk.resumed else None)
         reply = await asyncio.to_thread(self._read, Run(settings, call, finished), talk, limits)
-        return watch.explained(reply) if watch else reply
+        return watch.explained(reply)
 
     def _output_bytes(self, limits: Limits) -> int:
         """How much may be written: a stream of messages is longer than the answer, which has a limit of its own."""

@@ -1,14 +1,15 @@
 """Listening to a program while it works: its lines become activities, and a hopeless retry is ended at once."""
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import replace
 
 import orjson
 
-from adapters.agents.activity import Activity
+from adapters.agents.activity import Activity, tail
 from adapters.agents.command.call import Call
-from adapters.agents.port import Reply
-from adapters.agents.streams import Stream, activities
+from adapters.agents.command.settings import Settings
+from adapters.agents.port import Reply, Turn
+from adapters.agents.streams import activities
 from domain.session.turns import Failure
 
 
@@ -21,26 +22,39 @@ class Hopeless(Exception):
 
 
 class Watch:
-    """Reads the lines of one run. `observe` hears each activity, without secrets."""
+    """Reads the lines of one run, without secrets. The turn hears the lines, and the activities in them."""
 
-    def __init__(self, stream: Stream, call: Call, observe: Callable[[Activity], None] | None) -> None:
-        self._stream, self._call, self._observe = stream, call, observe
+    def __init__(self, settings: Settings, call: Call, turn: Turn) -> None:
+        self._settings, self._call, self._turn = settings, call, turn
         self._retry: Activity | None = None
 
-    def line(self, text: str) -> None:
+    def line(self, stream: int, text: str) -> None:
         """Raises `Hopeless`."""
-        if not text.startswith("{"):
-            return
-        try:
-            message = orjson.loads(self._call.scrub(text))
-        except orjson.JSONDecodeError:
-            return
-        for activity in activities(self._stream, message):
-            self._retry = activity if activity.kind == "retry" else None
-            if self._observe is not None:
-                self._observe(activity)
+        line = self._call.scrub(text)
+        if self._turn.transcribe is not None:
+            self._turn.transcribe(line)
+        for activity in self._activities(stream, line):
+            if stream == 1:
+                self._retry = activity if activity.kind == "retry" else None
+            if self._turn.observe is not None:
+                self._turn.observe(activity)
             if activity.kind == "retry" and activity.failure == "auth":
                 raise Hopeless(Failure(code="auth", detail=f"The provider refused the login: {activity.text}."))
+
+    def _activities(self, stream: int, line: str) -> Iterable[Activity]:
+        """What a line says: stderr and plain text are words for people."""
+        if not line.strip():
+            return ()
+        if stream != 1:
+            return (Activity(kind="notice", text=tail(line)),)
+        if self._settings.output != "json":
+            return (Activity(kind="message", text=tail(line)),)
+        if self._settings.stream is None or not line.startswith("{"):
+            return ()
+        try:
+            return activities(self._settings.stream, orjson.loads(line))
+        except orjson.JSONDecodeError:
+            return ()
 
     def explained(self, reply: Reply) -> Reply:
         """The reply; of a program that was stopped while it retried, with what it retried for."""

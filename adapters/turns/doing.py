@@ -1,0 +1,74 @@
+"""What one attempt does, gathered while it runs: the tools that it uses, and the lines that its program prints."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from adapters.agents.activity import Activity
+from domain.session.activity import ActivitySummary, ToolUse
+from domain.values.base import Blob, Text
+
+FIRST, LAST = 100, 100
+"""Tools that are kept of an attempt, from its beginning and from its end."""
+TRANSCRIPT_BYTES: Final = 64 * 1024 * 1024
+CUT: Final = "[… the transcript is cut here: it is longer than 64 MiB]"
+_OVER: Final = frozenset({"completed", "failed", "denied"})
+
+
+class Doing:
+    """One attempt. Belongs to whoever holds a lock around it."""
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self._clock = clock
+        self._first: list[ToolUse] = []
+        self._last: deque[ToolUse] = deque(maxlen=LAST)
+        self._total = self._denied = self._bytes = 0
+        self._open: dict[str, tuple[ToolUse, int]] = {}
+        self._lines: list[str] = []
+
+    def see(self, seen: Activity) -> None:
+        """A call that has an id is counted at its end; another at once."""
+        if seen.kind != "tool":
+            return
+        started, since = self._open.pop(seen.id, (None, None)) if seen.id else (None, None)
+        use = _merged(started, seen)
+        if seen.id and seen.status not in _OVER:
+            self._open[seen.id] = (use, self._clock() if since is None else since)
+            return
+        took = None if since is None else max(0, self._clock() - since)
+        self._keep(use.changed(milliseconds=took))
+
+    def hear(self, line: str) -> None:
+        """A line of the transcript; what is beyond the limit is left out."""
+        if self._bytes > TRANSCRIPT_BYTES:
+            return
+        self._bytes += len(line.encode(errors="replace")) + 1
+        self._lines.append(line if self._bytes <= TRANSCRIPT_BYTES else CUT)
+
+    def activity(self) -> tuple[ActivitySummary, tuple[Blob, ...]] | None:
+        """All of it, with the calls whose end was not seen; None where there is nothing."""
+        for use, _ in self._open.values():
+            self._keep(use)
+        self._open.clear()
+        if not self._total and not self._lines:
+            return None
+        text, blobs = Text.of("\n".join(self._lines)) if self._lines else (None, ())
+        tools = (*self._first, *self._last)
+        return ActivitySummary(tools=tools, tools_total=self._total, denied=self._denied, transcript=text), blobs
+
+    def _keep(self, use: ToolUse) -> None:
+        self._total += 1
+        self._denied += use.denied
+        (self._first if len(self._first) < FIRST else self._last).append(use)
+
+
+def _merged(started: ToolUse | None, seen: Activity) -> ToolUse:
+    """The call as its beginning and its end describe it."""
+    known = started or ToolUse()
+    return ToolUse(
+        tool=seen.tool or known.tool,
+        title=seen.title or known.title,
+        paths=seen.paths or known.paths,
+        exit_code=known.exit_code if seen.exit_code is None else seen.exit_code,
+        denied=known.denied or seen.status == "denied",
+    )
