@@ -6,7 +6,7 @@ from starlette.applications import Starlette
 
 from api.http import problems
 from api.http.application import PathHandler, application, routes
-from api.routes import views
+from api.routes import session_turns, views
 from api.settings import Settings
 from api.system import System
 
@@ -14,6 +14,10 @@ READS: Final[tuple[PathHandler, ...]] = (
     ("/api/sessions", views.list_sessions),
     ("/api/sessions/{id}", views.show_session),
     ("/api/sessions/{id}/events", views.list_events),
+    ("/api/sessions/{id}/turns", session_turns.list_turns),
+    ("/api/sessions/{id}/turns/{turn}", session_turns.show_turn),
+    ("/api/sessions/{id}/turns/{turn}/activity", session_turns.show_activity),
+    ("/api/sessions/{id}/turns/{turn}/transcript", session_turns.show_transcript),
     ("/api/sessions/{id}/worklog", views.show_worklog),
     ("/api/sessions/{id}/budget", views.show_budget),
     ("/api/sessions/{id}/artifacts", views.list_artifacts),

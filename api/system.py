@@ -103,6 +103,7 @@ class System(Core):
     def release_waiting(self) -> None:
         """End streams and long polls."""
         self.hub.close()
+        self.live.close()
         if self._external:
             self._external.close()
 

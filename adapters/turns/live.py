@@ -78,6 +78,8 @@ class Live:
     def __init__(self, clock: Callable[[], int]) -> None:
         self.clock, self.lock = clock, threading.RLock()
         self._rings: OrderedDict[str, deque[_KeptFrame]] = OrderedDict()
+        self._since: dict[str, int] = {}
+        self.closed = False
         self._listeners: dict[str, list[_Listener]] = {}
 
     def attempt(self, turn_id: str) -> RunningAttempt:
@@ -85,8 +87,9 @@ class Live:
         with self.lock:
             ring = self._rings.setdefault(turn_id, deque(maxlen=FRAMES))
             self._rings.move_to_end(turn_id)
+            self._since[turn_id] = self.clock()
             while len(self._rings) > TURNS:
-                self._rings.popitem(last=False)
+                del self._since[self._rings.popitem(last=False)[0]]
             return RunningAttempt(self, ring, turn_id)
 
     def frames(self, turn_id: str, *, after: int = 0) -> tuple[Frame, ...]:
@@ -94,6 +97,11 @@ class Live:
         with self.lock:
             kept = [kept for kept in self._rings.get(turn_id, ()) if kept.seq > after]
         return tuple(found.frame() for found in kept)
+
+    def since(self, turn_id: str) -> int | None:
+        """When the present attempt began here, in milliseconds."""
+        with self.lock:
+            return self._since.get(turn_id)
 
     @contextmanager
     def listening(self, turn_id: str) -> Iterator[asyncio.Event]:
@@ -116,6 +124,12 @@ class Live:
         for loop, rung in listeners:
             with suppress(RuntimeError):  # its loop is closed
                 loop.call_soon_threadsafe(rung.set)
+
+    def close(self) -> None:
+        """No more is told: whoever listens is woken."""
+        self.closed = True
+        for turn_id in tuple(self._listeners):
+            self.wake(turn_id)
 
     def seen(self, page: Sequence[Recorded]) -> None:
         """What the log brought: turns that have ended."""

@@ -9,7 +9,7 @@ from api.openapi import shapes, turn_shapes
 from api.routes import bodies
 from api.routes.policies import POLICIES, lab
 from api.routes.turns import bodies as turn_bodies
-from projections.views import past, record, reports, sessions
+from projections.views import past, record, reports, sessions, turns
 
 JSON = "application/json"
 MARKDOWN = "text/markdown"
@@ -135,6 +135,34 @@ OPERATIONS: dict[str, Operation] = {
         summary="A session's events",
         description="A page, or with `Accept: text/event-stream` the history and then what happens, until the session "
         "has ended (`event: end`).",
+    ),
+    "list_turns": Operation(
+        tag="Sessions",
+        summary="A session's turns, in the order of their requests",
+        description="Each question to an agent, and each run of the validation commands, with its state, its usage, "
+        "the files that it changed and how many tools it used.",
+        answer=turns.TurnList,
+    ),
+    "show_turn": Operation(
+        tag="Sessions",
+        summary="A turn with its prompt, reply, activity and patch",
+        description="Long texts are whole. While the turn runs, `activity` is what the agent did so far.",
+        answer=turns.TurnDetail,
+    ),
+    "show_activity": Operation(
+        tag="Sessions",
+        summary="What the agent does",
+        description="With `Accept: text/event-stream` each frame as soon as the agent has printed it; `id` is `seq`, "
+        "`event: end` says that the turn has ended. As JSON what is known now: of a turn that has ended the first and "
+        "the last hundred tools of each attempt. The output of validation commands comes as `notice`.",
+        answer=turns.ActivityList,
+        stream=True,
+    ),
+    "show_transcript": Operation(
+        tag="Sessions",
+        summary="What the agent's program printed, line by line",
+        description="Of the last attempt that printed anything, without secrets; at most 64 MiB, then cut with a mark.",
+        media=PLAIN,
     ),
     "show_worklog": Operation("Sessions", "A session's worklog", media=MARKDOWN),
     "show_budget": Operation("Sessions", "A session's budget over time", answer=record.BudgetPage),

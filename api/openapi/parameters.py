@@ -43,6 +43,7 @@ _EVENTS_LIMIT: tuple[str, Schema] = (
 )
 AT_DOORS: dict[tuple[str, str], tuple[str, Schema]] = {
     ("list_events", "after"): ("only events after this version of the session", _WHOLE),
+    ("show_activity", "after"): ("only frames after this number", _WHOLE),
     ("list_events", "limit"): _EVENTS_LIMIT,
     ("list_log", "limit"): _EVENTS_LIMIT,
     ("show_channel", "origin"): ("as it was given with the messages; empty where none was", _WORDS),

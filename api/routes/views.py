@@ -93,7 +93,7 @@ def _one_of(request: Request, name: str, known: Collection[str]) -> None:
 @door("version", "include")
 def show_session(request: Request) -> Response:
     """GET /api/sessions/{id}"""
-    session = _session(request)
+    session = session_of(request)
     tag = f'"{session.version}"'
     if not session.open_children and has_it_already(request, tag):  # what they allow does not show in its version
         return Response(status_code=304, headers=answer_headers(ETag=tag))
@@ -123,7 +123,7 @@ def list_events(request: Request) -> Response:
         return stream_session(request, request.path_params["id"])
     after = number(request, "after", default=number(request, "cursor", default=0))
     most = limit(request, default=MOST, most=500)
-    session = _session(request)
+    session = session_of(request)
     history = system(request).store.history(session.id, after=after or 0, limit=most)
     full = len(history) == most and history[-1].version < session.version
     items = tuple(Envelope.of(recorded) for recorded in history)
@@ -158,9 +158,9 @@ def list_log(request: Request) -> Response:
 @door("version")
 def show_worklog(request: Request) -> Response:
     """GET /api/sessions/{id}/worklog: Markdown, in the language of Accept-Language, else as recorded"""
-    session = _session(request)
+    session = session_of(request)
     language = asked(request.headers.get("accept-language", ""))
-    text = worklog.render(_record(request, session).worklog, session, language=language)
+    text = worklog.render(record_of(request, session).worklog, session, language=language)
     headers = answer_headers(ETag=f'"{session.version}"', Vary="Accept-Language")
     return Response(text, headers=headers, media_type="text/markdown; charset=utf-8")
 
@@ -168,24 +168,24 @@ def show_worklog(request: Request) -> Response:
 @door("version")
 def show_budget(request: Request) -> Response:
     """GET /api/sessions/{id}/budget: how it was used over time"""
-    session = _session(request)
-    points = _record(request, session).budget.upto(session.version)
+    session = session_of(request)
+    points = record_of(request, session).budget.upto(session.version)
     return answer(BudgetPage(items=tuple(point.view() for point in points), next_cursor=None))
 
 
 @door()
 def list_artifacts(request: Request) -> Response:
     """GET /api/sessions/{id}/artifacts"""
-    session = _session(request)
-    made = artifacts.upto(_record(request, session).artifacts, session.version)
+    session = session_of(request)
+    made = artifacts.upto(record_of(request, session).artifacts, session.version)
     return answer(ArtifactPage(items=tuple(artifact.view() for artifact in made), next_cursor=None))
 
 
 @door()
 def show_artifact(request: Request) -> Response:
     """GET /api/sessions/{id}/artifacts/{artifactId}: the whole text, and the patch where there is one"""
-    session, artifact_id = _session(request), request.path_params["artifact"]
-    made = artifacts.upto(_record(request, session).artifacts, session.version)
+    session, artifact_id = session_of(request), request.path_params["artifact"]
+    made = artifacts.upto(record_of(request, session).artifacts, session.version)
     found = next((artifact for artifact in made if artifact.artifact_id == artifact_id), None)
     if found is None:
         raise Unknown(f"Session {session.id} has no artifact {artifact_id!r}.")
@@ -198,7 +198,7 @@ def show_artifact(request: Request) -> Response:
 @door("version", "wish")
 def show_explanation(request: Request) -> Response:
     """GET /api/sessions/{id}/explain: why it is in this state; with `wish`, what another state lacks"""
-    session = _session(request)
+    session = session_of(request)
     history = system(request).store.history(session.id, upto=session.version)
     wish = request.query_params.get("wish")
     if wish is not None:
@@ -212,7 +212,7 @@ def show_explanation(request: Request) -> Response:
 @door()
 def show_replay(request: Request) -> Response:
     """GET /api/sessions/{id}/replay: the history decided again with today's rules; the first difference, or null"""
-    session = _session(request)
+    session = session_of(request)
     store = system(request).store
     history = store.history(session.id, upto=session.version)
     difference = first_difference(history, partial(whole, store), lambda event_id: _event(request, event_id))
@@ -248,11 +248,11 @@ def show_channel(request: Request) -> Response:
     return answer(channel.view(origin, found if isinstance(found, Channel) else None))
 
 
-def _record(request: Request, session: Session) -> Record:
+def record_of(request: Request, session: Session) -> Record:
     return system(request).records.of(session.id, session.version)
 
 
-def _session(request: Request) -> Session:
+def session_of(request: Request) -> Session:
     """The session of the path, as it is or as it stood after its event `?version=`."""
     return _found(request, request.path_params["id"], number(request, "version", least=1))
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.api.server import delivery, events, inside, session, start, until
+from tests.api.server import delivery, events, inside, serving, session, start, until
 
 PYTEST = {"kind": "tool", "tool": "execute", "title": "pytest -q", "exitCode": 1, "status": "failed"}
 
@@ -26,3 +26,63 @@ def test_what_an_attempt_did_is_recorded_just_before_its_end(tmp_path: Path) -> 
         assert client.get(f"/api/sessions/{name}/replay").json()["difference"] is None
         assert client.get(f"/api/sessions/{name}/explain").status_code == 200
         assert client.get(f"/sessions/{name}?tab=turns").status_code == 200
+
+
+def test_turns_are_listed_with_what_came_of_them(tmp_path: Path) -> None:
+    with inside(tmp_path) as client:
+        name = start(client, busy(usage={"inputTokens": 7, "cachedTokens": 3}))
+        until(lambda: session(client, name)["status"] == "success", what="success")
+        found = client.get(f"/api/sessions/{name}/turns").json()
+        first = found["items"][0]
+        assert (first["agent"], first["status"], first["attempt"]) == ("planner", "answered", 1)
+        assert (first["tools"], first["usage"]["cachedTokens"]) == ({"total": 1, "denied": 0}, 3)
+        assert [item["role"] for item in found["items"]].count("validation") == 1
+        pages = client.get(f"/api/sessions/{name}/turns", params={"limit": 1}).json()
+        rest = client.get(f"/api/sessions/{name}/turns", params={"cursor": pages["nextCursor"]}).json()
+        assert [*pages["items"], *rest["items"]] == found["items"]
+        early = client.get(f"/api/sessions/{name}/turns", params={"version": 3}).json()["items"]
+        assert [item["status"] for item in early] == ["running"]
+
+
+def test_a_turn_brings_its_texts_and_its_activity(tmp_path: Path) -> None:
+    with inside(tmp_path) as client:
+        name = start(client, busy())
+        until(lambda: session(client, name)["status"] == "success", what="success")
+        address = f"/api/sessions/{name}/turns/{name}.t1"
+        turn = client.get(address).json()
+        assert (turn["reply"], turn["failure"], turn["patch"]) == ("A plan.", None, None)
+        assert "Add a login page" in turn["prompt"]
+        assert [frame["title"] for frame in turn["activity"]] == ["pytest -q"]
+        assert client.get(f"{address}/activity").json()["items"] == turn["activity"]
+        printed = client.get(f"{address}/transcript")
+        assert (printed.headers["content-type"], "pytest -q" in printed.text) == ("text/plain; charset=utf-8", True)
+        stream = client.get(f"{address}/activity", headers={"Accept": "text/event-stream"}).text
+        assert (stream.count('data: {"seq"'), stream.endswith("event: end\ndata: {}\n\n")) == (1, True)
+        missing = client.get(f"/api/sessions/{name}/turns/{name}.t99")
+        assert (missing.status_code, client.get(f"{address}x/transcript").status_code) == (404, 404)
+
+
+def test_a_validation_has_no_transcript(tmp_path: Path) -> None:
+    with inside(tmp_path) as client:
+        name = start(client, delivery())
+        until(lambda: session(client, name)["status"] == "success", what="success")
+        turns = client.get(f"/api/sessions/{name}/turns").json()["items"]
+        [ran] = [turn["turnId"] for turn in turns if turn["role"] == "validation"]
+        assert client.get(f"/api/sessions/{name}/turns/{ran}/transcript").status_code == 404
+
+
+def test_frames_arrive_while_the_turn_runs(tmp_path: Path) -> None:
+    steps = [PYTEST | {"afterMs": 0}, {"kind": "message", "text": "Hm.", "afterMs": 300}]
+    body = delivery({"planner": [{"text": "A plan.", "activity": steps, "delayMs": 1_500}]})
+    with serving(tmp_path) as server:
+        name = start(server.client, body)
+        address = f"/api/sessions/{name}/turns/{name}.t1"
+        headers = {"Accept": "text/event-stream"}
+        with server.client.stream("GET", f"{address}/activity", headers=headers) as answer:
+            lines = (line for line in answer.iter_lines() if line.startswith(('data: {"seq"', "event:")))
+            assert '"title":"pytest -q"' in next(lines)
+            now = server.client.get(address).json()
+            assert (now["status"], now["attempt"], now["endedAt"]) == ("running", 1, None)
+            assert '"text":"Hm."' in next(lines)
+            assert next(lines) == "event: end"
+        assert session(server.client, name)["version"] > 3
