@@ -25,7 +25,7 @@ from domain.orchestration import events as orchestration_events
 from domain.orchestration.commands import ResetOrchestration, StartOrchestration
 from domain.orchestration.state import Orchestration
 from domain.orchestration.state import evolve as orchestration_evolve
-from domain.session import children, forking, forks, turns
+from domain.session import children, forking, forks, turns, workspace
 from domain.session.activity import activity_of
 from domain.session.decision import Kind, Now, Outcome
 from domain.session.forks import SessionForked
@@ -106,6 +106,7 @@ EVENTS: tuple[type[DomainEvent], ...] = (
     *turns.EVENTS,
     *children.EVENTS,
     *forks.EVENTS,
+    *workspace.EVENTS,
     *(event for kind in STREAMS.values() for event in kind.events),
 )
 
@@ -166,7 +167,9 @@ def command_of(recorded: RecordedCommand, session: Session | None, whole: Whole)
 
 def _command_of(recorded: RecordedCommand, session: Session | None) -> Command | None:
     own = kind(recorded.recorded[0].kind).command_of
-    return shared_command(recorded.events, session) or own(recorded, session)
+    command = shared_command(recorded.events, session) or own(recorded, session)
+    prepared = workspace.prepared_in(recorded.events)
+    return command.model_copy(update={"prepared": prepared}) if isinstance(command, turns.RecordTurn) else command
 
 
 def allowed_actions(session: Session) -> tuple[str, ...]:

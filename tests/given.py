@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from domain.delivery.commands import ExtendBudget, RecordPackage, RecordValidation, StartDelivery
+from domain.delivery.commands import ExtendBudget, RecordValidation, StartDelivery
 from domain.delivery.state import Delivery
 from domain.delivery.validation import ValidationStep
 from domain.kinds import carry_out, fold
@@ -20,7 +20,7 @@ from domain.orchestration.state import Orchestration
 from domain.session.budget import BudgetLimits
 from domain.session.decision import Outcome
 from domain.session.state import EventMetadata, Outstanding, Session
-from domain.session.turns import Failure, FailureCode, RecordReply, TurnRequested
+from domain.session.turns import Failure, FailureCode, RecordPackage, RecordReply, TurnRequested
 from domain.values.base import Command, DomainEvent, Refused, Text, Usage
 
 START = 1_700_000_000_000

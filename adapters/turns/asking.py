@@ -131,7 +131,7 @@ class Asking:
         changes = NOTHING
         if job.request.access == "write" and failure is None:
             try:
-                changes = keep(job, self._workspaces, reply, folder)
+                changes = keep(job, self._workspaces, reply, folder, model=reply.model or self._model(job))
             except Unreadable as problem:
                 failure = Failure(code="unreadable", detail=str(problem))
         activity, transcript = (attempt and attempt.activity()) or (None, ())
@@ -151,6 +151,7 @@ class Asking:
             patch=None if changes.patch is None else text(changes.patch, blobs),
             base=job.session.tree,
             tree=changes.tree,
+            changes=changes.since_base,
             slot=job.slot,
             failure=failure,
             activity=activity,

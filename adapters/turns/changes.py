@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from adapters.agents.port import Reply
+from adapters.turns.crediting import commit_message
 from adapters.turns.job import Job, checkout, text, workspace_of
 from adapters.workspace import Workspace, WorkspaceError, Workspaces, patched
-from domain.delivery.commands import RecordPackage
 from domain.replies.artifacts import FileChange, changes
 from domain.session.state import Session
-from domain.session.turns import Failure, RecordReply
+from domain.session.turns import Failure, RecordPackage, RecordReply
+from domain.session.workspace import WorkspaceChanges, WorkspacePrepared
 from domain.values.base import Blob, HansardError
 
 
@@ -20,12 +21,13 @@ class Changes(NamedTuple):
     files: tuple[str, ...] = ()
     patch: str | None = None
     tree: str | None = None
+    since_base: WorkspaceChanges | None = None
 
 
 NOTHING = Changes()
 
 
-def keep(job: Job, workspaces: Workspaces, reply: Reply, folder: Path | None) -> Changes:
+def keep(job: Job, workspaces: Workspaces, reply: Reply, folder: Path | None, *, model: str | None = None) -> Changes:
     """Write the files that an agent handed over, and record the state of its folder, if it has one."""
     told = changes(reply.text) if job.request.role == "dev" else ()
     if folder is None and not told and not reply.files:
@@ -35,8 +37,30 @@ def keep(job: Job, workspaces: Workspaces, reply: Reply, folder: Path | None) ->
     workspace = workspace_of(job, workspaces)
     workspace.write_files(folder, {**_contents(told, workspace, folder), **reply.files})
     before = job.session.tree or workspace.base()
-    tree = workspace.snapshot(folder, message=f"{job.request.agent}: {job.request.turn_id}", parent=before)
-    return Changes(files=workspace.changed_files(before, tree), patch=workspace.patch(before, tree), tree=tree)
+    message = commit_message(job.request, job.session.id, reply.text, model)
+    tree = workspace.snapshot(folder, message=message, parent=before, author=job.request.agent)
+    return Changes(
+        files=workspace.changed_files(before, tree),
+        patch=workspace.patch(before, tree),
+        tree=tree,
+        since_base=workspace.changes(tree) if tree != before else None,
+    )
+
+
+def base_of(job: Job, workspaces: Workspaces) -> WorkspacePrepared | None:
+    """What the session's workspace began with, where it was made by now and that is not recorded yet."""
+    session = job.session
+    if session.kind not in ("delivery", "orchestration") or session.base is not None:
+        return None
+    if not workspaces.exists(session.id):
+        return None
+    workspace = workspace_of(job, workspaces)
+    return WorkspacePrepared(
+        repository=workspace.repository,
+        base_branch=workspace.branch,
+        base_commit=workspace.base(),
+        dirty=workspace.dirty,
+    )
 
 
 def _contents(told: Iterable[FileChange], workspace: Workspace, folder: Path) -> dict[str, str | bytes | None]:
@@ -73,8 +97,10 @@ def merge(job: Job, workspaces: Workspaces, command: RecordReply, session: Sessi
         merged = workspace.merge(ours=theirs, theirs=command.tree, message=f"merge {command.turn_id}")
     except HansardError as error:
         failure = Failure(code="crash", detail=str(error))
-        return command.model_copy(update={"failure": failure, "tree": None, "patch": None, "files": ()})
-    return command.model_copy(update={"tree": merged, "base": session.tree})
+        return command.model_copy(
+            update={"failure": failure, "tree": None, "patch": None, "files": (), "changes": None}
+        )
+    return command.model_copy(update={"tree": merged, "base": session.tree, "changes": workspace.changes(merged)})
 
 
 def publish(job: Job, workspaces: Workspaces) -> RecordPackage:
@@ -83,16 +109,17 @@ def publish(job: Job, workspaces: Workspaces) -> RecordPackage:
     base = workspace.base()
     commit = job.session.tree or base
     blobs: list[Blob] = []
-    branch, problem = f"hansard/{job.session.id}", None
+    wanted = job.session.branch or f"hansard/{job.session.id}"
+    branch = problem = None
     try:
-        published = workspace.publish(commit, branch)
+        branch = workspace.hand_over(commit, wanted)
     except HansardError as error:
-        published, problem = False, f"The branch {branch} could not be made: {error}"
+        problem = f"The branch {wanted} could not be made: {error}"
     return RecordPackage(
         turn_id=job.lease.turn_id,
         attempt=job.lease.attempt,
-        branch=branch if published else None,
-        commit=commit if published else None,
+        branch=branch,
+        commit=commit if branch or job.session.kind == "orchestration" else None,
         patch=text(workspace.patch(base, commit), blobs),
         problem=problem,
         slot=job.slot,

@@ -4,6 +4,7 @@ A fork recalls the answers of its source instead of asking again.
 """
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Iterator, Sequence
@@ -16,18 +17,27 @@ from adapters.agents.team import Team
 from adapters.store import Store
 from adapters.store.mapper import whole
 from adapters.turns.asking import Asking
-from adapters.turns.changes import merge, publish
+from adapters.turns.changes import base_of, merge, publish
 from adapters.turns.job import Job, checkout, left
 from adapters.turns.live import Live
 from adapters.turns.validating import ValidationSettings, validate
 from adapters.workspace import WorkspaceError, Workspaces
-from domain.delivery.commands import RecordPackage, RecordValidation
+from domain.delivery.commands import RecordValidation
 from domain.kinds import command_of, fold
 from domain.session.forking import renamed, same_request
 from domain.session.forks import Diverge, Reuse
 from domain.session.record import Recorded, RecordedCommand, Whole, commands_in
 from domain.session.state import EventMetadata, Session
-from domain.session.turns import AgentSessionsCleared, Failure, RecordReply, TurnAnswered, TurnFailed, TurnRequested
+from domain.session.turns import (
+    AgentSessionsCleared,
+    Failure,
+    RecordPackage,
+    RecordReply,
+    RecordTurn,
+    TurnAnswered,
+    TurnFailed,
+    TurnRequested,
+)
 from domain.values.base import Command, DomainEvent, HansardError, Usage
 
 log = logging.getLogger(__name__)
@@ -67,6 +77,17 @@ class TurnRunner:
 
     async def do(self, job: Job) -> Command:
         """The command that records what came of the turn; only a cancellation is raised."""
+        command = await self._outcome(job)
+        with contextlib.suppress(HansardError, OSError):
+            return await asyncio.to_thread(self._with_base, job, command)
+        return command
+
+    def _with_base(self, job: Job, command: Command) -> Command:
+        """The first outcome after the workspace was made says what it began with."""
+        base = base_of(job, self._workspaces) if isinstance(command, RecordTurn) else None
+        return command if base is None else command.model_copy(update={"prepared": base})
+
+    async def _outcome(self, job: Job) -> Command:
         started = time.monotonic()
         reuse = job.session.reuse
         if reuse is not None and job.lease.work != "package":
@@ -106,7 +127,8 @@ class TurnRunner:
     def answered(self, job: Job, reply: Reply) -> RecordReply:
         """The command that records what came back from there. Raises HansardError: it cannot be kept."""
         folder = None if job.request.access == "none" else left(job, self._workspaces)
-        return self._asking.answer(job, self._asking.prompt(job), reply, folder)
+        command = self._asking.answer(job, self._asking.prompt(job), reply, folder)
+        return command.model_copy(update={"prepared": base_of(job, self._workspaces)})
 
     def merge(self, job: Job, command: RecordReply, session: Session) -> RecordReply:
         """The answer on top of what others have recorded meanwhile; a failure where both changed the same lines."""

@@ -46,11 +46,12 @@ def found(home: Path, asked: str | None, private: Sequence[Path] = ()) -> None:
     place = None if asked is None else place_of(Path(asked))
     with tempfile.TemporaryDirectory(prefix="new-", dir=home) as made:
         repository = Repository(Path(made) / "repo.git")
-        facts = {"asked": asked, "repository": None, "prefix": "", "dirty": False}
+        facts = {"asked": asked, "repository": None, "prefix": "", "dirty": False, "branch": None}
         if place is None:
             facts["start"] = _begin(repository, None if asked is None else Path(asked), private)
         else:
             facts |= {"repository": str(place.top), "prefix": place.prefix, "start": _copy(repository, place)}
+            facts["branch"] = _branch(place)
             facts["dirty"] = _is_dirty(repository, place, str(facts["start"]))
             repository.write("info/attributes", _ATTRIBUTES)
         repository.write("hansard.json", json.dumps(facts))
@@ -127,6 +128,14 @@ def _head(repository: Repository) -> str | None:
     except WorkspaceError:
         if repository.run("for-each-ref", "--count=1", "--format=%(objectname)"):
             raise
+        return None
+
+
+def _branch(place: _Place) -> str | None:
+    """The branch that is checked out; None for a detached head."""
+    try:
+        return line(in_theirs(["symbolic-ref", "--quiet", "--short", "HEAD"], place.top))
+    except WorkspaceError:
         return None
 
 

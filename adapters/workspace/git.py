@@ -5,6 +5,7 @@ in the person's repository.
 """
 
 import os
+import re
 import subprocess
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -18,6 +19,8 @@ AUTHOR: Final = {
     for what, value in (("NAME", "Hansard"), ("EMAIL", "hansard@localhost"))
 }
 OURS: Final = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_ATTR_NOSYSTEM": "1"}
+_UNFIT: Final = re.compile(r"[<>\x00-\x1f\x7f]")
+_NO_ADDRESS: Final = re.compile(r"[^a-z0-9.]+")
 _SECONDS: Final = 300.0
 _SETTINGS: Final = (
     "core.hooksPath=/dev/null",
@@ -35,6 +38,13 @@ _SETTINGS: Final = (
     "gc.auto=0",
     "maintenance.auto=false",
 )
+
+
+def authored_by(agent: str) -> dict[str, str]:
+    """The environment in which a commit is an agent's: `Grace via Hansard <grace@hansard.invalid>`."""
+    name = " ".join(_UNFIT.sub(" ", agent).split()) or "Agent"
+    local = _NO_ADDRESS.sub("-", name.casefold()).strip("-.") or "agent"
+    return {"GIT_AUTHOR_NAME": f"{name} via Hansard", "GIT_AUTHOR_EMAIL": f"{local}@hansard.invalid"}
 
 
 def git(
@@ -85,6 +95,14 @@ def in_theirs(args: Iterable[str], folder: Path) -> bytes:
     """Git in the person's repository: their own settings count (`safe.directory`), but nothing of them is executed."""
     env = {name: os.environ[name] for name in ("HOME", "XDG_CONFIG_HOME") if name in os.environ}
     return git(args, cwd=folder, env=env)
+
+
+def branch_at(folder: Path, branch: str) -> str | None:
+    """The commit of a branch in the person's repository; None where there is no such branch."""
+    try:
+        return line(in_theirs(["rev-parse", "--verify", "--quiet", f"refs/heads/{branch}"], folder))
+    except WorkspaceError:
+        return None
 
 
 def _environment(env: Mapping[str, str]) -> dict[str, str]:

@@ -6,14 +6,14 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from adapters.workspace.folders import plain_files
-from adapters.workspace.git import OURS, answered, git, line
+from adapters.workspace.git import OURS, answered, authored_by, git, line
 from adapters.workspace.paths import WorkspaceError
 
 PATCH_BYTES: Final = 4_194_304
@@ -29,9 +29,16 @@ class Repository:
 
     path: Path
 
-    def run(self, *args: str, tree: Path | None = None, index: Path | None = None, given: bytes = b"") -> bytes:
+    def run(
+        self,
+        *args: str,
+        tree: Path | None = None,
+        index: Path | None = None,
+        given: bytes = b"",
+        env: Mapping[str, str] | None = None,
+    ) -> bytes:
         """What git says. It sees `tree` as its working tree, and nothing of that tree's own `.git`."""
-        return git(args, cwd=tree or self.path, env=self._environment(tree, index), given=given)
+        return git(args, cwd=tree or self.path, env=self._environment(tree, index) | dict(env or {}), given=given)
 
     def answered(self, *args: str, codes: Collection[int]) -> subprocess.CompletedProcess[bytes]:
         return answered(args, cwd=self.path, env=self._environment(), codes=codes)
@@ -66,20 +73,21 @@ class Repository:
                 self.check(state)
             raise
 
-    def record(self, tree: str, *, message: str, parents: Collection[str]) -> str:
-        """The tree as a commit on its parents."""
+    def record(self, tree: str, *, message: str, parents: Collection[str], author: str = "") -> str:
+        """The tree as a commit on its parents, by an agent where one is named."""
         text = message.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace")
         on = [word for parent in parents for word in ("-p", parent)]
-        return line(self.run("commit-tree", tree, *on, "-F", "-", given=text))
+        env = authored_by(author) if author else {}
+        return line(self.run("commit-tree", tree, *on, "-F", "-", given=text, env=env))
 
-    def follow(self, tree: str, *, message: str, parent: str | None) -> str:
+    def follow(self, tree: str, *, message: str, parent: str | None, author: str = "") -> str:
         """The tree as a commit on its parent; the parent itself when nothing is different."""
         if parent is None:
-            return self.record(tree, message=message, parents=())
+            return self.record(tree, message=message, parents=(), author=author)
         with self.knowing(parent):
             if line(self.run("rev-parse", "--verify", f"{_commit(parent)}^{{tree}}")) == tree:
                 return parent
-        return self.record(tree, message=message, parents=(parent,))
+        return self.record(tree, message=message, parents=(parent,), author=author)
 
     def changed_files(self, before: str, after: str) -> tuple[str, ...]:
         """The paths that differ, sorted; a renamed file is both."""

@@ -11,18 +11,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from adapters.workspace.comparing import compared
 from adapters.workspace.fitness import Room, check
 from adapters.workspace.folders import bytes_in, delete, existing_folder, is_real_folder, tame
 from adapters.workspace.founding import SOURCE, found, given_git
-from adapters.workspace.git import git, in_theirs
+from adapters.workspace.git import branch_at, git, in_theirs
 from adapters.workspace.merging import LARGEST, merge
 from adapters.workspace.paths import WorkspaceError, confine, in_a_sentence
 from adapters.workspace.repository import Repository, trail
 from adapters.workspace.writing import check_place, encoded, opened_folder, read, remove, write
+from domain.session.workspace import WorkspaceChanges
 
 _SESSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _TRIES: Final = 5
 """So often a folder is looked at while others write in it."""
+_BRANCHES: Final = 9
+"""So many names are tried for a branch."""
 _SLOT: Final = re.compile(r"tree-[0-9]+")
 
 
@@ -52,6 +56,10 @@ class Workspaces:
                 draft.rename(ours)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
+
+    def exists(self, session_id: str) -> bool:
+        """Whether the session's workspace was made."""
+        return (self._home(session_id) / "repo.git").is_dir()
 
     def names(self) -> tuple[str, ...]:
         """Of which sessions working folders are there, sorted."""
@@ -122,6 +130,8 @@ class Workspace:
     dirty: bool
     """The repository had uncommitted changes: they are not in the start state."""
     start: str
+    branch: str | None = None
+    """The branch that was checked out when the session began."""
 
     def base(self) -> str:
         """The state everything began with."""
@@ -145,7 +155,7 @@ class Workspace:
             return folder / self.prefix
 
     @in_a_sentence()
-    def snapshot(self, folder: Path, *, message: str, parent: str | None) -> str:
+    def snapshot(self, folder: Path, *, message: str, parent: str | None, author: str = "") -> str:
         """Record what the folder holds, as a commit on `parent`; `parent` itself when nothing is different.
 
         A folder that is worked in as it is may have changed under several hands since: there the parent is the
@@ -153,13 +163,13 @@ class Workspace:
         tree = self._tree_of(folder)
         if self.in_place is None:
             tame(tree)
-            return self._recorded(tree, tree.name, message=message, parent=parent)
+            return self._recorded(tree, tree.name, message=message, parent=parent, author=author)
         with trail(self._git.path / "trail") as so_far:
             parent = so_far.latest() or parent or self.start
             for _ in range(_TRIES - 1):
                 with suppress(WorkspaceError):  # somebody is writing the very file that git reads
-                    return so_far.go_on(self._recorded(tree, SOURCE, message=message, parent=parent))
-            return so_far.go_on(self._recorded(tree, SOURCE, message=message, parent=parent))
+                    return so_far.go_on(self._recorded(tree, SOURCE, message=message, parent=parent, author=author))
+            return so_far.go_on(self._recorded(tree, SOURCE, message=message, parent=parent, author=author))
 
     def merge(self, *, ours: str, theirs: str, message: str) -> str:
         """A commit that has what both have: one of the two where it follows the other (in a folder that is worked in
@@ -171,6 +181,10 @@ class Workspace:
     def patch(self, before: str, after: str) -> str:
         """A unified diff; of a binary file it only says that it differs. At most `PATCH_BYTES`."""
         return self._git.patch(before, after)
+
+    def changes(self, after: str) -> WorkspaceChanges:
+        """All that differs from the start state: commits, oldest first, and files with their lines."""
+        return compared(self._git, self.start, after)
 
     def changed_files(self, before: str, after: str) -> tuple[str, ...]:
         """The paths that differ, sorted; a renamed file is both."""
@@ -205,6 +219,20 @@ class Workspace:
             place = confine(path)
             check_place(root, place)
             return read(root, place, LARGEST)
+
+    def hand_over(self, commit: str, branch: str) -> str | None:
+        """Publish as this branch, or as `…-2` and so on where another one is in the way; the name that it got. None
+        where the source has no repository."""
+        for name in (branch, *(f"{branch}-{number}" for number in range(2, _BRANCHES + 1))):
+            try:
+                return name if self.publish(commit, name) else None
+            except WorkspaceError:
+                at = branch_at(Path(self.repository or "."), name)
+                if at == commit:
+                    return name
+                if at is None or name.endswith(f"-{_BRANCHES}"):
+                    raise
+        return None
 
     def publish(self, commit: str, branch: str) -> bool:
         """Create the branch in the person's repository, or move it forward; False when the source has none. Their
@@ -242,10 +270,10 @@ class Workspace:
             index.restore(folder, commit)
             self._give_git(folder, commit, index.path)
 
-    def _recorded(self, tree: Path, name: str, *, message: str, parent: str | None) -> str:
+    def _recorded(self, tree: Path, name: str, *, message: str, parent: str | None, author: str) -> str:
         with self._git.index(name) as index:
             index.record(tree)
-            return self._git.follow(index.written(), message=message, parent=parent)
+            return self._git.follow(index.written(), message=message, parent=parent, author=author)
 
     def _give_git(self, folder: Path, commit: str, index: Path) -> None:
         """A repository for the agents, made where they cannot reach it and only then moved in."""

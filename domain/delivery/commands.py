@@ -20,7 +20,7 @@ from domain.session.budget import BudgetLimits, Extension
 from domain.session.children import ReviewSettings
 from domain.session.record import RecordedCommand
 from domain.session.state import Session
-from domain.session.turns import RecordTurn, TurnAnswered, TurnFailed
+from domain.session.turns import RecordPackage, RecordTurn, TurnAnswered, TurnFailed
 from domain.values.base import Command, DomainEvent, StartCommand, Text, Unknown
 
 More = Annotated[int, Field(ge=1)]
@@ -53,16 +53,6 @@ class RecordValidation(RecordTurn):
     classification: str | None = None
     summary: str = ""
     report: Text = Text()
-
-
-class RecordPackage(RecordTurn):
-    """The outcome of packaging: the branch that has the work, or why there is none."""
-
-    WORK = "package"
-    branch: str | None = None
-    commit: str | None = None
-    patch: Text | None = None
-    problem: str | None = None
 
 
 class ExtendBudget(Extension):

@@ -3,7 +3,7 @@
 import json
 
 from domain.delivery.chart import TABLE
-from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordPackage, RecordValidation, StartDelivery
+from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation, StartDelivery
 from domain.delivery.events import (
     BranchPublished,
     BudgetExtended,
@@ -48,7 +48,7 @@ from domain.session.decision import (
     request_child,
     settle,
 )
-from domain.session.turns import ExpireTurn, Failure, RecordReply
+from domain.session.turns import ExpireTurn, Failure, RecordPackage, RecordReply
 from domain.values.base import Command, Refused, Unreadable
 from domain.values.time import iso
 

@@ -7,6 +7,7 @@ from domain.delivery.chart import PHASES, Phase, PhaseStatus, Status, status
 from domain.delivery.events import (
     ArtifactCreated,
     AttemptStarted,
+    BranchPublished,
     BudgetExhausted,
     BudgetExtended,
     DeliveryEvent,
@@ -248,6 +249,8 @@ def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
             state.goals = event.goals or state.goals
             if phase == "implementation":
                 state.patch = event.patch
+        case BranchPublished():
+            state.branch, state.published = event.branch, event.commit
         case AttemptStarted():
             state.iteration = event.iteration
         case TestsPassed():

@@ -1,5 +1,6 @@
 """The commands of an orchestration, and how they are read back from its events."""
 
+from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -15,8 +16,9 @@ from domain.orchestration.events import (
 from domain.session.budget import Extension
 from domain.session.record import RecordedCommand
 from domain.session.state import Session
-from domain.session.turns import AgentSessionsCleared
-from domain.values.base import Command, StartCommand
+from domain.session.turns import AgentSessionsCleared, RecordPackage, TurnAnswered, TurnFailed
+from domain.session.workspace import ResultPublished
+from domain.values.base import Command, DomainEvent, StartCommand
 
 POLICY = "orchestration@1"
 """The version of the rules. A session keeps the name that it began with; there is one version so far."""
@@ -55,6 +57,8 @@ def command_of(recorded: RecordedCommand, _: Session | None) -> Command | None:
     """The command that led to these events, where it is one of the above."""
     events = recorded.events
     match events[0]:
+        case TurnAnswered() | TurnFailed() as first:
+            return _package(first, events)
         case OrchestrationStarted() as first:
             return StartOrchestration(opening=first.opening, policy=first.policy)
         case Completed():
@@ -70,3 +74,12 @@ def command_of(recorded: RecordedCommand, _: Session | None) -> Command | None:
             case WasReset():
                 return ResetOrchestration(reason=event.reason)
     return None
+
+
+def _package(first: TurnAnswered | TurnFailed, events: Sequence[DomainEvent]) -> RecordPackage:
+    command = RecordPackage(turn_id=first.turn_id, attempt=first.attempt, seconds=first.seconds)
+    if isinstance(first, TurnFailed):
+        return command.model_copy(update={"failure": first.failure})
+    published = next((event for event in events if isinstance(event, ResultPublished)), None)
+    fields = published.model_dump() if published else {}
+    return command.model_copy(update={"slot": first.slot, **fields})

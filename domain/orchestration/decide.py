@@ -28,7 +28,9 @@ from domain.orchestration.state import Orchestration
 from domain.orchestration.steps import Run, ask_again, ask_first, begin_round, complete, spoken, stop
 from domain.session.children import CloseChild
 from domain.session.decision import Events, cancel_turns, clear_agents, content, settle
-from domain.session.turns import RecordReply
+from domain.session.handover import hand_over
+from domain.session.turns import RecordPackage, RecordReply
+from domain.session.workspace import ResultPublished
 from domain.triage import triage
 from domain.values.base import Command, Text, Unreadable
 
@@ -50,6 +52,8 @@ def decide(now: Run, command: Command) -> Events:
             return start(now, command)
         case RecordReply():
             return record_reply(now, command)
+        case RecordPackage():
+            return record_package(now, command)
         case ContinueOrchestration():
             return resume(now)
         case ResetOrchestration():
@@ -171,6 +175,16 @@ def record_reply(now: Run, command: RecordReply) -> Events:
         yield from record_answer(now, command, words)
     else:
         yield from record_plan(now, command, words)
+
+
+def record_package(now: Run, command: RecordPackage) -> Events:
+    """The branch of the result. Changes that were recorded meanwhile get theirs when the run rests again."""
+    yield settle(now, command)
+    if command.failure is not None or command.commit is None:
+        return
+    yield ResultPublished(branch=command.branch, commit=command.commit, problem=command.problem)
+    if now.state.status in ("done", "checkpoint", "partial"):
+        yield from hand_over(now, now.state.round)
 
 
 def record_answer(now: Run, command: RecordReply, words: str) -> Events:

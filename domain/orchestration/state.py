@@ -108,6 +108,11 @@ class Orchestration(Session):
         return self.status in ("done", "reset")
 
     @property
+    def at_work(self) -> bool:
+        """Whether an agent is asked at this moment. A branch may be made beside the work."""
+        return any(turn.work != "package" for turn in self.outstanding.values())
+
+    @property
     def active(self) -> tuple[int, ...]:
         """The places of the agents that still have phases to go through."""
         return tuple(place for place, agent in enumerate(self.agents) if not agent.completed)
@@ -120,6 +125,11 @@ class Orchestration(Session):
             FileClaim(agent=agent.agent, parallel=agent.parallel, affected_files=agent.affected_files)
             for agent in agents
         ]
+
+    @property
+    def affected_files(self) -> tuple[str, ...]:
+        """The files that the plan names."""
+        return tuple(path for agent in self.agents for path in agent.affected_files)
 
     def has_several(self, name: str) -> bool:
         """Whether the agent has more than one subtask of the plan."""

@@ -22,6 +22,7 @@ from domain.orchestration.matching import parallel
 from domain.orchestration.phases import AgentPhases, phase_name
 from domain.orchestration.state import Orchestration
 from domain.session.decision import Events, Now, ask, clear_agents
+from domain.session.handover import hand_over
 from domain.session.turns import Access, TurnRequested
 from domain.values.base import Text, Unreadable
 
@@ -109,7 +110,7 @@ def begin_round(now: Run, *, by: str = "") -> Events:
 def distribute(now: Run) -> Events:
     """The parallel group at once, then the others one by one, each seeing what came before; then the judge (§1.8)."""
     run = now.state
-    if run.outstanding:
+    if run.at_work:
         return
     waiting = [place for place in run.active if place not in run.reports]
     together = [place for place in waiting if run.parallel[place]]
@@ -224,14 +225,14 @@ def close_round(now: Run, *, all_done: bool, words: str) -> Events:
 def pause(now: Run, words: str) -> Events:
     summary, round = now.text(replies.without_json(words) or CHECKPOINT_DONE), now.state.round
     yield now.move("pause", CheckpointReached, message=PAUSED, round=round, summary=summary, hint=HINT)
-    yield _done(now, HINT, summary, checkpoint=True)
+    yield from _done(now, HINT, summary, checkpoint=True)
 
 
 def complete(now: Run, summary: Text, *, by: str, all_done: bool = False) -> Events:
     """The end: all agents completed, their conversations cleared (S1)."""
     yield now.move(by, Completed, message="Done.", round=now.state.round, summary=summary, all_done=all_done)
     yield clear_agents(now, "done")
-    yield _done(now, "Done.", summary)
+    yield from _done(now, "Done.", summary)
 
 
 def run_out(now: Run) -> Events:
@@ -250,7 +251,7 @@ def run_out(now: Run) -> Events:
         done=tuple(agent.agent for agent in done),
         pending=tuple(agent.agent for agent in pending),
     )
-    yield _done(now, sentence, summary)
+    yield from _done(now, sentence, summary)
 
 
 def _unfinished(run: Orchestration, done: list[AgentPhases], pending: list[AgentPhases]) -> str:
@@ -274,13 +275,13 @@ def stop(now: Run, reason: str, words: str) -> Events:
     """The run stops before its first round and can be continued (contract §5)."""
     summary = now.text(words)
     yield now.move("stop", PartialReached, message=f"Stopped: {reason}.", reason=reason, summary=summary)
-    yield _done(now, "Stopped.", summary)
+    yield from _done(now, "Stopped.", summary)
 
 
-def _done(now: Run, message: str, text: Text, *, checkpoint: bool = False) -> OrchestrateDone:
-    """The seeds' broadcast at every end of a run (§1.13)."""
+def _done(now: Run, message: str, text: Text, *, checkpoint: bool = False) -> Events:
+    """The seeds' broadcast at every end of a run (§1.13); what was changed is handed over."""
     run = now.state
-    return OrchestrateDone(
+    yield OrchestrateDone(
         message=message,
         round=run.round,
         text=text,
@@ -288,6 +289,7 @@ def _done(now: Run, message: str, text: Text, *, checkpoint: bool = False) -> Or
         status=run.status,
         checkpoint=checkpoint,
     )
+    yield from hand_over(now, run.round)
 
 
 def spoken(words: str) -> str:

@@ -218,7 +218,7 @@ def settle(now: Now[S], command: RecordTurn) -> TurnAnswered | TurnFailed:
     if isinstance(command, RecordReply):
         fields |= {"agent_session": command.agent_session, "resumed": command.resumed}
         fields |= {"new_conversation": command.new_conversation, "files": command.files}
-        fields |= {"patch": command.patch, "tree": command.tree}
+        fields |= {"patch": command.patch, "tree": command.tree, "changes": command.changes}
     return TurnAnswered(slot=command.slot, **fields)
 
 

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from domain.session.activity import ActivitySummary, recorded_as
 from domain.session.decision import Events, Now, cancel_turns
 from domain.session.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
+from domain.session.handover import with_workspace
 from domain.session.record import Recorded
 from domain.session.state import Session
 from domain.session.turns import RecordReply, TurnRequested
@@ -64,12 +65,12 @@ def decide(now: Now[S], command: Command) -> Events:
         case RecordReply() if command.activity is not None:
             return _with_activity(now, command, command.activity)
         case _:
-            return now.kind.decide(now, command)
+            return with_workspace(now, command, now.kind.decide(now, command))
 
 
 def _with_activity(now: Now[S], command: RecordReply, activity: ActivitySummary) -> Events:
     yield recorded_as(activity, turn_id=command.turn_id, attempt=command.attempt)
-    yield from now.kind.decide(now, command)
+    yield from with_workspace(now, command, now.kind.decide(now, command))
 
 
 def _fork(now: Now[S], command: ForkSession) -> Events:
@@ -82,7 +83,7 @@ def _fork(now: Now[S], command: ForkSession) -> Events:
         profile=command.profile,
     )
     if command.then is not None:
-        yield from now.kind.decide(now, command.then)
+        yield from with_workspace(now, command.then, now.kind.decide(now, command.then))
 
 
 def _diverge(now: Now[S], command: Diverge) -> Events:

@@ -159,6 +159,7 @@ def _reply(event: TurnAnswered | TurnFailed, session: Session) -> RecordReply:
         patch=event.patch,
         base=session.tree,
         tree=event.tree,
+        changes=event.changes,
         slot=event.slot,
         **fields,
     )

@@ -18,6 +18,7 @@ from domain.session.turns import (
     Work,
     asked,
 )
+from domain.session.workspace import ResultPublished, WorkspaceChanges, WorkspacePrepared
 from domain.values.base import DomainEvent, Refused, Text
 from domain.values.spelling import thread_name
 
@@ -83,6 +84,10 @@ class Session:
     agent_sessions: dict[str, str] = field(default_factory=dict)
     tree: str | None = None
     slot: int = 0
+    base: WorkspacePrepared | None = None
+    changes: WorkspaceChanges | None = None
+    branch: str | None = None
+    published: str | None = None
     spent: Spent = field(default_factory=Spent)
     last_error: str | None = None
 
@@ -95,6 +100,13 @@ class Session:
     def ended(self) -> bool:
         """Whether nothing more happens unless a person says so."""
         raise NotImplementedError
+
+    @property
+    def unpublished(self) -> bool:
+        """Whether the workspace has changes that were not handed over to the person's repository."""
+        if self.base is None or self.base.repository is None:
+            return False
+        return self.tree not in (None, self.base.base_commit, self.published)
 
     def guard(self, name: str) -> bool:
         """Whether a guard of the kind's chart holds. A chart without guards has none that does."""
@@ -139,6 +151,7 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
                 name = thread_name(event.agent, event.role)
                 state.agent_sessions = without(state.agent_sessions, name) | {name: event.agent_session}
             state.tree = event.tree or state.tree
+            state.changes = event.changes or state.changes
             state.slot = event.slot
             state.spent = state.spent.after(event.usage, asked=asked(event))
         case TurnFailed():
@@ -149,6 +162,10 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.outstanding = without(state.outstanding, event.turn_id)
         case AgentSessionsCleared():
             state.agent_sessions = {}
+        case WorkspacePrepared():
+            state.base = event
+        case ResultPublished():
+            state.branch, state.published = event.branch or state.branch, event.commit
         case SessionForked():
             state.forked_from = event.source
             state.reuse = Reuse(source=event.source, version=event.source_version, mode=event.mode)

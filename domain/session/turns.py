@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal, get_args
 from pydantic import Field
 
 from domain.session.activity import ActivityRecorded, ActivitySummary
+from domain.session.workspace import WorkspaceChanges, WorkspacePrepared
 from domain.values.base import Command, Count, DomainEvent, Text, Usage, Value
 
 Access = Literal["none", "read", "write"]
@@ -89,6 +90,9 @@ class TurnAnswered(Settled):
     patch: Text | None = Field(default=None, description="how they changed")
     tree: str | None = Field(default=None, description="the recorded state of the workspace afterwards")
     slot: int = Field(default=0, description="which of the session's folders was worked in")
+    changes: WorkspaceChanges | None = Field(
+        default=None, description="all that differs from the base by now, where this turn changed something"
+    )
 
 
 class TurnFailed(Settled):
@@ -142,6 +146,7 @@ class RecordTurn(Command):
     seconds: float = 0.0
     slot: int = 0
     failure: Failure | None = None
+    prepared: WorkspacePrepared | None = Field(default=None, description="the workspace, where this turn made it")
 
 
 class RecordReply(RecordTurn):
@@ -160,6 +165,17 @@ class RecordReply(RecordTurn):
     base: str | None = Field(default=None, description="the state of the workspace that `tree` was made from")
     tree: str | None = None
     activity: ActivitySummary | None = Field(default=None, description="what the attempt did, where anything is known")
+    changes: WorkspaceChanges | None = None
+
+
+class RecordPackage(RecordTurn):
+    """The outcome of handing over: the branch that has the work, or why there is none."""
+
+    WORK = "package"
+    branch: str | None = None
+    commit: str | None = None
+    patch: Text | None = None
+    problem: str | None = None
 
 
 class ExpireTurn(Command):

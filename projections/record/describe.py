@@ -98,6 +98,10 @@ _VARIANTS: Final[Mapping[str, Callable[[Data], str]]] = {
     "turn.requested": _requested,
     "turn.answered": _answered,
     "session.diverged": lambda data: "held" if data.get("held") else "",
+    "session.workspace_prepared": lambda data: (
+        "folder" if not data.get("repository") else "dirty" if data.get("dirty") else ""
+    ),
+    "session.result_published": lambda data: "" if data.get("branch") else "problem",
     "session.child_requested": lambda data: str(data.get("childKind", "review")),
     "session.child_closed": lambda data: str(data.get("by", "person")),
     "delivery.budget_exhausted": lambda data: str(data.get("reason") or ""),

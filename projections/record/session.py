@@ -17,6 +17,7 @@ from domain.values.time import iso
 from projections.engine.ports import Histories
 from projections.engine.snapshots import Snapshots
 from projections.record.markdown import one_line
+from projections.record.result import result_of
 from projections.views.session import (
     AgentStatus,
     AgentView,
@@ -45,8 +46,7 @@ KEPT = 500
 
 def title_of(title: str, task: str) -> str:
     """The title given, else the first line of the task, 80 characters."""
-    words = title.strip() or next((line for line in task.splitlines() if line.strip()), "")
-    return one_line(words, TITLE)
+    return one_line(title.strip() or next(filter(str.strip, task.splitlines()), ""), TITLE)
 
 
 def view(session: Session) -> SessionView:
@@ -112,6 +112,7 @@ def _delivery(delivery: Delivery) -> DeliveryView:
         artifact_refs={phase: delivery.artifact_refs[phase] for phase in PHASES if phase in delivery.artifact_refs},
         feedback=delivery.feedback.head or None,
         final_summary=delivery.final_summary,
+        result=result_of(delivery, delivery.file_paths),
     )
 
 
@@ -150,6 +151,7 @@ def _orchestration(session: Orchestration) -> OrchestrationView:
         summary=session.summary.head if session.summary else None,
         reason=session.partial_reason,
         warnings=session.warnings,
+        result=result_of(session, session.affected_files),
     )
 
 
@@ -220,8 +222,7 @@ def _synthesis(session: Discussion) -> SynthesisView | None:
 
 
 def _decision(session: Discussion) -> DecisionView | None:
-    found = session.decision
-    if found is None:
+    if (found := session.decision) is None:
         return None
     return DecisionView(
         choice=found.choice,

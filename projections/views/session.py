@@ -14,6 +14,7 @@ from domain.orchestration.events import Mode
 from domain.orchestration.phases import AgentPhases, PhaseVerification
 from domain.session.budget import Reason
 from domain.session.turns import Work
+from domain.session.workspace import FileStatus
 from projections.views.base import View, absent
 
 
@@ -61,6 +62,31 @@ class SessionView(Listed):
     workspace: str | None
 
 
+class ResultBase(View):
+    branch: str | None = Field(description="null for a detached head, and without git")
+    commit: str
+
+
+class ResultFile(View):
+    path: str
+    status: FileStatus
+    added: int | None = Field(description="lines; null for a binary file")
+    removed: int | None
+    named: bool = Field(description="whether the request or the plan named it")
+
+
+class ResultView(View):
+    """What the session has changed so far."""
+
+    repository: str | None
+    base: ResultBase
+    branch: str | None = Field(description="null until the result is handed over, and without git")
+    head: str
+    commits: tuple[str, ...] = Field(description="oldest first")
+    files: tuple[ResultFile, ...]
+    outside: tuple[str, ...] = Field(default=(), description="changed files that the scope does not allow")
+
+
 class PlannedCommand(View):
     stage: Stage
     command: str
@@ -100,6 +126,7 @@ class DeliveryView(SessionView):
     artifact_refs: dict[Phase, str]
     feedback: str | None
     final_summary: str | None
+    result: ResultView | None = Field(default=None, description="null while nothing has changed")
 
 
 class TriageView(View):
@@ -153,6 +180,7 @@ class OrchestrationView(SessionView):
     summary: str | None
     reason: str | None
     warnings: tuple[str, ...]
+    result: ResultView | None = Field(default=None, description="null while nothing has changed")
 
 
 class RoundView(View):

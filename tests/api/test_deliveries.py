@@ -36,6 +36,11 @@ def review(*blocking: str, score: int = 80) -> str:
     return json.dumps({"blockingIssues": issues, "score": score, "fixPlan": [f"Add {title}." for title in blocking]})
 
 
+def steps(found: list[Json]) -> list[str]:
+    """The events by type, but that the workspace was made: whoever needs it first makes it."""
+    return [name for name in types(found) if name != "session.workspace_prepared"]
+
+
 def told(found: list[Json], role: str, place: str) -> list[str]:
     """What the role was told in a place of its prompts, turn by turn."""
     requests = [request for request in only(found, "turn.requested") if request["role"] == role]
@@ -57,7 +62,7 @@ def test_a_review_without_blocking_issues_delivers(server: Server) -> None:
     assert found["phaseStatuses"] == dict.fromkeys(PHASES, "completed")
     assert list(found["artifactRefs"]) == list(PHASES[:-1])
     told_events = events(server.client, session_id)
-    assert types(told_events) == [*DESIGNED, *IMPLEMENTED, *VALIDATED, *APPROVED, *DELIVERED]
+    assert steps(told_events) == [*DESIGNED, *IMPLEMENTED, *VALIDATED, *APPROVED, *DELIVERED]
     [approved] = only(told_events, "delivery.review_approved")
     assert (approved["score"], approved["iteration"], approved["role"]) == (10, 1, "reviewer")
     assert [event["version"] for event in told_events] == list(range(1, found["version"] + 1))
@@ -70,7 +75,7 @@ def test_one_blocking_review_sends_back_with_its_fix_plan(server: Server) -> Non
     assert (found["status"], found["iteration"], found["budget"]["remainingIterations"]) == ("success", 2, 5)
     told_events = events(server.client, session_id)
     again = [*IMPLEMENTED, *VALIDATED, *BLOCKED, *IMPLEMENTED, *VALIDATED, *APPROVED]
-    assert types(told_events) == [*DESIGNED, *again, *DELIVERED]
+    assert steps(told_events) == [*DESIGNED, *again, *DELIVERED]
     issues = "Blocking issues:\n1. Logging: Logging is missing.\nFix plan:\n1. Add Logging."
     feedback = f"Review blocked at iteration 1.\n{issues}"
     assert told(told_events, "dev", "feedback") == ["", feedback]
@@ -89,7 +94,7 @@ def test_a_review_that_always_blocks_uses_up_the_iterations(server: Server) -> N
     assert found["phaseStatuses"] == dict.fromkeys(PHASES[:-1], "completed") | {"packaging": "skipped"}
     told_events = events(server.client, session_id)
     once = [*IMPLEMENTED, *VALIDATED, *BLOCKED]
-    assert types(told_events) == [
+    assert steps(told_events) == [
         *[*DESIGNED, *once, *once],
         *["budget_exhausted", "phase_skipped", "session_finished"],
     ]
@@ -111,7 +116,7 @@ def test_a_deadline_stops_the_turn_that_runs(server: Server) -> None:
     assert found["phaseStatuses"]["implementation"] == "failed"
     assert found["phaseStatuses"]["packaging"] == "skipped"
     told_events = events(server.client, session_id)
-    assert types(told_events)[-7:] == [
+    assert steps(told_events)[-7:] == [
         *["turn.cancelled", "phase_failed", "budget_exhausted"],
         *["phase_skipped", "phase_skipped", "phase_skipped", "session_finished"],
     ]
@@ -130,7 +135,7 @@ def test_a_validation_that_fails_once_recovers(server: Server) -> None:
     found = ended(server.client, session_id)
     assert (found["status"], found["iteration"]) == ("success", 2)
     told_events = events(server.client, session_id)
-    assert types(told_events) == [*DESIGNED, *IMPLEMENTED, *BROKEN, *IMPLEMENTED, *VALIDATED, *APPROVED, *DELIVERED]
+    assert steps(told_events) == [*DESIGNED, *IMPLEMENTED, *BROKEN, *IMPLEMENTED, *VALIDATED, *APPROVED, *DELIVERED]
     [failed] = only(told_events, "delivery.validation_failed")
     assert failed["classification"] == "test"
     assert "three attempts, please" in failed["summary"]
@@ -167,7 +172,7 @@ def test_an_exhausted_delivery_goes_on_when_it_is_given_more(server: Server) -> 
     assert (found["status"], found["iteration"], found["budget"]["maxMinutes"]) == ("success", 1, 101)
     assert found["budget"]["reason"] is None
     told_events = events(server.client, session_id)
-    assert types(told_events)[first["version"] :] == [
+    assert steps(told_events)[first["version"] :] == [
         *["budget_extended", *ASKED, *VALIDATED, *APPROVED, *DELIVERED],
     ]
     [extended] = only(told_events, "delivery.budget_extended")
@@ -311,7 +316,7 @@ def test_a_cancelled_delivery_stays_cancelled(server: Server) -> None:
     found = ended(server.client, session_id)
     assert (found["status"], found["finalSummary"]) == ("cancelled", "cancelled: no longer needed")
     assert found["outstandingTurns"] == []
-    told_events = types(events(server.client, session_id))
+    told_events = steps(events(server.client, session_id))
     assert told_events[-1] == "session_finished"
     assert told_events.count("turn.cancelled") == 1
     again = server.client.post(f"/api/sessions/{session_id}/cancel", json={})

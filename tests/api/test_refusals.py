@@ -12,11 +12,12 @@ from starlette.testclient import TestClient
 from api.app import create_app
 from api.cli.main import carry_out
 from api.settings import Settings
-from domain.delivery.commands import CancelDelivery, RecordPackage, RecordValidation
+from domain.delivery.commands import CancelDelivery, RecordValidation
 from domain.discussion.commands import CancelDiscussion
 from domain.orchestration.commands import ResetOrchestration
 from domain.session.budget import BudgetLimits
 from domain.session.children import Decide
+from domain.session.turns import RecordPackage
 from tests.api.server import system
 from tests.projections.given import APPROVING, BLOCKING
 from tests.projections.stage import DEBATE, REVIEW, Stage, challenge, critique, plan, subtask, verdicts

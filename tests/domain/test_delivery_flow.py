@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from domain.delivery.commands import RecordPackage
 from domain.delivery.events import (
     ArtifactCreated,
     BranchPublished,
@@ -17,7 +16,7 @@ from domain.delivery.events import (
     SessionFinished,
     ValidationFailed,
 )
-from domain.session.turns import FailureCode, TurnFailed, TurnRequested
+from domain.session.turns import FailureCode, RecordPackage, TurnFailed, TurnRequested
 from domain.values.base import INLINE_BYTES, Text
 from tests.given import LINT, START, TEST, DeliveryStory, issue, review, start, topics
 

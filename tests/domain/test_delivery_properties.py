@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain.delivery.chart import TABLE
-from domain.delivery.commands import CancelDelivery, RecordPackage, RecordValidation
+from domain.delivery.commands import CancelDelivery, RecordValidation
 from domain.delivery.events import AttemptStarted, BudgetExtended, DeliveryEvent, DeliveryTransition, SessionFinished
 from domain.delivery.state import Delivery, evolve
 from domain.kinds import TOPICS
-from domain.session.turns import ExpireTurn, Failure, RecordReply, Settled, TurnRequested
+from domain.session.turns import ExpireTurn, Failure, RecordPackage, RecordReply, Settled, TurnRequested
 from domain.values.base import Command, DomainEvent, Refused, Usage
 from tests.given import MINUTE, DeliveryStory, extension, review, start
 

@@ -5,12 +5,12 @@ from collections.abc import Callable
 import pytest
 
 from domain.delivery.chart import PHASES, Phase
-from domain.delivery.commands import CancelDelivery, RecordPackage, RecordValidation
+from domain.delivery.commands import CancelDelivery, RecordValidation
 from domain.delivery.decide import allowed_actions
 from domain.delivery.events import SessionFinished
 from domain.kinds import carry_out
 from domain.session.state import EventMetadata
-from domain.session.turns import ExpireTurn, RecordReply, TurnCancelled
+from domain.session.turns import ExpireTurn, RecordPackage, RecordReply, TurnCancelled
 from domain.values.base import Command, Refused
 from tests.given import MINUTE, START, DeliveryStory, extension, start, topics
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from adapters.proof.transfer import export
-from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordPackage, RecordValidation
+from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation
 from domain.discussion.commands import CancelDiscussion
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration
 from domain.session.budget import BudgetLimits
 from domain.session.children import Decide
-from domain.session.turns import ExpireTurn
+from domain.session.turns import ExpireTurn, RecordPackage
 from tests.projections.given import APPROVING, BLOCKING
 from tests.projections.stage import DEBATE, REVIEW, Stage, challenge, critique, plan, subtask, verdicts, wander
 

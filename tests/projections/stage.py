@@ -9,7 +9,7 @@ from adapters.store.sqlite.store import SqliteStore
 from adapters.writer.writer import CommandEnvelope, Writer
 from domain.channel import ReceiveMessage, channel_id
 from domain.convergence import named
-from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordPackage, RecordValidation, StartDelivery
+from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation, StartDelivery
 from domain.delivery.validation import ValidationStep
 from domain.discussion.commands import CancelDiscussion, StartDiscussion
 from domain.discussion.state import Discussion
@@ -21,7 +21,7 @@ from domain.session.budget import BudgetLimits
 from domain.session.children import Decide, DiscussionBrief, ReviewSettings
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Outstanding, Session
-from domain.session.turns import ExpireTurn, Failure, RecordReply
+from domain.session.turns import ExpireTurn, Failure, RecordPackage, RecordReply
 from domain.values.base import Command, Refused, Text, Usage
 from projections.record.session import Sessions
 from tests.claiming import claim

@@ -71,6 +71,7 @@ def test_a_running_delivery() -> None:
         "artifactRefs": {"planning": "delivery-1.a1"},
         "feedback": None,
         "finalSummary": None,
+        "result": None,
     }
 
 

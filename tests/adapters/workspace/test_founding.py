@@ -178,7 +178,7 @@ def test_what_cannot_be_opened_is_said(workspaces: Workspaces, source: Path, pla
         workspaces.open("s1", source)
     with pytest.raises(WorkspaceError, match=r"The folder .*nowhere does not exist"):
         workspaces.open("s2", tmp_path / "nowhere")
-    with pytest.raises(WorkspaceError, match=r"^The folder .*/\.git belongs to git itself; give the checkout"):
+    with pytest.raises(WorkspaceError, match=r"^The folder .*/\.git is inside a .git folder; choose the working tree"):
         workspaces.open("s3", source / ".git")
     (tmp_path / "file").touch()
     with pytest.raises(WorkspaceError, match=r"Not a directory: .*file/s1"):

@@ -1,0 +1,60 @@
+"""What differs between two states of a workspace: commits, and files with their lines."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from adapters.workspace.repository import Repository
+from domain.session.workspace import ChangedFile, FileStatus, WorkspaceChanges
+
+MOST_FILES: Final = 1_000
+"""So many files and commits are listed; of the other files only the number."""
+_STATUSES: Final[dict[str, FileStatus]] = {"A": "added", "D": "deleted", "R": "renamed"}
+_PLAIN: Final = ("-r", "-z", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+
+
+def compared(repository: Repository, before: str, after: str) -> WorkspaceChanges:
+    """Raises WorkspaceError where one of them is not recorded."""
+    with repository.knowing(before, after):
+        listed = repository.run("rev-list", "--reverse", "--topo-order", f"{before}..{after}").decode().split()
+        statuses = dict(_statuses(repository.run("diff-tree", *_PLAIN, "--name-status", before, after)))
+        lines = dict(_lines(repository.run("diff-tree", *_PLAIN, "--numstat", before, after)))
+    files = (
+        ChangedFile(path=path, status=status, added=added, removed=removed)
+        for path, status in sorted(statuses.items())
+        for added, removed in [lines.get(path, (None, None))]
+    )
+    return WorkspaceChanges(
+        head=after,
+        commits=tuple(listed[-MOST_FILES:]),
+        files=tuple(islice(files, MOST_FILES)),
+        more_files=max(0, len(statuses) - MOST_FILES),
+    )
+
+
+def _words(said: bytes) -> Iterator[str]:
+    return (word.decode(errors="replace") for word in said.split(b"\0") if word)
+
+
+def _statuses(said: bytes) -> Iterator[tuple[str, FileStatus]]:
+    """`M`, path; or `R100`, the old path, the new one."""
+    words = _words(said)
+    for letter in words:
+        path = next(words)
+        yield (next(words) if letter[0] == "R" else path), _STATUSES.get(letter[0], "modified")
+
+
+def _lines(said: bytes) -> Iterator[tuple[str, tuple[int | None, int | None]]]:
+    """`added<tab>removed<tab>path`; of a renamed file the path is empty, and the old and the new one follow. A binary
+    file has `-` for both."""
+    words = _words(said)
+    for entry in words:
+        added, removed, path = entry.split("\t", 2)
+        if not path:
+            next(words)
+            path = next(words)
+        yield path, (_number(added), _number(removed))
+
+
+def _number(word: str) -> int | None:
+    return int(word) if word.isdigit() else None

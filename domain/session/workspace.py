@@ -1,0 +1,57 @@
+"""What a session's workspace began with, what has changed in it since, and where the result was handed over."""
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from domain.values.base import Count, DomainEvent, Value
+
+FileStatus = Literal["added", "modified", "deleted", "renamed"]
+
+
+class ChangedFile(Value):
+    """A file that differs from the base. Lines are null for a binary file."""
+
+    path: str
+    status: FileStatus
+    added: Count | None = None
+    removed: Count | None = None
+
+
+class WorkspaceChanges(Value):
+    """Everything that differs from the base: the state now, its commits, oldest first, and the files."""
+
+    head: str
+    commits: tuple[str, ...] = ()
+    files: tuple[ChangedFile, ...] = ()
+    more_files: Count = Field(default=0, description="how many changed files are left out")
+
+
+class WorkspacePrepared(DomainEvent):
+    """The workspace was made. `dirty`: the repository had uncommitted changes, which are not part of the base."""
+
+    TOPIC: ClassVar[str] = "session.workspace_prepared"
+    repository: str | None = Field(default=None, description="the top of the git repository; null without git")
+    base_branch: str | None = Field(
+        default=None, description="the branch that was checked out; null where there was none"
+    )
+    base_commit: str = Field(description="the commit that the work began with")
+    dirty: bool = Field(default=False, description="whether there were uncommitted changes, which are left out")
+
+
+class ResultPublished(DomainEvent):
+    """The result was handed over as a branch in the repository, or it could not be: then `problem` says why."""
+
+    TOPIC: ClassVar[str] = "session.result_published"
+    branch: str | None = Field(default=None, description="null where none could be made")
+    commit: str = Field(description="what was handed over")
+    problem: str | None = Field(default=None, description="why there is no branch")
+
+
+EVENTS: tuple[type[DomainEvent], ...] = (WorkspacePrepared, ResultPublished)
+
+
+def prepared_in(events: Sequence[DomainEvent]) -> WorkspacePrepared | None:
+    """The workspace that was made in this decision, if one was."""
+    return next((event for event in events if isinstance(event, WorkspacePrepared)), None)

@@ -1,0 +1,131 @@
+"""What every kind of session hands over: its base is recorded, its commits say who did what, its branch is there."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.api.orchestrating import message, orchestration, plan, run, says, subtask, verdicts
+from tests.api.server import Json, Server, delivery, ended, events, only, serving, session, start, until
+from tests.api.test_real_git import CHECK, MENDED, git, repository
+
+__all__ = ["repository"]
+WROTE: Json = {"text": "Wrote the docs of the API.\n\nMore words.", "files": {"docs/api.md": "# API\n"}}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("results")) as found:
+        yield found
+
+
+def here(repository: Path) -> Json:
+    return {"workspace": str(repository), "validationCommands": [CHECK]}
+
+
+def published(server: Server, session_id: str) -> Json:
+    """The session, once its branch is there."""
+
+    def done() -> Json | None:
+        found = session(server.client, session_id)
+        return found if found["result"] and found["result"]["branch"] else None
+
+    return until(done, what=f"the branch of {session_id}")
+
+
+def docs_run(repository: Path, **fields: object) -> Json:
+    planned = plan(subtask("Docs", verification={"affected_files": ["docs/"]}))
+    replies = {"planner": [planned], "Docs": [WROTE], "judge": [verdicts(all_done=True, words="All good.", Docs=True)]}
+    return orchestration(replies, workspace=str(repository), **fields)
+
+
+def test_a_delivery_says_what_it_began_with_and_what_it_changed(server: Server, repository: Path) -> None:
+    files = {"shop.py": MENDED, "extra.txt": "a\nb\n"}
+    body = delivery({"dev": [{"text": "Fixed the sum of the prices.", "files": files}]}, filePaths=["shop.py"])
+    found = ended(
+        server.client, start(server.client, body | {"workspace": str(repository), "validationCommands": [CHECK]})
+    )
+    assert found["status"] == "success"
+    [base] = only(events(server.client, found["id"]), "session.workspace_prepared")
+    main = git(repository, "rev-parse", "main")
+    assert (base["repository"], base["baseBranch"], base["baseCommit"]) == (str(repository), "main", main)
+    assert base["dirty"] is True
+    result = found["result"]
+    assert result["base"] == {"branch": "main", "commit": main}
+    assert result["branch"] == f"hansard/{found['id']}"
+    assert result["commits"] == git(repository, "rev-list", "--reverse", f"main..{result['branch']}").split()
+    assert result["head"] == result["commits"][-1]
+    assert result["files"] == [
+        {"path": "extra.txt", "status": "added", "added": 2, "removed": 0, "named": False},
+        {"path": "shop.py", "status": "modified", "added": 1, "removed": 1, "named": True},
+    ]
+
+
+def test_a_commit_says_what_was_done_and_by_whom(server: Server, repository: Path) -> None:
+    body = delivery({"dev": [{"text": "## Fixed the sum of the prices.\n\nWords.", "files": {"shop.py": MENDED}}]})
+    found = ended(
+        server.client, start(server.client, body | {"workspace": str(repository), "validationCommands": [CHECK]})
+    )
+    form = "%s%n%an <%ae>%n%(trailers:unfold,only)"
+    subject, author, *trailers = git(
+        repository, "log", "-1", f"--format={form}", found["result"]["branch"]
+    ).splitlines()
+    assert subject == "Fixed the sum of the prices."
+    assert author.endswith("@hansard.invalid>") and " via Hansard <" in author
+    names = dict(line.split(": ", 1) for line in trailers)
+    assert names["Hansard-Session"] == found["id"]
+    assert names["Hansard-Turn"].startswith(f"{found['id']}.t")
+    assert names["Hansard-Iteration"] == "1"
+
+
+def test_an_orchestration_hands_over_a_branch(server: Server, repository: Path) -> None:
+    found = published(server, run(server.client, docs_run(repository))["id"])
+    assert found["status"] == "done"
+    result = found["result"]
+    assert result["branch"] == f"hansard/{found['id']}"
+    assert git(repository, "show", f"{result['branch']}:docs/api.md") == "# API"
+    assert result["files"] == [{"path": "docs/api.md", "status": "added", "added": 1, "removed": 0, "named": True}]
+    assert only(events(server.client, found["id"]), "session.result_published") == [
+        {"branch": result["branch"], "commit": result["head"], "problem": None}
+    ]
+
+
+def test_a_direct_answer_hands_over_a_branch(server: Server, repository: Path) -> None:
+    body = message("Write a README", {"assistant": [WROTE]}, workspace=str(repository), origin="direct")
+    found = published(server, says(server.client, body)["sessionId"])
+    assert (found["status"], found["mode"]) == ("done", "direct")
+    assert git(repository, "log", "-1", "--format=%s", found["result"]["branch"]) == "Wrote the docs of the API."
+
+
+def test_an_answer_that_changes_nothing_hands_over_nothing(server: Server, repository: Path) -> None:
+    body = message("What is this?", {"assistant": ["A shop."]}, workspace=str(repository), origin="silent")
+    found = run(server.client, {"kind": "orchestration", **body})
+    assert found["result"] is None
+    assert not [turn for turn in found["outstandingTurns"] if turn["work"] == "package"]
+
+
+def test_a_branch_that_is_in_the_way_is_left_alone(server: Server, repository: Path) -> None:
+    """The person's own commit on the branch of a session that goes on: the next result is `…-2`."""
+    planned = plan(subtask("Docs", 3, 3, checkpoint=True))
+    again: Json = {"text": "Wrote the second page now.", "files": {"docs/two.md": "2\n"}}
+    replies = {
+        "planner": [planned],
+        "Docs": [WROTE, again],
+        "judge": [verdicts(Docs=True), verdicts(all_done=True, Docs=True)],
+    }
+    paused = run(server.client, orchestration(replies, workspace=str(repository)))
+    assert paused["status"] == "checkpoint"
+    branch = published(server, paused["id"])["result"]["branch"]
+    git(repository, "worktree", "add", "--quiet", "../theirs", branch)
+    git(repository.parent / "theirs", "commit", "--quiet", "--allow-empty", "-m", "Theirs")
+    git(repository, "worktree", "remove", "--force", "../theirs")
+    theirs = git(repository, "rev-parse", branch)
+    assert server.client.post(f"/api/sessions/{paused['id']}/continue", json={}).status_code == 200
+
+    def moved() -> Json | None:
+        found = session(server.client, paused["id"])
+        return found if found["result"]["branch"] == f"{branch}-2" else None
+
+    found = until(moved, what="the second branch")
+    assert git(repository, "rev-parse", branch) == theirs
+    assert git(repository, "rev-parse", f"{branch}-2") == found["result"]["head"]
