@@ -45,6 +45,7 @@ from domain.session.children import Decide
 from domain.session.record import kind_of
 from domain.session.state import Session
 from domain.values.base import Command, Invalid, Stale, Unknown
+from domain.values.sentences import Sentence
 from domain.values.strict import JSON
 
 Body = Mapping[str, JSON]
@@ -59,7 +60,7 @@ async def start(call: ApiCall) -> Intent:
     kind = body.get("kind", "delivery")
     starter = STARTERS.get(kind) if isinstance(kind, str) else None
     if starter is None:
-        raise Invalid({"/kind": f"should be one of {', '.join(STARTERS)}"})
+        raise Invalid({"/kind": Sentence("not_one_of", choices=list(STARTERS))})
     looks_at_folders = "workspace" in body  # perhaps on a slow disk
     command = await asyncio.to_thread(starter, body, call.system) if looks_at_folders else starter(body, call.system)
     return Intent(starting.new_id(str(kind)), command, starts=True, status=202)
@@ -105,7 +106,7 @@ async def cancel(call: ApiCall) -> Intent:
 def _addressed(call: ApiCall) -> str:
     """The session of the path. Raises Unknown for what is none: nobody commands the stream of a channel."""
     if kind_of(call.session) not in KINDS:
-        raise Unknown(f"There is no session {call.session!r}.")
+        raise Unknown(Sentence("session_not_found", id=call.session))
     return call.session
 
 
@@ -129,11 +130,11 @@ def _extension(kind: str, body: Extend) -> Command:
 
 def _unfit(kind: str, amounts: Collection[str], names: Sequence[str]) -> Invalid:
     """What the kind takes, at each field that it does not."""
-    fit = ", ".join(to_camel(name) for name in names)
+    fit = [to_camel(name) for name in names]
     strange = [f"/{to_camel(name)}" for name in amounts if name not in names]
     if not strange:
-        return Invalid({"": f"give {'at least one of ' if len(names) > 1 else ''}{fit}"})
-    return Invalid(dict.fromkeys(strange, f"does not belong to the kind {kind}, which takes {fit}"))
+        return Invalid({"": Sentence("fields_missing_any" if len(names) > 1 else "fields_missing", fields=fit)})
+    return Invalid(dict.fromkeys(strange, Sentence("field_of_another_kind", kind=kind, fields=fit)))
 
 
 _AMOUNTS: dict[str, tuple[type[ExtendBudget | AddRounds], tuple[str, ...]]] = {
@@ -215,12 +216,12 @@ def _fork(call: ApiCall, body: Fork, fork_id: str) -> Command:
     system, source_id = call.system, call.session
     now = system.sessions.get(source_id) if kind_of(source_id) in KINDS else None
     if now is None:
-        raise Unknown(f"There is no session {source_id!r}.")
+        raise Unknown(Sentence("session_not_found", id=source_id))
     if call.version is not None and call.version != now.version and call.receipt() is None:
         raise Stale(expected=call.version, actual=now.version)
     at = forks.whole(system.store.history(source_id), body.at_version)
     if at is None:
-        raise Unknown(f"There is no version {body.at_version} of {source_id}.")
+        raise Unknown(Sentence("version_not_found", number=body.at_version, id=source_id))
     source = system.sessions.get(source_id, at)
     assert source is not None, "the version has just been seen"
     return forks.fork_command(body, at, source, fork_id, system.sessions.get, actor=call.actor)
@@ -233,7 +234,7 @@ async def message(call: ApiCall) -> Intent:
     """A message to the team: it starts something, is queued, or is refused."""
     body = read(Message, call.fields)
     if not body.prompt.strip():
-        raise Problem(400, "The message is empty.", action="rejected", reason="empty")
+        raise Problem(400, Sentence("message_empty"), action="rejected", reason="empty")
     system = call.system
     opening, blobs = await asyncio.to_thread(starting.orchestration, body, system.team, system.settings)
     session_id = starting.new_id("orchestration")

@@ -32,6 +32,7 @@ from domain.session.forks import SessionForked
 from domain.session.record import RecordedCommand, Whole, fork_command, reply_blobs, shared_command
 from domain.session.state import EventMetadata, Session
 from domain.values.base import Command, DomainEvent, Unknown
+from domain.values.sentences import Sentence
 
 _KINDS: tuple[Kind[Any], ...] = (
     Kind(
@@ -122,7 +123,7 @@ def kind(name: str) -> Kind[Any]:
     """Raises Unknown where there is no kind of that name."""
     found = STREAMS.get(name)
     if found is None:
-        raise Unknown(f"There is no kind of session called {name!r}.")
+        raise Unknown(Sentence("kind_not_found", name=name))
     return found
 
 

@@ -18,19 +18,20 @@ from adapters.agents.activity import Activity
 from adapters.agents.port import Limits, Reply, Turn
 from domain.session.turns import Failure
 from domain.values.base import Invalid, Usage, Value
+from domain.values.sentences import Sentence, of_pydantic
 
 DAY_MS = 86_400_000
 
 
 def _without_nul(text: str) -> str:
     if "\0" in text:
-        raise ValueError("must not contain NUL")
+        raise ValueError(Sentence("contains_nul"))
     return text
 
 
 def _not_empty(entries: tuple["Entry", ...]) -> tuple["Entry", ...]:
     if not entries:
-        raise ValueError("must hold at least one entry")
+        raise ValueError(Sentence("no_entries"))
     return entries
 
 
@@ -101,9 +102,9 @@ class Scenario(Value):
             return cls.model_validate_json(orjson.dumps(found), strict=True)
         except ValidationError as error:
             problems = error.errors(include_url=False, include_input=False)[:20]
-            raise Invalid({_pointer(at, p["loc"]): p["msg"].removeprefix("Value error, ") for p in problems}) from None
+            raise Invalid({_pointer(at, p["loc"]): of_pydantic(p) for p in problems}) from None
         except orjson.JSONEncodeError as error:
-            raise Invalid({at: f"is not JSON: {error}"}) from None
+            raise Invalid({at: Sentence("not_json", detail=error)}) from None
 
     def delay(self, entry: Entry) -> float:
         """Seconds of silence before the answer."""

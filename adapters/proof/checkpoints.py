@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from adapters.proof.merkle import Tree, inclusion_proof, leaf, proves
 from adapters.store import Log, Row
 from domain.values.base import HansardError, Unknown
+from domain.values.sentences import Sentence
 
 ORIGIN = "hansard"
 _DASH = "\N{EM DASH}"
@@ -172,7 +173,7 @@ def prove(store: Log, session_id: str, version: int, key: Ed25519PrivateKey) -> 
         if len(hashes) == checkpoint.size:
             break
     if found is None:
-        raise Unknown(f"There is no version {version} of {session_id!r}.")
+        raise Unknown(Sentence("version_not_found", number=version, id=session_id))
     index, row = found
     return {
         "event": {"session": row.stream, "version": row.version, "type": row.topic, "state": row.state.decode()},

@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 
 from adapters.workspace.founding import NEVER_RECORDED, place_of
 from adapters.workspace.paths import WorkspaceError
+from domain.values.sentences import Sentence
 
 EXAMPLES: Final = "examples"
 """The folder among our own data that holds repositories for people to work in."""
-WANTED: Final = "choose the folder of one project"
 _SKIPPED: Final = {name.rstrip("/") for name in NEVER_RECORDED if name.endswith("/")} | {".git"}
 
 
@@ -27,10 +27,10 @@ def check(folder: Path, *, ours: Path, room: Room | None = None, private: Sequen
     `ours` is where Hansard keeps its own data, whatever links lead there. `private` files take no room."""
     folder = _existing(folder)
     if folder == Path(folder.anchor):
-        raise WorkspaceError(f"is the whole file system; {WANTED}")
+        raise WorkspaceError(Sentence("folder_is_root"))
     _check_not_ours(folder, ours.resolve())
     if ".git" in (part.casefold() for part in folder.parts):
-        raise WorkspaceError("is inside a .git folder; choose the working tree that contains it")
+        raise WorkspaceError(Sentence("folder_inside_git"))
     if place_of(folder) is None and room is not None:
         _check_size(folder, room, (ours, *private))
 
@@ -41,13 +41,13 @@ def _existing(folder: Path) -> Path:
             return folder.resolve()
     except OSError:  # a name that is too long, a folder above that is closed to us
         pass
-    raise WorkspaceError("should be an existing folder")
+    raise WorkspaceError(Sentence("folder_missing"))
 
 
 def _check_not_ours(folder: Path, ours: Path) -> None:
     """By what the folders are, not by what they are called: a file system may know several names of one."""
     if _identity(ours) in _identities(folder) and ours / EXAMPLES not in folder.parents:
-        raise WorkspaceError("is inside Hansard's own data folder; choose a folder elsewhere")
+        raise WorkspaceError(Sentence("folder_is_ours"))
 
 
 def _identities(folder: Path) -> list[tuple[int, int] | Path]:
@@ -69,12 +69,9 @@ def _check_size(folder: Path, room: Room, private: Sequence[Path]) -> None:
     for entry_size in _sizes(folder, private):
         files, size = files + 1, size + entry_size
         if files > room.files:
-            raise WorkspaceError(f"holds more than {room.files} files, more than Hansard copies; {_LESS}")
+            raise WorkspaceError(Sentence("folder_too_many_files", number=room.files))
         if size > room.bytes:
-            raise WorkspaceError(f"holds more than {room.bytes} bytes, more than Hansard copies; {_LESS}")
-
-
-_LESS: Final = f"{WANTED}, or make it a git repository (then only committed files are used)"
+            raise WorkspaceError(Sentence("folder_too_large", number=room.bytes))
 
 
 def _sizes(folder: Path, private: Sequence[Path]) -> Iterator[int]:

@@ -13,6 +13,7 @@ from typing import Final
 from adapters.workspace.git import AUTHOR, git, in_theirs, line
 from adapters.workspace.paths import WorkspaceError
 from adapters.workspace.repository import Index, Repository
+from domain.values.sentences import Sentence
 
 SOURCE: Final = "source"
 """The index of a folder that is worked in as it is."""
@@ -148,9 +149,8 @@ def place_of(folder: Path) -> _Place | None:
         if "not a git repository (or any" in str(error):
             return None
         if _BARE in str(error):
-            raise WorkspaceError("is a bare git repository; choose a working tree (git clone)") from error
-        hint = "see that git status works there"
-        raise WorkspaceError(f"git cannot open it; {hint} ({error})") from error
+            raise WorkspaceError(Sentence("repository_bare")) from error
+        raise WorkspaceError(Sentence("repository_unreadable", detail=error)) from error
     top, prefix, index, exclude = os.fsdecode(said).split("\n")[:4]
     return _Place(Path(top), prefix, Path(index), Path(exclude))
 

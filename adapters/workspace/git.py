@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from adapters.workspace.paths import WorkspaceError
+from domain.values.sentences import Sentence
 
 AUTHOR: Final = {
     f"GIT_{who}_{what}": value
@@ -82,9 +83,9 @@ def answered(
             timeout=_SECONDS,
         )
     except subprocess.TimeoutExpired as error:
-        raise WorkspaceError(f"git {command[0]} took more than {_SECONDS:g} s.") from error
+        raise WorkspaceError(Sentence("git_too_slow", command=command[0], number=_SECONDS)) from error
     except OSError as error:
-        raise WorkspaceError(f"git {command[0]} was not started: {error.strerror}.") from error
+        raise WorkspaceError(Sentence("git_not_started", command=command[0], detail=error.strerror)) from error
     if done.returncode not in codes:
         complaint = " ".join(done.stderr.decode(errors="replace").split())[-500:]
         raise WorkspaceError(f"git {command[0]} failed: {complaint or done.returncode}")

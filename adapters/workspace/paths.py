@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from domain.values.base import HansardError
+from domain.values.sentences import Sentence
 
 
 def confine(path: str) -> str:
@@ -13,17 +14,17 @@ def confine(path: str) -> str:
     `..`, drive, backslash or control character, no `.git` by any spelling that some file system takes for it."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if not parts:
-        raise WorkspaceError(f"{path!r} names no file.")
+        raise WorkspaceError(Sentence("path_names_no_file", path=path))
     if path.startswith("/") or "\\" in path or re.match(r"[A-Za-z]:", parts[0]):
-        raise WorkspaceError(f"{path!r} is not a path relative to the workspace.")
+        raise WorkspaceError(Sentence("path_not_relative", path=path))
     if ".." in parts:
-        raise WorkspaceError(f"{path!r} leaves the workspace.")
+        raise WorkspaceError(Sentence("path_leaves_workspace", path=path))
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in path):
-        raise WorkspaceError(f"{path!r} has characters that no file name needs.")
+        raise WorkspaceError(Sentence("path_has_bad_characters", path=path))
     if any(_is_git(part) for part in parts):
-        raise WorkspaceError(f"{path!r} belongs to git.")
+        raise WorkspaceError(Sentence("path_belongs_to_git", path=path))
     if len(path.encode()) > 4096 or any(len(part.encode()) > 255 for part in parts):
-        raise WorkspaceError(f"{path[:80]!r}… is too long for a path.")
+        raise WorkspaceError(Sentence("path_too_long", path=path[:80]))
     return "/".join(parts)
 
 

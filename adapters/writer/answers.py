@@ -11,6 +11,7 @@ from adapters.store import Receipt
 from adapters.writer.unit_of_work import CommandEnvelope
 from domain.session.state import Session
 from domain.values.base import HansardError, Refused, Stale, Unknown
+from domain.values.sentences import Sentence, from_wire, sentence_of, wire
 
 REFUSED = 0
 """The status of a receipt that keeps a refusal; which HTTP status that is, the API says."""
@@ -32,7 +33,7 @@ class Repeated(HansardError):
     replayed = True
 
     def __init__(self, receipt: Receipt) -> None:
-        super().__init__("This request was already answered.")
+        super().__init__(Sentence("already_answered"))
         self.status, self.body = receipt.status, receipt.body
 
 
@@ -66,7 +67,7 @@ def answer_to(envelope: CommandEnvelope, sessions: Mapping[str, Session], positi
 def same(first: str, second: str) -> None:
     """Raises KeyReused where one key comes with two requests."""
     if first != second:
-        raise KeyReused("This Idempotency-Key was already used for a different request.")
+        raise KeyReused(Sentence("idempotency_key_reused"))
 
 
 def receipt_of(envelope: CommandEnvelope, answer: CommandAnswer, at: int) -> Receipt:
@@ -86,7 +87,7 @@ def _key(envelope: CommandEnvelope) -> str:
 
 
 def _words(error: HansardError) -> dict[str, Any]:
-    words: dict[str, Any] = {"error": type(error).__name__, "sentence": str(error)}
+    words: dict[str, Any] = {"error": type(error).__name__, "sentence": str(error), **wire(sentence_of(error))}
     match error:
         case Refused():
             words["allowed"] = error.allowed
@@ -113,13 +114,14 @@ def again(error: Exception) -> Exception:
 
 def _first_refusal(words: Mapping[str, Any]) -> HansardError:
     error: HansardError
+    sentence = from_wire(words["sentence"], words.get("code"), words.get("params"))
     match words["error"]:
         case "Stale":
             error = Stale(expected=words["expected"], actual=words["actual"])
         case "Unknown":
-            error = Unknown(words["sentence"])
+            error = Unknown(sentence)
         case _:
-            error = Refused(words["sentence"], allowed=tuple(words.get("allowed", ())))
+            error = Refused(sentence, allowed=tuple(words.get("allowed", ())))
     error.replayed = True
     return error
 

@@ -16,6 +16,7 @@ from domain.session.record import Causation, Recorded, kind_of
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import Settled, TurnCancelled
 from domain.values.base import Blob, Command, Refused, Stale, Unknown
+from domain.values.sentences import Sentence
 
 _BETWEEN = (CloseChild, CancelDiscussion)
 """Commands between a discussion and its parent."""
@@ -146,7 +147,7 @@ class UnitOfWork:
         if before is None and reaction.command is not envelope.command and isinstance(reaction.command, _BETWEEN):
             return []  # the other one was not imported with it
         if before is None and not reaction.starts:
-            raise Unknown(f"There is no session {name!r}.")
+            raise Unknown(Sentence("session_not_found", id=name))
         if step.expected not in (None, version) and not step.to_channel:
             raise Stale(expected=step.expected, actual=version)
         at = max(self._clock(), before.updated_at if before else 0)
@@ -175,7 +176,7 @@ class UnitOfWork:
         """Take over the source's history up to the version as the fork's own, without what it caused elsewhere."""
         history = self._history(command.source, command.at_version)
         if len(history) != command.at_version or kind_of(name) != kind_of(command.source):
-            raise Unknown(f"Session {command.source} has no version {command.at_version}.")
+            raise Unknown(Sentence("session_version_not_found", id=command.source, number=command.at_version))
         effects.adopted = True
         events = [renamed(recorded.event, source=command.source, fork=name) for recorded in history]
         for recorded, event in zip(history, events, strict=True):

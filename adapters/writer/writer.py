@@ -19,6 +19,7 @@ from domain.kinds import fold
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Moved, Session
 from domain.values.base import Refused, Stale, Unknown
+from domain.values.sentences import Sentence
 
 BATCH = 256
 CACHED = 5_000
@@ -76,7 +77,7 @@ class Writer:
         with self._door:
             if self._thread is not None:
                 if self._queue.qsize() >= self._size:
-                    raise Busy("Too many commands are waiting; try again in a moment.")
+                    raise Busy(Sentence("too_busy"))
                 self._queue.put(pending)
                 return
         self._carry_out([pending])

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api.http.logins import Logins
 from api.http.problems import Problem, problem
 from api.settings import Settings
+from domain.values.sentences import Sentence
 
 OnError = Callable[[Request, Exception], Awaitable[Response]]
 Given = Mapping[bytes, str]
@@ -48,7 +49,7 @@ class Guard:
         headers = {name: value.decode("latin-1") for name, value in reversed(scope["headers"])}
         host = headers.get(b"host", "")
         if _name(host) not in self._hosts:  # no page of ours is shown under another's name
-            refused = problem(Problem(421, "Unknown host name."))
+            refused = problem(Problem(421, Sentence("unknown_host")))
             return await refused(scope, receive, _with_headers(send))
         try:
             scope.setdefault("state", {})["actor"] = self._actor(scope["path"], headers)
@@ -76,12 +77,12 @@ def _owner(logins: Logins, headers: Given) -> str:
     if scheme.lower() == "bearer" and key:
         name = logins.keys.name_of(key.strip())
         if name is None:
-            raise Problem(401, "Unknown API key.", headers=CHALLENGE)
+            raise Problem(401, Sentence("unknown_api_key"), headers=CHALLENGE)
         return name
     cookie = cookie_parser(headers.get(b"cookie", "")).get(logins.cookie)
     name = logins.name_of(cookie) if cookie else None
     if name is None:
-        raise Problem(401, "API key required: send Authorization: Bearer …, or sign in at /login.", headers=CHALLENGE)
+        raise Problem(401, Sentence("api_key_required"), headers=CHALLENGE)
     return name
 
 
@@ -97,11 +98,11 @@ def _check_origin(headers: Given, scheme: str, host: str) -> None:
     site = headers.get(b"sec-fetch-site")
     if site is not None:
         if site not in ("same-origin", "none"):
-            raise Problem(403, "Cross-origin commands are not allowed.")
+            raise Problem(403, Sentence("cross_origin"))
         return
     origin = headers.get(b"origin")
     if origin is not None and _place(origin) != (scheme, host):
-        raise Problem(403, "Cross-origin commands are not allowed.")
+        raise Problem(403, Sentence("cross_origin"))
 
 
 def _place(origin: str) -> tuple[str, str] | None:

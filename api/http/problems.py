@@ -15,6 +15,7 @@ from adapters.store import Broken, Conflict, Fenced, StoreError
 from adapters.writer.answers import Repeated
 from adapters.writer.writer import Busy, KeyReused
 from domain.values.base import HansardError, Invalid, Refused, Stale, Unknown
+from domain.values.sentences import Sentence, of_pydantic, sentence_of, wire
 from domain.values.strict import Malformed
 
 log = logging.getLogger(__name__)
@@ -38,19 +39,16 @@ TITLES = {
     503: "Temporarily unavailable",
 }
 RETRY_AFTER = {"Retry-After": "1"}
-SENTENCES = {
-    "extra_forbidden": "unknown field",
-    "dict_type": "should be an object",
-    "model_type": "should be an object",
-    "model_attributes_type": "should be an object",
-    "list_type": "should be a list",
-    "string_type": "should be a string",
+CODES = {
+    "extra_forbidden": "unknown_field",
+    "dict_type": "should_be_object",
+    "model_type": "should_be_object",
+    "model_attributes_type": "should_be_object",
+    "list_type": "should_be_list",
+    "string_type": "should_be_string",
 }
 """What pydantic says in words of Python."""
-PATTERNS = {
-    r"\S": "should not be blank",
-    r"^\S([^\x00-\x1f\x7f]*\S)?$": "should not start or end with spaces or contain control characters",
-}
+PATTERNS = {r"\S": "blank", r"^\S([^\x00-\x1f\x7f]*\S)?$": "not_one_line"}
 """What the patterns of our bodies mean."""
 
 
@@ -59,7 +57,9 @@ class Problem(HansardError):
 
     def __init__(self, status: int, detail: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> None:
         super().__init__(detail)
+        self.sentence = detail
         self.status, self.headers, self.more = status, dict(headers or {}), more
+        """What its code and parameters belong to."""
         self.body: bytes | None = None
         """The very bytes that were sent for it before."""
 
@@ -71,6 +71,7 @@ def document(error: Problem) -> bytes:
         "title": TITLES.get(error.status, "Error"),
         "status": error.status,
         "detail": str(error),
+        **wire(error.sentence),
         **error.more,
     }
     return orjson.dumps(body) if error.body is None else error.body
@@ -115,21 +116,39 @@ def _of(error: Exception) -> Problem:
         return _repeated(error)
     status = next((_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS), None)
     if status is None:
-        return Problem(500, "Internal error; see the server log.")
+        return Problem(500, Sentence("internal_error"))
+    sentence = sentence_of(error)
     match error:
         case Invalid():
-            errors = [{"pointer": pointer, "detail": detail} for pointer, detail in error.errors.items()]
-            return Problem(status, _listed(errors), errors=errors)
+            return of_fields(status, error.errors)
         case Refused():
-            return Problem(status, _with_allowed(error), allowed=list(error.allowed))
+            found = Problem(status, _with_allowed(error), allowed=list(error.allowed))
+            found.sentence = sentence
+            return found
         case Stale():
-            return Problem(status, str(error), currentVersion=error.actual)
+            return Problem(status, sentence, currentVersion=error.actual)
         case KeyReused():
-            return Problem(status, str(error), errors=[{"pointer": "", "detail": str(error)}])
+            return Problem(status, sentence, errors=[misfit("", sentence)])
         case Conflict() | Fenced():
-            return Problem(status, str(error), allowed=[])
+            return Problem(status, sentence, allowed=[])
         case _:
-            return Problem(status, str(error), headers=RETRY_AFTER if status == 503 else None)
+            return Problem(status, sentence, headers=RETRY_AFTER if status == 503 else None)
+
+
+def of_field(name: str, detail: str, *, status: int = 422) -> Problem:
+    """One parameter, header or form field that does not fit."""
+    return Problem(status, f"{name}: {detail}", code="invalid", errors=[misfit(f"/{name}", detail)])
+
+
+def of_fields(status: int, details: Mapping[str, str]) -> Problem:
+    """The fields that do not fit, by JSON pointer. Each detail has its own code."""
+    errors = [misfit(pointer, detail) for pointer, detail in details.items()]
+    return Problem(status, _listed(errors[:5]), code="invalid", errors=errors)
+
+
+def misfit(pointer: str, detail: str) -> dict[str, Any]:
+    """One entry of `errors`."""
+    return {"pointer": pointer, "detail": detail, **wire(detail)}
 
 
 def _repeated(error: Repeated) -> Problem:
@@ -156,12 +175,8 @@ def invalid(error: ValidationError, sent: object) -> Problem:
         pointer = _pointer(found["loc"], sent, missing=found["type"] == "missing")
         places.setdefault(pointer, []).append(found)
     above = {pointer[:end] for pointer in places for end, part in enumerate(pointer) if part == "/"}
-    errors = [
-        {"pointer": pointer, "detail": _either(meant)}
-        for pointer, tried in places.items()
-        if (meant := _meant(tried, inside=pointer in above))
-    ]
-    return Problem(422, _listed(errors[:5]), errors=errors)
+    meant = {pointer: _meant(tried, inside=pointer in above) for pointer, tried in places.items()}
+    return of_fields(422, {pointer: _either(tried) for pointer, tried in meant.items() if tried})
 
 
 def _meant(tried: list[ErrorDetails], *, inside: bool) -> list[ErrorDetails]:
@@ -187,16 +202,23 @@ def _pointer(loc: Sequence[str | int], sent: object, *, missing: bool) -> str:
 
 
 def _either(tried: list[ErrorDetails]) -> str:
-    return "; or ".join(dict.fromkeys(map(_sentence, tried))).replace("; or should be ", " or ")
+    first, *others = dict.fromkeys(map(_sentence, tried))
+    for other in others:
+        text = f"{first}; or {other}".replace("; or should be ", " or ")
+        first = Sentence.foreign(text, "either", first=first, second=other)
+    return first
 
 
 def _sentence(found: ErrorDetails) -> str:
-    context = found.get("ctx", {})
-    if context.get("pattern") in PATTERNS:
-        return PATTERNS[context["pattern"]]
-    if found["type"] in ("string_too_short", "too_short") and context.get("min_length") == 1:
-        return "should not be empty"
-    return SENTENCES.get(found["type"], found["msg"].removeprefix("Value error, "))
+    """Our sentence, or pydantic's by its type and what it says about the limit."""
+    kind, context = found["type"], found.get("ctx", {})
+    if code := PATTERNS.get(context.get("pattern", "")):
+        return Sentence(code)
+    if kind in ("string_too_short", "too_short") and context.get("min_length") == 1:
+        return Sentence("empty")
+    if kind in CODES:
+        return Sentence(CODES[kind])
+    return of_pydantic(found)
 
 
 async def on_error(request: Request, error: Exception) -> Response:
@@ -210,5 +232,5 @@ async def on_error(request: Request, error: Exception) -> Response:
 async def on_http_exception(_: Request, error: Exception) -> Response:
     """404 and 405 of the router, as problems too."""
     assert isinstance(error, HTTPException)
-    detail = {404: "Not found.", 405: "Method not allowed."}
+    detail = {404: Sentence("not_found"), 405: Sentence("method_not_allowed")}
     return problem(Problem(error.status_code, detail.get(error.status_code, error.detail), headers=error.headers))

@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 
-from api.http.problems import Problem, invalid
+from api.http.problems import Problem, invalid, misfit, of_field
 from api.system import System
+from domain.values.sentences import Sentence
 from domain.values.strict import JSON, decode
 
 M = TypeVar("M", bound=BaseModel)
@@ -52,7 +53,7 @@ async def received(request: Request, limit: int, what: str) -> bytes:
     while more:
         message = await request.receive()
         if message["type"] == "http.disconnect":
-            raise Problem(408, "The request ended before its body was complete.")
+            raise Problem(408, Sentence("request_incomplete"))
         chunk = message.get("body", b"")
         more = message.get("more_body", False)
         size += len(chunk)
@@ -65,7 +66,7 @@ async def received(request: Request, limit: int, what: str) -> bytes:
 def _too_large(request: Request, limit: int, what: str) -> Problem:
     """Whoever waits to be told to go on will not send the rest: what comes then would be taken for it."""
     close = {"Connection": "close"} if "expect" in request.headers else {}
-    return Problem(413, f"A {what} has at most {limit} bytes.", headers=close)
+    return Problem(413, Sentence("too_large", what=what, number=limit), headers=close)
 
 
 def _announced(request: Request) -> int:
@@ -78,23 +79,21 @@ def _check_type(request: Request) -> None:
     """Raises Problem for anything but JSON, and for JSON in another encoding than the one we read."""
     media, _, parameters = request.headers.get("content-type", "").partition(";")
     if media.strip().lower() != "application/json":
-        raise Problem(415, "Send application/json.")
+        raise Problem(415, Sentence("send_json"))
     charset = CHARSET.search(parameters)
     if charset is not None and charset[1].lower() not in ("utf-8", "utf8"):
-        raise Problem(415, "Send application/json in UTF-8.")
+        raise Problem(415, Sentence("send_json_utf8"))
     if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
-        raise Problem(415, "Content-Encoding is not supported; send the body uncompressed.")
+        raise Problem(415, Sentence("body_compressed"))
 
 
 def read_object(raw: bytes) -> dict[str, JSON]:
     """A JSON object; an empty body is an empty object."""
     if raw.isspace():
-        raise Problem(400, "The body is blank; send a JSON object, or no body at all.")
+        raise Problem(400, Sentence("body_blank"))
     found = decode(raw) if raw else {}
     if not isinstance(found, dict):
-        raise Problem(
-            422, "The body should be a JSON object.", errors=[{"pointer": "", "detail": "should be an object"}]
-        )
+        raise Problem(422, Sentence("body_not_an_object"), errors=[misfit("", Sentence("should_be_object"))])
     return found
 
 
@@ -109,7 +108,7 @@ def read(model: type[M], found: Mapping[str, JSON]) -> M:
 def idempotency_key(request: Request) -> str | None:
     key = request.headers.get("idempotency-key")
     if key is not None and not KEY.fullmatch(key):
-        raise Problem(400, "Idempotency-Key has 1 to 255 visible ASCII characters.")
+        raise Problem(400, Sentence("idempotency_key_malformed"))
     return key
 
 
@@ -119,7 +118,7 @@ def version_of(tag: str | None) -> int | None:
         return None
     found = ETAG.fullmatch(tag.strip())
     if found is None:
-        raise Problem(400, 'If-Match should be a version in quotes, as in "17".')
+        raise Problem(400, Sentence("if_match_malformed"))
     return int(found[1])
 
 
@@ -135,9 +134,9 @@ def number(request: Request, name: str, *, default: int | None = None, least: in
     if text is None:
         return default
     if not NUMBER.fullmatch(text) or not least <= int(text) <= most:
-        upto = f" to {most}" if most < 2**53 else ""
-        detail = f"should be a whole number from {least}{upto}"
-        raise Problem(422, f"{name}: {detail}", errors=[{"pointer": f"/{name}", "detail": detail}])
+        bounded = most < 2**53
+        code = "not_a_whole_number_between" if bounded else "not_a_whole_number"
+        raise of_field(name, Sentence(code, number=least, most=most) if bounded else Sentence(code, number=least))
     return int(text)
 
 
@@ -152,15 +151,15 @@ def only(request: Request, *names: str) -> None:
     given: set[str] = set()
     for name, value in request.query_params.multi_items():
         if name not in names:
-            detail = f"unknown parameter; known: {', '.join(names) or 'none'}"
+            detail = Sentence("unknown_parameter", names=", ".join(names) or "none")
         elif name in given:
-            detail = "should be given once"
+            detail = Sentence("should_be_given_once")
         elif "\0" in value:
-            detail = "holds U+0000"
+            detail = Sentence("holds_nul")
         else:
             given.add(name)
             continue
-        raise Problem(422, f"{name}: {detail}", errors=[{"pointer": f"/{name}", "detail": detail}])
+        raise of_field(name, detail)
 
 
 async def read_after(request: Request) -> None:
@@ -169,13 +168,15 @@ async def read_after(request: Request) -> None:
     if text is None:
         return
     if not NUMBER.fullmatch(text.strip()):
-        raise Problem(400, "Read-After should be a position.")
+        raise Problem(400, Sentence("read_after_malformed"))
     position = int(text)
     if position > system(request).follower.position:
         head = await asyncio.to_thread(system(request).store.head)
         if position > head:
-            detail = f"Read-After: position {position} is beyond the end of the log, which is {head}."
-            raise Problem(422, detail, errors=[{"pointer": "/Read-After", "detail": f"should be at most {head}"}])
+            detail = Sentence("read_after_beyond", number=position, newest=head)
+            raise Problem(
+                422, detail, errors=[{"pointer": "/Read-After", "detail": Sentence("beyond_the_log_end", number=head)}]
+            )
     await reached(request, position)
 
 
@@ -183,7 +184,7 @@ async def reached(request: Request, position: int) -> None:
     """Wait until the views have reached a position of the log; 503 when that takes too long."""
     found = system(request)
     if not await found.follower.wait_for(position, found.settings.read_after_seconds):
-        detail = f"The views have not reached position {position} yet; they are at {found.follower.position}."
+        detail = Sentence("views_behind", number=position, newest=found.follower.position)
         raise Problem(503, detail, headers={"Retry-After": "1"})
 
 

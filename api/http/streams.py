@@ -24,6 +24,7 @@ from api.system import System
 from domain.kinds import KINDS
 from domain.session.record import Recorded, kind_of
 from domain.values.base import HansardError, Unknown
+from domain.values.sentences import Sentence
 
 PAGE: Final = 100
 RETRY: Final = b"retry: 1000\n\n"
@@ -74,7 +75,7 @@ def stream_session(request: Request, session_id: str) -> Response:
     inside = system(request)
     newest = inside.store.version(session_id) if kind_of(session_id) in KINDS else 0
     if not newest:
-        raise Unknown(f"There is no session {session_id!r}.")
+        raise Unknown(Sentence("session_not_found", id=session_id))
     after = number(request, "after", default=0) or 0
     begin, version, above = _last_event_id(request), None, 0
     if begin is None:

@@ -17,6 +17,8 @@ class Fault(Value):
 
     pointer: str = Field(description="JSON Pointer into the body, or / and the name of a query parameter")
     detail: str
+    code: str | None = Field(default=None, exclude_if=_absent, description="stable name of the detail")
+    params: dict[str, object] | None = Field(default=None, exclude_if=_absent, description="the values in the detail")
 
 
 class ProblemDetails(Value):
@@ -26,6 +28,10 @@ class ProblemDetails(Value):
     title: str
     status: int
     detail: str
+    code: str | None = Field(
+        default=None, exclude_if=_absent, description="stable name of the detail; `invalid` where `errors` says more"
+    )
+    params: dict[str, object] | None = Field(default=None, exclude_if=_absent, description="the values in the detail")
     errors: tuple[Fault, ...] | None = Field(default=None, exclude_if=_absent)
     allowed: tuple[str, ...] | None = Field(default=None, exclude_if=_absent, description="409: what may be done now")
     current_version: int | None = Field(default=None, exclude_if=_absent, description="412: where the session is")

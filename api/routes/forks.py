@@ -15,6 +15,7 @@ from domain.session.record import Recorded, mark
 from domain.session.state import Session
 from domain.session.turns import RecordReply, TurnCancelled, TurnRequested
 from domain.values.base import Command, Invalid, Refused, Text
+from domain.values.sentences import Sentence
 
 Read = Callable[[str], Session | None]
 
@@ -33,16 +34,15 @@ def fork_command(body: Fork, at: int, source: Session, fork_id: str, read: Read,
     given = body.substitute
     chosen = given.model_dump(exclude_none=True, by_alias=True) if given else {}
     if len(chosen) > 1:
-        raise Invalid({"/substitute": "should name one of decision, answer, budget, profile"})
+        raise Invalid({"/substitute": Sentence("substitute_unknown")})
     if source.open_children and "decision" not in chosen:
-        waiting = ", ".join(source.open_children)
-        raise Refused(f"At that version the session waits for {waiting}: substitute its decision, or fork that.")
+        raise Refused(Sentence("fork_waits_for", sessions=list(source.open_children)))
     command = ForkSession(source=source.id, at_version=at, mode=body.mode, substitute=chosen)
     if given is None or not chosen:
         return command
     if given.profile is not None:
         if not isinstance(source, Discussion):
-            raise Invalid({"/substitute/profile": "only reviews and debates have a profile"})
+            raise Invalid({"/substitute/profile": Sentence("profile_not_possible")})
         return command.model_copy(update={"profile": _profile(given)})
     then = _decided(given, source, read, actor) or _answered(given, source, fork_id) or _budgeted(given, source)
     return command.model_copy(update={"then": then, "blobs": then.blobs if then else ()})
@@ -64,8 +64,7 @@ def _decided(given: Substitute, source: Session, read: Read, actor: str) -> Comm
     children = [read(child) for child in source.open_children]
     waiting = [child for child in children if isinstance(child, Discussion)]
     if len(waiting) != 1:
-        number = "several decisions; fork the one of its discussions" if waiting else "no decision"
-        raise Refused(f"At that version the session waits for {number}.")
+        raise Refused(Sentence(f"fork_waits_for_{'several_decisions' if waiting else 'no_decision'}"))
     child = waiting[0]
     return CloseChild(
         child_id=child.id,
@@ -84,7 +83,7 @@ def _answered(given: Substitute, source: Session, fork_id: str) -> Command | Non
     wanted = [turn for turn in asked if given.answer.turn_id in (None, turn.turn_id)]
     if len(wanted) != 1:
         names = ", ".join(turn.turn_id for turn in asked) or "none"
-        raise Invalid({"/substitute/answer/turnId": f"should name the turn that waits there: {names}"})
+        raise Invalid({"/substitute/answer/turnId": Sentence("turn_not_waiting", names=names)})
     reply, blobs = Text.of(given.answer.text)
     turn_id = fork_id + wanted[0].turn_id[len(source.id) :]
     return RecordReply(turn_id=turn_id, attempt=0, reply=reply, blobs=blobs)
@@ -96,7 +95,7 @@ def _budgeted(given: Substitute, source: Session) -> Command | None:
     amounts = given.budget.model_dump(exclude_none=True)
     rounds = source.kind == "orchestration"
     if not amounts or any((name == "add_rounds") != rounds for name in amounts):
-        raise Invalid({"/substitute/budget": "should add what this kind of session has a budget of"})
+        raise Invalid({"/substitute/budget": Sentence("budget_of_another_kind")})
     return (AddRounds if rounds else ExtendBudget)(reason="substituted in a fork", **amounts)
 
 

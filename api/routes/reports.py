@@ -16,6 +16,7 @@ from api.routes.views import answer, door
 from api.system import System
 from domain.kinds import KINDS
 from domain.values.base import Invalid
+from domain.values.sentences import Sentence
 from projections import reports
 from projections.reports import Filters, Report
 from projections.views.reports import ReportAnswer
@@ -31,7 +32,7 @@ def _asked(request: Request) -> int:
     """The position that is asked for. Raises Invalid for one that the log has not come to."""
     head, as_of = system(request).store.head(), filters_of(request).as_of
     if as_of is not None and as_of > head:
-        raise Invalid({"/asOf": f"should be at most {head}, where the log is"})
+        raise Invalid({"/asOf": Sentence("beyond_the_log", number=head)})
     return head if as_of is None else as_of
 
 
@@ -41,7 +42,7 @@ def show_report(request: Request) -> Response:
     found = reports.find(request.path_params["name"])
     wanted = request.query_params.get("format", "json")
     if wanted not in FORMATS:
-        raise Invalid({"/format": f"should be one of {', '.join(FORMATS)}"})
+        raise Invalid({"/format": Sentence("not_one_of", choices=list(FORMATS))})
     made = make(system(request), found, filters_of(request))
     if wanted == "json":
         return answer(made)
@@ -54,7 +55,9 @@ def make(inside: System, found: Report, filters: Filters) -> ReportAnswer:
     with inside.views.reading() as db:
         position = reports.folded(db, found)
         if filters.as_of is not None and position < filters.as_of:
-            raise Problem(503, f"The report {found.name} is at position {position}.", headers={"Retry-After": "1"})
+            raise Problem(
+                503, Sentence("report_behind", name=found.name, number=position), headers={"Retry-After": "1"}
+            )
         return reports.report(db, found.name, filters)
 
 
@@ -66,9 +69,9 @@ def filters_of(request: Request) -> Filters:
     query = request.query_params
     kind, label = query.get("kind"), query.get("label")
     if kind is not None and kind not in KINDS:
-        raise Invalid({"/kind": f"should be one of {', '.join(KINDS)}"})
+        raise Invalid({"/kind": Sentence("not_one_of", choices=list(KINDS))})
     if label is not None and not 1 <= len(label) <= LONGEST_LABEL:
-        raise Invalid({"/label": f"should have 1 to {LONGEST_LABEL} characters"})
+        raise Invalid({"/label": Sentence("not_so_many_characters", number=1, most=LONGEST_LABEL)})
     since, until = span(query.get("from"), query.get("to"))
     return Filters(since=since, until=until, kind=kind, label=label, as_of=number(request, "asOf"))
 
@@ -82,7 +85,7 @@ def span(since: str | None, until: str | None, place: str = "") -> tuple[int | N
     if last is not None and until is not None and _DATE.fullmatch(until):
         last += DAY
     if first is not None and last is not None and first >= last:
-        raise Invalid({f"{place}/to": "should be later than from"})
+        raise Invalid({f"{place}/to": Sentence("not_later_than_from")})
     return first, last
 
 
@@ -92,7 +95,7 @@ def _instant(pointer: str, text: str | None) -> int | None:
     try:
         return instant(text).at
     except ValueError as problem:
-        raise Invalid({pointer: f"{problem}, or a date"}) from None
+        raise Invalid({pointer: Sentence("or_a_date", sentence=problem)}) from None
 
 
 # -- CSV -----------------------------------------------------------------------------------------------------------

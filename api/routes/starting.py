@@ -22,6 +22,7 @@ from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.session.budget import DEFAULT_MINUTES, BudgetLimits, effective_iterations
 from domain.session.children import DiscussionBrief, ReviewSettings
 from domain.values.base import Blob, Invalid, Text
+from domain.values.sentences import Sentence, sentence_of
 from domain.values.spelling import folded
 
 TALKERS = ("reviewer", "coder", "critic", "planner", "synthesizer")
@@ -70,7 +71,7 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings) -> StartDelive
 def orchestration(body: Conversation, team: Team, settings: Settings) -> tuple[OrchestrationRequest, tuple[Blob, ...]]:
     """What the orchestration is opened with. Raises Invalid with a pointer for each field that does not hold."""
     if not body.prompt.strip():
-        raise Invalid({"/prompt": "should not be empty"})
+        raise Invalid({"/prompt": Sentence("empty")})
     employees = _employees(body, team)
     shared, blobs = _shared(body, team, settings, "planner", "judge", "assistant", employees=employees)
     opening = OrchestrationRequest(
@@ -138,9 +139,9 @@ def _wished(body: WishBody | Discussed, kind: Literal["review", "debate"], team:
     strategy = strategy_of(kind, default if body.strategy is None else body.strategy)
     expires_as = body.decision_default
     if expires_as is not None and expires_as not in CHOICES[kind]:
-        raise Invalid({"/decisionDefault": f"should be one of {', '.join(CHOICES[kind])}"})
+        raise Invalid({"/decisionDefault": Sentence("not_one_of", choices=list(CHOICES[kind]))})
     if expires_as is not None and body.decision_seconds is None:
-        raise Invalid({"/decisionDefault": "requires decisionSeconds"})
+        raise Invalid({"/decisionDefault": Sentence("requires_decision_seconds")})
     return ReviewSettings(
         strategy=strategy.name,
         max_rounds=max(strategy.minimum, body.max_rounds or limit),
@@ -155,7 +156,7 @@ def _employees(body: Conversation, team: Team) -> tuple[Employee, ...]:
         return tuple(Employee(name=name, role=role) for name, role in team.employees())
     names = [folded(employee.name) for employee in body.employees]
     twins = {
-        f"/employees/{place}/name": "another employee has this name"
+        f"/employees/{place}/name": Sentence("employee_name_taken")
         for place, name in enumerate(names)
         if name in names[:place]
     }
@@ -188,8 +189,9 @@ def _steps(body: DeliveryStart, workspace: str | None, allowed: Prefixes) -> tup
     if not body.validation_commands and not (workspace and Path(workspace, "package.json").is_file()):
         steps = tuple(step for step in steps if step.command not in DEFAULT_COMMANDS)
     refused = {
-        f"/validationCommands/{index}" if body.validation_commands else "/testCommand": f"`{step.command[:200]}` may "
-        f"not run: {only(allowed)} (HANSARD_COMMANDS_ALLOWED)"
+        f"/validationCommands/{index}" if body.validation_commands else "/testCommand": Sentence(
+            "command_not_allowed", command=step.command[:200], detail=only(allowed)
+        )
         for index, step in enumerate(steps)
         if not is_allowed(step.argv, allowed)
     }
@@ -204,7 +206,7 @@ def _file_paths(paths: list[str]) -> tuple[str, ...]:
         try:
             confined.append(confine(path))
         except WorkspaceError as error:
-            errors[f"/filePaths/{index}"] = str(error)
+            errors[f"/filePaths/{index}"] = sentence_of(error)
     if errors:
         raise Invalid(errors)
     return tuple(confined)
@@ -216,12 +218,12 @@ def _workspace(body: Start, settings: Settings) -> Path | None:
         return None
     path = Path(body.workspace)
     if "\0" in body.workspace or not path.is_absolute():
-        raise Invalid({"/workspace": "should be an absolute path"})
+        raise Invalid({"/workspace": Sentence("path_not_absolute")})
     try:
         room = Room(settings.workspace_files, settings.workspace_bytes)
         check(path, ours=settings.node_dir, room=room, private=(settings.database_path,))
     except WorkspaceError as error:
-        raise Invalid({"/workspace": str(error)}) from None
+        raise Invalid({"/workspace": sentence_of(error)}) from None
     return path
 
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from adapters.store.mapper import whole
 from api.allowed import allowed
-from api.http.problems import Problem
+from api.http.problems import of_field
 from api.http.requests import MOST, answer_headers, has_it_already, limit, number, only, reached, read_after, system
 from api.http.streams import stream_log, stream_session, wants_stream
 from api.routes.turns.telling import told
@@ -21,6 +21,7 @@ from domain.replay import first_difference
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
 from domain.values.base import Unknown
+from domain.values.sentences import Sentence
 from domain.values.words import asked
 from projections.record import artifacts, diff, explain, worklog
 from projections.record.session import view
@@ -86,8 +87,8 @@ def list_sessions(request: Request) -> Response:
 def _one_of(request: Request, name: str, known: Collection[str]) -> None:
     """Raises Problem for a filter by a word that there is not."""
     if request.query_params.get(name, next(iter(known))) not in known:
-        detail = f"should be one of {', '.join(known)}"
-        raise Problem(422, f"{name}: {detail}", errors=[{"pointer": f"/{name}", "detail": detail}])
+        detail = Sentence("not_one_of", choices=list(known))
+        raise of_field(name, detail)
 
 
 @door("version", "include")
@@ -204,8 +205,8 @@ def show_explanation(request: Request) -> Response:
     if wish is not None:
         states = explain.CHARTS[session.kind].states
         if wish not in states:
-            detail = f"should be one of {', '.join(states)}"
-            raise Problem(422, f"wish: {detail}", errors=[{"pointer": "/wish", "detail": detail}])
+            detail = Sentence("not_one_of", choices=list(states))
+            raise of_field("wish", detail)
     return answer(explain.explain(history, session, wished=wish))
 
 
@@ -259,11 +260,11 @@ def session_of(request: Request) -> Session:
 
 def _found(request: Request, session_id: str, version: int | None) -> Session:
     if kind_of(session_id) not in KINDS:
-        raise Unknown(f"There is no session {session_id!r}.")
+        raise Unknown(Sentence("session_not_found", id=session_id))
     found = system(request).sessions.get(session_id, version)
     if found is None:
         newest = system(request).sessions.get(session_id)
         if newest is None:
-            raise Unknown(f"There is no session {session_id!r}.")
-        raise Unknown(f"Session {session_id} has no version {version}; it is at {newest.version}.")
+            raise Unknown(Sentence("session_not_found", id=session_id))
+        raise Unknown(Sentence("session_version_beyond", id=session_id, number=version, newest=newest.version))
     return found

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from api.openapi import unless_known
 from domain.values.base import Unknown
+from domain.values.sentences import Sentence
 
 WEB: Final = Path(__file__).parent
 SHEETS: Final = (
@@ -66,4 +67,4 @@ async def show_asset(request: Request) -> Response:
         return Response(content, headers={"Cache-Control": FOR_EVER}, media_type=media_type)
     if name in _OTHERS:
         return unless_known(request, *_OTHERS[name])
-    raise Unknown("There is no such file.")
+    raise Unknown(Sentence("file_not_found"))

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from starlette.requests import Request
 from starlette.responses import Response
 
+from api.http.problems import of_field
 from api.http.requests import only, system
 from api.web import model
 from api.web.presets import PRESETS
-from api.web.rendering import invalid, language_of, page, render
+from api.web.rendering import language_of, page, render
 from api.web.start_form import FORMS, NAMES, Filled, forms
 from domain.kinds import KINDS
+from domain.values.sentences import Sentence
 
 LOOKED = ("kind", "status", "q", "label", "cursor")
 """What the list is looked through by."""
@@ -32,7 +34,7 @@ async def _shown(request: Request, starting: tuple[Filled, ...]) -> str:
     query = request.query_params
     looked = {name: query.get(name) or None for name in LOOKED}
     if looked["kind"] is not None and looked["kind"] not in KINDS:
-        raise invalid("kind", f"should be one of {', '.join(KINDS)}")
+        raise of_field("kind", Sentence("not_one_of", choices=list(KINDS)))
     inside, say = system(request), language_of(request)
     after = inside.follower.position
 
@@ -50,5 +52,5 @@ async def _shown(request: Request, starting: tuple[Filled, ...]) -> str:
 def _forms(query: Mapping[str, str]) -> tuple[Filled, ...]:
     for name, known in (("preset", PRESETS), ("start", FORMS)):
         if query.get(name) and query[name] not in known:
-            raise invalid(name, f"should be one of {', '.join(known)}")
+            raise of_field(name, Sentence("not_one_of", choices=list(known)))
     return forms(query)

@@ -11,13 +11,14 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from api.http.problems import Problem
+from api.http.problems import of_field
 from api.http.requests import answer_headers, system
 from api.web import model, svg
 from api.web.assets import SCRIPT, SHEET
 from api.web.shown import shown
 from api.web.words import words
 from domain.kinds import KINDS
+from domain.values.sentences import Sentence
 from domain.values.words import LANGUAGES, Language, Words, preferred
 
 Link = Callable[..., str]
@@ -63,7 +64,7 @@ def language_of(request: Request) -> Words:
     for language in LANGUAGES:
         if asked == language:
             return words(language)
-    raise invalid("lang", f"should be one of {', '.join(LANGUAGES)}")
+    raise of_field("lang", Sentence("not_one_of", choices=list(LANGUAGES)))
 
 
 def scripted(request: Request) -> bool:
@@ -119,7 +120,3 @@ def page(html: str, *, status: int = 200, key: str = "") -> Response:
     """The answer; its forms get that key, or a new one."""
     made = html.replace(KEY, key or secrets.token_hex(16))
     return HTMLResponse(made, status_code=status, headers=answer_headers(Vary="Accept-Language, Accept"))
-
-
-def invalid(name: str, detail: str) -> Problem:
-    return Problem(422, f"{name}: {detail}", errors=[{"pointer": f"/{name}", "detail": detail}])

@@ -10,13 +10,15 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
+from api.http.problems import of_field
 from api.http.requests import only, reached, system
 from api.routes.reports import LONGEST_LABEL, make, span
 from api.web.bars import Bar, bars
 from api.web.model import clock
-from api.web.rendering import invalid, language_of, linker, page, render
+from api.web.rendering import language_of, linker, page, render
 from api.web.shown import cut
 from domain.kinds import KINDS
+from domain.values.sentences import Sentence
 from domain.values.words import Words
 from projections.reports import REPORTS, Filters, Report
 from projections.views.reports import ReportAnswer
@@ -91,7 +93,7 @@ async def show(request: Request) -> Response:
     asked = {name: query.get(name) or None for name in ASKED}
     name = query.get("name") or "summary"
     if name not in REPORTS:
-        raise invalid("name", f"should be one of {', '.join(REPORTS)}")
+        raise of_field("name", Sentence("not_one_of", choices=list(REPORTS)))
     filters = _filters(asked)
     inside, say = system(request), language_of(request)
     await reached(request, inside.store.head())
@@ -108,9 +110,9 @@ def _filters(asked: Mapping[str, str | None]) -> Filters:
     """As the API has them; an empty field asks for nothing."""
     kind, label = asked["kind"], asked["label"]
     if kind is not None and kind not in KINDS:
-        raise invalid("kind", f"should be one of {', '.join(KINDS)}")
+        raise of_field("kind", Sentence("not_one_of", choices=list(KINDS)))
     if label is not None and len(label) > LONGEST_LABEL:
-        raise invalid("label", f"should have at most {LONGEST_LABEL} characters")
+        raise of_field("label", Sentence("too_many_characters", number=LONGEST_LABEL))
     since, until = span(asked["from"], asked["to"])
     return Filters(since=since, until=until, kind=kind, label=label)
 

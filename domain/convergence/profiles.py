@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from pydantic import AliasChoices, Field, ValidationError
 
 from domain.values.base import Count, Invalid, Value
+from domain.values.sentences import Sentence, of_pydantic
 
 Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 """A number from 0 to 1; digits in quotes and booleans are not numbers."""
@@ -80,7 +81,7 @@ def named(profile: str | Thresholds | Mapping[str, object] = "seed") -> Profile:
     """
     if isinstance(profile, str):
         if profile not in PROFILES:
-            raise Invalid({"/profile": f"Unknown profile; choose one of {', '.join(PROFILES)}, or thresholds."})
+            raise Invalid({"/profile": Sentence("unknown_profile", names=list(PROFILES))})
         return PROFILES[profile]
     given = profile if isinstance(profile, Thresholds) else _thresholds(profile)
     return SEED.model_copy(update={"name": "custom", **given.model_dump()})
@@ -90,7 +91,7 @@ def _thresholds(fields: Mapping[str, object]) -> Thresholds:
     try:
         return Thresholds.model_validate(dict(fields))
     except ValidationError as error:
-        found = {_pointer(problem["loc"]): problem["msg"] for problem in error.errors(include_input=False)}
+        found = {_pointer(problem["loc"]): of_pydantic(problem) for problem in error.errors(include_input=False)}
     raise Invalid(found)
 
 

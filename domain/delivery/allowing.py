@@ -3,6 +3,8 @@
 import shlex
 from collections.abc import Sequence
 
+from domain.values.sentences import Sentence
+
 Prefixes = tuple[tuple[str, ...], ...]
 """The first arguments of commands that are allowed. None at all: any command is."""
 
@@ -23,4 +25,4 @@ def is_allowed(argv: Sequence[str], listed: Prefixes) -> bool:
 
 def only(listed: Prefixes) -> str:
     """What is allowed, as the end of a sentence."""
-    return f"only commands that begin with {', '.join(f'`{shlex.join(prefix)}`' for prefix in listed)} are allowed here"
+    return Sentence("commands_allowed", commands=[f"`{shlex.join(prefix)}`" for prefix in listed])

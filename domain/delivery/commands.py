@@ -58,7 +58,7 @@ class RecordValidation(RecordTurn):
 class ExtendBudget(Extension):
     """A person adds budget (K-46): at least one of the amounts."""
 
-    REFUSAL: ClassVar[str] = "cannot be given more budget"
+    REFUSAL: ClassVar[str] = "cannot_be_extended"
     add_iterations: More | None = None
     add_minutes: More | None = None
     add_tokens: More | None = None
@@ -67,7 +67,7 @@ class ExtendBudget(Extension):
 
 
 class CancelDelivery(Command):
-    REFUSAL: ClassVar[str] = "cannot be cancelled"
+    REFUSAL: ClassVar[str] = "cannot_be_cancelled"
     reason: str = ""
 
 

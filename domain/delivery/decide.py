@@ -50,6 +50,7 @@ from domain.session.decision import (
 )
 from domain.session.turns import ExpireTurn, Failure, RecordPackage, RecordReply
 from domain.values.base import Command, Refused, Unreadable
+from domain.values.sentences import Sentence
 from domain.values.time import iso
 
 
@@ -93,7 +94,7 @@ def start(now: Now[Delivery], command: StartDelivery) -> Events:
 
 
 def cancel(now: Now[Delivery], command: CancelDelivery) -> Events:
-    now.next("cancel", verdict=command.REFUSAL)
+    now.next("cancel", refusal=command.REFUSAL)
     yield from cancel_turns(now, "cancelled")
     yield from skip(now, "running", "pending")
     summary = f"cancelled: {command.reason}" if command.reason else "cancelled"
@@ -103,9 +104,9 @@ def cancel(now: Now[Delivery], command: CancelDelivery) -> Events:
 def extend(now: Now[Delivery], command: ExtendBudget) -> Events:
     """Wider limits (K-46). An exhausted delivery resumes what it could not begin or finish."""
     state, resume = now.state, now.state.resume
-    now.next("extend", verdict=command.REFUSAL)
+    now.next("extend", refusal=command.REFUSAL)
     if not any((command.add_iterations, command.add_minutes, command.add_tokens, command.add_cost_micros)):
-        sentence = "An extension adds at least one of iterations, minutes, tokens or cost."
+        sentence = Sentence("extension_empty")
         raise Refused(sentence, allowed=now.allowed())
     limits = _wider(state.budget.limits, command)
     fields = about(now, state.phase, role="supervisor")
@@ -127,7 +128,7 @@ def extend(now: Now[Delivery], command: ExtendBudget) -> Events:
         return
     reason = now.state.budget.exhausted(iteration=resume.iteration, at=now.at)
     if reason is not None:
-        raise Refused(f"The budget would still be exhausted by {reason}: extend that too.", allowed=("extend",))
+        raise Refused(Sentence("budget_still_exhausted", reason=reason), allowed=("extend",))
     if resume.phase == "implementation" and resume.iteration > state.iteration:
         yield attempt(now, resume.iteration)
     yield from enter(now)

@@ -12,6 +12,7 @@ from typing import Literal
 from pydantic import Field
 
 from domain.values.base import Invalid, Text, Value
+from domain.values.sentences import Sentence, sentence_of
 
 Stage = Literal["lint", "type", "test", "custom"]
 FailureClass = Literal["lint", "type", "test", "runtime", "unknown"]
@@ -134,13 +135,13 @@ def commands(
     errors: dict[str, str] = {}
     test = [] if test_command is None else [_step(test_command, "/testCommand", errors)]
     if isinstance(validation_commands, str):
-        raise Invalid({"/validationCommands": "should be a list of commands"})
+        raise Invalid({"/validationCommands": Sentence("not_a_list_of_commands")})
     given = list(validation_commands or ())
     if len(given) > MOST_COMMANDS:
-        raise Invalid({"/validationCommands": f"should have at most {MOST_COMMANDS} entries"})
+        raise Invalid({"/validationCommands": Sentence("too_many_entries", number=MOST_COMMANDS)})
     explicit = [_step(command, f"/validationCommands/{index}", errors) for index, command in enumerate(given)]
     if not test and not explicit:
-        errors["/testCommand"] = "give a testCommand or validationCommands"
+        errors["/testCommand"] = Sentence("validation_missing")
     if errors:
         raise Invalid(errors)
     chosen = explicit or [*(_split(command) for command in DEFAULT_COMMANDS), *test]
@@ -192,7 +193,7 @@ def _step(given: object, pointer: str, errors: dict[str, str]) -> ValidationStep
     try:
         return _split(given) if isinstance(given, str) else _literal(given)
     except ValueError as problem:
-        errors[pointer] = str(problem)
+        errors[pointer] = sentence_of(problem)
         return None
 
 
@@ -202,44 +203,43 @@ def _split(command: str) -> ValidationStep:
     _check_needs_no_shell(words)
     argv = shlex.split(words)
     if not argv[0]:
-        raise ValueError("names no program")
+        raise ValueError(Sentence("command_names_no_program"))
     return ValidationStep(stage=stage(words), command=words, argv=tuple(argv))
 
 
 def _literal(given: object) -> ValidationStep:
     if not isinstance(given, Sequence) or isinstance(given, bytes) or not all(isinstance(word, str) for word in given):
-        raise ValueError("should be a string or a list of strings")
+        raise ValueError(Sentence("not_a_command"))
     argv = tuple(str(word) for word in given)
     if not argv or not argv[0].strip():
-        raise ValueError("should not be blank")
+        raise ValueError(Sentence("blank"))
     if any("\x00" in word for word in argv):
-        raise ValueError("holds U+0000")
+        raise ValueError(Sentence("holds_nul"))
     words = shlex.join(argv)
     if len(words) > LONGEST_COMMAND:
-        raise ValueError(f"should have at most {LONGEST_COMMAND} characters")
+        raise ValueError(Sentence("too_many_characters", number=LONGEST_COMMAND))
     return ValidationStep(stage=stage(words), command=words, argv=argv)
 
 
 def _check(words: str) -> None:
     if not words:
-        raise ValueError("should not be blank")
+        raise ValueError(Sentence("blank"))
     if len(words) > LONGEST_COMMAND:
-        raise ValueError(f"should have at most {LONGEST_COMMAND} characters")
+        raise ValueError(Sentence("too_many_characters", number=LONGEST_COMMAND))
     if _CONTROL.search(words):
-        raise ValueError("should be one line without control characters; put longer commands into a script file")
+        raise ValueError(Sentence("command_not_one_line"))
 
 
 def _check_needs_no_shell(words: str) -> None:
     """Quoted and escaped characters are meant literally, but for the expansions that a shell does in double quotes."""
     bare = _QUOTED.sub(_unquoted, words)
     if any(quote in bare for quote in "'\"\\"):
-        raise ValueError("has an unbalanced quote or a trailing backslash")
+        raise ValueError(Sentence("command_unbalanced"))
     if _ASSIGNMENT.match(bare):
-        raise ValueError("starts with a variable assignment, which needs a shell; use env NAME=value …")
+        raise ValueError(Sentence("command_sets_variable"))
     if found := _of_a_shell(bare):
-        quote = "" if found in _SHELL_WORDS else "quote it, "
-        advice = f"{quote}run a script file, or call a shell: sh -c '…'"
-        raise ValueError(f"needs a shell because of {found}, and commands run without one; {advice}")
+        code = "command_needs_shell" if found in _SHELL_WORDS else "command_needs_quoting"
+        raise ValueError(Sentence(code, sign=found))
 
 
 def _unquoted(token: re.Match[str]) -> str:

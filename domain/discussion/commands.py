@@ -18,7 +18,7 @@ class StartDiscussion(StartCommand):
 
 
 class CancelDiscussion(Command):
-    REFUSAL: ClassVar[str] = "cannot be cancelled"
+    REFUSAL: ClassVar[str] = "cannot_be_cancelled"
     reason: str = ""
 
 

@@ -33,6 +33,7 @@ from domain.session.decision import Events, Now, ask, cancel_turn, cancel_turns,
 from domain.session.record import kind_of
 from domain.session.turns import ExpireTurn, RecordReply, TurnRequested
 from domain.values.base import Command, Refused, Text, Unreadable
+from domain.values.sentences import Sentence
 from domain.values.time import iso, milliseconds
 
 Talk = Now[Discussion]
@@ -220,11 +221,11 @@ def record_decision(now: Talk, command: Decide) -> Events:
     """Once only, on the version that the person had seen, by one of the choices that are open."""
     state = now.state
     choices = CHOICES[state.kind]
-    now.next("decide", verdict=Decide.REFUSAL, after=_outcome(state))
+    now.next("decide", refusal=Decide.REFUSAL, after=_outcome(state))
     if command.version is not None and command.version != state.version:
-        raise now.refusal(f"is at version {state.version}, and the decision answers version {command.version}")
+        raise now.refusal("decision_outdated", number=state.version, given=command.version)
     if command.choice not in choices:
-        raise now.refusal(f"is decided by one of {', '.join(choices)}")
+        raise now.refusal("unknown_choice", choices=list(choices))
     yield from cancel_turns(now, "decided")
     yield now.move(
         "decide",
@@ -243,7 +244,7 @@ def expire(now: Talk, command: ExpireTurn) -> Events:
     """A decision that nobody made in time: recorded as expired, never as a person's choice."""
     turn, state = now.turn(command.turn_id), now.state
     if turn.work != "wait" or state.expires_at is None or now.at <= milliseconds(state.expires_at):
-        raise Refused("The decision may still be made.", allowed=now.allowed())
+        raise Refused(Sentence("decision_not_expired"), allowed=now.allowed())
     choice = state.expires_as or PASSING[state.kind]
     yield cancel_turn(turn, "expired")
     sentence = f"Nobody decided in time; {choice} by default."
@@ -252,7 +253,7 @@ def expire(now: Talk, command: ExpireTurn) -> Events:
 
 
 def cancel(now: Talk, command: CancelDiscussion) -> Events:
-    now.next("cancel", verdict=command.REFUSAL, after=_outcome(now.state))
+    now.next("cancel", refusal=command.REFUSAL, after=_outcome(now.state))
     yield from cancel_turns(now, "cancelled")
     yield now.move(
         "cancel",
@@ -278,8 +279,8 @@ def _ending(now: Talk) -> dict[str, Any]:
     }
 
 
-def _outcome(state: Discussion) -> str:
+def _outcome(state: Discussion) -> Sentence | None:
     decision = state.decision
     if decision is None or state.state == "cancelled":
-        return ""
-    return f"It has {'expired' if decision.expired else 'been decided'}: {decision.choice}."
+        return None
+    return Sentence("has_expired" if decision.expired else "was_decided", choice=decision.choice)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from domain.session.children import Choice
 from domain.values.base import Invalid
+from domain.values.sentences import Sentence
 
 CHOICES: dict[str, tuple[Choice, ...]] = {"review": ("apply_fix", "skip"), "debate": ("revise", "accept")}
 PASSING: dict[str, Choice] = {"review": "skip", "debate": "accept"}
@@ -74,5 +75,5 @@ def strategy_of(kind: str, name: str) -> Strategy:
     found = STRATEGIES.get(name)
     if found is None or found.kind != kind:
         fitting = ", ".join(strategy.name for strategy in STRATEGIES.values() if strategy.kind == kind)
-        raise Invalid({"/strategy": f"should be one of {fitting}"})
+        raise Invalid({"/strategy": Sentence("not_one_of", choices=fitting)})
     return found

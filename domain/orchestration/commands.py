@@ -32,19 +32,19 @@ class StartOrchestration(StartCommand):
 class ContinueOrchestration(Command):
     """Go on from the recorded cursor with a fresh number of rounds; the planner is not asked again (K-9)."""
 
-    REFUSAL: ClassVar[str] = "cannot be continued"
+    REFUSAL: ClassVar[str] = "cannot_be_continued"
 
 
 class ResetOrchestration(Command):
     """It ends as it stands. `action`: what the person asked for; a refusal uses the same word."""
 
-    REFUSAL: ClassVar[str] = "cannot be reset"
+    REFUSAL: ClassVar[str] = "cannot_be_reset"
     reason: str = ""
     action: Literal["reset", "cancel"] = "reset"
 
 
 class AddRounds(Extension):
-    REFUSAL: ClassVar[str] = "cannot be given more rounds"
+    REFUSAL: ClassVar[str] = "cannot_be_given_rounds"
     add_rounds: Annotated[int, Field(ge=1)]
     reason: str
 

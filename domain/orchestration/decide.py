@@ -33,10 +33,13 @@ from domain.session.turns import RecordPackage, RecordReply
 from domain.session.workspace import ResultPublished
 from domain.triage import triage
 from domain.values.base import Command, Text, Unreadable
+from domain.values.sentences import Sentence
 
 TRIAGE = "seed-ko@1"
-NOTHING_TO_CONTINUE = "이어갈 worklog가 없습니다. (There is nothing to continue.)"
-NOTHING_TO_RESET = "리셋할 worklog가 없습니다. (There is nothing to reset.)"
+NOTHING_TO_CONTINUE = Sentence.foreign(
+    "이어갈 worklog가 없습니다. (There is nothing to continue.)", "nothing_to_continue"
+)
+NOTHING_TO_RESET = Sentence.foreign("리셋할 worklog가 없습니다. (There is nothing to reset.)", "nothing_to_reset")
 RESET = "유저 요청으로 페이즈 리셋됨."
 RESET_DONE = "페이즈 리셋 완료. 새로 시작하려면 작업을 요청하세요."
 ALREADY_DONE = "모든 작업이 이미 완료되었습니다."
@@ -100,7 +103,7 @@ def resume(now: Run) -> Events:
     run = now.state
     if run.guard("nothing_left"):
         return complete(now, now.text(ALREADY_DONE), by="finish")
-    now.next("resume", verdict=ContinueOrchestration.REFUSAL, before=NOTHING_TO_CONTINUE)
+    now.next("resume", refusal=ContinueOrchestration.REFUSAL, before=NOTHING_TO_CONTINUE)
     return go_on(now, "resume", last_round=run.round + run.max_rounds)
 
 
@@ -123,9 +126,9 @@ def go_on(now: Run, step: str, *, last_round: int) -> Events:
 
 def reset(now: Run, command: ResetOrchestration) -> Events:
     if command.action == "cancel":
-        now.next("discard", verdict="cannot be cancelled")
+        now.next("discard", refusal="cannot_be_cancelled")
     else:
-        now.next("discard", verdict=command.REFUSAL, before=NOTHING_TO_RESET)
+        now.next("discard", refusal=command.REFUSAL, before=NOTHING_TO_RESET)
     yield from cancel_turns(now, "reset")
     run = now.state
     yield now.move(
@@ -146,7 +149,7 @@ def reset(now: Run, command: ResetOrchestration) -> Events:
 def add_rounds(now: Run, command: AddRounds) -> Events:
     """More rounds for a run that goes on; one that had used up its rounds goes on with them."""
     run = now.state
-    now.next("extend", verdict=command.REFUSAL)
+    now.next("extend", refusal=command.REFUSAL)
     last = run.last_round + command.add_rounds
     yield RoundsAdded(
         message=f"{command.add_rounds} more rounds: {command.reason}",

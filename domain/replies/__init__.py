@@ -25,6 +25,7 @@ from domain.replies.reviewer import ReviewArtifact, ReviewIssue, review_artifact
 from domain.replies.shapes import wire
 from domain.replies.spoken import spoken
 from domain.values.base import Invalid
+from domain.values.sentences import Sentence
 from domain.values.strict import JSON
 
 __all__ = [
@@ -68,7 +69,7 @@ def read(kind: str, text: str) -> JSON:
     """What the reply says, as the contract spells it. Raises `Unreadable`, and `Invalid` for an unknown kind."""
     reader = KINDS.get(kind)
     if reader is None:
-        raise Invalid({"/kind": f"should be one of {', '.join(KINDS)}"})
+        raise Invalid({"/kind": Sentence("not_one_of", choices=list(KINDS))})
     return reader(text)
 
 

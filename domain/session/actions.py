@@ -3,8 +3,9 @@
 from domain.session.children import NO_DECISION, Decide
 from domain.session.state import Session
 from domain.values.base import Command, Refused
+from domain.values.sentences import Sentence
 
-NO_BUDGET = "has no budget to extend"
+NO_BUDGET = "has_no_budget"
 
 
 def with_release(session: Session, actions: tuple[str, ...]) -> tuple[str, ...]:
@@ -12,29 +13,26 @@ def with_release(session: Session, actions: tuple[str, ...]) -> tuple[str, ...]:
     return ("continue", *actions) if session.held and "continue" not in actions else actions
 
 
-def told(session: Session) -> str:
-    """The session and its state, to begin a sentence with: `A delivery in the state running (planning)`."""
-    article = "An" if session.kind[0] in "aeiou" else "A"
-    state = session.status if session.status == session.state else f"{session.status} ({session.state})"
-    return f"{article} {session.kind} in the state {state}"
-
-
-def refusal(session: Session, verdict: str, actions: tuple[str, ...], *, before: str = "", after: str = "") -> Refused:
-    """`verdict` as in "cannot be reset"; `before` and `after` are sentences around it."""
+def refusal(session: Session, code: str, actions: tuple[str, ...], **params: object) -> Refused:
+    """The sentence of the code about the session. The parameters `before` and `after` are sentences around it."""
     found = with_release(session, actions)
-    nothing = "" if found else "Nothing is allowed now."
-    sentence = " ".join(part for part in (before, f"{told(session)} {verdict}.", after, nothing) if part)
-    return Refused(sentence, allowed=found)
+    about = {"kind": session.kind, "status": session.status, "state": session.state}
+    nothing = () if found else (Sentence("nothing_allowed_now"),)
+    after = [each for each in (params.pop("after", None), *nothing) if each]
+    around = {"after": after} if after else {}
+    return Refused(Sentence(code, **about, **params, **around), allowed=found)
 
 
 def unfit(session: Session, command: Command, actions: tuple[str, ...]) -> Refused:
     """A command that this kind of session never takes. Only a discussion waits for a decision, never its parent."""
     if not isinstance(command, Decide):
         return refusal(session, command.REFUSAL, actions)
-    waiting = ", ".join(session.open_children)
-    if len(session.open_children) > 1:
-        return refusal(session, "waits for several decisions", actions, after=f"Address one of {waiting}.")
+    waiting = list(session.open_children)
+    if len(waiting) > 1:
+        after = Sentence("address_one_of", sessions=waiting)
+        return refusal(session, "waits_for_several_decisions", actions, after=after)
     if waiting:
-        return refusal(session, f"{NO_DECISION} yet", actions, after=f"{waiting} still discusses.")
-    last = f"The last one was: {session.last_choice}." if session.last_choice else ""
+        after = Sentence("still_discussing", session=waiting[0])
+        return refusal(session, f"{NO_DECISION}_yet", actions, after=after)
+    last = Sentence("last_choice", choice=session.last_choice) if session.last_choice else None
     return refusal(session, NO_DECISION, actions, after=last)

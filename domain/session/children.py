@@ -19,7 +19,7 @@ class OpenChild:
     requested_at: int
 
 
-NO_DECISION = "does not wait for a decision"
+NO_DECISION = "waits_for_no_decision"
 Choice = Literal["apply_fix", "skip", "revise", "accept"]
 """What a person may choose at the end of a review or a debate."""
 

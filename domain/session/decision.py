@@ -34,6 +34,7 @@ from domain.session.turns import (
     Work,
 )
 from domain.values.base import Blob, Command, DomainEvent, Refused, StartCommand, Text
+from domain.values.sentences import Sentence
 from domain.values.spelling import thread_name
 
 S = TypeVar("S", bound=Session)
@@ -93,9 +94,9 @@ class Now(Generic[S]):
     def check(self, command: Command) -> None:
         """Raises Refused for a command to a session that does not exist, and for a second start."""
         if not self.begun and not isinstance(command, self.kind.starts):
-            raise Refused("There is no such session.")
+            raise Refused(Sentence("no_such_session"))
         if self.begun and isinstance(command, StartCommand):
-            raise Refused("This session has already started.", allowed=self.allowed())
+            raise Refused(Sentence("already_started"), allowed=self.allowed())
 
     def run(self, rules: Events, command: Command) -> Outcome:
         """Fold each event as it comes."""
@@ -128,21 +129,22 @@ class Now(Generic[S]):
         state = chart.next(first, by, lambda _: False, sentence=f"Nothing begins by {by!r}.") if by else first
         return event(state=state, **fields)
 
-    def next(self, by: str, *, verdict: str = "", before: str = "", after: str = "") -> str:
-        """The state that a step of the chart leads to. Refused, with `verdict`, where it leads nowhere."""
+    def next(self, by: str, *, refusal: str = "not_allowed_in_state", **around: Sentence | None) -> str:
+        """The state that a step of the chart leads to. Refused, by the code `refusal`, where it leads nowhere."""
         state = self.state
         target = self._chart().target(state.state, by, state.guard)
         if target is None:
-            raise self.refusal(verdict or f"does not allow {by!r}", before=before, after=after)
+            params = {"action": by} if refusal == "not_allowed_in_state" else {}
+            raise self.refusal(refusal, **params, **around)
         return target
 
     def allowed(self) -> tuple[str, ...]:
         """The actions that a person may take now."""
         return self.kind.allowed_actions(self.state) if self.begun else ()
 
-    def refusal(self, verdict: str, *, before: str = "", after: str = "") -> Refused:
-        """`verdict` as in "cannot be reset"; `before` and `after` are sentences around it."""
-        return refusal(self.state, verdict, self.allowed(), before=before, after=after)
+    def refusal(self, code: str, **params: object) -> Refused:
+        """The sentence of the code about this session; `before` and `after` are sentences around it."""
+        return refusal(self.state, code, self.allowed(), **params)
 
     def unfit(self, command: Command) -> Refused:
         """The refusal of a command that this kind of session never takes."""
@@ -207,7 +209,7 @@ def settle(now: Now[S], command: RecordTurn) -> TurnAnswered | TurnFailed:
     """The end of a turn. Only the outcome of its own kind of work ends it: a reply is no validation."""
     turn = now.turn(command.turn_id)
     if turn.work != command.WORK:
-        sentence = f"Turn {turn.turn_id} waits for an outcome of the work {turn.work!r}, not {command.WORK!r}."
+        sentence = Sentence("turn_of_another_work", turn=turn.turn_id, work=turn.work, given=command.WORK)
         raise Refused(sentence, allowed=now.allowed())
     fields: dict[str, Any] = {**_repeated(turn), "attempt": command.attempt, "seconds": command.seconds}
     if isinstance(command, RecordReply):
@@ -230,7 +232,7 @@ def _repeated(turn: Outstanding) -> dict[str, str]:
 def _accept_tree(state: Session, command: RecordReply) -> None:
     """Raises Moved where the changes were made from a state of the workspace that is no longer the recorded one."""
     if command.tree is not None and command.base != state.tree:
-        raise Moved("Another turn has changed the workspace meanwhile.")
+        raise Moved(Sentence("workspace_changed"))
 
 
 def content(command: Command, text: Text) -> str:

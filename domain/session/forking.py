@@ -11,6 +11,7 @@ from domain.session.record import Recorded
 from domain.session.state import Session
 from domain.session.turns import RecordReply, TurnRequested
 from domain.values.base import Command, DomainEvent, Refused
+from domain.values.sentences import Sentence
 
 E = TypeVar("E", bound=DomainEvent)
 S = TypeVar("S", bound=Session)
@@ -89,7 +90,7 @@ def _fork(now: Now[S], command: ForkSession) -> Events:
 def _diverge(now: Now[S], command: Diverge) -> Events:
     now.turn(command.turn_id)
     if now.state.reuse is None:
-        raise Refused("This session reuses no answers.")
+        raise Refused(Sentence("reuses_no_answers"))
     held = now.state.reuse.mode == "stop"
     yield SessionDiverged(
         message="Here the fork leaves what is recorded." + (" It waits to be released." if held else ""),
@@ -102,7 +103,7 @@ def _diverge(now: Now[S], command: Diverge) -> Events:
 
 def _release(now: Now[S], command: Release) -> Events:
     if not now.state.held:
-        raise Refused("Only a fork that is held can be released.")
+        raise Refused(Sentence("not_held"))
     yield SessionReleased(message="The fork goes on live.")
     for request in command.requests:
         yield request.model_copy(update={"turn_id": f"{now.state.id}.t{now.state.turns + 1}"})

@@ -20,6 +20,7 @@ from domain.session.turns import (
 )
 from domain.session.workspace import ResultPublished, WorkspaceChanges, WorkspacePrepared
 from domain.values.base import DomainEvent, Refused, Text
+from domain.values.sentences import Sentence
 from domain.values.spelling import thread_name
 
 K = TypeVar("K")
@@ -120,7 +121,7 @@ class Session:
         """The turn, while it is outstanding. Raises Refused once it is settled: a late answer changes nothing."""
         found = self.outstanding.get(turn_id)
         if found is None:
-            sentence = f"Turn {turn_id} is settled or was never requested; its answer changes nothing."
+            sentence = Sentence("turn_settled", turn=turn_id)
             raise Refused(sentence, allowed=allowed)
         return found
 

@@ -7,6 +7,8 @@ from typing import Annotated, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from domain.values.sentences import Sentence
+
 INLINE_BYTES = 16_384
 """A text of more UTF-8 bytes than this is stored once, by its digest; events that mention it keep the head."""
 
@@ -107,8 +109,8 @@ class DomainEvent(BaseModel):
 class Command(Value):
     """What somebody wants. Time and ids arrive with it; `blobs` are the long texts its events will mention."""
 
-    REFUSAL: ClassVar[str] = "does not take this"
-    """How a session that does not take this command is refused: `A delivery in the state … cannot be continued.`"""
+    REFUSAL: ClassVar[str] = "does_not_take_command"
+    """The code of the refusal of a session that does not take this command."""
     blobs: tuple[Blob, ...] = Field(default=(), exclude=True)
 
 
@@ -117,7 +119,7 @@ class StartCommand(Command):
 
 
 class HansardError(Exception):
-    """Whatever went wrong in a way that a user can be told in one sentence. `replayed`: the same answer as before."""
+    """What went wrong, in one sentence; a `Sentence` has a code too. `replayed`: the same answer as before."""
 
     replayed: bool = False
 
@@ -134,7 +136,7 @@ class Stale(HansardError):
     """The session has moved on from the version that the caller had seen."""
 
     def __init__(self, *, expected: int, actual: int) -> None:
-        super().__init__(f"The session is at version {actual}, not {expected}.")
+        super().__init__(Sentence("version_mismatch", number=actual, given=expected))
         self.expected, self.actual = expected, actual
 
 

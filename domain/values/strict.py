@@ -8,9 +8,10 @@ cannot hold, U+0000, lone surrogates, and nesting that would exhaust the stack.
 import json
 import math
 import re
-from typing import NoReturn, TypeAlias
+from typing import Final, NoReturn, TypeAlias
 
 from domain.values.base import HansardError
+from domain.values.sentences import Sentence
 
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
 
@@ -19,6 +20,21 @@ MAX_DEPTH = 64
 
 LARGEST_INTEGER = 2**53
 """The magnitude up to which every integer is the same number for every reader of JSON."""
+
+_REASONS: Final = {
+    "Expecting value": "expecting_value",
+    "Expecting property name enclosed in double quotes": "expecting_name",
+    "Expecting ':' delimiter": "expecting_colon",
+    "Expecting ',' delimiter": "expecting_comma",
+    "Extra data": "extra_data",
+    "Invalid control character at": "control_character",
+    "Unterminated string starting at": "unterminated_string",
+    "Invalid \\escape": "invalid_escape",
+    "Invalid \\uXXXX escape": "invalid_unicode_escape",
+    "Illegal trailing comma before end of object": "trailing_comma_in_object",
+    "Illegal trailing comma before end of array": "trailing_comma_in_list",
+}
+"""The sentences of the standard library's decoder."""
 
 _INTEGER_LENGTH = len(str(-LARGEST_INTEGER))
 _BRACKETS_AND_STRINGS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
@@ -36,9 +52,8 @@ def decode(raw: bytes | str, *, max_depth: int = MAX_DEPTH) -> JSON:
     try:
         value: JSON = _DECODER.decode(text)
     except json.JSONDecodeError as problem:
-        reason = problem.msg[:1].lower() + problem.msg[1:].removesuffix(" at")
-        place = f"line {problem.lineno}, column {problem.colno}"
-        raise Malformed(f"This is not JSON: {reason} at {place}.") from None
+        sentence = Sentence("malformed_json", reason=_reason(problem.msg), line=problem.lineno, column=problem.colno)
+        raise Malformed(sentence) from None
     if "\\u" in text:
         _check_strings(value, "")
     return value
@@ -47,11 +62,11 @@ def decode(raw: bytes | str, *, max_depth: int = MAX_DEPTH) -> JSON:
 def _text(raw: bytes | str) -> str:
     text = raw if isinstance(raw, str) else _utf8(raw)
     if text.startswith("\ufeff"):
-        raise Malformed("This begins with a byte order mark; UTF-8 without one was expected.")
+        raise Malformed(Sentence("byte_order_mark"))
     if not text or text.isspace():
-        raise Malformed("This is empty; JSON was expected.")
+        raise Malformed(Sentence("json_empty"))
     if found := _UNSTORABLE.search(text):
-        raise Malformed(f"This holds {_name(found.group())} at {_place(text, found.start())}.")
+        raise Malformed(Sentence("json_holds", what=_name(found.group()), **_place(text, found.start())))
     return text
 
 
@@ -59,7 +74,7 @@ def _utf8(raw: bytes) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as problem:
-        raise Malformed(f"This is not UTF-8: byte {problem.start} does not belong there.") from None
+        raise Malformed(Sentence("not_utf8", number=problem.start)) from None
 
 
 def _check_depth(text: str, limit: int) -> None:
@@ -74,32 +89,32 @@ def _check_depth(text: str, limit: int) -> None:
         elif first != '"':
             depth -= 1
         if depth > limit:
-            raise Malformed(f"This nests more than {limit} levels deep at {_place(text, token.start())}.")
+            raise Malformed(Sentence("nested_too_deep", number=limit, **_place(text, token.start())))
 
 
 def _object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
     found: dict[str, JSON] = {}
     for key, value in pairs:
         if key in found:
-            raise Malformed(f"The key {_quoted(key)} stands twice in one object.")
+            raise Malformed(Sentence("duplicate_key", key=_quoted(key)))
         found[key] = value
     return found
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise Malformed(f"{name} is not a JSON number.")
+    raise Malformed(Sentence("not_json_number", name=name))
 
 
 def _finite(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):
-        raise Malformed(f"The number {_shortened(digits)} is too large.")
+        raise Malformed(Sentence("number_too_large", digits=_shortened(digits)))
     return number
 
 
 def _exact(digits: str) -> int:
     if len(digits) > _INTEGER_LENGTH or abs(int(digits)) > LARGEST_INTEGER:
-        raise Malformed(f"The integer {_shortened(digits)} is beyond ±2^53.")
+        raise Malformed(Sentence("integer_too_large", digits=_shortened(digits)))
     return int(digits)
 
 
@@ -124,16 +139,23 @@ def _check_strings(value: JSON, pointer: str) -> None:
 
 def _check_string(words: str, pointer: str) -> None:
     if found := _UNSTORABLE.search(words):
-        raise Malformed(f"A string holds {_name(found.group())} at {_quoted(pointer)}.")
+        raise Malformed(Sentence("json_string_holds", what=_name(found.group()), place=_quoted(pointer)))
 
 
 def _name(character: str) -> str:
-    return "U+0000" if character == "\x00" else f"the lone surrogate U+{ord(character):04X}"
+    return "U+0000" if character == "\x00" else Sentence("lone_surrogate", code=f"U+{ord(character):04X}")
 
 
-def _place(text: str, index: int) -> str:
+def _place(text: str, index: int) -> dict[str, int]:
     line_start = text.rfind("\n", 0, index) + 1
-    return f"line {text.count(chr(10), 0, index) + 1}, column {index - line_start + 1}"
+    return {"line": text.count("\n", 0, index) + 1, "column": index - line_start + 1}
+
+
+def _reason(problem: str) -> str:
+    """The decoder's own words; those that we know by their code."""
+    code = _REASONS.get(problem)
+    text = problem[:1].lower() + problem[1:].removesuffix(" at")
+    return Sentence.foreign(text, f"json_{code}") if code else text
 
 
 def _shortened(words: str, limit: int = 60) -> str:

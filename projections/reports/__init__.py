@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from domain.values.base import Unknown
+from domain.values.sentences import Sentence
 from domain.values.time import iso
 from projections.engine.ports import Database, Projection
 from projections.reports import budgets, convergence, costs, decisions, quality, summary
@@ -43,7 +44,7 @@ def find(name: str) -> Report:
     """Raises Unknown."""
     found = REPORTS.get(name)
     if found is None:
-        raise Unknown(f"There is no report {name!r}; there are {', '.join(REPORTS)}.")
+        raise Unknown(Sentence("report_not_found", name=name, names=list(REPORTS)))
     return found
 
 

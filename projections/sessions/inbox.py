@@ -5,6 +5,7 @@ from collections.abc import Collection
 from typing import Final
 
 from domain.values.base import Invalid
+from domain.values.sentences import Sentence
 from domain.values.time import iso
 from projections.engine.ports import Database
 from projections.sessions.overview import NEEDS, cursor_of, position_of
@@ -37,9 +38,9 @@ def page(
     Raises Invalid for a cursor that was not given out here, a limit outside 1 … 200, or an unknown need.
     """
     if not 1 <= limit <= MOST:
-        raise Invalid({"/limit": f"should be between 1 and {MOST}"})
+        raise Invalid({"/limit": Sentence("not_between", number=1, most=MOST)})
     if not set(needs) <= set(NEEDS):
-        raise Invalid({"/needs": f"should be one of {', '.join(NEEDS)}"})
+        raise Invalid({"/needs": Sentence("not_one_of", choices=list(NEEDS))})
     wanted = tuple(needs or NEEDS)
     rows = ROWS.select(
         db,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Final, get_args
 
 from domain.values.base import Invalid
+from domain.values.sentences import Sentence
 from domain.values.time import iso
 from projections.engine.ports import LATEST, Database
 from projections.sessions.row import ROWS, SessionRow, normal
@@ -34,9 +35,9 @@ def page(
     Raises Invalid for a cursor that was not given out here, a limit outside 1 … 200, more than 1,000 characters of `q`.
     """
     if not 1 <= limit <= MOST:
-        raise Invalid({"/limit": f"should be between 1 and {MOST}"})
+        raise Invalid({"/limit": Sentence("not_between", number=1, most=MOST)})
     if q is not None and len(q) > LONGEST_WORDS:
-        raise Invalid({"/q": f"should have at most {LONGEST_WORDS} characters"})
+        raise Invalid({"/q": Sentence("too_many_characters", number=LONGEST_WORDS)})
     before = LATEST if cursor is None else position_of(cursor)
     where: list[str] = ["created < ?"]
     values: list[int | str] = [before]
@@ -98,7 +99,7 @@ def position_of(cursor: str) -> int:
     except (binascii.Error, ValueError):
         position = -1
     if position < 1 or cursor_of(position) != cursor:
-        raise Invalid({"/cursor": "is not a cursor of this list"})
+        raise Invalid({"/cursor": Sentence("unknown_cursor")})
     return position
 
 

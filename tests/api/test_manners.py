@@ -173,7 +173,9 @@ def test_a_body_that_is_packed_is_415(client: TestClient, encoding: str) -> None
 def test_the_statuses_that_can_be_looked_for_are_told(client: TestClient) -> None:
     found = problem(client.get("/api/sessions", params={"status": "foo"}), 422)
     assert found["detail"].startswith("status: should be one of pending, running, success, failed, cancelled, active, ")
-    assert found["errors"] == [{"pointer": "/status", "detail": found["detail"].removeprefix("status: ")}]
+    [fault] = found["errors"]
+    assert fault.items() >= {"pointer": "/status", "detail": found["detail"].removeprefix("status: ")}.items()
+    assert (fault["code"], list(fault["params"])) == ("not_one_of", ["choices"])
     for status in found["detail"].partition("one of ")[2].split(", "):
         assert client.get("/api/sessions", params={"status": status}).status_code == 200
 
@@ -959,7 +961,8 @@ def test_a_query_that_would_be_read_by_half_is_422(client: TestClient, waiting: 
     answer = client.get(f"/api/{query.format(waiting)}")
     name, _, said = detail.partition(": ")
     assert problem(answer, 422)["detail"] == detail
-    assert answer.json()["errors"] == [{"pointer": f"/{name}", "detail": said}]
+    [fault] = answer.json()["errors"]
+    assert fault.items() >= {"pointer": f"/{name}", "detail": said}.items()
 
 
 def test_the_types_that_can_be_looked_for_are_told(client: TestClient) -> None:

@@ -1,4 +1,4 @@
-"""Whatever a person is refused with on the Korean page is said in Korean, and nothing of ours is missing there."""
+"""The Korean page says in Korean why it refuses something."""
 
 import re
 from collections.abc import Iterator
@@ -7,68 +7,29 @@ from pathlib import Path
 from typing import Any
 
 import httpx2 as httpx
+import orjson
 import pytest
 from pydantic import BaseModel, ValidationError
 from starlette.testclient import TestClient
 
 from adapters.agents.scripted import Scenario
-from api.http.problems import invalid
+from api.http.problems import document, invalid, of
 from api.routes import bodies
-from api.web.sentences import ENDS, LONGEST, catalogue, in_words
+from api.web.sentences import in_words, told_in
 from api.web.words import words
 from domain.convergence import named
 from domain.convergence.profiles import Thresholds
-from domain.values.base import Command, Invalid
+from domain.values.base import Invalid, Refused
+from domain.values.sentences import Sentence, sentence_of
 from domain.values.strict import Malformed, decode
 from tests.api.scenes import at_checkpoint, begun, exhausted
 from tests.api.seen import BROWSER, Seen
-from tests.api.sentences import FILLED, sentences
 from tests.api.server import delivery, inside, session
 
 KOREAN = words("ko")
 FORM = BROWSER | {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}
 SCRIPT = FORM | {"Accept": "application/json"}
 KEY = "0123456789abcdef" * 2
-REACHED = (
-    *(
-        "api/http/guards.py",
-        "api/routes/commands.py",
-        "api/routes/starting.py",
-        "api/routes/forks.py",
-        "api/http/requests.py",
-        "api/http/problems.py",
-        "api/routes/reports.py",
-    ),
-    *(
-        "api/routes/policies/instants.py",
-        "api/web/**/*.py",
-        "projections/sessions/inbox.py",
-        "projections/sessions/*.py",
-    ),
-    *(
-        "projections/reports/__init__.py",
-        "adapters/writer/answers.py",
-        "adapters/writer/writer.py",
-        "adapters/writer/unit_of_work.py",
-    ),
-    *("adapters/agents/scripted.py", "adapters/workspace/fitness.py", "adapters/workspace/founding.py"),
-    *(
-        "adapters/workspace/paths.py",
-        "adapters/workspace/git.py",
-        "adapters/store/sqlite/store.py",
-        "adapters/store/sqlite/views.py",
-    ),
-    *(
-        "adapters/store/sqlite/rows.py",
-        "domain/*.py",
-        "domain/session/*.py",
-        "domain/values/*.py",
-        "domain/delivery/**/*.py",
-        "domain/orchestration/**/*.py",
-    ),
-    *("domain/discussion/**/*.py", "domain/channel/**/*.py", "domain/convergence/**/*.py"),
-)
-"""Where what is said can come to the page."""
 SLOW: dict[str, Any] = {"planner": [{"text": "late", "delayMs": 60_000}]}
 
 
@@ -82,40 +43,7 @@ def korean(text: str) -> bool:
     return re.search("[가-힣]", text) is not None
 
 
-# -- the catalogue -----------------------------------------------------------------------------------------------------
-
-
-UNSEEN = re.compile(
-    "|".join(
-        (
-            "^Only (?!a fork).*",  # what follows from what agents did
-            "^Planning can always|^Handing over finished work|^The deadline has not|^An orchestration that is",
-            "^Turn 7 |^Two turns at once|^This session reuses no|^The validation 7 has|^No command is known",
-            "^A channel (cannot be cancelled|takes messages)|^There is no event type|^7 is there in version",
-            "^7 has no version|^HANSARD_DATABASE|^The backup|^The table of|^The newest position|^Position 7 follows",
-            "^Another process wrote|^Nothing begins by",
-            "^The event at position|SQLite gave|^git 7 failed|^a percent sign|^should be commands with|^not an id$",
-        )
-    )
-)
-"""What is said to workers and to whoever keeps the log, at a start, or only within another sentence."""
-
-
-VERDICTS = {command.REFUSAL for command in Command.__subclasses__()}
-"""What no session of another kind takes."""
-
-
-def test_whatever_our_source_says_to_a_person_is_in_the_catalogue() -> None:
-    """A sentence within a sentence is stood in for by one that is known."""
-    found = {sentence for sentence in sentences(*REACHED) if not UNSEEN.search(sentence)}
-    found |= {f"A delivery in the state running {verdict}." for verdict in VERDICTS}
-    assert len(found) > 120
-    said = {sentence for sentence in found if any(korean(in_words(KOREAN, each)) for each in _filled(sentence))}
-    assert found - said <= {FILLED, f"{FILLED}: {FILLED}"}
-
-
-def _filled(sentence: str) -> tuple[str, ...]:
-    return sentence, sentence.removeprefix(f"{FILLED} "), sentence.replace(FILLED, "unknown field", 1)
+# -- fields ------------------------------------------------------------------------------------------------------------
 
 
 JUNK: tuple[Any, ...] = (
@@ -176,47 +104,39 @@ def _errors(tried: Any) -> set[str]:
 def test_what_is_no_json_is_said_in_korean_without_a_word_of_english(text: str) -> None:
     with pytest.raises(Malformed) as refused:
         decode(text)
-    told = in_words(KOREAN, str(refused.value))
+    told = in_words(KOREAN, sentence_of(refused.value))
     assert korean(told) and re.findall("[a-z]{4,}", told.replace("NaN", "")) == []
 
 
-def test_every_place_of_a_sentence_stands_in_both_languages() -> None:
-    def places(words: str) -> set[str]:
-        return set(re.findall(r"\{(\w+)\}", words)) - {"article", "given", "what", "name", "state"}
-
-    different = {english for english, told in catalogue().items() if not places(told) <= places(english)}
-    assert different == set()
-    assert [english for english, told in catalogue().items() if not told.strip()] == []
-
-
 @pytest.mark.parametrize(
-    ("english", "expected"),
+    ("sentence", "expected"),
     [
-        ("There is no session 'nope'.", "'nope' 세션이 없습니다."),
-        ("A delivery in the state running (planning) cannot be reset. Allowed now: extend, cancel.",
-         "딜리버리 세션은 실행 중 (계획) 상태에서 리셋할 수 없습니다. 지금 할 수 있는 것: 예산 추가, 취소."),
-        ("An orchestration in the state done cannot be continued. Nothing is allowed now.",
+        (Sentence("session_not_found", id="nope"), "'nope' 세션이 없습니다."),
+        (Sentence("cannot_be_reset", kind="delivery", status="running", state="planning"),
+         "딜리버리 세션은 실행 중 (계획) 상태에서 리셋할 수 없습니다."),
+        (Sentence("cannot_be_continued", kind="orchestration", status="done", state="done",
+                  after=[Sentence("nothing_allowed_now")]),
          "오케스트레이션 세션은 완료 상태에서 계속할 수 없습니다. 지금은 할 수 있는 것이 없습니다."),
-        ("should be a string or a list; or should be 1", "텍스트 또는 목록 형식이어야 합니다; 또는 1이어야 합니다"),
-        ("lang: should be one of en, ko", "lang: 다음 중 하나여야 합니다: en, ko"),
-        ("There is no session 'a. b. c'.", "'a. b. c' 세션이 없습니다."),
-        ("Somebody else's words.", "Somebody else's words."),
-        ("title: Somebody else's words.", "title: Somebody else's words."),
+        (Sentence("not_one_of", choices=["en", "ko"]), "다음 중 하나여야 합니다: en, ko"),
+        ("A plain text.", "A plain text."),
         ("", ""),
     ],
 )  # fmt: skip
-def test_sentences_are_said_one_by_one_with_what_they_are_filled_with(english: str, expected: str) -> None:
-    assert in_words(KOREAN, english) == expected
-    assert in_words(words("en"), english) == english
+def test_a_sentence_is_worded_by_its_code_with_the_names_of_its_values(sentence: str, expected: str) -> None:
+    assert in_words(KOREAN, sentence) == expected
+    assert in_words(words("en"), sentence) == sentence
 
 
-@pytest.mark.parametrize(
-    "part", ["There is no session a. ", "x: ", "; or ", "A a in the state ", "There is no session "]
-)
-def test_hostile_words_are_looked_up_in_no_time(part: str) -> None:
-    text = (part * LONGEST)[:LONGEST]
-    assert len(in_words(KOREAN, text)) >= 1
-    assert len(in_words(KOREAN, part * ENDS)) >= 1
+def test_a_problem_of_the_wire_is_worded_by_its_code() -> None:
+    refused = Refused(
+        Sentence("cannot_be_reset", kind="delivery", status="running", state="planning"), allowed=("extend", "cancel")
+    )
+    told = orjson.loads(document(of(refused)))
+    assert (told["code"], told["params"]["kind"]) == ("cannot_be_reset", "delivery")
+    assert told_in(KOREAN, told)["detail"] == (
+        "딜리버리 세션은 실행 중 (계획) 상태에서 리셋할 수 없습니다. 지금 할 수 있는 것: 예산 추가, 취소."
+    )
+    assert told_in(KOREAN, {"detail": "Somebody else's words."})["detail"] == "Somebody else's words."
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------

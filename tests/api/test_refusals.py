@@ -327,8 +327,12 @@ def test_amounts_that_a_kind_does_not_have_are_named(client: TestClient) -> None
     answer = client.post("/api/sessions/delivery-planning/budget", json={"addRounds": 1, "reason": "more"})
     assert answer.status_code == 422
     takes = "addIterations, addMinutes, addTokens, addCostMicros"
-    assert answer.json()["errors"] == [
-        {"pointer": "/addRounds", "detail": f"does not belong to the kind delivery, which takes {takes}"}
-    ]
+    [error] = answer.json()["errors"]
+    assert error == {
+        "pointer": "/addRounds",
+        "detail": f"does not belong to the kind delivery, which takes {takes}",
+        "code": "field_of_another_kind",
+        "params": {"kind": "delivery", "fields": takes.split(", ")},
+    }
     rounds = client.post("/api/sessions/orchestration-planning/budget", json={"addMinutes": 1, "reason": "more"})
     assert [error["pointer"] for error in rounds.json()["errors"]] == ["/addMinutes"]

@@ -10,6 +10,7 @@ import orjson
 
 from adapters.private import private_file
 from adapters.store.port import Row, StoreError
+from domain.values.sentences import Sentence
 
 SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS events (
@@ -55,7 +56,7 @@ class SqliteRows:
                 try:
                     yield connection
                 except sqlite3.Error as error:
-                    raise StoreError(f"The log {self._path} cannot be read: {error}.") from error
+                    raise StoreError(Sentence("log_unreadable", path=self._path, detail=error)) from error
 
             try:
                 yield SqliteRows(self._path, reading)

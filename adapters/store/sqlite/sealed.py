@@ -12,6 +12,7 @@ from pathlib import Path
 from adapters.store.sqlite.connection import refuse_foreign, store_error
 from adapters.store.sqlite.reading import SqliteLog
 from adapters.store.sqlite.rows import SqliteRows
+from domain.values.sentences import Sentence
 
 _BUSY_SECONDS = 5.0
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
@@ -30,7 +31,7 @@ class Sealed(SqliteLog):
         try:
             yield self._connection
         except UNREADABLE as error:
-            raise store_error(error, f"The log {self.path} cannot be read: {error}.") from error
+            raise store_error(error, Sentence("log_unreadable", path=self.path, detail=error)) from error
 
 
 @contextmanager

@@ -31,6 +31,7 @@ from adapters.store.sqlite.connection import (
 from adapters.store.sqlite.reading import SqliteLog
 from adapters.store.sqlite.rows import SCHEMA, SqliteRows
 from adapters.store.sqlite.turns import SqliteTurns
+from domain.values.sentences import Sentence
 
 READERS = 4
 
@@ -80,7 +81,7 @@ class SqliteStore(SqliteLog, EventRecorder):
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
             if self._closed:
-                raise StoreError(f"The log {self.path} is closed.")
+                raise StoreError(Sentence("log_closed", path=self.path))
             try:
                 self._writer.execute("BEGIN IMMEDIATE")
                 yield self._writer
@@ -98,7 +99,7 @@ class SqliteStore(SqliteLog, EventRecorder):
         connection = self._readers.get()
         if connection is None:
             self._readers.put(None)
-            raise StoreError(f"The log {self.path} is closed.")
+            raise StoreError(Sentence("log_closed", path=self.path))
         try:
             yield connection
         except sqlite3.Error as error:

@@ -20,6 +20,7 @@ from domain.session.record import Recorded
 from domain.session.state import Moved
 from domain.session.turns import Failure, RecordReply, TurnRequested
 from domain.values.base import HansardError, Invalid, Refused, Unknown
+from domain.values.sentences import sentence_of
 
 TRIES = 5
 """So often an answer is merged into what others have recorded meanwhile."""
@@ -173,7 +174,7 @@ class ExternalTurns:
             return self._runner.answered(job, known)
         except WorkspaceError as error:
             if reply.files:
-                raise Invalid({"/files": str(error)}) from None
+                raise Invalid({"/files": sentence_of(error)}) from None
             failure = Failure(code="crash", detail=str(error))
         return self._runner.answered(job, replace(known, failure=failure))
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
+from domain.values.sentences import Sentence
 from domain.values.time import milliseconds
 
 EARLIEST, LATEST = -62_135_510_400_000, 253_370_764_800_000
@@ -36,20 +37,20 @@ def instant(given: object) -> Instant:
         return _inside(_read(given))
     if isinstance(given, int) and not isinstance(given, bool):
         return _inside(Instant(at=given))
-    raise ValueError("should be an instant: ISO 8601 text or whole milliseconds since 1970")
+    raise ValueError(Sentence("not_an_instant"))
 
 
 def _read(text: str) -> Instant:
     if len(text) > LONGEST:
-        raise ValueError("should be an instant in ISO 8601")
+        raise ValueError(Sentence("not_iso_8601"))
     try:
         at, zone = milliseconds(text), datetime.fromisoformat(text).tzinfo
     except (ValueError, OverflowError):
-        raise ValueError("should be an instant in ISO 8601") from None
+        raise ValueError(Sentence("not_iso_8601")) from None
     return Instant(at=at, zone=zone or UTC, fine="." in text, zulu=zone is None or text.endswith("Z"))
 
 
 def _inside(found: Instant) -> Instant:
     if not EARLIEST <= found.at <= LATEST:
-        raise ValueError("should lie between the years 1 and 9999")
+        raise ValueError(Sentence("year_out_of_range"))
     return found

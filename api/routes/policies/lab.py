@@ -24,6 +24,7 @@ from domain.discussion.lab import LabOutcome, LabTalk, Tally, rescore, talk, tal
 from domain.discussion.state import Discussion
 from domain.session.record import kind_of
 from domain.values.base import Invalid, Unknown, Value
+from domain.values.sentences import Sentence
 from projections.reports import Filters
 from projections.reports.convergence import found_by
 
@@ -171,7 +172,7 @@ def _talks(inside: System, ids: Sequence[str]) -> Iterator[LabTalk]:
         if isinstance(session, Discussion):
             yield talk(session)
         elif session is None and kind_of(session_id) in KINDS:
-            raise Unknown(f"There is no session {session_id!r}.")
+            raise Unknown(Sentence("session_not_found", id=session_id))
         else:
             raise Invalid({f"/sessionIds/{place}": "should be a review or a debate"})
 

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from api import actions
 from api.http.commands import Action
-from api.http.problems import Problem
+from api.http.problems import of_field
 from api.http.requests import NUMBER, answer_headers, only, system
 from api.web import inbox_page, pages
 from api.web.forms.passing import FormOutcome, hand_over, key_of
@@ -27,6 +27,7 @@ from api.web.session.standing import badge_of
 from api.web.start_form import FORMS, forms
 from domain.kinds import KINDS
 from domain.session.record import kind_of
+from domain.values.sentences import Sentence
 
 KEY: Final = re.compile("[0-9a-f]{32}")
 LONGEST: Final = 200
@@ -87,7 +88,7 @@ async def start(request: Request) -> Response:
     found, say = await fields(request), language_of(request)
     key, kind = _key(found), found.get("start", "")
     if kind not in FORMS:
-        raise Problem(400, f"start: should be one of {', '.join(FORMS)}")
+        raise of_field("start", Sentence("not_one_of", choices=list(FORMS)), status=400)
     names = [field.name for field in (*FORMS[kind].fields, *FORMS[kind].more)]
     _known(found, {*names, "key", "start", "lang"})
     body, errors = body_of(FORMS[kind], found, say)
@@ -134,13 +135,13 @@ def _asked(found: dict[str, str], here: str) -> Asked:
     name, session = found.get("door", ""), found.get("session") or here
     door = DOORS.get(name)
     if door is None:
-        raise Problem(400, f"door: should be one of {', '.join(DOORS)}")
+        raise of_field("door", Sentence("not_one_of", choices=list(DOORS)), status=400)
     _known(found, {*door.fields, *ENVELOPE})
     state, version = found.get("state", ""), found.get("version", "")
     if max(len(session), len(state)) > LONGEST or not session:
-        raise Problem(400, "session: should be a session id")
+        raise of_field("session", Sentence("not_a_session_id"), status=400)
     if door.bound != bool(NUMBER.fullmatch(version)):
-        raise Problem(400, "version: should be the version shown on the page")
+        raise of_field("version", Sentence("version_not_shown"), status=400)
     values = {name: value for name, value in found.items() if name in door.fields}
     seen = int(version) if door.bound else None
     return Asked(name, door, session, values, _key(found), seen, state, found.get("really") == "yes")
@@ -149,13 +150,13 @@ def _asked(found: dict[str, str], here: str) -> Asked:
 def _key(found: dict[str, str]) -> str:
     key = found.get("key", "")
     if not KEY.fullmatch(key):
-        raise Problem(400, "key: should be the key that came with the form")
+        raise of_field("key", Sentence("form_key_unknown"), status=400)
     return key
 
 
 def _known(found: dict[str, str], names: set[str]) -> None:
     if unknown := [name[:40] for name in found if name not in names]:
-        raise Problem(400, f"{unknown[0]}: unknown field")
+        raise of_field(unknown[0], Sentence("unknown_field"), status=400)
 
 
 # -- carrying out ------------------------------------------------------------------------------------------------------

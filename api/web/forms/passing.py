@@ -14,6 +14,7 @@ from api.http.requests import system
 from api.web.rendering import language_of
 from api.web.sentences import told_in
 from domain.values.base import HansardError
+from domain.values.sentences import Sentence
 
 
 class FormOutcome(NamedTuple):
@@ -56,7 +57,7 @@ async def hand_over(
     )
     try:
         if len(raw) > inside.settings.max_body_bytes:
-            raise Problem(413, f"A body has at most {inside.settings.max_body_bytes} bytes.")
+            raise Problem(413, Sentence("too_large", what="body", number=inside.settings.max_body_bytes))
         answer = await perform(call, action)
     except HansardError as error:
         answer = problem(of(error))

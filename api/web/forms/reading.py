@@ -8,6 +8,7 @@ from starlette.requests import Request
 
 from api.http.problems import Problem
 from api.http.requests import CHARSET, received, system
+from domain.values.sentences import Sentence
 
 TYPE: Final = "application/x-www-form-urlencoded"
 MOST: Final = 64
@@ -32,9 +33,9 @@ def _check_type(request: Request) -> None:
     media, _, parameters = request.headers.get("content-type", "").partition(";")
     charset = CHARSET.search(parameters)
     if media.strip().lower() != TYPE or (charset is not None and charset[1].lower() not in ("utf-8", "utf8")):
-        raise Problem(415, f"Send {TYPE} in UTF-8.")
+        raise Problem(415, Sentence("send_form_utf8"))
     if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
-        raise Problem(415, "Content-Encoding is not supported; send the form uncompressed.")
+        raise Problem(415, Sentence("form_compressed"))
 
 
 def parsed(raw: bytes) -> dict[str, str]:
@@ -45,8 +46,8 @@ def parsed(raw: bytes) -> dict[str, str]:
             raise ValueError("a percent sign that encodes nothing")
         pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), errors="strict", max_num_fields=MOST)
     except ValueError:
-        raise Problem(400, f"The form cannot be read: it should be at most {MOST} fields in UTF-8.") from None
+        raise Problem(400, Sentence("form_unreadable", number=MOST)) from None
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise Problem(400, "A form field was sent twice.")
+        raise Problem(400, Sentence("form_field_twice"))
     return {name: value.replace("\r\n", "\n") for name, value in found.items()}

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from api.web.sentences import in_words
 from api.web.start_form import Field, Form
+from domain.values.sentences import sentence_of
 from domain.values.strict import Malformed, decode
 from domain.values.words import Words
 
@@ -20,7 +21,7 @@ def body_of(form: Form, values: Mapping[str, str], say: Words) -> tuple[dict[str
         try:
             value = read(field, values.get(field.name, ""))
         except Malformed as error:
-            errors[field.name] = in_words(say, str(error))
+            errors[field.name] = in_words(say, sentence_of(error))
             continue
         name, _, inner = field.name.partition(".")
         if value is None:

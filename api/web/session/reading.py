@@ -15,6 +15,7 @@ from domain.kinds import KINDS
 from domain.session.record import kind_of
 from domain.session.state import Session
 from domain.values.base import Unknown
+from domain.values.sentences import Sentence
 
 T = TypeVar("T")
 
@@ -25,14 +26,12 @@ async def reading(request: Request, build: Callable[[System, Session, int], T], 
     inside, session_id = system(request), request.path_params["id"]
     head = await asyncio.to_thread(inside.store.head)
     if not await inside.follower.wait_for(head, inside.settings.read_after_seconds):
-        raise Problem(
-            503, "The views are catching up with the log; try again in a moment.", headers={"Retry-After": "1"}
-        )
+        raise Problem(503, Sentence("views_catching_up"), headers={"Retry-After": "1"})
 
     def read() -> T:
         now = inside.sessions.get(session_id) if kind_of(session_id) in KINDS else None
         if now is None:
-            raise Unknown(f"There is no session {session_id!r}.")
+            raise Unknown(Sentence("session_not_found", id=session_id))
         return build(inside, now, head)
 
     if not shared:
@@ -47,7 +46,7 @@ def as_of(inside: System, now: Session, at: int | None) -> Session:
         return now
     found = inside.sessions.get(now.id, at)
     if found is None:
-        raise Unknown(f"Session {now.id} has no version {at}; it is at {now.version}.")
+        raise Unknown(Sentence("session_version_beyond", id=now.id, number=at, newest=now.version))
     return found
 
 

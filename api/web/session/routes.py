@@ -13,11 +13,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from adapters.store.mapper import whole
+from api.http.problems import of_field
 from api.http.requests import answer_headers, number, only
 from api.system import System
 from api.web.forms.sent import NOTHING, Sent
 from api.web.model import ICONS, clock
-from api.web.rendering import KEY, explicit, fragment, invalid, language_of, page, render
+from api.web.rendering import KEY, explicit, fragment, language_of, page, render
 from api.web.session.acting import act
 from api.web.session.panels import TABS, Panels, View
 from api.web.session.reading import as_of, gallery, reading
@@ -28,6 +29,7 @@ from domain.discussion.state import Discussion
 from domain.kinds import allowed_actions
 from domain.session.state import Session
 from domain.values.base import Text, Unknown
+from domain.values.sentences import Sentence
 from domain.values.words import Words
 from projections.record import timeline
 from projections.record.session import title_of, view
@@ -111,7 +113,7 @@ async def show_raw(request: Request) -> Response:
     only(request, "at", "field")
     at, field = number(request, "at", least=1), request.query_params.get("field")
     if at is None:
-        raise invalid("at", "should be given")
+        raise of_field("at", Sentence("should_be_given"))
     words = await reading(request, lambda inside, now, _: _words(inside, now, at, field))
     return Response(words, headers=answer_headers(), media_type="text/plain; charset=utf-8")
 
@@ -122,10 +124,10 @@ async def show_raw(request: Request) -> Response:
 def _wanted(request: Request) -> Wanted:
     roles = request.query_params.getlist("role")
     if len(roles) > ROLES:
-        raise invalid("role", f"at most {ROLES} at once")
+        raise of_field("role", Sentence("too_many_at_once", number=ROLES))
     flag = request.query_params.get("highlights", "")
     if flag not in ("", "0", "1"):
-        raise invalid("highlights", "should be 1")
+        raise of_field("highlights", Sentence("should_be_1"))
     return Wanted(roles=tuple(role for role in roles if role), highlights=flag == "1")
 
 
@@ -134,7 +136,7 @@ def _view(request: Request) -> View:
     turn = str(request.path_params.get("turn") or request.query_params.get("turnId") or "")
     tab = "turns" if "turn" in request.path_params else request.query_params.get("tab", "") or TABS[0]
     if tab not in TABS:
-        raise invalid("tab", f"should be one of {', '.join(TABS)}")
+        raise of_field("tab", Sentence("not_one_of", choices=list(TABS)))
     return View(tab, turn)
 
 
@@ -157,7 +159,7 @@ def _page(
 ) -> str:
     then, seen = as_of(inside, now, at), _view(request)
     if seen.turn and seen.turn not in gallery(request).record(now).turns:
-        raise Unknown(f"Session {now.id} has no turn {seen.turn!r}.")
+        raise Unknown(Sentence("turn_not_found", id=now.id, name=seen.turn))
     panels = _panels(request, inside, then, say)
     it = view(then)
     listed = _window(inside, now, wanted, around(at) if at else newest(now.version), say)
@@ -257,13 +259,13 @@ def _words(inside: System, now: Session, at: int, field: str | None) -> str:
     """The first text of an event, or the one of that name."""
     found = inside.store.history(now.id, after=at - 1, upto=at)
     if not found:
-        raise Unknown(f"Session {now.id} has no version {at}; it is at {now.version}.")
+        raise Unknown(Sentence("session_version_beyond", id=now.id, number=at, newest=now.version))
     event = found[0].event
     texts = {name: getattr(event, name) for name in type(event).model_fields}
     texts = {name: text for name, text in texts.items() if isinstance(text, Text)}
     text = texts.get(field) if field else next(iter(texts.values()), None)
     if text is None:
-        raise Unknown(f"Event {at} of session {now.id} holds no such text.")
+        raise Unknown(Sentence("text_not_found", number=at, id=now.id))
     return whole(inside.store, text)
 
 

@@ -196,7 +196,7 @@ def test_only_recorded_a_decision_leaves_the_work_to_others(hansard: Hansard, ru
     parent = id_of(run("--plan-review=perspectives"))
     said = hansard("decide", parent, "accept", "--detach", "--json")
     assert (said.code, said.json["kind"]) == (0, "debate")
-    assert "it waits for `hansard serve`" in said.err
+    assert "Start `hansard serve`" in said.err
     session = hansard("show", parent, "--json").json["session"]
     assert [turn["agent"] for turn in session["outstandingTurns"]] == ["Backend"]
 

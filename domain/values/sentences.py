@@ -1,0 +1,161 @@
+"""What a person is told when something goes wrong: a code, its parameters, and one catalogue in every language.
+
+A `Sentence` is its English text, so it is raised, logged and compared like any other text. It keeps its code and
+parameters: the wire carries them, and `in_language` words them again. Nothing parses a text. A plain text that is no
+`Sentence` is shown as it is.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Self
+
+from pydantic_core import ErrorDetails
+
+from domain.values.words import Language, catalogue
+
+Param = object
+"""A text, a number, a list of texts, or a sentence within the sentence."""
+Naming = Callable[[str, str], str]
+"""What people call the value of a place: `("status", "running")` → "실행 중"."""
+
+_ROOM = "domain.values"
+_LIMITS = {
+    **dict.fromkeys(("ge", "gt", "le", "lt", "min_length", "max_length"), "number"),
+    "expected": "choices",
+}
+"""Pydantic's names of a limit, and ours."""
+
+
+def _as_recorded(_: str, value: str) -> str:
+    return value
+
+
+class Sentence(str):
+    """`Sentence("session_not_found", id="x")` is "There is no session 'x'."; raises KeyError for an unknown code.
+
+    The parameters `before` and `after` hold sentences around it. `where` and `article` are made of status and kind.
+    """
+
+    __slots__ = ("code", "params")
+    code: str
+    params: Mapping[str, Param]
+
+    def __new__(cls, code: str, /, **params: Param) -> Self:
+        plain = {name: _plain(value) for name, value in params.items()}
+        texts = {name: _text(value) for name, value in plain.items()}
+        return cls.foreign(_worded("en", code, texts, _as_recorded), code, **plain)
+
+    @classmethod
+    def foreign(cls, text: str, code: str, /, **params: Param) -> Self:
+        """A sentence whose text is not the catalogue's: a library's, or one that a promise fixes."""
+        made = super().__new__(cls, text)
+        made.code, made.params = code, {name: _plain(value) for name, value in params.items()}
+        return made
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, Param]]:
+        return (self.code,), dict(self.params)
+
+
+def sentence_of(error: Exception) -> str:
+    """What an error says, as the sentence that it is where it is one."""
+    return error.args[0] if error.args and isinstance(error.args[0], Sentence) else str(error)
+
+
+def in_language(text: str, language: Language, name: Naming = _as_recorded) -> str:
+    """The sentence in a language, its values by the names that people know; a plain text as it is."""
+    if not isinstance(text, Sentence) or language not in catalogue(_ROOM).get(text.code, {}):
+        return str(text)
+    try:
+        return _worded(language, text.code, text.params, name)
+    except KeyError:  # the parameters of another version
+        return str(text)
+
+
+def wire(text: str) -> dict[str, object]:
+    """`code` and `params` for JSON; nothing for a plain text."""
+    if not isinstance(text, Sentence):
+        return {}
+    return {"code": text.code, "params": {key: _wired(value) for key, value in text.params.items()}}
+
+
+def from_wire(text: str, code: object, params: object) -> str:
+    """The sentence that `wire` described; the plain text where it described none."""
+    if not isinstance(code, str) or not isinstance(params, dict):
+        return text
+    return Sentence.foreign(text, code, **{key: _unwired(value) for key, value in params.items()})
+
+
+def of_pydantic(found: ErrorDetails) -> str:
+    """What a model found wrong: our sentence where a rule of ours raised it, else pydantic's by its type."""
+    context = found.get("ctx", {})
+    if found["type"] == "value_error":
+        return sentence_of(context["error"])
+    params = {_LIMITS.get(name, name): value for name, value in context.items()}
+    return Sentence.foreign(found["msg"], found["type"], **params)
+
+
+def _worded(language: Language, code: str, params: Mapping[str, Param], name: Naming) -> str:
+    values = {place: _valued(language, place, value, name) for place, value in params.items()}
+    before, after = values.pop("before", ""), values.pop("after", "")
+    if "status" in values:
+        status, state = values["status"], values.get("state", values["status"])
+        values["where"] = status if status == state else f"{status} ({state})"
+    if "kind" in values:
+        values["article"] = "An" if str(values["kind"])[:1] in "aeiou" else "A"
+    sentence = catalogue(_ROOM)[code][language].format_map(values)
+    return " ".join(str(part) for part in (before, sentence, after) if part)
+
+
+def _valued(language: Language, place: str, value: Param, name: Naming) -> Param:
+    match value:
+        case Sentence():
+            return in_language(value, language, name)
+        case str():
+            return name(place, value)
+        case list():
+            between = " " if place in ("before", "after") else ", "
+            return between.join(str(_valued(language, place, each, name)) for each in value)
+        case _:
+            return value
+
+
+def _plain(value: Param) -> Param:
+    match value:
+        case Exception():
+            return sentence_of(value)
+        case str() | int() | float():
+            return value
+        case list() | tuple() | set() | frozenset():
+            return [_plain(each) for each in value]
+        case _:
+            return str(value)
+
+
+def _text(value: Param) -> Param:
+    """Sentences within a sentence by the very text that they are."""
+    match value:
+        case Sentence():
+            return str(value)
+        case list():
+            return [_text(each) for each in value]
+        case _:
+            return value
+
+
+def _wired(value: Param) -> Param:
+    match value:
+        case Sentence():
+            return {"text": str(value), **wire(value)}
+        case list():
+            return [_wired(each) for each in value]
+        case _:
+            return value
+
+
+def _unwired(value: Param) -> Param:
+    match value:
+        case {"text": str(text), "code": code, "params": params}:
+            return from_wire(text, code, params)
+        case list():
+            return [_unwired(each) for each in value]
+        case _:
+            return value

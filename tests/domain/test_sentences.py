@@ -1,0 +1,84 @@
+"""Every sentence has one code, in both languages; nothing is lost on the wire and nothing is parsed."""
+
+import ast
+import copy
+import re
+from pathlib import Path
+from string import Formatter
+
+import orjson
+import pytest
+
+from domain.values.sentences import Sentence, from_wire, in_language, sentence_of, wire
+from domain.values.words import catalogue
+
+CATALOGUE = catalogue("domain.values")
+ROOT = Path(__file__).parents[2]
+SOURCES = [path for room in ("domain", "adapters", "projections", "api") for path in (ROOT / room).rglob("*.py")]
+DERIVED = {"article", "where", "kind", "status", "state"}
+
+
+def places(text: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(text) if name} - DERIVED
+
+
+def codes(path: Path) -> set[str]:
+    """The codes that a source names in full."""
+    calls = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]
+    named = [call.args[0] for call in calls if getattr(call.func, "id", "") == "Sentence" and call.args]
+    return {node.value for node in named if isinstance(node, ast.Constant)}
+
+
+def test_every_code_has_korean_that_fills_places_of_the_english() -> None:
+    for code, both in CATALOGUE.items():
+        assert both["ko"].strip(), code
+        assert "en" not in both or places(both["ko"]) <= places(both["en"]), code
+
+
+def test_every_code_of_the_source_is_in_the_catalogue() -> None:
+    used = {code for path in SOURCES for code in codes(path)}
+    assert len(used) > 100
+    assert {code for code in used if "en" not in CATALOGUE.get(code, {})} == set()
+
+
+def test_a_sentence_is_its_english_text_with_code_and_parameters() -> None:
+    sentence = Sentence("session_not_found", id="x")
+    assert sentence == "There is no session 'x'."
+    assert (sentence.code, sentence.params) == ("session_not_found", {"id": "x"})
+    assert in_language(sentence, "ko") == "'x' 세션이 없습니다."
+    assert copy.deepcopy(sentence).params == sentence.params
+
+
+def test_an_unknown_code_is_a_mistake_and_a_plain_text_is_shown_as_it_is() -> None:
+    with pytest.raises(KeyError):
+        Sentence("no_such_code")
+    assert in_language("A plain text.", "ko") == "A plain text."
+    assert wire("A plain text.") == {}
+
+
+def test_the_wire_keeps_sentences_within_a_sentence() -> None:
+    inner = Sentence("commands_allowed", commands=["`npm test`", "`make`"])
+    outer = Sentence("command_not_allowed", command="rm", detail=inner)
+    sent = orjson.loads(orjson.dumps(wire(outer)))
+    again = from_wire(outer, sent["code"], sent["params"])
+    assert in_language(again, "ko") == in_language(outer, "ko")
+    assert not re.search("only|allowed", in_language(outer, "ko").replace("HANSARD_COMMANDS_ALLOWED", ""))
+
+
+@pytest.mark.parametrize("code", ["no_such_code", "session_not_found", None, 7])
+def test_a_problem_of_another_version_is_shown_as_it_came(code: object) -> None:
+    assert in_language(from_wire("Something else.", code, {"other": 1}), "ko") == "Something else."
+
+
+def test_values_are_called_by_the_names_that_people_know() -> None:
+    sentence = Sentence("cannot_be_cancelled", kind="orchestration", status="running", state="planning")
+    assert sentence == "An orchestration in the state running (planning) cannot be cancelled."
+    names = {"running": "실행 중", "planning": "계획", "orchestration": "오케스트레이션"}
+    told = in_language(sentence, "ko", lambda _, value: names.get(value, value))
+    assert told == "오케스트레이션 세션은 실행 중 (계획) 상태에서 취소할 수 없습니다."
+
+
+def test_an_error_says_its_sentence() -> None:
+    sentence = Sentence("blank")
+    assert sentence_of(ValueError(sentence)) is sentence
+    assert sentence_of(ValueError("plain")) == "plain"
