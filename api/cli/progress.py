@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol
 
+from api.cli.doing import RunningTurn
 from api.cli.exits import rests
 from api.cli.options import Json
 from api.cli.terminal import columns, local_time, minutes, money, one_line, say, shortened
@@ -72,6 +73,8 @@ def _phases(agent: Json) -> str:
     )
 
 
+_NEWS: Final = 5
+"""Lines of one agent's work at a look, in a pipe."""
 MARKS: Final = {"completed": "✓", "running": "▶", "failed": "✗", "skipped": "–", "pending": "·"}
 _MARK_STYLES: Final = {"completed": "green", "running": "bold blue", "failed": "red"}
 _QUIET: Final = frozenset(
@@ -113,6 +116,9 @@ class Screen(Protocol):
     def show_child(self, child: Json, events: Sequence[Json]) -> None:
         """What happened in a review or debate that the session waits for, and how that stands now."""
 
+    def show_turns(self, turns: Sequence[RunningTurn]) -> None:
+        """What the agents do right now."""
+
 
 def describe(event: Json) -> str:
     """An event of the API in the language of the terminal."""
@@ -143,6 +149,11 @@ class Lines:
         for event in events:
             say(f"    > {line_of(event)}")
 
+    def show_turns(self, turns: Sequence[RunningTurn]) -> None:
+        for turn in turns:
+            for words in turn.news[-_NEWS:]:
+                say(f"      {turn.agent}: {words}")
+
 
 def line_of(event: Json) -> str:
     """`12  2026-01-02 10:00:00  delivery.phase_started     Phase planning started.`"""
@@ -159,6 +170,7 @@ class LiveScreen:
         self._console = console or Console(stderr=True, highlight=False, markup=False, emoji=False)
         self._session: Json | None = None
         self._below: dict[str, Json] = {}
+        self._turns: Sequence[RunningTurn] = ()
         self._at = monotonic()
         self._live = RichLive(
             console=self._console,
@@ -187,6 +199,9 @@ class LiveScreen:
         self._below[str(child["id"])] = child
         self._print(events, indent="  > ")
 
+    def show_turns(self, turns: Sequence[RunningTurn]) -> None:
+        self._turns = turns
+
     def _print(self, events: Sequence[Json], *, indent: str) -> None:
         from rich.text import Text
 
@@ -205,6 +220,7 @@ class LiveScreen:
         waited = 0 if rests(self._session) else round((monotonic() - self._at) * 1000)
         open_ = [child for child in self._below.values() if child["status"] not in ("decided", "cancelled")]
         parts = [summary(self._session, waited_ms=waited), *(summary(child) for child in open_)]
+        parts += [Text(turn.words(), style="cyan") for turn in self._turns]
         return Text("\n", no_wrap=True, overflow="ellipsis").join(parts)
 
 

@@ -8,6 +8,7 @@ from cyclopts.types import NonNegativeInt, PositiveInt
 
 from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve
+from api.cli.doing import RunningTurn
 from api.cli.exits import Failed
 from api.cli.options import HERE, AsJson, At, Id, Json, Where
 from api.cli.progress import line_of
@@ -156,6 +157,9 @@ class _Printed:
 
     def show_child(self, child: Json, events: Sequence[Json]) -> None:
         """Its events are another session's data."""
+
+    def show_turns(self, turns: Sequence[RunningTurn]) -> None:
+        """What is not recorded is no data."""
 
 
 async def _follow(api: Api, session_id: str, *, after: int, json: bool) -> None:

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from api.cli import exits
 from api.cli.client import Api, path_of
+from api.cli.doing import RunningTurns
 from api.cli.exits import REFUSED, Failed, rests
 from api.cli.options import Json
 from api.cli.progress import Screen, screen
@@ -30,6 +31,7 @@ class SessionFollower:
         self._main = _Cursor(session_id, after=after)
         self._children: dict[str, _Cursor] = {}
         self._late = after > 0
+        self._turns = RunningTurns(api)
 
     @property
     def session(self) -> Json:
@@ -76,7 +78,13 @@ class SessionFollower:
                 screen.show_child(child.session, heard)
             moved = moved or bool(heard)
         self._late = False
+        await self._show_turns(screen)
         return moved
+
+    async def _show_turns(self, screen: Screen) -> None:
+        """What the agents do, between the events."""
+        sessions = [self.session, *(child.session for child in self._children.values() if not child.over)]
+        screen.show_turns(await self._turns.look(sessions))
 
     async def _discussions(self) -> list["_Cursor"]:
         """Those that are not over, or whose end was not shown yet."""

@@ -50,6 +50,9 @@ class _Family:
     async def session(self, name: str) -> dict[str, Any]:
         return {"session": self._sessions[name]}
 
+    async def get(self, _: str, **__: object) -> dict[str, Any]:
+        return {"items": []}
+
 
 class _Seen:
     def __init__(self) -> None:
@@ -65,6 +68,9 @@ class _Seen:
 
     def show_child(self, child: Any, events: Any) -> None:
         self.of_children += [(child["id"], found["version"]) for found in events]
+
+    def show_turns(self, turns: Any) -> None:
+        """Not of interest here."""
 
 
 def _followed(api: object, seen: _Seen, *, name: str = "run", after: int = 0) -> SessionFollower:

@@ -1,0 +1,125 @@
+"""What the agents of a session do right now, a line for each: `Claude: Edit calc.py · Run pytest → 1 failed · 0:42`."""
+
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from time import monotonic
+from typing import Final
+from urllib.parse import quote
+
+from api.cli.client import Api, path_of
+from api.cli.exits import Failed
+from api.cli.options import Json
+from api.cli.terminal import minutes, one_line, shortened
+
+_LABELS: Final = {"read": "Read", "edit": "Edit", "execute": "Run", "search": "Search", "fetch": "Fetch"}
+_STEPS: Final = 2
+"""What a line shows: the newest of what was done."""
+_WIDTH: Final = 60
+_QUIET_SECONDS: Final = 15
+"""After so much silence a line says how long ago the last sign of life was."""
+_RULES: Final = re.compile(r"^[=\-_\s]+|[=\-_\s]+$")
+
+
+class RunningTurn:
+    """One turn, and what it did so far."""
+
+    def __init__(self, turn: Json) -> None:
+        self.agent = one_line(str(turn.get("agent")))
+        self.seq = 0
+        self._began = self._latest = monotonic()
+        self._waited = _seconds_since(turn.get("requestedAt"))
+        self._calls: dict[str, Json] = {}
+        self._steps: dict[str, str] = {}
+        self.news: list[str] = []
+        """What is new since the last look, for a display that only adds lines."""
+
+    def take(self, frames: Iterable[Json]) -> None:
+        """Frames that have come."""
+        self.news = []
+        for frame in frames:
+            self.seq, self._latest = int(frame["seq"]), monotonic()
+            key = str(frame.get("id") or self.seq)
+            merged = self._calls.pop(key, {}) | frame
+            if frame["kind"] == "tool" and frame.get("status") == "running":
+                self._calls[key] = merged
+            words = step(merged)
+            if words:
+                self._steps.pop(key, None)
+                self._steps[key] = words
+                if key not in self._calls:
+                    self.news.append(words)
+        while len(self._steps) > _STEPS:
+            del self._steps[next(iter(self._steps))]
+
+    def words(self) -> str:
+        """The line."""
+        now = monotonic()
+        parts = [*self._steps.values(), minutes(round((now - self._began + self._waited) * 1000))]
+        if now - self._latest > _QUIET_SECONDS:
+            parts.append(f"last sign of life {minutes(round((now - self._latest) * 1000))} ago")
+        return f"{self.agent}: {' · '.join(parts)}"
+
+
+class RunningTurns:
+    """The turns that are worked on in the sessions that are followed."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._turns: dict[str, RunningTurn] = {}
+
+    async def look(self, sessions: Iterable[Json]) -> list[RunningTurn]:
+        """The turns, with what came since the last look."""
+        open_ = {turn["turnId"]: (session["id"], turn) for session in sessions for turn in _worked_on(session)}
+        self._turns = {name: self._turns.get(name) or RunningTurn(turn) for name, (_, turn) in open_.items()}
+        for name, (session_id, _) in open_.items():
+            self._turns[name].take(await self._frames(session_id, name, self._turns[name].seq))
+        return list(self._turns.values())
+
+    async def _frames(self, session_id: str, turn_id: str, after: int) -> list[Json]:
+        with suppress(Failed):  # an older server does not tell
+            page = await self._api.get(f"{path_of(session_id)}/turns/{quote(turn_id, safe='')}/activity", after=after)
+            items: list[Json] = page["items"]
+            return items
+        return []
+
+
+def step(frame: Json) -> str:
+    """`Run pytest -q → 1 failed`, or the last line of what the agent said; nothing for figures."""
+    if frame["kind"] == "usage":
+        return ""
+    if frame["kind"] != "tool":
+        return shortened(_last_line(frame.get("text")), _WIDTH)
+    tool, title = str(frame.get("tool")), one_line(str(frame.get("title") or ""))
+    if tool in ("read", "edit") and ", " not in title:
+        title = PurePosixPath(title).name or title
+    return f"{_LABELS.get(tool, '')} {shortened(title, _WIDTH)}".strip() + _result(frame)
+
+
+def _result(frame: Json) -> str:
+    match frame.get("status"):
+        case "denied":
+            return " → denied"
+        case "failed":
+            code = f"exit {frame['exitCode']}" if frame.get("exitCode") else "failed"
+            return f" → {shortened(_last_line(frame.get('text')), _WIDTH) or code}"
+        case _:
+            return ""
+
+
+def _last_line(text: object) -> str:
+    lines = [line for line in str(text or "").splitlines() if line.strip()]
+    return one_line(_RULES.sub("", lines[-1])) if lines else ""
+
+
+def _worked_on(session: Json) -> list[Json]:
+    turns: list[Json] = session.get("outstandingTurns") or []
+    return [turn for turn in turns if turn.get("work") != "wait" and not turn.get("external", turn.get("elsewhere"))]
+
+
+def _seconds_since(instant: object) -> float:
+    with suppress(ValueError):
+        return max(0.0, (datetime.now(UTC) - datetime.fromisoformat(str(instant))).total_seconds())
+    return 0.0

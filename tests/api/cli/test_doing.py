@@ -1,0 +1,43 @@
+"""What agents do, as the terminal says it."""
+
+import pytest
+
+from api.cli.doing import RunningTurn, step
+from api.cli.options import Json
+
+TURN: Json = {"turnId": "delivery-1.t1", "agent": "Claude", "requestedAt": "not an instant"}
+
+
+def tool(**fields: object) -> Json:
+    return {"seq": 1, "kind": "tool", **fields}
+
+
+@pytest.mark.parametrize(
+    ("frame", "words"),
+    [
+        (tool(tool="edit", title="/work/src/calc.py", status="completed"), "Edit calc.py"),
+        (
+            tool(tool="execute", title="pytest -q", status="failed", text="E  x\n==== 1 failed ===="),
+            "Run pytest -q → 1 failed",
+        ),
+        (tool(tool="execute", title="make", status="failed", exitCode=2), "Run make → exit 2"),
+        (tool(tool="execute", title="rm -rf /", status="denied"), "Run rm -rf / → denied"),
+        ({"seq": 1, "kind": "message", "text": "First.\nThen \x1b[2J this.\n"}, "Then ⟦U+001B⟧[2J this."),
+        ({"seq": 1, "kind": "usage", "text": "7"}, ""),
+    ],
+)
+def test_a_step_is_a_few_words(frame: Json, words: str) -> None:
+    assert step(frame) == words
+
+
+def test_a_line_shows_the_newest_steps_and_the_time() -> None:
+    turn = RunningTurn(TURN)
+    turn.take([tool(seq=1, tool="read", title="a.py"), tool(seq=2, tool="edit", title="calc.py")])
+    turn.take([tool(seq=3, id="c1", tool="execute", title="pytest", status="running")])
+    assert turn.words() == "Claude: Edit calc.py · Run pytest · 0:00"
+    assert turn.news == []
+    turn.take([tool(seq=4, id="c1", status="failed", text="1 failed")])
+    assert (turn.words(), turn.news) == (
+        "Claude: Edit calc.py · Run pytest → 1 failed · 0:00",
+        ["Run pytest → 1 failed"],
+    )
