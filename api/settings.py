@@ -5,7 +5,7 @@ import ipaddress
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from domain.delivery.allowing import prefixes
 
 if TYPE_CHECKING:
+    from adapters.fence import Sandbox
     from adapters.turns.worker import WorkerSettings
 
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
@@ -76,6 +77,9 @@ class Settings(BaseSettings):
     command_cpu_seconds: Limit = 0
     command_processes: Limit = 0
     command_file_bytes: Limit = Field(default=17_179_869_184, description="16 GiB: no tool-chain writes such a file")
+    sandbox: Literal["auto", "required", "off"] | None = Field(
+        default=None, description="the fence around everything that runs; else what the team file says, else auto"
+    )
     commands_allowed: str = Field(default="", description="what a validation command may begin with, with commas")
     workspace_files: Annotated[int, Field(ge=1)] = Field(
         default=50_000, description="files in a folder without git that may be worked in"
@@ -137,13 +141,14 @@ class Settings(BaseSettings):
         except ValueError:
             return False
 
-    def worker(self) -> "WorkerSettings":
+    def worker(self, sandbox: "Sandbox" = "auto") -> "WorkerSettings":
         from adapters.processes import SystemLimits
         from adapters.turns.worker import WorkerSettings
         from adapters.workspace import Room
 
         return WorkerSettings(
             log=self.database_path,
+            sandbox=sandbox,
             room=Room(self.workspace_files, self.workspace_bytes),
             slots=self.worker_slots,
             lease=self.lease_seconds,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from adapters.agents.team import load
 from adapters.clock import Clock
+from adapters.fence import choose
 from adapters.private import private_folder
 from adapters.store import open_store
 from adapters.store.sqlite.views import SqliteViews
@@ -31,13 +32,16 @@ if TYPE_CHECKING:
 
 
 class Core:
-    """The log, its team and its writer: what every process that works on turns has."""
+    """The log, its team and its writer: what every process that works on turns has. Raises HansardError."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.clock = Clock()
         self.live = Live(self.clock)
         self.team = load(settings.team)
+        self.sandbox = settings.sandbox or self.team.sandbox or "auto"
+        if self.sandbox == "required":
+            choose(self.sandbox)
         self.store = open_store(settings.database)
         private_folder(settings.node_dir)
         self.writer = Writer(self.store, self.clock, waiting=settings.max_waiting)
@@ -52,7 +56,7 @@ class Core:
             clock=self.clock,
             team=self.team,
             data_dir=self.settings.node_dir,
-            settings=self.settings.worker(),
+            settings=self.settings.worker(self.sandbox),
             live=self.live,
         )
 
@@ -118,7 +122,7 @@ class System(Core):
             from adapters.turns.external import ExternalTurns, ExternalTurnSettings
             from adapters.workspace import Workspaces
 
-            data, settings = self.settings.node_dir, self.settings.worker()
+            data, settings = self.settings.node_dir, self.settings.worker(self.sandbox)
             runner = TurnRunner(
                 store=self.store,
                 team=self.team,

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from adapters.agents.activity import Activity
-from domain.session.turns import Access, Failure
+from adapters.fence import Fence, Grant, Unfenced
+from domain.session.turns import Access, Failure, FenceLevel
 from domain.values.base import Usage
 
 
@@ -41,6 +42,10 @@ class Turn:
     """The kind of reply that is expected: subtasks, verdicts, review, debate, review_artifact (contract §5), text."""
     expects: tuple[str, ...] = ()
     """The agents whom the answer has to judge."""
+    grant: Grant = field(default_factory=Grant)
+    """What every program may use that is run for this turn."""
+    fence: Callable[[Grant], Fence] = Unfenced
+    """The fence around such a program."""
     observe: Callable[[Activity], None] | None = None
     """Hears what the agent does while it works, on the event loop; must not block or raise."""
     transcribe: Callable[[str], None] | None = None
@@ -69,6 +74,9 @@ class Reply:
     """Why it began a new one although there was one to go on with."""
     prompt: str | None = None
     """What was really asked, where that is not the turn's prompt."""
+    fence: FenceLevel | None = None
+    """The fence that a program ran in; None where none was run."""
+    fence_gaps: tuple[str, ...] = ()
 
 
 class Agent(Protocol):

@@ -15,6 +15,7 @@ from adapters.agents.parsing import BadTeam, dotted, parsed, place_of
 from adapters.agents.port import Agent, Limits
 from adapters.agents.presets import NAMES, preset
 from adapters.agents.scripted import Scenario, Scripted
+from adapters.fence import Sandbox
 from adapters.files import Unfit, content, json_of
 from domain.values.base import Invalid, Value
 
@@ -73,6 +74,7 @@ class Team(Value):
     limits: TeamLimits = TeamLimits()
     settings: Strategies = Strategies()
     language: Literal["en", "ko"] | None = None
+    sandbox: Sandbox | None = None
     example: bool = False
 
     def named(self, name: str) -> Member | None:
@@ -121,7 +123,8 @@ def load(path: Path | None) -> Team:
     written = parsed(_Written, found, lambda loc: place_of(path, found, loc))
     members = tuple(_member(path, listed) for listed in written.agents)
     _refuse_twins(path, members)
-    return Team(agents=members, limits=written.limits, settings=written.settings, language=written.language)
+    rest = {name: getattr(written, name) for name in ("limits", "settings", "language", "sandbox")}
+    return Team(agents=members, **rest)
 
 
 def example() -> Team:
@@ -180,6 +183,7 @@ class _Written(Value):
     limits: TeamLimits = TeamLimits()
     settings: Strategies = Strategies()
     language: Literal["en", "ko"] | None = None
+    sandbox: Sandbox | None = None
 
 
 class _ScriptedSettings(Value):

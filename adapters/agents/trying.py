@@ -9,6 +9,7 @@ from adapters.agents.command import Settings
 from adapters.agents.port import Limits, Reply, Turn
 from adapters.agents.presets import preset
 from adapters.agents.team import Member, build
+from adapters.fence import Grant, Sandbox, choose
 from adapters.processes import clean_environment, run
 from domain.values.base import Usage, Value
 
@@ -32,7 +33,7 @@ class Trial(Value):
     problem: str | None = None
 
 
-async def attempt(member: Member) -> Trial:
+async def attempt(member: Member, sandbox: Sandbox) -> Trial:
     """Ask the agent in a folder of its own, in a role that only reads, and forget the conversation."""
     program = member.settings.argv[0] if isinstance(member.settings, Settings) else None
     known = {"name": member.name, "preset": member.preset, "program": program}
@@ -44,7 +45,7 @@ async def attempt(member: Member) -> Trial:
         return Trial(ok=False, problem=f"{program} is not on PATH.{advice}", **known)
     version = await version_of(program) if program else None
     with tempfile.TemporaryDirectory(prefix="hansard-try-") as folder:
-        first, second = await _asked(member, Path(folder))
+        first, second = await _asked(member, Path(folder), sandbox)
     return Trial(
         ok=first.failure is None,
         version=version,
@@ -56,7 +57,7 @@ async def attempt(member: Member) -> Trial:
     )
 
 
-async def _asked(member: Member, folder: Path) -> tuple[Reply, Reply | None]:
+async def _asked(member: Member, folder: Path, sandbox: Sandbox) -> tuple[Reply, Reply | None]:
     workspace = folder / "workspace"
     workspace.mkdir()
     agent = build(member, folder)
@@ -71,6 +72,8 @@ async def _asked(member: Member, folder: Path) -> tuple[Reply, Reply | None]:
         access="read",
         limits=LIMITS,
         reads="text",
+        grant=Grant(writable=(workspace,)),
+        fence=choose(sandbox),
     )
     first = await agent.ask(turn)
     if first.failure is not None or first.agent_session is None:

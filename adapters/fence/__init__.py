@@ -24,6 +24,7 @@ __all__ = [
     "Unfenced",
     "available",
     "choose",
+    "fenced_by",
 ]
 
 Sandbox = Literal["auto", "required", "off"]
@@ -45,6 +46,18 @@ def available() -> Level:
     if bubblewrap_works():
         return "bwrap"
     return "landlock" if landlock_version() > 0 else "none"
+
+
+def fenced_by(sandbox: Sandbox) -> str:
+    """What holds programs under this setting, in words for people."""
+    level: Level = "none" if sandbox == "off" else available()
+    match level:
+        case "bwrap":
+            return "bubblewrap: validation commands and agents see their workspace, not your files or this log"
+        case "landlock":
+            return "Landlock: limits files, but not processes or all sockets; install bubblewrap for a whole fence"
+        case "none":
+            return "none: agents and validation commands may do whatever this account may do"
 
 
 def choose(sandbox: Sandbox) -> Callable[[Grant], Fence]:

@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -33,8 +33,7 @@ class Bubblewrap:
         return ("sockets",) if self.grant.network == "all" and landlock_version() < SCOPING else ()
 
     def confine(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Confined:
-        if argv and "/" not in argv[0] and find(argv[0], env, hidden=self._hidden) is None:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
+        self._check(argv, env)
         alone = self.grant.network == "none"
         network = ["--unshare-net"] if alone else []
         command = (_program(), *_OWN, *network, *self._mounts(argv, env), "--chdir", str(cwd), "--", *argv)
@@ -45,29 +44,49 @@ class Bubblewrap:
         found = _NEVER_BEGAN.search(stderr) if exit_code == 1 else None
         return found["reason"] if found else None
 
-    @property
-    def _hidden(self) -> tuple[Path, ...]:
-        """What must not exist inside, less what is granted below it."""
-        return tuple(path.absolute() for path in self.grant.hidden)
+    def _check(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
+        """Raises FileNotFoundError, or ValueError with what hides the program."""
+        program = argv[0] if argv else ""
+        if program.startswith("/"):
+            outside, there = Path(program), not self.grant.hides(Path(program))
+        elif program and "/" not in program:
+            there = find(program, env, hides=self.grant.hides) is not None
+            outside = Path(shutil.which(program, path=env.get("PATH")) or program)
+        else:
+            return
+        if not there and not outside.exists():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)
+        if not there:
+            raise ValueError(
+                f"{outside} is hidden by the fence. Install it in the workspace (`setup` in hansard.toml) or outside of"
+                ' the checkout, or run without a fence (sandbox = "off")'
+            )
 
     def _mounts(self, argv: Sequence[str], env: Mapping[str, str]) -> Iterator[str]:
-        """In order: later mounts cover earlier ones."""
+        """In order: later mounts cover earlier ones, inner folders outer ones."""
         for folder in SYSTEM:
             yield from _system(folder)
         yield from ("--proc", "/proc", "--dev", "/dev")
         for name in PRIVATE:
             yield from ("--tmpfs", name)
         yield from _resolver()
-        shown = programs(argv, env, hidden=self._hidden)
-        for folder in sorted(shown):
-            yield from ("--ro-bind-try", str(folder), str(folder))
-        for folder in sorted(self._hidden):
-            if inside(folder, (*SYSTEM, *shown)) and folder.is_dir():
-                yield from ("--tmpfs", str(folder))
-        for path in sorted(path.absolute() for path in self.grant.readable):
-            yield from ("--ro-bind-try", str(path), str(path))
-        for path in sorted(path.absolute() for path in self.grant.writable):
-            yield from ("--bind", str(path), str(path))
+        layers = self._layers(programs(argv, env, hides=self.grant.hides))
+        for path in sorted(layers, key=lambda path: path.parts):
+            yield from layers[path]
+
+    def _layers(self, shown: Sequence[Path]) -> dict[Path, tuple[str, ...]]:
+        """What is mounted where; what is granted beats what is hidden in the same place."""
+        readable, writable = (_absolute(paths) for paths in (self.grant.readable, self.grant.writable))
+        layers: dict[Path, tuple[str, ...]] = {path: ("--ro-bind-try", str(path), str(path)) for path in shown}
+        for path in _absolute(self.grant.hidden):
+            if inside(path, (*SYSTEM, *shown, *readable, *writable)) and path.exists():
+                layers[path] = ("--tmpfs", str(path)) if path.is_dir() else ("--ro-bind", "/dev/null", str(path))
+        layers |= {path: ("--ro-bind-try", str(path), str(path)) for path in readable}
+        return layers | {path: ("--bind", str(path), str(path)) for path in writable}
+
+
+def _absolute(paths: Iterable[Path]) -> tuple[Path, ...]:
+    return tuple(path.absolute() for path in paths)
 
 
 @cache

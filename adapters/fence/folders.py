@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 SYSTEM = tuple(
@@ -12,18 +12,29 @@ SYSTEM = tuple(
 """Read-only inside, where they exist."""
 
 
-def programs(argv: Iterable[str], env: Mapping[str, str], *, hidden: tuple[Path, ...]) -> tuple[Path, ...]:
+Hides = Callable[[Path], bool]
+"""Whether a path does not exist inside."""
+INTERPRETERS = ("python", "python3", "node")
+"""Programs that others on PATH name in their first line; often links into a folder elsewhere."""
+
+
+_LONGEST = 256
+"""What the kernel reads of a script's first line."""
+
+
+def programs(argv: Iterable[str], env: Mapping[str, str], *, hides: Hides) -> tuple[Path, ...]:
     """The folders of the programs on PATH and of the one that is started, outside the system's and hidden ones."""
     wanted: dict[Path, None] = {}
-    for folder in _folders(next(iter(argv), ""), env):
-        if not inside(folder, (*SYSTEM, *hidden)) and folder not in (Path("/"), Path.home()):
-            wanted[folder] = None
+    for place in _places(next(iter(argv), ""), env):
+        for folder in () if hides(place) else _prefix(place, Path.home()):
+            if not inside(folder, SYSTEM) and not hides(folder) and folder not in (Path("/"), Path.home()):
+                wanted[folder] = None
     return tuple(wanted)
 
 
-def find(program: str, env: Mapping[str, str], *, hidden: tuple[Path, ...]) -> Path | None:
+def find(program: str, env: Mapping[str, str], *, hides: Hides) -> Path | None:
     """The program that a name means inside the fence; hidden folders do not exist there."""
-    entries = [entry for entry in _entries(env) if not inside(entry, hidden)]
+    entries = [entry for entry in _entries(env) if not hides(entry)]
     found = shutil.which(program, path=os.pathsep.join(str(entry) for entry in entries))
     return Path(found) if found else None
 
@@ -33,15 +44,26 @@ def inside(path: Path, folders: Iterable[Path]) -> bool:
     return any(path == folder or folder in path.parents for folder in folders)
 
 
-def _folders(program: str, env: Mapping[str, str]) -> Iterator[Path]:
-    for entry in _entries(env):
-        for place in (entry, entry.resolve()):
-            if place.is_dir():
-                yield from _prefix(place, Path.home())
+def _places(program: str, env: Mapping[str, str]) -> Iterator[Path]:
+    """The folders in which programs are."""
+    for entry in filter(Path.is_dir, _entries(env)):
+        yield from (entry, entry.resolve())
+        yield from ((entry / name).resolve().parent for name in INTERPRETERS if (entry / name).is_symlink())
     found = shutil.which(program, path=env.get("PATH")) if program else None
-    if found:  # often a link into a package elsewhere
-        for place in (Path(found).absolute(), Path(found).resolve()):
-            yield from _prefix(place.parent, Path.home())
+    for place in (Path(found).absolute(), *_interpreter(Path(found))) if found else ():
+        yield from (place.parent, place.resolve().parent)  # often a link into a package elsewhere
+
+
+def _interpreter(program: Path) -> Iterator[Path]:
+    """The program that a script names in its first line."""
+    try:
+        with program.open("rb") as file:
+            line = file.read(_LONGEST).partition(b"\n")[0]
+    except OSError:  # it can be run, but not read
+        return
+    words = os.fsdecode(line.removeprefix(b"#!")).split()
+    if line.startswith(b"#!/") and words:
+        yield Path(words[0])
 
 
 def _entries(env: Mapping[str, str]) -> tuple[Path, ...]:
@@ -51,7 +73,7 @@ def _entries(env: Mapping[str, str]) -> tuple[Path, ...]:
 def _prefix(folder: Path, home: Path) -> Iterator[Path]:
     """The folder with what its programs load, without the private files that a person's home holds beside it."""
     if not inside(folder, (home,)):
-        yield folder.parent if folder.name == "bin" and folder.parent != Path("/") else _package(folder)
+        yield _around(folder)
         return
     first, *rest = folder.relative_to(home).parts or ("",)
     if first == ".local" and rest:
@@ -60,8 +82,14 @@ def _prefix(folder: Path, home: Path) -> Iterator[Path]:
         yield from (home / ".cargo" / "bin", home / ".rustup")
     elif first == "bin" or not rest:
         yield folder
-    else:
+    elif first.startswith("."):
         yield home / first
+    else:
+        yield _around(folder)
+
+
+def _around(folder: Path) -> Path:
+    return folder.parent if folder.name == "bin" and folder.parent != Path("/") else _package(folder)
 
 
 def _package(folder: Path) -> Path:

@@ -35,15 +35,14 @@ class Landlock:
     @property
     def gaps(self) -> tuple[Gap, ...]:
         gaps: list[Gap] = []
-        if any(inside(path.absolute(), SYSTEM) for path in self.grant.hidden):
+        if any(inside(path.absolute(), (*SYSTEM, *_absolute(self.grant.granted))) for path in self.grant.hidden):
             gaps.append("hidden_files")
         if self.grant.network == "none":
             gaps.append("udp" if landlock_version() >= _CONNECTING else "network")
         return (*gaps, "sockets", "processes", "survivors")
 
     def confine(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Confined:
-        hidden = tuple(path.absolute() for path in self.grant.hidden)
-        read = (*SYSTEM, *_DEVICES, *programs(argv, env, hidden=hidden), *_absolute(self.grant.readable))
+        read = (*SYSTEM, *_DEVICES, *programs(argv, env, hides=self.grant.hides), *_absolute(self.grant.readable))
         rules = {
             "read": [str(path) for path in read],
             "write": [str(path) for path in (*_absolute(self.grant.writable), *_WRITABLE)],

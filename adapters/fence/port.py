@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from adapters.fence.folders import inside
+
 Level = Literal["bwrap", "landlock", "none"]
 Network = Literal["all", "none"]
 Gap = Literal["files", "hidden_files", "network", "udp", "sockets", "processes", "survivors"]
@@ -21,10 +23,23 @@ class Grant:
     that it may read. `hidden`: folders that must not exist inside, even below a readable one, unless granted here.
     """
 
-    writable: tuple[Path, ...]
+    writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
     network: Network = "none"
+
+    @property
+    def granted(self) -> tuple[Path, ...]:
+        return (*self.readable, *self.writable)
+
+    def hides(self, path: Path) -> bool:
+        """Whether the path lies in a hidden folder, and in no folder below it that is granted."""
+        return _depth(path, self.hidden) > _depth(path, self.granted)
+
+
+def _depth(path: Path, folders: tuple[Path, ...]) -> int:
+    """How deep the innermost of the folders is that holds the path; 0 where none does."""
+    return max((len(folder.absolute().parts) for folder in folders if inside(path, (folder.absolute(),))), default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +61,7 @@ class Fence(Protocol):
         """What is not held, for the record."""
 
     def confine(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Confined:
-        """The command that runs `argv` inside. Raises FileNotFoundError: the program does not exist there."""
+        """The command that runs `argv` inside. Raises OSError or ValueError: the program does not exist there."""
 
     def refusal(self, exit_code: int | None, stderr: str) -> str | None:
         """Why the program never began, as far as its end shows it."""
@@ -56,7 +71,7 @@ class Fence(Protocol):
 class Unfenced:
     """No fence: the program may do whatever this account may do."""
 
-    grant: Grant = Grant(writable=())
+    grant: Grant = Grant()
 
     level: Level = "none"
     gaps: tuple[Gap, ...] = ("files", "network", "sockets", "processes", "survivors")

@@ -13,8 +13,10 @@ from adapters.agents.port import Agent, Reply, Turn
 from adapters.agents.prompts.recap import Exchange, recap
 from adapters.agents.scripted import Scenario, Scripted
 from adapters.agents.team import Member, Team, build
+from adapters.fence import Grant
 from adapters.turns.changes import NOTHING, keep
-from adapters.turns.job import Job, checkout, text
+from adapters.turns.fencing import Fencing
+from adapters.turns.job import Job, checkout, text, workspace_of
 from adapters.turns.live import Live, RunningAttempt
 from adapters.turns.prompting import prompt_of
 from adapters.workspace import Workspaces
@@ -30,10 +32,18 @@ class Asking:
     """The team's agents, each built when it is first asked. `folder` is where they keep what is their own."""
 
     def __init__(
-        self, *, team: Team, workspaces: Workspaces, folder: Path, whole: Whole, history: History, live: Live
+        self,
+        *,
+        team: Team,
+        workspaces: Workspaces,
+        fencing: Fencing,
+        folder: Path,
+        whole: Whole,
+        history: History,
+        live: Live,
     ) -> None:
         self._team, self._workspaces, self._folder, self._whole = team, workspaces, folder, whole
-        self._history, self._live = history, live
+        self._fencing, self._history, self._live = fencing, history, live
         self._agents: dict[str, Agent] = {}
 
     async def ask(self, job: Job) -> Command:
@@ -98,8 +108,15 @@ class Asking:
             scenario=orjson.loads(self._whole(scenario)) if scenario is not None else None,
             reads=request.reads,
             expects=request.expects,
+            grant=self._grant(job, folder),
+            fence=self._fencing.around,
             recap=partial(self._recap, job),
         )
+
+    def _grant(self, job: Job, folder: Path | None) -> Grant:
+        if folder is None:
+            return Grant()
+        return self._fencing.grant(workspace_of(job, self._workspaces), folder)
 
     def _thread(self, job: Job) -> str | None:
         """The conversation to resume: of the agent in this role, or of the agent in any, as the team file says."""
@@ -155,5 +172,7 @@ class Asking:
             slot=job.slot,
             failure=failure,
             activity=activity,
+            fence=reply.fence,
+            fence_gaps=reply.fence_gaps,
             blobs=tuple(blobs),
         )

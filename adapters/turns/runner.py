@@ -18,6 +18,7 @@ from adapters.store import Store
 from adapters.store.mapper import whole
 from adapters.turns.asking import Asking
 from adapters.turns.changes import base_of, merge, publish
+from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job, checkout, left
 from adapters.turns.live import Live
 from adapters.turns.validating import ValidationSettings, validate
@@ -66,9 +67,11 @@ class TurnRunner:
     ) -> None:
         self._store, self._workspaces, self._data_dir, self._settings = store, workspaces, data_dir, settings
         self._live = live
+        self._fencing = Fencing(settings.sandbox, log=settings.log, private=data_dir)
         self._asking = Asking(
             team=team,
             workspaces=workspaces,
+            fencing=self._fencing,
             folder=data_dir / "agents",
             whole=partial(whole, store),
             history=store.history,
@@ -110,6 +113,7 @@ class TurnRunner:
                     job,
                     workspaces=self._workspaces,
                     home=self._data_dir / "homes" / job.session.id,
+                    fencing=self._fencing,
                     settings=self._settings,
                     observe=self._live.attempt(job.lease.turn_id).observe,
                 )
@@ -165,10 +169,11 @@ def recall(job: Job, reuse: Reuse, store: Store, whole: Whole) -> Command:
     if found is None:
         return Diverge(turn_id=job.lease.turn_id)
     command = command_of(found, fold(job.session.kind, _until(history, found)), whole)
-    fenced: dict[str, object] = {"turn_id": job.lease.turn_id, "attempt": job.lease.attempt}
+    ours: dict[str, object] = {"turn_id": job.lease.turn_id, "attempt": job.lease.attempt, "fence": None}
+    ours["fence_gaps"] = ()
     if isinstance(command, RecordReply):
-        fenced |= {"usage": FREE, "base": job.session.tree, "activity": None}
-    return command.model_copy(update=fenced)
+        ours |= {"usage": FREE, "base": job.session.tree, "activity": None}
+    return command.model_copy(update=ours)
 
 
 def _answer(job: Job, history: Sequence[Recorded], *, source: str) -> RecordedCommand | None:

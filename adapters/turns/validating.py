@@ -3,8 +3,10 @@
 import asyncio
 import re
 import signal
+import tempfile
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -12,8 +14,10 @@ import orjson
 
 from adapters import processes
 from adapters.agents.activity import Activity, tail
+from adapters.fence import Fence, Grant, Sandbox
 from adapters.processes import Finished, SystemLimits
-from adapters.turns.job import Job, checkout
+from adapters.turns.fencing import Fencing
+from adapters.turns.job import Job, checkout, workspace_of
 from adapters.workspace import Workspaces
 from domain.delivery.allowing import Prefixes, is_allowed, only
 from domain.delivery.commands import RecordValidation
@@ -26,8 +30,8 @@ _TAIL = 4_000
 
 
 class ValidationSettings(Protocol):
-    """What bounds each command: its seconds, how much of its output is kept, the system's limits, and whether it may
-    run at all."""
+    """What bounds each command: its seconds, how much of its output is kept, the system's limits, whether it may run
+    at all, and the fence, in which the log does not exist."""
 
     @property
     def validation_timeout(self) -> float: ...
@@ -37,6 +41,10 @@ class ValidationSettings(Protocol):
     def command_limits(self) -> processes.SystemLimits: ...
     @property
     def commands_allowed(self) -> Prefixes: ...
+    @property
+    def sandbox(self) -> Sandbox: ...
+    @property
+    def log(self) -> Path | None: ...
 
 
 async def validate(
@@ -44,6 +52,7 @@ async def validate(
     *,
     workspaces: Workspaces,
     home: Path,
+    fencing: Fencing,
     settings: ValidationSettings,
     observe: Callable[[Activity], None],
 ) -> RecordValidation:
@@ -51,10 +60,11 @@ async def validate(
     assert isinstance(job.session, Delivery), "only deliveries validate"
     started = time.monotonic()
     folder = await asyncio.to_thread(checkout, job, workspaces)
+    place = Place(folder, home, fencing, fencing.grant(workspace_of(job, workspaces), folder))
     runs: list[CommandRun] = []
     outputs: list[processes.Finished] = []
     for step in job.session.steps:
-        finished = await _finished(step, folder, home, settings, observe)
+        finished = await _finished(step, place, settings, observe)
         runs.append(_run_of(step, finished, settings))
         outputs.append(finished)
         if not runs[-1].passed:
@@ -70,12 +80,28 @@ async def validate(
         report=report,
         seconds=time.monotonic() - started,
         slot=job.slot,
+        fence=place.fence().level,
+        fence_gaps=place.fence().gaps,
         blobs=blobs,
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the commands run: the folder, a home that is kept, and the fence around both."""
+
+    folder: Path
+    home: Path
+    fencing: Fencing
+    grant: Grant
+
+    def fence(self, *more: Path) -> Fence:
+        """The fence; `more` are further folders that may be written."""
+        return self.fencing.around(replace(self.grant, writable=(*self.grant.writable, self.home, *more)))
+
+
 async def _finished(
-    step: ValidationStep, folder: Path, home: Path, settings: ValidationSettings, observe: Callable[[Activity], None]
+    step: ValidationStep, place: Place, settings: ValidationSettings, observe: Callable[[Activity], None]
 ) -> processes.Finished:
     """The law of a validation (rule 8): its exit code counts, whatever it prints; the end of that is kept."""
     if not is_allowed(step.argv, settings.commands_allowed):
@@ -83,21 +109,19 @@ async def _finished(
         detail = f"It was not run: {only(settings.commands_allowed)} (HANSARD_COMMANDS_ALLOWED)."
         return processes.Finished(None, "", "", truncated=False, seconds=0.0, ended="not_started", detail=detail)
     observe(Activity(kind="notice", text=f"$ {step.command}"))
-    return await processes.run(
-        step.argv,
-        cwd=folder,
-        env=_environment(home),
-        wall_seconds=settings.validation_timeout,
-        output_bytes=settings.output_bytes,
-        keep_ends=True,
-        limits=settings.command_limits,
-        on_output=lambda text: observe(Activity(kind="notice", text=tail(text))),
-    )
-
-
-def _environment(home: Path) -> dict[str, str]:
-    home.mkdir(parents=True, exist_ok=True)  # for each command: one may have removed it
-    return processes.clean_environment(home=home)
+    place.home.mkdir(parents=True, exist_ok=True)  # for each command: one may have removed it
+    with tempfile.TemporaryDirectory(prefix="hansard-", ignore_cleanup_errors=True) as scratch:
+        return await processes.run(
+            step.argv,
+            cwd=place.folder,
+            env=processes.clean_environment({"TMPDIR": scratch}, home=place.home),
+            wall_seconds=settings.validation_timeout,
+            output_bytes=settings.output_bytes,
+            keep_ends=True,
+            limits=settings.command_limits,
+            fence=place.fence(Path(scratch)),
+            on_output=lambda text: observe(Activity(kind="notice", text=tail(text))),
+        )
 
 
 def _run_of(step: ValidationStep, finished: processes.Finished, settings: ValidationSettings) -> CommandRun:

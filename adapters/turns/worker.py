@@ -14,6 +14,7 @@ from pathlib import Path
 
 from adapters import processes
 from adapters.agents.team import Team
+from adapters.fence import Sandbox
 from adapters.store import DamagedEvent, Fenced, Lease, Store, StoreError
 from adapters.turns import Job, TurnRunner, ancestors, deadline_of, outcome_of
 from adapters.turns.claiming import Claiming
@@ -48,6 +49,7 @@ class WorkerSettings:
     log: Path | None = None
     """The file of the log, which is never part of the work."""
     room: Room | None = None
+    sandbox: Sandbox = "auto"
 
 
 class Worker:

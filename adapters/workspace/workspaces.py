@@ -160,7 +160,7 @@ class Workspace:
 
         A folder that is worked in as it is may have changed under several hands since: there the parent is the
         latest snapshot, so that each contains all that came before."""
-        tree = self._tree_of(folder)
+        tree = self.tree_of(folder)
         if self.in_place is None:
             tame(tree)
             return self._recorded(tree, tree.name, message=message, parent=parent, author=author)
@@ -194,7 +194,7 @@ class Workspace:
     def write_files(self, folder: Path, files: Mapping[str, str | bytes | None]) -> tuple[str, ...]:
         """Write these contents (None: remove the file), all or, when one path is not allowed, none; the normalised
         paths."""
-        tree = self._tree_of(folder)
+        tree = self.tree_of(folder)
         contents = {
             confine(path): encoded(path, text) if isinstance(text, str) else text for path, text in files.items()
         }
@@ -215,7 +215,7 @@ class Workspace:
     @in_a_sentence()
     def read_file(self, folder: Path, path: str) -> bytes | None:
         """What stands in a file that may be patched, None where there is none."""
-        with opened_folder(self._tree_of(folder), self.prefix) as root:
+        with opened_folder(self.tree_of(folder), self.prefix) as root:
             place = confine(path)
             check_place(root, place)
             return read(root, place, LARGEST)
@@ -285,7 +285,12 @@ class Workspace:
             shutil.copy2(index, inside.path / "index")
             inside.path.rename(folder / ".git")
 
-    def _tree_of(self, folder: Path) -> Path:
+    @property
+    def objects(self) -> Path:
+        """Where the git of the working trees finds what was recorded."""
+        return self._git.path / "objects"
+
+    def tree_of(self, folder: Path) -> Path:
         """The whole tree that a folder from `checkout` belongs to."""
         if self.in_place is not None:
             tree, expected = folder, self.in_place

@@ -14,6 +14,7 @@ from domain.values.base import HansardError
 
 if TYPE_CHECKING:
     from adapters.agents.team import Team
+    from adapters.fence import Sandbox
     from adapters.store.sqlite.sealed import Sealed
     from api.settings import Settings
     from domain.replay import Difference
@@ -119,6 +120,7 @@ def check_team(settings: "Settings") -> Iterator[Finding]:
     except HansardError as error:
         yield Finding("fail", "team", str(error), "Mend the file, or leave HANSARD_TEAM out for the example team.")
         return
+    yield fence(settings.sandbox or team.sandbox or "auto")
     if team.example:
         advice = "Name your team file with HANSARD_TEAM; agents that do real work stand there."
         yield Finding("warn", "team", "no team file: the scripted example team answers and changes nothing", advice)
@@ -127,6 +129,22 @@ def check_team(settings: "Settings") -> Iterator[Finding]:
     yield from posts(team)
     yield from programs(team)
     yield from externals(team, settings.database_path)
+
+
+def fence(sandbox: "Sandbox") -> Finding:
+    """What holds the programs that turns run."""
+    from adapters.fence import available, choose, fenced_by
+
+    try:
+        choose(sandbox)
+    except HansardError as error:
+        return Finding("fail", "fence", "none", str(error))
+    found = fenced_by(sandbox)
+    if sandbox == "off":
+        return Finding("warn", "fence", found, 'Set sandbox = "auto" (HANSARD_SANDBOX, or the team file).')
+    if available() == "bwrap":
+        return Finding("ok", "fence", found)
+    return Finding("warn", "fence", found, "Install bubblewrap (`bwrap`).")
 
 
 def posts(team: "Team") -> Iterator[Finding]:

@@ -24,6 +24,7 @@ from api.cli.terminal import Full, counted, log_to_stderr, say
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
+    from adapters.fence import Sandbox
     from api.settings import Settings
     from api.system import System
     from api.worker import WorkerProcess
@@ -205,9 +206,16 @@ def _announce(system: "System", settings: "Settings", sockets: list[socket.socke
         say("  team  the scripted example team, which does no real work; HANSARD_TEAM or --team names yours")
     else:
         say(f"  team  {settings.team} ({counted(len(system.team.agents), 'agent')})")
+    _announce_fence(system.sandbox)
     if settings.host in _EVERY_ADDRESS and not settings.allowed_hosts:
         say("  names  only this machine's own are answered to; HANSARD_ALLOWED_HOSTS lists those that others use")
     say("Ctrl-C stops it.")
+
+
+def _announce_fence(sandbox: "Sandbox") -> None:
+    from adapters.fence import fenced_by
+
+    say(f"  fence {fenced_by(sandbox)}")
 
 
 async def _begin_example(system: "System") -> None:
@@ -265,4 +273,5 @@ def _announce_worker(process: "WorkerProcess", settings: "Settings") -> None:
         say("  team  the scripted example team, which does no real work; HANSARD_TEAM or --team names yours")
     else:
         say(f"  team  {settings.team} ({counted(len(process.team.agents), 'agent')})")
+    _announce_fence(process.sandbox)
     say("Ctrl-C stops it.")

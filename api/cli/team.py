@@ -14,6 +14,7 @@ from api.cli.terminal import paint, put, put_json, visible
 if TYPE_CHECKING:
     from adapters.agents.team import Member
     from adapters.agents.trying import Trial
+    from adapters.fence import Sandbox
     from api.settings import Settings
 
 
@@ -74,18 +75,19 @@ def try_agents(settings: "Settings", *, json: bool) -> int:
     """Ask each agent of the team one tiny question; exit code 1 where one fails."""
     from adapters.agents.team import load
 
-    trials = asyncio.run(_trials(load(settings.team).agents, quiet=json))
+    team = load(settings.team)
+    trials = asyncio.run(_trials(team.agents, settings.sandbox or team.sandbox or "auto", quiet=json))
     if json:
         put_json({"agents": [trial.model_dump(mode="json", by_alias=True) for trial in trials]})
     return exits.OK if all(trial.ok for trial in trials) else exits.FAILURE
 
 
-async def _trials(members: "tuple[Member, ...]", *, quiet: bool) -> "list[Trial]":
+async def _trials(members: "tuple[Member, ...]", sandbox: "Sandbox", *, quiet: bool) -> "list[Trial]":
     from adapters.agents.trying import attempt
 
     found = []
     for member in members:
-        trial = await attempt(member)
+        trial = await attempt(member, sandbox)
         found.append(trial)
         if not quiet:
             _tell(trial)

@@ -93,6 +93,7 @@ def command_of(recorded: RecordedCommand, session: Session | None) -> Command | 
 
 def _settled(event: TurnAnswered | TurnFailed) -> dict[str, Any]:
     fields: dict[str, Any] = {"turn_id": event.turn_id, "attempt": event.attempt, "seconds": event.seconds}
+    fields |= {"fence": event.fence, "fence_gaps": event.fence_gaps}
     return fields | ({"failure": event.failure} if isinstance(event, TurnFailed) else {"slot": event.slot})
 
 

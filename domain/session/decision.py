@@ -212,6 +212,7 @@ def settle(now: Now[S], command: RecordTurn) -> TurnAnswered | TurnFailed:
         sentence = Sentence("turn_of_another_work", turn=turn.turn_id, work=turn.work, given=command.WORK)
         raise Refused(sentence, allowed=now.allowed())
     fields: dict[str, Any] = {**_repeated(turn), "attempt": command.attempt, "seconds": command.seconds}
+    fields |= {"fence": command.fence, "fence_gaps": command.fence_gaps}
     if isinstance(command, RecordReply):
         _accept_tree(now.state, command)
         fields |= {"usage": command.usage, "model": command.model, "prompt": command.prompt, "reply": command.reply}

@@ -148,6 +148,8 @@ def _reply(event: TurnAnswered | TurnFailed, session: Session) -> RecordReply:
         "usage": event.usage,
         "model": event.model,
         "seconds": event.seconds,
+        "fence": event.fence,
+        "fence_gaps": event.fence_gaps,
     }
     if isinstance(event, TurnFailed):
         return RecordReply(failure=event.failure, **fields)

@@ -22,6 +22,7 @@ Final = Literal["auth", "refused", "limit", "deadline"]
 OldCode = Literal["provider", "bad_output"]
 """Codes that only old logs and old external workers use."""
 FailureCode = Literal[Retryable, Final, OldCode]
+FenceLevel = Literal["bwrap", "landlock", "none"]
 RETRYABLE: frozenset[str] = frozenset((*get_args(Retryable), *get_args(OldCode)))
 
 
@@ -93,6 +94,8 @@ class TurnAnswered(Settled):
     changes: WorkspaceChanges | None = Field(
         default=None, description="all that differs from the base by now, where this turn changed something"
     )
+    fence: FenceLevel | None = Field(default=None, description="the fence it ran in; null where nothing was run here")
+    fence_gaps: tuple[str, ...] = Field(default=(), description="what that fence does not hold")
 
 
 class TurnFailed(Settled):
@@ -103,6 +106,8 @@ class TurnFailed(Settled):
     model: str | None = Field(default=None, description="the model that was asked, where it is known")
     reply: Text = Field(default=Text(), description="what it said before, if anything")
     prompt: Text = Field(default=Text(), description="what it was asked, word for word")
+    fence: FenceLevel | None = Field(default=None, description="the fence it ran in; null where nothing was run here")
+    fence_gaps: tuple[str, ...] = Field(default=(), description="what that fence does not hold")
 
 
 class TurnCancelled(Settled):
@@ -147,6 +152,8 @@ class RecordTurn(Command):
     slot: int = 0
     failure: Failure | None = None
     prepared: WorkspacePrepared | None = Field(default=None, description="the workspace, where this turn made it")
+    fence: FenceLevel | None = None
+    fence_gaps: tuple[str, ...] = ()
 
 
 class RecordReply(RecordTurn):

@@ -71,6 +71,7 @@ class Attempt:
     waits: list[Wait] = field(default_factory=list)
     node: str | None = None
     fence: str | None = None
+    fence_gaps: tuple[str, ...] = ()
     activity: ActivityEntry | None = None
 
 
@@ -145,6 +146,8 @@ def _attempt(recorded: Recorded, event: Settled) -> Attempt:
         seconds=event.seconds,
         usage=event.usage,
     )
+    if isinstance(event, TurnAnswered | TurnFailed):
+        attempt.fence, attempt.fence_gaps = event.fence, event.fence_gaps
     match event:
         case TurnAnswered():
             attempt.outcome, attempt.model, attempt.resumed = ANSWERED, event.model, event.resumed

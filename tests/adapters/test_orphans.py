@@ -157,6 +157,7 @@ def test_an_agent_whose_server_was_killed_dies_within_a_second_of_the_next_start
     folder.mkdir()
     program = beating(tmp_path, folder)
     (tmp_path / "team.toml").write_text(
+        'sandbox = "off"\n'
         '[[agents]]\nname = "Team"\nroles = ["planner", "architect", "designer", "reviewer"]\nadapter = "scripted"\n'
         '[[agents]]\nname = "Dev"\nroles = ["dev"]\nadapter = "command"\n'
         f"[agents.settings]\nargv = {program!r}\n"
@@ -184,7 +185,7 @@ def test_a_worker_that_lives_keeps_its_agents_when_another_starts(tmp_path: Path
     folder = tmp_path / "project"
     folder.mkdir()
     program = beating(tmp_path, folder)
-    with serving(tmp_path) as first:
+    with serving(tmp_path, sandbox="off") as first:
         session_id = as_a_validation(first, program, folder)
         [agent] = until(lambda: list(beats(folder)), what="an agent that writes")
         with serving(tmp_path):

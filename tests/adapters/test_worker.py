@@ -122,10 +122,12 @@ class Desks:
 
 
 def team(folder: Path, *, argv: list[str], **settings: object) -> Path:
-    """A team file: the developer is a program, everybody else is scripted and harmless."""
+    """A team file: the developer is a program, everybody else is scripted and harmless. Without a fence, so that tests
+    see the program's processes and it sees their files."""
     given = "".join(f"{name} = {value!r}\n" for name, value in {"argv": argv, **settings}.items())
     path = folder / "team.toml"
     path.write_text(
+        'sandbox = "off"\n'
         '[[agents]]\nname = "Team"\nroles = ["planner", "architect", "designer", "reviewer"]\nadapter = "scripted"\n'
         f'[[agents]]\nname = "Dev"\nroles = ["dev"]\nadapter = "command"\n[agents.settings]\n{given}'
     )
@@ -384,7 +386,7 @@ def shop(
         clock=clock,
         team=found or example(),
         data_dir=folder / "data",
-        settings=WorkerSettings(**settings),
+        settings=WorkerSettings(sandbox="off", **settings),
     )
     try:
         yield Shop(worker, writer)

@@ -297,12 +297,12 @@ def test_a_file_outside_of_the_workspace_is_written_nowhere(server: Server, tmp_
 def test_a_validation_sees_no_secret_of_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Promise S13: commands run in a clean environment with a home of their own."""
     monkeypatch.setenv("DEPLOY_TOKEN", "not-for-agents")
-    out = tmp_path / "environment.json"
-    script = f"import json, os; json.dump(dict(os.environ), open({str(out)!r}, 'w'))"
+    (work := tmp_path / "work").mkdir()
+    script = "import json, os; json.dump(dict(os.environ), open('environment.json', 'w'))"
     with inside(tmp_path) as client:
-        found = ended(client, start(client, delivery(validationCommands=[[sys.executable, "-c", script]])))
-    assert found["status"] == "success"
-    seen = json.loads(out.read_text())
+        body = delivery(validationCommands=[[sys.executable, "-c", script]], workspace=str(work))
+        assert ended(client, start(client, body))["status"] == "success"
+    seen = json.loads((work / "environment.json").read_text())
     assert "DEPLOY_TOKEN" not in seen
     assert not [name for name in seen if name.startswith("HANSARD_") and name != "HANSARD_PROCESS"]
     assert seen["HOME"].startswith(str(tmp_path / "node"))

@@ -18,6 +18,7 @@ from adapters.agents.command.reading import Run
 from adapters.agents.command.settings import IDLE_SECONDS, Settings
 from adapters.agents.command.watch import Hopeless, Watch
 from adapters.agents.port import Limits, Reply, Turn
+from adapters.fence import Fence
 from adapters.processes import run
 from domain.session.turns import Failure, FailureCode
 
@@ -100,7 +101,9 @@ class Command:
         prompt = await asyncio.to_thread(_prompt, turn, talk)
         kept = talk.resumed or talk.conversation.home == USER
         try:
-            reply = await self._run(replace(turn, prompt=prompt), talk, scratch=scratch)
+            fence = turn.fence(self._settings.granted(turn.grant, self._home(talk.conversation), scratch))
+            reply = await self._run(replace(turn, prompt=prompt), talk, scratch=scratch, fence=fence)
+            reply = replace(reply, fence=fence.level, fence_gaps=fence.gaps)
             kept = kept or reply.agent_session is not None
             resumed = talk.resumed if self._settings.resume_argv is not None else None
             return replace(reply, prompt=prompt, resumed=resumed, new_conversation=talk.why)
@@ -108,8 +111,8 @@ class Command:
             gone = () if kept else (self._home(talk.conversation), self._meter(talk.conversation))
             await asyncio.to_thread(_clear, scratch, *gone)
 
-    async def _run(self, turn: Turn, talk: _Talk, *, scratch: Path) -> Reply:
-        settings, limits, conversation = self._settings, turn.limits, talk.conversation
+    async def _run(self, turn: Turn, talk: _Talk, *, scratch: Path, fence: Fence) -> Reply:
+        settings, limits, conversation = self._settings.inside(fence.level), turn.limits, talk.conversation
         home = self._home(conversation)
         try:
             call = await asyncio.to_thread(
@@ -137,6 +140,7 @@ class Command:
                 wall_seconds=min(limits.wall_seconds, settings.timeout_seconds or limits.wall_seconds),
                 idle_seconds=_least(limits.idle_seconds, settings.idle_seconds) or IDLE_SECONDS,
                 output_bytes=self._output_bytes(limits),
+                fence=fence,
                 on_line=watch.line,
             )
         except Hopeless as hopeless:

@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from adapters.agents.failures import Rule, pattern
 from adapters.agents.streams import Stream
+from adapters.fence import Grant, Level
 from domain.values.base import Value
 
 PLACE = re.compile(r"\{([a-z_]+)\}")
@@ -47,6 +50,7 @@ Template = Annotated[tuple[str, ...], Field(max_length=256)]
 Arguments = Annotated[tuple[str, ...], Field(max_length=100)]
 Names = Annotated[tuple[str, ...], Field(max_length=20)]
 Seconds = Annotated[float, Field(gt=0, le=604_800)]
+Folders = Annotated[tuple[Annotated[str, Field(pattern=r"^(/|~/)")], ...], Field(max_length=50)]
 
 
 class UsagePaths(Value):
@@ -81,12 +85,15 @@ class Settings(Value):
     variables that hold a login (`NAME`, or `NAME=VARIABLE` where ours is called otherwise): those that are set are
     passed on, and with a private home one is needed. Exit codes prove nothing: `require_final` is the `type` of the
     JSON message without which there is no answer; an answer that `error_text` matches as a whole is an error.
+    `fenced_args` replace `read_args` and `write_args` where bubblewrap is in force, inside which the program's own
+    sandbox cannot work. `readable` and `writable` name further files and folders for it.
     """
 
     argv: Template
     resume_argv: Template | None = None
     read_args: Arguments = ()
     write_args: Arguments = ()
+    fenced_args: Arguments | None = None
     model_args: Arguments = ()
     model: (
         Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^-\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$")] | None
@@ -105,6 +112,9 @@ class Settings(Value):
     keys: Names = ()
     home: Literal["private", "user"] = "private"
     home_files: dict[str, str] = Field(default_factory=dict, max_length=100)
+    network: Literal["all", "none"] = "all"
+    readable: Folders = ()
+    writable: Folders = ()
     timeout_seconds: Seconds | None = None
     idle_seconds: Seconds | None = None
     output_bytes: Annotated[int, Field(gt=0, le=1_073_741_824)] | None = None
@@ -128,6 +138,23 @@ class Settings(Value):
     def named(self, model: str | None) -> Self:
         """The same, asking this model where the settings name none."""
         return self if self.model or not model else self.model_copy(update={"model": model})
+
+    def inside(self, level: Level) -> "Settings":
+        """The settings for a run in such a fence."""
+        if self.fenced_args is None or level != "bwrap":
+            return self
+        return self.model_copy(update={"read_args": self.fenced_args, "write_args": self.fenced_args})
+
+    def granted(self, grant: Grant, *own: Path) -> Grant:
+        """What the program may use: what the turn grants, its `own` folders, and what the settings name."""
+        named = (*self.argv, *(self.resume_argv or ()), *self.read_args, *self.write_args)
+        files = tuple(Path(item) for item in named[1:] if item.startswith("/"))
+        return replace(
+            grant,
+            readable=(*grant.readable, *files, *_expanded(self.readable)),
+            writable=(*grant.writable, *own, *_expanded(self.writable)),
+            network=self.network,
+        )
 
     def template(self, *, resumed: bool, writes: bool) -> Template:
         """The arguments of a turn, with their places still to be filled."""
@@ -168,6 +195,10 @@ class Settings(Value):
         for name in self.home_files:
             if name.startswith("/") or "\0" in name or {"", ".", ".."} & set(name.split("/")):
                 raise ValueError(f"home_files: {name!r} must be a relative path inside the home")
+
+
+def _expanded(paths: Folders) -> tuple[Path, ...]:
+    return tuple(Path(path).expanduser() for path in paths)
 
 
 def places(template: tuple[str, ...]) -> frozenset[str]:

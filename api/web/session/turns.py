@@ -114,6 +114,8 @@ def _whole(standing: Standing, turn: Turn) -> dict[str, Any]:
         "model": cut((attempt and attempt.model) or "", 80),
         "usage": attempt.usage if attempt else None,
         "resumed": attempt.resumed if attempt else None,
+        "fence": (attempt and attempt.fence) or "",
+        "fence_gaps": ", ".join(attempt.fence_gaps) if attempt else "",
         "prompt": cut(prompt.head, PROMPT),
         "prompt_length": prompt.length,
         "prompt_cut": prompt.digest is not None or prompt.length > PROMPT,

@@ -1,0 +1,45 @@
+"""The fence around a turn: what its programs may use, and what does not exist for them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from adapters.fence import Fence, Grant, Sandbox, choose
+from adapters.workspace import Workspace
+
+_LOG_FILES = ("", "-wal", "-shm")
+
+
+class Fencing:
+    """How programs are fenced on this node. `private` is the folder of what the node keeps; beside it and the log
+    nothing needs to be named, because a fence shows only what is granted. Raises `NoFence`."""
+
+    def __init__(self, sandbox: Sandbox, *, log: Path | None, private: Path) -> None:
+        self._choose = choose(sandbox)
+        self._hidden = tuple(_spellings(private)) + (tuple(_log(log)) if log else ())
+
+    def around(self, grant: Grant) -> Fence:
+        return self._choose(grant)
+
+    def grant(self, workspace: Workspace, folder: Path) -> Grant:
+        """What a program in this folder of the workspace may use: the folder's tree, and the objects of its git. The
+        person's checkout is hidden, unless it is where the agents work."""
+        checkout = Path(workspace.repository) if workspace.repository else None
+        return Grant(
+            writable=(workspace.tree_of(folder),),
+            readable=(workspace.objects,) if workspace.in_place is None else (),
+            hidden=(*self._hidden, *(_spellings(checkout) if checkout else ())),
+        )
+
+
+def _spellings(path: Path) -> Iterator[Path]:
+    """The path, also without symbolic links."""
+    yield path.absolute()
+    if path.resolve() != path.absolute():
+        yield path.resolve()
+
+
+def _log(log: Path) -> Iterator[Path]:
+    """Its folder, and its files for when the folder itself is worked in."""
+    for path in _spellings(log):
+        yield path.parent
+        yield from (path.with_name(f"{path.name}{ending}") for ending in _LOG_FILES)
