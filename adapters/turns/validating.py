@@ -60,7 +60,7 @@ async def validate(
     assert isinstance(job.session, Delivery), "only deliveries validate"
     started = time.monotonic()
     folder = await asyncio.to_thread(checkout, job, workspaces)
-    place = Place(folder, home, fencing, fencing.grant(workspace_of(job, workspaces), folder))
+    place = CommandPlace(folder, home, fencing, fencing.grant(workspace_of(job, workspaces), folder))
     runs: list[CommandRun] = []
     outputs: list[processes.Finished] = []
     for step in job.session.steps:
@@ -87,7 +87,7 @@ async def validate(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CommandPlace:
     """Where the commands run: the folder, a home that is kept, and the fence around both."""
 
     folder: Path
@@ -101,7 +101,7 @@ class Place:
 
 
 async def _finished(
-    step: ValidationStep, place: Place, settings: ValidationSettings, observe: Callable[[Activity], None]
+    step: ValidationStep, place: CommandPlace, settings: ValidationSettings, observe: Callable[[Activity], None]
 ) -> processes.Finished:
     """The law of a validation (rule 8): its exit code counts, whatever it prints; the end of that is kept."""
     if not is_allowed(step.argv, settings.commands_allowed):

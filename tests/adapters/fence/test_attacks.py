@@ -117,7 +117,7 @@ def test_a_validation_command_reaches_nothing_outside_of_its_workspace(
     assert ended(running.client, session_id)["status"] == "success"
     assert successes(tmp_path, session_id) == []
     assert survivors() == 0
-    validation = only(events(running.client, session_id), "turn.answered")[-2]
+    [validation] = [each for each in only(events(running.client, session_id), "turn.answered") if each["fence"]]
     assert (validation["fence"], validation["fenceGaps"]) == ("bwrap", [])
 
 
@@ -161,7 +161,7 @@ def test_without_a_fence_the_record_names_what_is_not_held(server: Callable[...,
     running = server(sandbox="off")
     session_id = start(running.client, delivery())
     ended(running.client, session_id)
-    validation = only(events(running.client, session_id), "turn.answered")[-2]
+    [validation] = [each for each in only(events(running.client, session_id), "turn.answered") if each["fence"]]
     assert validation["fence"] == "none"
     assert {"files", "network", "processes", "survivors"} <= set(validation["fenceGaps"])
     assert "fence none: agents and validation commands may do whatever this account may do" in running.log.read_text()
