@@ -6,7 +6,7 @@ from starlette.applications import Starlette
 
 from api.http import problems
 from api.http.application import PathHandler, application, routes
-from api.routes import session_turns, views
+from api.routes import results, session_turns, views
 from api.settings import Settings
 from api.system import System
 
@@ -18,6 +18,7 @@ READS: Final[tuple[PathHandler, ...]] = (
     ("/api/sessions/{id}/turns/{turn}", session_turns.show_turn),
     ("/api/sessions/{id}/turns/{turn}/activity", session_turns.show_activity),
     ("/api/sessions/{id}/turns/{turn}/transcript", session_turns.show_transcript),
+    ("/api/sessions/{id}/changes", results.show_changes),
     ("/api/sessions/{id}/worklog", views.show_worklog),
     ("/api/sessions/{id}/budget", views.show_budget),
     ("/api/sessions/{id}/artifacts", views.list_artifacts),

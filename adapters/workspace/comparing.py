@@ -1,9 +1,12 @@
 """What differs between two states of a workspace: commits, and files with their lines."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
+from pathlib import Path
 from typing import Final
 
+from adapters.workspace.paths import WorkspaceError
 from adapters.workspace.repository import Repository
 from domain.session.workspace import ChangedFile, FileStatus, WorkspaceChanges
 
@@ -58,3 +61,25 @@ def _lines(said: bytes) -> Iterator[tuple[str, tuple[int | None, int | None]]]:
 
 def _number(word: str) -> int | None:
     return int(word) if word.isdigit() else None
+
+
+def kept_patch(root: Path, sessions: Iterable[str], before: str, after: str) -> str | None:
+    """A unified diff out of the first of these sessions' workspaces that has both states; None where none has."""
+    for name in sessions:
+        place = root / name / "repo.git"
+        if place.parent.parent == root and place.is_dir():
+            with suppress(WorkspaceError):
+                return Repository(place).patch(before, after)
+    return None
+
+
+def offered(root: Path, session: str, commit: str) -> tuple[Path, str] | None:
+    """The repository, and the ref in it, from which a session's commit can be fetched; None where it is not here."""
+    place, ref = root / session / "repo.git", f"refs/hansard/{commit}"
+    if place.parent.parent != root or not place.is_dir():
+        return None
+    with suppress(WorkspaceError):
+        Repository(place).check(commit)
+        Repository(place).run("update-ref", ref, commit)
+        return place, ref
+    return None

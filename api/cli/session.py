@@ -15,6 +15,8 @@ _TASK: Final = 300
 """Characters of each agent's task in the plan."""
 _SUBJECT: Final = 100
 """Cells of a terminal that say again what was discussion."""
+_FILES: Final = 50
+"""Changed files that are listed; `hansard changes` shows all."""
 _LINES: Final = 20
 """Lines of a subject that are shown."""
 
@@ -28,6 +30,7 @@ def details(session: Json, commands: list[str]) -> Pairs:
         ("status", session["status"]),
         ("title", session.get("title") or ""),
         *_of_its_kind(session),
+        *changed(session),
         ("at work", ", ".join(_doing(turn) for turn in turns if not turn.get("elsewhere"))),
         ("waits for", ", ".join(_doing(turn) for turn in turns if turn.get("elsewhere"))),
         ("parent", session.get("parent") or ""),
@@ -50,7 +53,26 @@ def _doing(turn: Json) -> str:
     return f"{turn['agent']} ({what}{how})"
 
 
-def outcome(session: Json, *, branch: str | None) -> Pairs:
+def changed(session: Json) -> Pairs:
+    """What the session began with, its branch, and the files that it changed; those nobody named are marked."""
+    result = session.get("result")
+    if not result:
+        return []
+    base = result["base"]
+    return [
+        ("base", f"{base['branch'] or 'detached'} at {base['commit'][:10]}" if result["repository"] else ""),
+        ("branch", result["branch"] or ""),
+        ("changed", "\n".join(_file(file) for file in result["files"][:_FILES])),
+    ]
+
+
+def _file(file: Json) -> str:
+    lines = "binary" if file["added"] is None else f"+{file['added']} -{file['removed']}"
+    status = "" if file["status"] == "modified" else f", {file['status']}"
+    return f"{file['path']} ({lines}{status}{'' if file['named'] else ', not named'})"
+
+
+def outcome(session: Json) -> Pairs:
     """The result of a session that was seen through."""
     failed = session["status"] in ("failed", "partial") or session.get("stopReason") == "error"
     return [
@@ -59,8 +81,8 @@ def outcome(session: Json, *, branch: str | None) -> Pairs:
         *_result(session),
         ("error", str(session.get("lastError") or "") if failed else ""),
         ("used", ", ".join(figures(session)) if session["kind"] != "review" and session["kind"] != "debate" else ""),
-        ("branch", branch or ""),
-        ("workspace", str(session.get("workspace") or "") if branch else ""),
+        *changed(session),
+        ("workspace", str(session.get("workspace") or "") if session.get("result") else ""),
     ]
 
 

@@ -227,7 +227,7 @@ async def _decided(api: Api, waiting: list[Json], seen: set[str]) -> bool:
     """Whether the person decided one of these; what they decide upon is shown before."""
     for discussion in waiting:
         seen.add(str(discussion["id"]))
-        put_pairs(outcome(discussion, branch=None))
+        put_pairs(outcome(discussion))
         if await decide(api, discussion):
             return True
     return False
@@ -240,11 +240,11 @@ async def _put_result(api: Api, session: Json, waiting: list[Json], seen: set[st
         choice = [("decision", str(decision["choice"]))] if decision else []
         put_pairs([("session", str(session["id"])), ("status", str(session["status"])), *choice])
         return
-    put_pairs(outcome(session, branch=await _branch(api, str(session["id"]))))
+    put_pairs(outcome(session))
     for discussion in waiting:
         if discussion["id"] != session["id"] and discussion["id"] not in seen:
             put("")
-            put_pairs(outcome(discussion, branch=None))
+            put_pairs(outcome(discussion))
 
 
 def _say_what_next(session: Json, waiting: list[Json]) -> None:
@@ -254,6 +254,8 @@ def _say_what_next(session: Json, waiting: list[Json]) -> None:
         say(f"  hansard decide {discussion['id']} {'|'.join(discussion['choices'])}")
     if waiting:
         return
+    if (session.get("result") or {}).get("branch"):
+        say(f"Take the result over: hansard merge {session['id']}")
     if session["status"] == "checkpoint":
         say("A checkpoint: it goes on when you say so.")
     if session["status"] in ("checkpoint", "partial"):
@@ -261,13 +263,3 @@ def _say_what_next(session: Json, waiting: list[Json]) -> None:
     decision = session.get("decision") or {}
     if session["kind"] == "review" and decision.get("choice") == "apply_fix" and session.get("parent") is None:
         say("A review of its own changes nothing: its feedback says what to fix.")
-
-
-async def _branch(api: Api, session_id: str) -> str | None:
-    """The branch that the work stands on, out of the record."""
-    found: str | None = None
-    events, _ = await api.pages(f"{path_of(session_id)}/events", limit=10_000)
-    for event in events:
-        if event["type"].endswith(".branch_published"):
-            found = str(event["data"]["branch"])
-    return found

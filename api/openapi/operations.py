@@ -10,6 +10,7 @@ from api.routes import bodies
 from api.routes.policies import POLICIES, lab
 from api.routes.turns import bodies as turn_bodies
 from projections.views import past, record, reports, sessions, turns
+from projections.views import session as session_views
 
 JSON = "application/json"
 MARKDOWN = "text/markdown"
@@ -163,6 +164,14 @@ OPERATIONS: dict[str, Operation] = {
         summary="What the agent's program printed, line by line",
         description="Of the last attempt that printed anything, without secrets; at most 64 MiB, then cut with a mark.",
         media=PLAIN,
+    ),
+    "show_changes": Operation(
+        tag="Sessions",
+        summary="What a session has changed, as files and one patch",
+        description="From its base to its newest state, or to that of a version; with `turnId` what one turn changed. "
+        "`Accept: text/x-diff` gives the patch alone. A failed or cancelled session keeps its changes.",
+        answer=session_views.ChangesView,
+        other="text/x-diff",
     ),
     "show_worklog": Operation("Sessions", "A session's worklog", media=MARKDOWN),
     "show_budget": Operation("Sessions", "A session's budget over time", answer=record.BudgetPage),

@@ -241,3 +241,13 @@ class DebateView(DiscussionView):
     kind: Literal["debate"]
     plan: str = Field(description="its head; `session_started` has the whole")
     status: Literal["debating", "synthesizing", "waiting_for_decision", "decided", "cancelled"]
+
+
+class ChangesView(View):
+    """What a session, or one turn of it, has changed."""
+
+    base: ResultBase | None = Field(description="null while nothing has changed")
+    head: str | None
+    branch: str | None
+    files: tuple[ResultFile, ...]
+    patch: str = Field(description="a unified diff; of a binary file it only says that it differs")

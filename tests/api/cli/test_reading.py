@@ -16,7 +16,7 @@ WRITES = ("fork", "import")
 """They stand among those that look back."""
 READING = [found.name for found in COMMANDS if found.group in (READ, PAST) and found.name not in WRITES]
 NEEDED = {
-    **dict.fromkeys(("show", "events", "worklog", "replay", "explain"), ("delivery-1",)),
+    **dict.fromkeys(("show", "events", "worklog", "changes", "replay", "explain"), ("delivery-1",)),
     "diff": ("delivery-1", "delivery-1"),
     "prove": ("delivery-1", "1"),
     "lab": ("--profile", "seed"),

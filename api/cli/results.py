@@ -1,0 +1,235 @@
+"""`changes`, `apply`, `merge` and `pr`: from a session's result to your own branch."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple
+
+from cyclopts import Parameter
+
+from api.cli import exits
+from api.cli.client import Api, connected, path_of, resolve
+from api.cli.exits import Failed
+from api.cli.options import HERE, AsJson, Id, Json, Where
+from api.cli.terminal import paint, put, put_document, put_json, say, visible
+
+_QUIET: Final = {"LC_ALL": "C.UTF-8", "GIT_EDITOR": "true", "GIT_TERMINAL_PROMPT": "0"}
+_COLOURS: Final = {"+": "green", "-": "red", "@": "cyan"}
+
+
+class Result(NamedTuple):
+    """A session with its changes; `commit` is its newest state, as it is known in the repository here, if it is."""
+
+    session: Json
+    changes: Json
+    top: Path
+    commit: str | None
+
+
+async def changes(
+    session: Id,
+    /,
+    *,
+    stat: Annotated[bool, Parameter(help="Only the files, with their lines.")] = False,
+    turn: Annotated[str | None, Parameter(help="Only what this turn changed.")] = None,
+    json: AsJson = False,
+    where: Where = HERE,
+) -> int:
+    """Show what a session has changed, as a patch."""
+    async with connected(where) as api:
+        found = await api.get(f"{path_of(await resolve(api, session))}/changes", turnId=turn)
+    if json:
+        put_json(found)
+    elif stat:
+        for file in found["files"]:
+            lines = "binary" if file["added"] is None else f"+{file['added']} -{file['removed']}"
+            put(f"{file['status']:<9} {lines:>12}  {file['path']}{'' if file['named'] else '  (not named)'}")
+    elif found["patch"]:
+        await asyncio.to_thread(_show, found["patch"])
+    if not found["files"] and not found["patch"]:
+        say("Nothing was changed.")
+    return exits.OK
+
+
+def _show(patch: str) -> None:
+    """Through a pager on a terminal, else as it is."""
+    pager = os.environ.get("PAGER", "less")
+    if not os.isatty(1) or shutil.which(pager) is None:
+        put_document(patch)
+        return
+    lines = (paint(visible(line), _style(line)) for line in patch.splitlines())
+    subprocess.run([pager], input="\n".join(lines), text=True, env={"LESS": "FRX", **os.environ}, check=False)
+
+
+def _style(line: str) -> str | None:
+    return "bold" if line.startswith(("diff ", "+++ ", "--- ")) else _COLOURS.get(line[:1])
+
+
+async def apply(session: Id, /, *, where: Where = HERE) -> int:
+    """Take a session's changes into your checkout, uncommitted.
+
+    Nothing is changed where files in question have changes of your own, or where both changed the same lines: exit
+    code 4, with the files.
+    """
+    async with connected(where) as api:
+        found = await _result(api, session)
+    paths = [file["path"] for file in found.changes["files"]]
+    _refuse("These files have changes that are not committed", _dirty(found.top, paths))
+    patch = found.changes["patch"]
+    if found.commit is not None:
+        tree = _merged(found.top, found.commit)
+        patch = _git(found.top, "diff-tree", "-p", "--binary", "--full-index", "HEAD", tree).stdout
+    if patch:
+        done = _git(found.top, "apply", "--whitespace=nowarn", "-", given=patch, codes=(0, 1, 128))
+        if done.returncode:
+            raise Failed("The changes do not fit your checkout.", *done.stderr.splitlines(), code=exits.REFUSED)
+    say(f"{len(paths)} changed files are in {found.top}, uncommitted." if patch else "Your checkout has all of it.")
+    return exits.OK
+
+
+async def merge(
+    session: Id,
+    /,
+    *,
+    squash: Annotated[bool, Parameter(help="One commit, with the task as its subject.")] = False,
+    where: Where = HERE,
+) -> int:
+    """Merge a session's changes into the current branch.
+
+    Nothing is changed where both changed the same lines, or where uncommitted changes are in the way: exit code 4, with
+    the files.
+    """
+    async with connected(where) as api:
+        found = await _result(api, session)
+    if found.commit is None:
+        name = found.changes["branch"] or found.changes["head"]
+        raise Failed(f"{found.top} does not have {name}: fetch it first, or use hansard apply.", code=exits.REFUSED)
+    _merged(found.top, found.commit)
+    paths = [file["path"] for file in found.changes["files"]]
+    _refuse("These files have changes that are not committed", _dirty(found.top, paths))
+    if squash:
+        _squash(found, found.commit)
+    else:
+        title = f"Merge {found.changes['branch'] or found.session['id']}: {_title(found.session)}"
+        _tried(found.top, "merge", "--no-edit", "-m", title, found.commit)
+    say(f"Merged into {_git(found.top, 'rev-parse', '--abbrev-ref', 'HEAD').stdout.strip()}.")
+    return exits.OK
+
+
+def _squash(found: Result, commit: str) -> None:
+    """One commit with the trailers of all."""
+    staged = _git(found.top, "diff", "--cached", "--name-only", "-z").stdout.split("\0")
+    _refuse("These changes are staged already", filter(None, staged))
+    own = ["log", "--reverse", "--format=%(trailers:only,unfold)", f"HEAD..{commit}"]
+    lines = [line for line in _git(found.top, *own).stdout.splitlines() if line.startswith("Hansard-")]
+    _tried(found.top, "merge", "--squash", commit)
+    if _git(found.top, "diff", "--cached", "--quiet", codes=(0, 1)).returncode:
+        message = "\n".join([_title(found.session), "", *dict.fromkeys(lines)])
+        _tried(found.top, "commit", "--quiet", "-F", "-", given=message)
+
+
+async def pr(session: Id, /, *, where: Where = HERE) -> int:
+    """Push a session's branch and open a pull request with `gh`; without `gh`, print the commands."""
+    async with connected(where) as api:
+        found = await _result(api, session)
+    branch = found.changes["branch"]
+    if branch is None or found.commit is None:
+        raise Failed("This session has no branch here. `hansard changes` shows what it changed.", code=exits.REFUSED)
+    title, body = _title(found.session), str(found.session.get("finalSummary") or found.session.get("summary") or "")
+    if shutil.which("gh") is None:
+        put(f"git push origin {branch}")
+        put(f"gh pr create --head {branch} --fill-first")
+        return exits.OK
+    _tried(found.top, "push", "--quiet", "origin", f"refs/heads/{branch}:refs/heads/{branch}")
+    put(_pull_request(found.top, branch, title, body or title))
+    return exits.OK
+
+
+def _pull_request(top: Path, branch: str, title: str, body: str) -> str:
+    """Its address."""
+    command = ["gh", "pr", "create", "--head", branch, "--title", title, "--body", body]
+    done = subprocess.run(command, cwd=top, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Failed("gh pr create failed.", *done.stderr.splitlines()[-5:])
+    return done.stdout.strip()
+
+
+# -- the repository here ---------------------------------------------------------------------------------------------
+
+
+async def _result(api: Api, name: str) -> Result:
+    """Raises Failed where nothing was changed, or here is no repository."""
+    session = (await api.session(await resolve(api, name)))["session"]
+    found = await api.get(f"{path_of(session['id'])}/changes")
+    if found["head"] is None or not found["files"]:
+        raise Failed(f"Session {session['id']} has changed nothing.", code=exits.REFUSED)
+    top = Path(_git(Path.cwd(), "rev-parse", "--show-toplevel").stdout.rstrip("\n"))
+    return Result(session, found, top, _fetched(api, session["id"], found["head"], top))
+
+
+def _fetched(api: Api, session_id: str, head: str, top: Path) -> str | None:
+    """The commit, fetched out of the session's workspace where the repository does not have it yet."""
+    if _has(top, head):
+        return head
+    from adapters.workspace.comparing import offered
+
+    source = offered(api.system.settings.node_dir / "workspaces", session_id, head) if api.system else None
+    if source is None:
+        return None
+    _git(top, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", str(source[0]), source[1])
+    return head if _has(top, head) else None
+
+
+def _has(top: Path, commit: str) -> bool:
+    return _git(top, "cat-file", "-e", f"{commit}^{{commit}}", codes=(0, 1, 128)).returncode == 0
+
+
+def _merged(top: Path, commit: str) -> str:
+    """The tree that has both. Raises Failed, with the files, where both changed the same lines."""
+    words = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", "HEAD", commit]
+    done = _git(top, *words, codes=(0, 1))
+    tree, *conflicts = done.stdout.rstrip("\0").split("\0")
+    _refuse("Both sides changed the same lines", conflicts if done.returncode else ())
+    return tree
+
+
+def _dirty(top: Path, paths: Sequence[str]) -> list[str]:
+    """Those of the paths that differ from the last commit, or are there without being tracked."""
+    said = _git(top, "--literal-pathspecs", "status", "--porcelain", "-z", "--no-renames", "--", *paths).stdout
+    return [entry[3:] for entry in said.split("\0") if entry]
+
+
+def _refuse(why: str, paths: Iterable[str]) -> None:
+    if named := sorted(set(paths)):
+        raise Failed(f"{why}:", *named, code=exits.REFUSED)
+
+
+def _title(session: Json) -> str:
+    return str(session.get("title") or session["id"])[:72]
+
+
+def _tried(top: Path, *words: str, given: str = "") -> None:
+    """A change of the person's repository, with their settings and hooks. Raises Failed with git's words."""
+    done = _git(top, *words, given=given, codes=(0, 1, 2, 128))
+    if done.returncode:
+        said = (done.stderr or done.stdout).splitlines()
+        raise Failed(f"git {words[0]} refused.", *said[:20], code=exits.REFUSED)
+
+
+def _git(
+    folder: Path, *words: str, given: str = "", codes: tuple[int, ...] = (0,)
+) -> "subprocess.CompletedProcess[str]":
+    command = ["git", "-c", "core.quotePath=false", *words]
+    env = {**os.environ, **_QUIET}
+    done = subprocess.run(
+        command, cwd=folder, env=env, input=given, capture_output=True, check=False, encoding="utf-8",
+        errors="surrogateescape",
+    )  # fmt: skip
+    if done.returncode in codes:
+        return done
+    if "not a git repository" in done.stderr:
+        raise Failed(f"{folder} is in no git repository.", code=exits.USAGE)
+    raise Failed(f"git {words[0]}: {' '.join(done.stderr.split())[-500:] or done.returncode}")

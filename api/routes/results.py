@@ -1,0 +1,77 @@
+"""GET: what a session has changed (contract-2 §12)."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from adapters.store.mapper import whole
+from adapters.workspace.comparing import kept_patch
+from api.http.requests import answer_headers, system
+from api.routes.views import answer, door, record_of, session_of
+from domain.delivery.state import Delivery
+from domain.orchestration.state import Orchestration
+from domain.session.state import Session
+from domain.session.turns import TurnAnswered
+from domain.values.base import Unknown
+from projections.record.result import result_of
+from projections.views.session import ChangesView, ResultView
+
+DIFF = "text/x-diff"
+
+
+@door("version", "turnId")
+def show_changes(request: Request) -> Response:
+    """GET /api/sessions/{id}/changes: as JSON, or as a unified diff with `Accept: text/x-diff`"""
+    session = session_of(request)
+    turn_id = request.query_params.get("turnId")
+    found = _changes(request, session) if turn_id is None else _changes_of(request, session, turn_id)
+    if DIFF in request.headers.get("accept", ""):
+        return Response(found.patch, headers=answer_headers(Vary="Accept"), media_type=f"{DIFF}; charset=utf-8")
+    return answer(found, Vary="Accept")
+
+
+def _changes(request: Request, session: Session) -> ChangesView:
+    result = _result(session)
+    if result is None:
+        return ChangesView(base=None, head=None, branch=session.branch, files=(), patch="")
+    names = filter(None, (session.home, session.id, session.forked_from))
+    root = system(request).settings.node_dir / "workspaces"
+    patch = kept_patch(root, names, result.base.commit, result.head)
+    return _view(result, _patches(request, session) if patch is None else patch)
+
+
+def _changes_of(request: Request, session: Session, turn_id: str) -> ChangesView:
+    """One turn's. Raises Unknown for a turn that the session does not have."""
+    if turn_id not in record_of(request, session).turns:
+        raise Unknown(f"Session {session.id} has no turn {turn_id!r}.")
+    patch, result = _patches(request, session, turn_id), _result(session)
+    touched = {path for event in _answers(request, session) if event.turn_id == turn_id for path in event.files}
+    files = tuple(file for file in result.files if file.path in touched) if result else ()
+    if result is None:
+        return ChangesView(base=None, head=None, branch=None, files=(), patch=patch)
+    return _view(result, patch).model_copy(update={"files": files})
+
+
+def _view(result: ResultView, patch: str) -> ChangesView:
+    return ChangesView(base=result.base, head=result.head, branch=result.branch, files=result.files, patch=patch)
+
+
+def _result(session: Session) -> ResultView | None:
+    match session:
+        case Delivery():
+            return result_of(session, session.file_paths)
+        case Orchestration():
+            return result_of(session, session.affected_files)
+        case _:
+            return None
+
+
+def _patches(request: Request, session: Session, turn_id: str | None = None) -> str:
+    """The patches of the turns one after the other, which is how they apply: for a workspace that is not here."""
+    store = system(request).store
+    answers = (event for event in _answers(request, session) if turn_id in (None, event.turn_id))
+    return "".join(whole(store, event.patch) for event in answers if event.patch is not None)
+
+
+def _answers(request: Request, session: Session) -> list[TurnAnswered]:
+    history = system(request).store.history(session.id, upto=session.version)
+    return [recorded.event for recorded in history if isinstance(recorded.event, TurnAnswered)]

@@ -1,0 +1,138 @@
+"""`changes`, `apply` and `merge` on a person's repository: all of it arrives, or nothing is touched."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.api.cli.conftest import Hansard
+
+FILES = {"a.txt": "one\ntwo\nTHREE\n", "new/b.txt": "new\n"}
+
+
+def git(folder: Path, *words: str) -> str:
+    return subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True).stdout.rstrip("\n")
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    """A repository that we stand in."""
+    folder = tmp_path / "here"
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    git(folder, "config", "user.name", "Somebody")
+    git(folder, "config", "user.email", "somebody@example.org")
+    (folder / "a.txt").write_text("one\ntwo\nthree\n")
+    (folder / "other.txt").write_text("mine\n")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "-m", "Begin")
+    return folder
+
+
+@pytest.fixture
+def delivered(hansard: Hansard, here: Path, tmp_path: Path) -> str:
+    """A finished delivery with a branch."""
+    replies = {"dev": [{"text": "Wrote the third line large.", "files": FILES}]}
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text(json.dumps({"replies": replies}), encoding="utf-8")
+    said = hansard("run", "-t", "Shout the third line", "-f", "a.txt", "--test", "true", "--scenario", str(scenario))
+    assert said.code == 0, said.err
+    session_id = said.err.partition("Session ")[2].split()[0].rstrip(".")
+    assert f"hansard/{session_id}" in said.out
+    assert f"hansard merge {session_id}" in said.err
+    assert "new/b.txt (+1 -0, added, not named)" in said.out
+    return session_id
+
+
+def test_changes_are_a_patch_or_a_list(hansard: Hansard, here: Path, delivered: str) -> None:
+    patch = hansard("changes", delivered).out
+    assert "-three\n+THREE\n" in patch and "+++ b/new/b.txt" in patch
+    assert hansard("changes", delivered, "--stat").out.splitlines() == [
+        "modified         +1 -1  a.txt",
+        "added            +1 -0  new/b.txt  (not named)",
+    ]
+    found = hansard("changes", delivered, "--json").json
+    assert found["base"] == {"branch": "main", "commit": git(here, "rev-parse", "main")}
+    assert found["head"] == git(here, "rev-parse", found["branch"])
+    turn = next(e["data"]["turnId"] for e in events(hansard, delivered) if e["data"].get("files"))
+    assert hansard("changes", delivered, "--turn", turn).out == patch
+    assert hansard("changes", delivered, "--turn", "nope").code == 3
+
+
+def events(hansard: Hansard, session_id: str) -> list[dict[str, dict[str, str]]]:
+    return [json.loads(line) for line in hansard("events", session_id, "--json").out.splitlines()]
+
+
+def test_apply_leaves_the_changes_uncommitted(hansard: Hansard, here: Path, delivered: str) -> None:
+    head = git(here, "rev-parse", "HEAD")
+    (here / "other.txt").write_text("mine, changed\n")
+    (here / "a.txt").write_text("zero\none\ntwo\nthree\n")
+    git(here, "commit", "--quiet", "-m", "Mine", "a.txt")
+    assert hansard("apply", delivered).code == 0
+    assert (here / "a.txt").read_text() == "zero\none\ntwo\nTHREE\n"
+    assert (here / "new" / "b.txt").read_text() == "new\n"
+    assert (here / "other.txt").read_text() == "mine, changed\n"
+    assert git(here, "rev-parse", "HEAD~1") == head
+
+
+@pytest.mark.parametrize("command", ["apply", "merge"])
+def test_uncommitted_changes_in_the_same_files_are_not_touched(
+    hansard: Hansard, here: Path, delivered: str, command: str
+) -> None:
+    (here / "a.txt").write_text("unsaved\n")
+    said = hansard(command, delivered)
+    assert said.code == 4 and "a.txt" in said.err
+    assert (here / "a.txt").read_text() == "unsaved\n" and not (here / "new").exists()
+
+
+@pytest.mark.parametrize("command", ["apply", "merge"])
+def test_a_conflict_names_its_files_and_changes_nothing(
+    hansard: Hansard, here: Path, delivered: str, command: str
+) -> None:
+    (here / "a.txt").write_text("one\ntwo\ndrei\n")
+    git(here, "commit", "--quiet", "--all", "-m", "Mine")
+    said = hansard(command, delivered)
+    assert said.code == 4 and "a.txt" in said.err and "new/b.txt" not in said.err
+    assert git(here, "status", "--porcelain") == "" and git(here, "log", "-1", "--format=%s") == "Mine"
+
+
+def test_merge_keeps_the_agents_commits(hansard: Hansard, here: Path, delivered: str) -> None:
+    assert hansard("merge", delivered).code == 0
+    assert git(here, "show", "HEAD:a.txt").endswith("THREE")
+    assert "via Hansard" in git(here, "log", "--format=%an")
+
+
+def test_squash_is_one_commit_with_the_task_and_the_trailers(hansard: Hansard, here: Path, delivered: str) -> None:
+    head = git(here, "rev-parse", "HEAD")
+    assert hansard("merge", delivered, "--squash").code == 0
+    assert git(here, "rev-parse", "HEAD~1") == head
+    words = git(here, "log", "-1", "--format=%B").splitlines()
+    assert words[:2] == ["Shout the third line", ""]
+    assert f"Hansard-Session: {delivered}" in words and "Hansard-Iteration: 1" in words
+
+
+def test_a_cancelled_delivery_keeps_its_changes(hansard: Hansard, here: Path, tmp_path: Path) -> None:
+    """Its commits are in no branch; merging takes them out of its workspace."""
+    replies = {"dev": [{"text": "Wrote the third line large.", "files": FILES}]}
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text(json.dumps({"replies": replies}), encoding="utf-8")
+    flags = ("-f", "a.txt", "--test", "false", "--max-iterations", "1", "--scenario", str(scenario), "--json")
+    said = hansard("run", "-t", "Shout", *flags)
+    session = said.json
+    assert (said.code, session["result"]["branch"]) == (7, None)
+    assert git(here, "branch", "--format=%(refname:short)") == "main"
+    assert hansard("merge", session["id"]).code == 0
+    assert git(here, "show", "HEAD:a.txt").endswith("THREE")
+
+
+def test_without_changes_there_is_nothing_to_take(hansard: Hansard, here: Path) -> None:
+    assert hansard("run", "-t", "Look", "-f", "a.txt", "--test", "true").code == 0
+    said = hansard("apply", "latest")
+    assert said.code == 4 and "has changed nothing" in said.err
+
+
+def test_elsewhere_than_in_a_repository_it_is_said(
+    hansard: Hansard, delivered: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert hansard("merge", delivered).code == 2
