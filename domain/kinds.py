@@ -116,7 +116,7 @@ TOPICS: dict[str, type[DomainEvent]] = {event.TOPIC: event for event in EVENTS}
 
 
 def _no_cancel() -> Command:
-    raise Unknown("A channel cannot be cancelled.")
+    raise Unknown(Sentence("channel_cannot_be_cancelled"))
 
 
 def kind(name: str) -> Kind[Any]:
@@ -131,7 +131,7 @@ def event_class(topic: str) -> type[DomainEvent]:
     """Raises Unknown for a topic that this version does not know."""
     found = TOPICS.get(topic)
     if found is None:
-        raise Unknown(f"There is no event type {topic!r}.")
+        raise Unknown(Sentence("event_type_not_found", name=topic))
     return found
 
 
@@ -162,7 +162,7 @@ def command_of(recorded: RecordedCommand, session: Session | None, whole: Whole)
     then = None if tail is None else _command_of(tail, session)
     command = fork_command(events, then) or _command_of(recorded, session)
     if command is None:
-        raise Unknown(f"No command is known that begins with {events[0].TOPIC}.")
+        raise Unknown(Sentence("command_not_found", name=events[0].TOPIC))
     return command.model_copy(update={"blobs": tuple(reply_blobs(events, whole))})
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from adapters.workspace.paths import WorkspaceError
+from domain.values.sentences import Sentence
 
 
 def plain_files(tree: Path, paths: Iterable[bytes]) -> Iterator[bytes]:
@@ -39,7 +40,7 @@ def is_real_folder(path: Path) -> bool:
 
 def existing_folder(path: Path) -> Path:
     if not path.is_dir():
-        raise WorkspaceError(f"The folder {path} does not exist.")
+        raise WorkspaceError(Sentence("folder_not_found", path=path))
     return path.resolve()
 
 

@@ -88,7 +88,7 @@ def answered(
         raise WorkspaceError(Sentence("git_not_started", command=command[0], detail=error.strerror)) from error
     if done.returncode not in codes:
         complaint = " ".join(done.stderr.decode(errors="replace").split())[-500:]
-        raise WorkspaceError(f"git {command[0]} failed: {complaint or done.returncode}")
+        raise WorkspaceError(Sentence("git_failed", command=command[0], detail=complaint or done.returncode))
     return done
 
 

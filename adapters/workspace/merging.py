@@ -8,6 +8,7 @@ from typing import Final
 from adapters.workspace.git import OURS, git, line
 from adapters.workspace.paths import WorkspaceError
 from adapters.workspace.repository import Repository
+from domain.values.sentences import Sentence
 
 LARGEST: Final = 16_777_216
 """Bytes of a file that may be patched."""
@@ -33,7 +34,7 @@ def patched(path: str, before: bytes | None, patch: str) -> bytes | None:
             if any(found != place for found in folder.iterdir()):
                 raise WorkspaceError("it speaks of other files, too.")
         except (WorkspaceError, UnicodeEncodeError) as error:
-            raise WorkspaceError(f"The patch of {path!r} does not apply: {_why(error)}") from None
+            raise WorkspaceError(Sentence("patch_does_not_apply", path=path, detail=_why(error))) from None
         return place.read_bytes() if place.exists() else None
 
 

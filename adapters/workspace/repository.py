@@ -15,6 +15,7 @@ from typing import Final
 from adapters.workspace.folders import plain_files
 from adapters.workspace.git import OURS, answered, authored_by, git, line
 from adapters.workspace.paths import WorkspaceError
+from domain.values.sentences import Sentence
 
 PATCH_BYTES: Final = 4_194_304
 """A patch is cut here, at a line's end, with a last line that says so."""
@@ -58,7 +59,7 @@ class Repository:
                 raise WorkspaceError("not an id")
             self.run("cat-file", "-e", _commit(state))
         except WorkspaceError:
-            raise WorkspaceError(f"The state {state!r} is not recorded in this workspace.") from None
+            raise WorkspaceError(Sentence("workspace_state_not_found", state=state)) from None
 
     @contextmanager
     def knowing(self, *states: str) -> Iterator[None]:

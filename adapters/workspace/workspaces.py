@@ -21,6 +21,7 @@ from adapters.workspace.paths import WorkspaceError, confine, in_a_sentence
 from adapters.workspace.repository import Repository, trail
 from adapters.workspace.writing import check_place, encoded, opened_folder, read, remove, write
 from domain.session.workspace import WorkspaceChanges
+from domain.values.sentences import Sentence
 
 _SESSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _TRIES: Final = 5
@@ -87,7 +88,7 @@ class Workspaces:
     def _home(self, session_id: str) -> Path:
         """The session's folder. Raises WorkspaceError for a name that would lead elsewhere."""
         if not _SESSION.fullmatch(session_id):
-            raise WorkspaceError(f"{session_id!r} cannot name a workspace.")
+            raise WorkspaceError(Sentence("workspace_name_invalid", id=session_id))
         return self.root / session_id
 
     @in_a_sentence()
@@ -99,7 +100,7 @@ class Workspaces:
             self._found(home, asked)
         workspace = Workspace(home, **json.loads((home / "repo.git" / "hansard.json").read_text(encoding="utf-8")))
         if workspace.asked != asked:
-            raise WorkspaceError(f"Session {session_id} works on {workspace.asked}, not on {asked}.")
+            raise WorkspaceError(Sentence("workspace_differs", id=session_id, path=workspace.asked, given=asked))
         return workspace
 
     def _found(self, home: Path, asked: str | None) -> None:
@@ -108,7 +109,7 @@ class Workspaces:
             try:
                 check(Path(asked), ours=self.root, room=self._room, private=self._private)
             except WorkspaceError as error:
-                raise WorkspaceError(f"The folder {asked} {error}.") from error
+                raise WorkspaceError(Sentence("folder_unfit", path=asked, detail=error)) from error
         try:
             found(home, asked, self._private)
         except WorkspaceError as error:
@@ -199,12 +200,12 @@ class Workspace:
             confine(path): encoded(path, text) if isinstance(text, str) else text for path, text in files.items()
         }
         if len(contents) < len(files):
-            raise WorkspaceError("The same file is given twice.")
+            raise WorkspaceError(Sentence("file_given_twice"))
         with opened_folder(tree, self.prefix) as root:
             for path in contents:
                 check_place(root, path)
                 if any(other.startswith(f"{path}/") for other in contents):
-                    raise WorkspaceError(f"{path!r} cannot be a file and a folder.")
+                    raise WorkspaceError(Sentence("file_and_folder", path=path))
             for path, data in contents.items():
                 if data is None:
                     remove(root, path)
@@ -244,7 +245,7 @@ class Workspace:
         git(["check-ref-format", "--branch", branch], cwd=self.home)
         listed = in_theirs(["worktree", "list", "--porcelain", "-z"], Path(self.repository))
         if f"branch {ref}".encode() in listed.split(b"\0"):
-            raise WorkspaceError(f"The branch {branch} is checked out in {self.repository}; it is left alone.")
+            raise WorkspaceError(Sentence("branch_checked_out", branch=branch, path=self.repository))
         self._git.run("update-ref", f"refs/hansard/{commit}", commit)
         quiet = ["--no-write-fetch-head", "--no-auto-maintenance", "--no-tags", "--no-prune"]
         origin = [str(self._git.path), f"refs/hansard/{commit}:{ref}"]
@@ -299,7 +300,7 @@ class Workspace:
             tree = self.home / below[0] if below and _SLOT.fullmatch(below[0]) else self.home
             expected = tree / self.prefix
         if folder != expected or tree == self.home:
-            raise WorkspaceError(f"{folder} is no folder of this workspace.")
+            raise WorkspaceError(Sentence("not_a_folder_of_the_workspace", path=folder))
         if not is_real_folder(tree):
-            raise WorkspaceError(f"The folder {folder} is gone.")
+            raise WorkspaceError(Sentence("folder_gone", path=folder))
         return tree

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from adapters.workspace.paths import WorkspaceError
+from domain.values.sentences import Sentence
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
@@ -29,7 +30,7 @@ def _made(here: int, names: Iterable[str], opened: ExitStack) -> int:
         except FileExistsError:
             pass
         except OSError as error:
-            raise WorkspaceError(f"The folder {name!r} cannot be made: {error.strerror}.") from error
+            raise WorkspaceError(Sentence("folder_not_made", path=name, detail=error.strerror)) from error
         here = _entered(here, name, opened)
     return here
 
@@ -40,7 +41,7 @@ def _entered(here: int, name: str, opened: ExitStack) -> int:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise WorkspaceError(f"{name!r} is not a folder of the workspace's own.") from error
+        raise WorkspaceError(Sentence("folder_not_in_workspace", path=name)) from error
     opened.callback(os.close, deeper)
     return deeper
 
@@ -56,7 +57,7 @@ def check_place(root: int, path: str) -> None:
         except FileNotFoundError:
             return
         if not stat.S_ISREG(mode):
-            raise WorkspaceError(f"{path!r} is not a plain file.")
+            raise WorkspaceError(Sentence("not_a_plain_file", path=path))
 
 
 def read(root: int, path: str, most: int) -> bytes | None:
@@ -72,7 +73,7 @@ def read(root: int, path: str, most: int) -> bytes | None:
         with os.fdopen(found, "rb") as file:
             data = file.read(most + 1)
     if len(data) > most:
-        raise WorkspaceError(f"{path!r} has more than {most} bytes.")
+        raise WorkspaceError(Sentence("file_too_large", path=path, number=most))
     return data
 
 
@@ -93,7 +94,7 @@ def write(root: int, path: str, data: bytes) -> None:
             here = _made(root, folders, opened)
             _replace(here, name, data)
         except OSError as error:
-            raise WorkspaceError(f"{path!r} cannot be written: {error.strerror}.") from error
+            raise WorkspaceError(Sentence("file_not_written", path=path, detail=error.strerror)) from error
 
 
 def _replace(folder: int, name: str, data: bytes) -> None:
@@ -121,4 +122,4 @@ def encoded(path: str, text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise WorkspaceError(f"The content for {path!r} is not valid text.") from None
+        raise WorkspaceError(Sentence("file_not_text", path=path)) from None

@@ -2,15 +2,16 @@
 
 import os
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import quote
 
 from api.cli import exits
-from api.cli.exits import Failed
+from api.cli.exits import Failed, in_words
 from api.cli.options import Json, Where
+from domain.values.sentences import Sentence, from_wire
 from domain.values.words import of_environment
 
 if TYPE_CHECKING:  # they take a fifth of a second that `--help` does not have
@@ -183,8 +184,10 @@ async def resolve(api: Api, name: str) -> str:
         return found[0]
     if found:
         few = ", ".join(found[:5]) + (" …" if len(found) > 5 else "")
-        raise Failed(f"{name!r} is the beginning of {len(found)} sessions: {few}", code=exits.USAGE)
-    raise Failed(f"There is no session {name!r}. `hansard list` shows which there are.", code=exits.NOT_FOUND)
+        several = Sentence("session_ambiguous", id=name, number=len(found), names=few)
+        raise Failed(in_words(several), code=exits.USAGE)
+    unknown = Sentence("session_not_found", id=name, after=Sentence("list_shows_sessions"))
+    raise Failed(in_words(unknown), code=exits.NOT_FOUND)
 
 
 async def _is_an_id(api: Api, name: str) -> bool:
@@ -222,10 +225,19 @@ def _problem(answer: "Response") -> Failed:
         return Failed(f"The server answered {answer.status_code} {answer.reason_phrase}.", code=code)
     errors = [e for e in found.get("errors") or () if isinstance(e, dict) and e.get("pointer")]
     if errors:
-        sentences = (f"{option_of(str(e['pointer']))}: {_in_options(str(e.get('detail')))}" for e in errors)
+        sentences = (f"{option_of(str(e['pointer']))}: {_in_options(_worded(e))}" for e in errors)
         return Failed(f"{found.get('title')}:", *sentences, code=code)
     wait = answer.headers.get("Retry-After")
-    return Failed(_in_options(found["detail"]), *([f"Try again in {wait} s."] if wait else []), code=code)
+    return Failed(_in_options(_worded(found)), *([f"Try again in {wait} s."] if wait else []), code=code)
+
+
+def _worded(told: Mapping[str, Any]) -> str:
+    """The detail in the terminal's language, and what is allowed instead; of another version as it came."""
+    detail = str(told.get("detail"))
+    worded = in_words(from_wire(detail, told.get("code"), told.get("params")))
+    if worded == detail or not told.get("allowed"):
+        return worded
+    return f"{worded} {in_words(Sentence('allowed_now', actions=told['allowed']))}"
 
 
 def option_of(pointer: str) -> str:

@@ -1,5 +1,6 @@
 """How a command ends: exit codes (contract §6), and the failure that carries one."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -50,6 +51,15 @@ class Failed(Exception):
     def __init__(self, *sentences: str, code: int = FAILURE) -> None:
         super().__init__("\n".join(sentences))
         self.sentences, self.code = sentences, code
+
+
+def in_words(text: str) -> str:
+    """A sentence of ours in the terminal's language; any other text as it is."""
+    from api.web import sentences
+    from api.web.words import words
+    from domain.values.words import of_environment
+
+    return sentences.in_words(words(of_environment(os.environ)), text)
 
 
 def of_http(status: int) -> int:

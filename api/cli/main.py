@@ -152,12 +152,13 @@ def _report(error: Exception) -> int | None:
     if isinstance(error, exits.Failed):
         return _complain(*str(error).splitlines(), code=error.code)
     from domain.values.base import HansardError, Invalid
+    from domain.values.sentences import sentence_of
 
     if isinstance(error, Invalid):
-        places = error.errors.items()
+        places = ((at, exits.in_words(detail)) for at, detail in error.errors.items())
         return _complain(*(f"{at}: {detail}" if at else detail for at, detail in places), code=exits.USAGE)
     if isinstance(error, HansardError):
-        return _complain(*str(error).splitlines(), code=exits.of_error(error))
+        return _complain(*exits.in_words(sentence_of(error)).splitlines(), code=exits.of_error(error))
     if isinstance(error, OSError) and error.strerror:
         return _complain(": ".join(str(part) for part in (error.filename, error.strerror) if part), code=exits.FAILURE)
     return None

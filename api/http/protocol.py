@@ -10,6 +10,7 @@ from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 from api.http.guards import HEADERS
 from api.http.problems import Problem, problem
 from api.http.streams import WIRE
+from domain.values.sentences import Sentence
 
 
 class _Joined(h11.Connection):
@@ -61,11 +62,11 @@ class HttpProtocol(H11Protocol):
             self._waiting = None
 
     def _too_slow(self) -> None:
-        self._part(Problem(408, f"A request has to be here {self._patience:g} s after its beginning."))
+        self._part(Problem(408, Sentence("request_too_slow", number=self._patience)))
 
     def send_400_response(self, _: str) -> None:
         """Where uvicorn would answer in plain text, or try to answer twice."""
-        self._part(Problem(400, "Malformed HTTP/1.1 request."))
+        self._part(Problem(400, Sentence("malformed_http")))
 
     def _part(self, error: Problem) -> None:
         """The last word on this connection; where another answer has begun, only the end."""

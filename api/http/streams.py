@@ -114,7 +114,7 @@ def _last_event_id(request: Request) -> int | None:
     if text is None or not text.strip():
         return None
     if not NUMBER.fullmatch(text.strip()):
-        raise Problem(400, "Last-Event-ID should be a position of the log.")
+        raise Problem(400, Sentence("last_event_id_malformed"))
     return int(text)
 
 

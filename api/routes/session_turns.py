@@ -16,6 +16,7 @@ from api.system import System
 from domain.session.record import Whole
 from domain.session.state import Session
 from domain.values.base import Unknown
+from domain.values.sentences import Sentence
 from projections.record import turn_views
 from projections.record.turn_views import Running
 from projections.record.turns import TurnEntry
@@ -78,7 +79,7 @@ def show_transcript(request: Request) -> Response:
     store = system(request).store
     text = turn_views.transcript(store, session.id, entry, session.version)
     if text is None:
-        raise Unknown(f"Turn {entry.turn_id} has no transcript.")
+        raise Unknown(Sentence("transcript_not_found", turn=entry.turn_id))
     return Response(whole(store, text), headers=answer_headers(), media_type="text/plain; charset=utf-8")
 
 
@@ -139,7 +140,7 @@ def _entry(request: Request, session: Session) -> TurnEntry:
     found = turn_views.listed(record_of(request, session).turns, session.version)
     entry = next((entry for entry in found if entry.turn_id == turn_id), None)
     if entry is None:
-        raise Unknown(f"Session {session.id} has no turn {turn_id!r}.")
+        raise Unknown(Sentence("turn_not_found", id=session.id, name=turn_id))
     return entry
 
 

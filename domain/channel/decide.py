@@ -16,6 +16,7 @@ from domain.session.decision import Events, Now
 from domain.session.state import EventMetadata
 from domain.triage import intent, nearly
 from domain.values.base import Command, Refused
+from domain.values.sentences import Sentence
 
 QUEUE = 100
 """At most so many messages wait."""
@@ -34,7 +35,7 @@ def decide(now: Now[Channel], command: Command) -> Events:
             yield note(channel, command)
             yield from start_next(now.state, command)
         case _:
-            raise Refused("A channel takes messages, and words to continue or to reset; nothing else.")
+            raise Refused(Sentence("channel_takes_messages"))
 
 
 def allowed_actions(_: Channel) -> tuple[str, ...]:
@@ -104,7 +105,7 @@ def reset_latest(channel: Channel, command: ResetLatest) -> ResetWanted:
 def note(channel: Channel, command: NoteSession) -> SessionNoted:
     """Follow a session; a second one may not claim an origin that is busy."""
     if command.claims and channel.busy not in (None, command.session_id):
-        raise Refused(f"Origin {command.origin!r} is busy with session {channel.busy}.", allowed=("cancel", "reset"))
+        raise Refused(Sentence("origin_busy", origin=command.origin, session=channel.busy), allowed=("cancel", "reset"))
     return SessionNoted(
         message=f"{command.session_id} is {command.status}.",
         session_id=command.session_id,

@@ -22,6 +22,7 @@ from domain.session.record import RecordedCommand
 from domain.session.state import Session
 from domain.session.turns import RecordPackage, RecordTurn, TurnAnswered, TurnFailed
 from domain.values.base import Command, DomainEvent, StartCommand, Text, Unknown
+from domain.values.sentences import Sentence
 
 More = Annotated[int, Field(ge=1)]
 POLICY = "delivery@1"
@@ -109,7 +110,7 @@ def _validation(first: TurnAnswered | TurnFailed, events: Sequence[DomainEvent])
             case ValidationFailed():
                 kind, summary = event.classification, event.summary
                 return RecordValidation(passed=False, classification=kind, summary=summary, **fields)
-    raise Unknown(f"The validation {first.turn_id} has no outcome.")
+    raise Unknown(Sentence("validation_has_no_outcome", id=first.turn_id))
 
 
 def _package(first: TurnAnswered | TurnFailed, events: Sequence[DomainEvent]) -> RecordPackage:

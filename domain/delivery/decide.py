@@ -203,9 +203,9 @@ def expire(now: Now[Delivery], command: ExpireTurn) -> Events:
     turn, state = now.turn(command.turn_id), now.state
     phase = state.phase
     if phase == "packaging":
-        raise Refused("Handing over finished work has no deadline.", allowed=now.allowed())
+        raise Refused(Sentence("package_has_no_deadline"), allowed=now.allowed())
     if now.at <= state.budget.deadline_at:
-        raise Refused("The deadline has not passed.", allowed=now.allowed())
+        raise Refused(Sentence("deadline_not_passed"), allowed=now.allowed())
     yield cancel_turn(turn, "deadline")
     yield PhaseFailed(
         message=f"Phase {phase} was stopped at the deadline.",

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from domain.triage.words import DEFAULT_POLICY, POLICIES, SignalWords, TriageWords
 from domain.values.base import Invalid, Value
+from domain.values.sentences import Sentence
 from domain.values.spelling import SPACE, composed, trimmed
 
 Signal = Literal["length", "keyword", "keywords", "path", "multi"]
@@ -73,7 +74,7 @@ def _utf16_units(text: str) -> int:
 def _patterns(policy: str) -> _Patterns:
     words = POLICIES.get(policy)
     if words is None:
-        raise Invalid({"/policy": f"There is no triage policy of that name; known are {', '.join(POLICIES)}."})
+        raise Invalid({"/policy": Sentence("triage_policy_not_found", names=list(POLICIES))})
     return _compiled(words)
 
 

@@ -124,8 +124,8 @@ def test_who_holds_on_for_longer_than_a_turn_may_take_has_failed(tmp_path: Path)
 def test_a_cancelled_session_says_so_to_its_worker(client: TestClient, turn: Json) -> None:
     assert client.post(f"/api/sessions/{turn['sessionId']}/cancel", json={}).status_code == 200
     before = events(client, turn["sessionId"])
-    assert "called off" in lost(beat(client, turn), "cancelled")
-    assert "called off" in lost(result(client, turn, "too late", files={"late.py": "x"}), "cancelled")
+    assert "was cancelled" in lost(beat(client, turn), "cancelled")
+    assert "was cancelled" in lost(result(client, turn, "too late", files={"late.py": "x"}), "cancelled")
     assert events(client, turn["sessionId"]) == before
 
 

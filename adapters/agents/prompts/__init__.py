@@ -13,6 +13,7 @@ from importlib.resources import files
 from typing import Final, Literal
 
 from domain.values.base import Invalid
+from domain.values.sentences import Sentence
 
 Language = Literal["en", "ko"]
 
@@ -77,7 +78,7 @@ def strategies(name: str) -> tuple[str, ...]:
 def prompt(name: str, *, strategy: str | None = None, language: str = "en") -> Prompt:
     """The prompt of that name; without a strategy the default one. Invalid at /name, /strategy or /language."""
     if name not in _NAMES:
-        raise Invalid({"/name": f"no such prompt; there are {', '.join(_NAMES)}"})
+        raise Invalid({"/name": Sentence("prompt_not_found", names=list(_NAMES))})
     return _load(name, _chosen(name, strategy), checked(language))
 
 

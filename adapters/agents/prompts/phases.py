@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from adapters.agents.prompts import Language, checked
 from domain.orchestration.phases import phase_name
 from domain.values.base import Invalid
+from domain.values.sentences import Sentence
 
 
 class _Item(NamedTuple):
@@ -254,5 +255,5 @@ def remaining_phases(numbers: Iterable[int], language: str = "en") -> str:
 def _phase(number: int, language: str) -> _Phase:
     phases = _PHASES[checked(language)]
     if not 1 <= number <= len(phases):
-        raise Invalid({"/phase": f"phases go from 1 to {len(phases)}"})
+        raise Invalid({"/phase": Sentence("phase_not_found", number=1, most=len(phases))})
     return phases[number - 1]

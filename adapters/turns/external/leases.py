@@ -12,6 +12,7 @@ from adapters.writer.writer import Writer
 from domain.session.record import Recorded
 from domain.session.turns import TurnRequested
 from domain.values.base import Refused, Unknown
+from domain.values.sentences import Sentence
 
 Loss = Literal["settled", "cancelled", "waiting", "elsewhere", "deadline", "timeout"]
 
@@ -70,7 +71,7 @@ class ExternalLeases:
         """The worker's own lease. Raises Unknown for an unknown turn, LeaseLost for one that it does not hold."""
         status = self._turns.status(turn_id)
         if status is None:
-            raise Unknown(f"There is no turn {turn_id!r}.")
+            raise Unknown(Sentence("no_such_turn", id=turn_id))
         lease = self._turns.held(turn_id)
         if lease is None or lease.worker != worker or attempt not in (None, lease.attempt):
             raise _lost(turn_id, status)
@@ -99,7 +100,7 @@ class ExternalLeases:
             await self._writer.do(deadline_of(lease.session_id, lease.turn_id))
         except (Refused, Unknown):  # it was extended, or stopped by others: then the lease is gone, too
             return
-        raise LeaseLost(f"The deadline of turn {lease.turn_id} has passed; it was stopped.", "deadline")
+        raise LeaseLost(Sentence("turn_deadline_passed", turn=lease.turn_id), "deadline")
 
     def loss(self, lease: Lease) -> LeaseLost:
         """Why the lease is lost."""
@@ -123,10 +124,10 @@ class ExternalLeases:
 def _lost(turn_id: str, status: TurnStatus) -> LeaseLost:
     match status.state:
         case "done":
-            return LeaseLost(f"Turn {turn_id} is settled; nothing changes it any more.", "settled")
+            return LeaseLost(Sentence("turn_lost_settled", turn=turn_id), "settled")
         case "cancelled":
-            return LeaseLost(f"Turn {turn_id} was called off; nobody waits for it any more.", "cancelled")
+            return LeaseLost(Sentence("turn_lost_cancelled", turn=turn_id), "cancelled")
         case "running":
-            return LeaseLost(f"Turn {turn_id} is in the hands of another worker or attempt.", "elsewhere")
+            return LeaseLost(Sentence("turn_lost_elsewhere", turn=turn_id), "elsewhere")
         case _:
-            return LeaseLost(f"Turn {turn_id} is not held by you; it waits to be claimed.", "waiting")
+            return LeaseLost(Sentence("turn_lost_waiting", turn=turn_id), "waiting")

@@ -20,7 +20,7 @@ from domain.session.record import Recorded
 from domain.session.state import Moved
 from domain.session.turns import Failure, RecordReply, TurnRequested
 from domain.values.base import HansardError, Invalid, Refused, Unknown
-from domain.values.sentences import sentence_of
+from domain.values.sentences import Sentence, sentence_of
 
 TRIES = 5
 """So often an answer is merged into what others have recorded meanwhile."""
@@ -124,7 +124,7 @@ class ExternalTurns:
         failure = Failure(code="timeout", detail=f"No answer within {seconds:.0f} s.")
         await self._settle(outcome_of(job, failed(job, failure, seconds=seconds), worker))
         self._leases.ends(lease)
-        raise LeaseLost(f"Turn {turn_id} took longer than a turn may; it was stopped.", "timeout")
+        raise LeaseLost(Sentence("turn_timed_out", turn=turn_id), "timeout")
 
     # -- handing in ------------------------------------------------------------------------------------------------
 
@@ -169,7 +169,7 @@ class ExternalTurns:
             reply, seconds=self._leases.seconds(job), agent_session=reply.agent_session or job.request.agent_session
         )
         if reply.files and job.request.access != "write":
-            raise Invalid({"/files": f"should be left out: this turn may not change files ({job.request.access})"})
+            raise Invalid({"/files": Sentence("files_not_allowed", access=job.request.access)})
         try:
             return self._runner.answered(job, known)
         except WorkspaceError as error:
@@ -195,7 +195,7 @@ class ExternalTurns:
                     raise
             except Fenced:
                 raise await asyncio.to_thread(self._leases.loss, job.lease) from None
-        raise Busy(f"Others were faster {TRIES} times with changes to the same workspace; hand it in again.")
+        raise Busy(Sentence("workspace_busy", number=TRIES))
 
     def _merged(self, job: Job, command: RecordReply) -> RecordReply:
         session = self._writer.load(job.session.id)

@@ -15,6 +15,7 @@ from domain.convergence import SEED, Profile, Thresholds, named
 from domain.orchestration.phases import Role, Subtask
 from domain.replies import KINDS
 from domain.triage import DEFAULT_POLICY, POLICIES
+from domain.values.sentences import Sentence
 from projections.views.session import PlannedVerification
 
 LONGEST_TEXT = 1_048_576
@@ -41,7 +42,7 @@ def _profile(given: object) -> Profile:
         return SEED
     if isinstance(given, str | Mapping):
         return named(given)
-    raise ValueError("should be the name of a profile or an object of thresholds")
+    raise ValueError(Sentence("not_a_profile"))
 
 
 Judging = Annotated[

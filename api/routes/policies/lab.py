@@ -154,7 +154,7 @@ def _item(found: LabTalk, profiles: Sequence[Tried]) -> LabItem:
 
 def _filters(body: LabBody, head: int) -> Filters:
     if body.query is not None and body.session_ids is not None:
-        raise Invalid({"/query": "should not be given together with sessionIds"})
+        raise Invalid({"/query": Sentence("query_and_sessions")})
     query = body.query or LabQuery()
     since, until = span(query.since, query.until, "/query")
     return Filters(since=since, until=until, kind=query.kind, label=query.label, as_of=head)
@@ -174,7 +174,7 @@ def _talks(inside: System, ids: Sequence[str]) -> Iterator[LabTalk]:
         elif session is None and kind_of(session_id) in KINDS:
             raise Unknown(Sentence("session_not_found", id=session_id))
         else:
-            raise Invalid({f"/sessionIds/{place}": "should be a review or a debate"})
+            raise Invalid({f"/sessionIds/{place}": Sentence("not_a_discussion")})
 
 
 def _bounded(talks: Iterator[LabTalk], profiles: int) -> Iterator[LabTalk]:
@@ -204,7 +204,7 @@ def _profiles(given: Sequence[Any]) -> list[Tried]:
 def _profile(place: int, wanted: Any) -> Profile:
     pointer = f"/profiles/{place}"
     if not isinstance(wanted, str | Mapping):
-        raise Invalid({pointer: "should be the name of a profile or an object of thresholds"})
+        raise Invalid({pointer: Sentence("not_a_profile")})
     try:
         return named(wanted)
     except Invalid as error:

@@ -6,6 +6,7 @@ from pydantic import Field, StrictInt, model_validator
 
 from api.routes.bodies import Body
 from domain.session.turns import OldCode, Retryable
+from domain.values.sentences import Sentence
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Names = Annotated[list[Name], Field(min_length=1, max_length=100)]
@@ -70,7 +71,7 @@ class TurnResult(Body):
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
         if self.text is None and self.failure is None:
-            raise ValueError("give text, or a failure")
+            raise ValueError(Sentence("answer_missing"))
         if self.failure is not None and self.files:
-            raise ValueError("a failure brings no files")
+            raise ValueError(Sentence("failure_brings_no_files"))
         return self

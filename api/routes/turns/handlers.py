@@ -18,6 +18,7 @@ from api.http.requests import answer_headers, raw_body, read, read_object, syste
 from api.routes.turns.bodies import TurnClaim, TurnHeartbeat, TurnResult
 from domain.session.turns import Failure
 from domain.values.base import HansardError, Invalid, Refused, Stale, Usage
+from domain.values.sentences import Sentence
 from domain.values.time import iso
 
 _NOTHING: Final = 204
@@ -103,7 +104,7 @@ def _reply(body: TurnResult, *, most: int) -> Reply:
     """The result as a reply. Raises Invalid for files that leave the workspace; 413 for too long an answer."""
     text = body.text or ""
     if len(text.encode()) > most:
-        raise Problem(413, f"An answer has at most {most} bytes (output_bytes of the team file).")
+        raise Problem(413, Sentence("answer_too_large", number=most))
     errors = {f"/files/{_escaped(path)}": sentence for path in body.files if (sentence := _unconfined(path))}
     if errors:
         raise Invalid(errors)

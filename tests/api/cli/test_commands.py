@@ -135,7 +135,7 @@ def test_detached_it_only_prints_the_id_and_says_who_works(hansard: Hansard, sce
     said = hansard(*start, "--detach")
     assert said.code == 0
     assert said.out == f"{id_of(said)}\n"
-    assert "it waits for `hansard serve`" in said.err
+    assert "Start `hansard serve`" in said.err
     assert hansard("show", "latest", "--json").json["session"]["status"] == "running"
 
 

@@ -78,7 +78,7 @@ def test_a_run_whose_rounds_are_used_up_is_continued_to_the_end(hansard: Hansard
     assert first.endswith("orchestration.continued           Continued, up to round 2")
     nothing = hansard("continue")
     assert nothing.code == 4
-    assert nothing.err.startswith("hansard: 이어갈 worklog가 없습니다.")
+    assert nothing.err.startswith("hansard: There is nothing to continue.")
 
 
 def test_a_run_that_stops_for_its_plan_has_failed_and_can_be_continued(hansard: Hansard, run: Run) -> None:
@@ -253,8 +253,8 @@ def test_a_message_behind_a_run_that_needs_a_person_says_so(hansard: Hansard, ru
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        (("continue",), 4, "이어갈 worklog가 없습니다."),
-        (("reset",), 4, "리셋할 worklog가 없습니다."),
+        (("continue",), 4, "There is nothing to continue."),
+        (("reset",), 4, "There is nothing to reset."),
         (("continue", "--if-version", "3"), 2, "--if-version needs the session's id."),
         (("reset", "orchestration-x", "--origin", "y"), 2, "Give a session or --origin, not both."),
         (("continue", "nope"), 3, "There is no session 'nope'."),
@@ -266,6 +266,12 @@ def test_nothing_to_go_on_with_is_a_sentence(
     said = hansard(*words)
     assert (said.code, said.out) == (code, "")
     assert sentence in said.err
+
+
+def test_a_korean_terminal_refuses_in_korean(hansard: Hansard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
+    assert hansard("continue").err.startswith("hansard: 이어서 진행할 작업이 없습니다.")
+    assert hansard("show", "nope").err.startswith("hansard: 'nope' 세션이 없습니다.")
 
 
 def test_only_orchestrations_are_continued(hansard: Hansard) -> None:
