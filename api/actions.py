@@ -26,6 +26,7 @@ from api.routes.bodies import (
     Message,
     OrchestrationStart,
     Origin,
+    Retry,
     ReviewStart,
 )
 from api.system import System
@@ -44,6 +45,7 @@ from domain.session.actions import unfit
 from domain.session.children import Decide
 from domain.session.record import kind_of
 from domain.session.state import Session
+from domain.session.turns import RetryTurn
 from domain.values.base import Command, Invalid, Stale, Unknown
 from domain.values.sentences import Sentence
 from domain.values.strict import JSON
@@ -101,6 +103,12 @@ async def cancel(call: ApiCall) -> Intent:
     body = read(Cancel, call.fields)
     session_id = _addressed(call)
     return Intent(session_id, KINDS[kind_of(session_id)].cancel(body.reason))
+
+
+async def retry(call: ApiCall) -> Intent:
+    """Ask the turn that waits for its next attempt, or whose last attempt has failed, again."""
+    body = read(Retry, call.fields)
+    return Intent(_addressed(call), RetryTurn(reason=body.reason), status=202)
 
 
 def _addressed(call: ApiCall) -> str:

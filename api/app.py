@@ -20,6 +20,7 @@ from api.web.session import routes as session
 COMMANDS: Final[tuple[PathHandler, ...]] = (
     ("/api/sessions", commands.start_session),
     ("/api/sessions/{id}/cancel", commands.cancel_session),
+    ("/api/sessions/{id}/retry", commands.retry_turn),
     ("/api/sessions/{id}/budget", commands.extend_budget),
     ("/api/sessions/{id}/decision", commands.decide),
     ("/api/sessions/{id}/fork", commands.fork_session),

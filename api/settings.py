@@ -71,6 +71,10 @@ class Settings(BaseSettings):
     lease_seconds: Seconds = 60.0
     heartbeat_seconds: Seconds = 15.0
     claim_wait_seconds: Seconds = Field(default=30.0, description="how long an external worker is kept waiting at most")
+    retry_attempts: Annotated[int, Field(ge=1, le=100)] = Field(default=5, description="attempts of a turn that fails")
+    retry_seconds: Annotated[float, Field(ge=0, le=3_600)] = Field(
+        default=1.0, description="real seconds in a second of waiting between attempts"
+    )
     validation_seconds: Seconds = 600.0
     output_bytes: Annotated[int, Field(ge=1_024)] = 1_048_576
     command_memory_bytes: Limit = 0

@@ -38,6 +38,16 @@ class TeamLimits(Value):
         return Limits(wall_seconds=self.turn_seconds, idle_seconds=self.idle_seconds, output_bytes=self.output_bytes)
 
 
+class TeamRetry(Value):
+    """`[retry]`: how failed turns are tried again; what is left out has its default."""
+
+    attempts: int | None = Field(default=None, ge=1, le=100)
+    backoff_seconds: tuple[float, ...] | None = Field(default=None, min_length=1, max_length=50)
+    max_wait_seconds: float | None = Field(default=None, ge=0, le=2_592_000)
+    repairs: int | None = Field(default=None, ge=0, le=10)
+    fallback: tuple[str, ...] | None = None
+
+
 class Strategies(Value):
     """Which way of review and debate is the default, and for how many rounds (S2 phase 6, behaviour §2.1)."""
 
@@ -73,6 +83,7 @@ class Team(Value):
     agents: tuple[Member, ...]
     limits: TeamLimits = TeamLimits()
     settings: Strategies = Strategies()
+    retry: TeamRetry = TeamRetry()
     language: Literal["en", "ko"] | None = None
     sandbox: Sandbox | None = None
     example: bool = False
@@ -123,7 +134,7 @@ def load(path: Path | None) -> Team:
     written = parsed(_Written, found, lambda loc: place_of(path, found, loc))
     members = tuple(_member(path, listed) for listed in written.agents)
     _refuse_twins(path, members)
-    rest = {name: getattr(written, name) for name in ("limits", "settings", "language", "sandbox")}
+    rest = {name: getattr(written, name) for name in ("limits", "settings", "retry", "language", "sandbox")}
     return Team(agents=members, **rest)
 
 
@@ -182,6 +193,7 @@ class _Written(Value):
     agents: Annotated[tuple[_Listed, ...], Field(max_length=100), AfterValidator(_some)]
     limits: TeamLimits = TeamLimits()
     settings: Strategies = Strategies()
+    retry: TeamRetry = TeamRetry()
     language: Literal["en", "ko"] | None = None
     sandbox: Sandbox | None = None
 

@@ -11,6 +11,7 @@ from adapters.store.turns import (
     Lease,
     NewTurn,
     OpenTurn,
+    TurnAgain,
     TurnChange,
     TurnEnd,
     TurnPage,
@@ -39,8 +40,7 @@ class MemoryTurn:
 
     def free(self, now: int) -> bool:
         """Whether it may be claimed."""
-        ran_out = self.until is not None and self.until <= now
-        return self.request.work != "wait" and (self.state == "queued" or ran_out)
+        return self.request.work != "wait" and (self.until is None or self.until <= now)
 
     def lease(self) -> Lease | None:
         if self.state != "running" or self.worker is None or self.until is None:
@@ -68,6 +68,14 @@ def apply(turns: MutableMapping[str, MemoryTurn], change: TurnChange) -> None:
         turns[change.turn_id] = MemoryTurn(change, change.state)
         return
     found = turns.get(change.turn_id)
+    if isinstance(change, TurnAgain):
+        if found is None or (
+            change.attempt is not None and (found.state, found.attempt) != ("running", change.attempt)
+        ):
+            raise Fenced(change.turn_id, change.attempt or 0)
+        request = found.request._replace(agent=change.agent, deadline=change.deadline)
+        turns[change.turn_id] = replace(found, request=request, state="queued", until=change.not_before)
+        return
     if found is not None and _may_end(found, change):
         turns[change.turn_id] = replace(found, state=change.state, until=None)
     elif change.fenced:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Protocol
 
-from domain.session.turns import Settled, TurnCancelled, TurnRequested
+from domain.session.turns import Settled, TurnAttemptFailed, TurnCancelled, TurnRequested, TurnRetried
 from domain.values.base import DomainEvent
 from domain.values.time import milliseconds
 
@@ -47,7 +47,21 @@ class TurnEnd(NamedTuple):
     fenced: bool = True
 
 
-TurnChange = NewTurn | TurnEnd
+class TurnAgain(NamedTuple):
+    """A turn that is asked again: by `agent`, not before `not_before`, until `deadline`.
+
+    After a failed attempt (`attempt` says which) only the holder of the lease may say so; a person's retry also brings
+    back a turn that has failed.
+    """
+
+    turn_id: str
+    agent: str
+    not_before: int | None
+    deadline: int | None
+    attempt: int | None
+
+
+TurnChange = NewTurn | TurnEnd | TurnAgain
 
 
 def change_of(
@@ -58,12 +72,23 @@ def change_of(
         case TurnRequested() if source == "imported":
             return NewTurn(event.turn_id, session_id, version, event.work, event.agent, event.role, "held", None, at)
         case TurnRequested():
-            due = milliseconds(event.deadline) if event.deadline else None
+            due = _instant(event.deadline)
             return NewTurn(event.turn_id, session_id, version, event.work, event.agent, event.role, "queued", due, at)
+        case TurnAttemptFailed() | TurnRetried() if source == "imported":
+            return None
+        case TurnAttemptFailed():
+            agent, attempt = event.fallback_agent or event.agent, event.attempt if source == "live" else None
+            return TurnAgain(event.turn_id, agent, _instant(event.retry_at), _instant(event.deadline), attempt)
+        case TurnRetried():
+            return TurnAgain(event.turn_id, event.agent, None, _instant(event.deadline), None)
         case Settled():
             return _end_of(event, source)
         case _:
             return None
+
+
+def _instant(text: str | None) -> int | None:
+    return None if text is None else milliseconds(text)
 
 
 def _end_of(event: Settled, source: TurnSource) -> TurnEnd:

@@ -10,6 +10,7 @@ from pathlib import Path
 import orjson
 
 from adapters.agents.port import Agent, Reply, Turn
+from adapters.agents.prompts.again import again
 from adapters.agents.prompts.recap import Exchange, recap
 from adapters.agents.scripted import Scenario, Scripted
 from adapters.agents.team import Member, Team, build
@@ -23,6 +24,7 @@ from adapters.workspace import Workspaces
 from domain.session.record import Recorded, Whole
 from domain.session.turns import AgentSessionsCleared, Failure, RecordReply, TurnAnswered
 from domain.values.base import Command, HansardError, Unreadable
+from domain.values.spelling import thread_name
 
 History = Callable[[str], Sequence[Recorded]]
 """The events of a session."""
@@ -67,11 +69,11 @@ class Asking:
             return Scripted(Scenario())  # the turn brings the session's own scenario
         member = self._asked(job)
         if member is None:
-            raise HansardError(f"This team has nobody called {job.request.agent!r}, whom the session means.")
+            raise HansardError(f"This team has nobody called {job.turn.agent!r}, whom the session means.")
         return self._built(member)
 
     def _asked(self, job: Job) -> Member | None:
-        return self._team.asked(job.request.agent, job.request.role, job.session.crew)
+        return self._team.asked(job.turn.agent, job.turn.role, job.session.crew)
 
     def _model(self, job: Job) -> str | None:
         """What the team file says of the agent; the session's own scenario stands in for other agents."""
@@ -86,8 +88,11 @@ class Asking:
         return self._agents[member.name]
 
     def prompt(self, job: Job) -> str:
-        """What the agent is told."""
-        return prompt_of(job.request, language=self._team.language or "en", whole=self._whole)
+        """What the agent is asked; once more, with the problem of its last answer, where that could not be read."""
+        language = self._team.language or "en"
+        whole = prompt_of(job.request, language=language, whole=self._whole)
+        problem = job.turn.tries.problem
+        return f"{again(problem, language)}\n\n{whole}" if problem else whole
 
     def _turn(self, job: Job, prompt: str, folder: Path | None) -> Turn:
         request, lease = job.request, job.lease
@@ -96,14 +101,14 @@ class Asking:
             turn_id=request.turn_id,
             session_id=job.session.id,
             attempt=lease.attempt,
-            agent=request.agent,
+            agent=job.turn.agent,
             role=request.role,
             prompt=prompt,
             workspace=folder,
             access=request.access,
             agent_session=self._thread(job),
-            ordinal=request.ordinal,
-            role_ordinal=request.role_ordinal,
+            ordinal=job.turn.ordinal,
+            role_ordinal=job.turn.role_ordinal,
             limits=self._team.limits.of_a_turn(),
             scenario=orjson.loads(self._whole(scenario)) if scenario is not None else None,
             reads=request.reads,
@@ -120,12 +125,16 @@ class Asking:
 
     def _thread(self, job: Job) -> str | None:
         """The conversation to resume: of the agent in this role, or of the agent in any, as the team file says."""
+        turn, threads = job.turn, job.session.agent_sessions
+        if turn.tries.new_conversation:
+            return None
         member = self._asked(job)
-        if member is None or member.conversation == "role":
-            return job.request.agent_session
-        threads = job.session.agent_sessions
-        own = [handle for name, handle in threads.items() if name.startswith(f"{job.request.agent} (")]
-        return own[-1] if own else job.request.agent_session
+        if member is not None and member.conversation == "agent":
+            own = [handle for name, handle in threads.items() if name.startswith(f"{turn.agent} (")]
+            if own:
+                return own[-1]
+        kept = threads.get(thread_name(turn.agent, turn.role))
+        return kept or (job.request.agent_session if turn.agent == job.request.agent else None)
 
     def _recap(self, job: Job) -> str:
         """What the agent was asked and answered in this session so far, in the conversation that is lost."""
@@ -135,7 +144,7 @@ class Asking:
             Exchange(self._whole(event.prompt), self._whole(event.reply))
             for recorded in self._history(job.session.id)
             if isinstance(event := recorded.event, TurnAnswered)
-            and event.agent == job.request.agent
+            and event.agent == job.turn.agent
             and (any_role or event.role == job.request.role)
         ]
         return recap(exchanges, self._team.language or "en")

@@ -9,7 +9,7 @@ from adapters.workspace import Workspace, Workspaces
 from adapters.writer.unit_of_work import CommandEnvelope
 from domain.delivery.state import Delivery
 from domain.session.forks import Diverge, SessionForked
-from domain.session.state import Session
+from domain.session.state import Outstanding, Session
 from domain.session.turns import ExpireTurn, TurnRequested
 from domain.values.base import Blob, Command, Text
 from domain.values.time import milliseconds
@@ -38,9 +38,17 @@ class Job:
         return milliseconds(self.request.deadline)
 
     @property
+    def turn(self) -> Outstanding:
+        """The turn as it is now: its agent may have changed since it was requested."""
+        return self.session.outstanding[self.request.turn_id]
+
+    @property
     def slot(self) -> int:
-        """How often a folder was left behind: a frozen earlier attempt may still be writing there."""
-        return self.session.slot + self.lease.attempt - 1
+        """How often a folder was left behind: a frozen earlier attempt may still be writing there. An attempt whose end
+        is recorded writes no more, so its folder is used again."""
+        turn = self.session.outstanding.get(self.request.turn_id)
+        ended = turn.tries.ended if turn is not None else 0
+        return self.session.slot + max(0, self.lease.attempt - 1 - ended)
 
     @property
     def folder(self) -> int:

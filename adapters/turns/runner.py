@@ -36,7 +36,6 @@ from domain.session.turns import (
     RecordReply,
     RecordTurn,
     TurnAnswered,
-    TurnFailed,
     TurnRequested,
 )
 from domain.values.base import Command, DomainEvent, HansardError, Usage
@@ -191,7 +190,7 @@ def _answer(job: Job, history: Sequence[Recorded], *, source: str) -> RecordedCo
 def _settles(decision: RecordedCommand, turn_id: str | None) -> bool:
     settled = decision.tail if decision.activity else decision
     first = settled.events[0] if settled else None
-    return isinstance(first, TurnAnswered | TurnFailed) and first.turn_id == turn_id
+    return isinstance(first, TurnAnswered) and first.turn_id == turn_id
 
 
 def _until(history: Sequence[Recorded], decision: RecordedCommand) -> Iterator[tuple[DomainEvent, EventMetadata]]:

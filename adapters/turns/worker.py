@@ -27,7 +27,14 @@ from domain.delivery.allowing import Prefixes
 from domain.session.forks import Diverge
 from domain.session.record import Recorded
 from domain.session.state import Moved
-from domain.session.turns import AgentSessionsCleared, RecordReply, Settled, TurnRequested
+from domain.session.turns import (
+    AgentSessionsCleared,
+    RecordReply,
+    Settled,
+    TurnAttemptFailed,
+    TurnRequested,
+    TurnRetried,
+)
 from domain.values.base import Command, Refused, Unknown
 
 log = logging.getLogger(__name__)
@@ -138,7 +145,7 @@ class Worker:
         settled = [recorded.event.turn_id for recorded in page if isinstance(recorded.event, Settled)]
         if settled:
             self._loop.call_soon_threadsafe(self._let_go, settled)
-        if any(isinstance(recorded.event, TurnRequested) for recorded in page):
+        if any(isinstance(recorded.event, TurnRequested | TurnAttemptFailed | TurnRetried) for recorded in page):
             self._loop.call_soon_threadsafe(self._woken.set)
 
     def _forget(self, event: AgentSessionsCleared) -> None:

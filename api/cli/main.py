@@ -61,6 +61,7 @@ COMMANDS: Final = (
     Command("apply", "results:apply", STEER, "Take a session's changes into your checkout, uncommitted."),
     Command("merge", "results:merge", STEER, "Merge a session's changes into the current branch."),
     Command("pr", "results:pr", STEER, "Push a session's branch and open a pull request."),
+    Command("retry", "steer:retry", STEER, "Ask a turn that waits or has failed again."),
     Command("list", "read:list_sessions", READ, "List sessions, newest first."),
     Command("show", "read:show", READ, "Show a session, now or as it stood."),
     Command("events", "read:events", READ, "List a session's events, or follow them."),

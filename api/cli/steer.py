@@ -45,6 +45,39 @@ async def cancel(
     return _answered(answer, f"Session {session_id} is cancelled.", json=json)
 
 
+async def retry(
+    session: Id,
+    /,
+    *,
+    reason: Annotated[str, Parameter(allow_leading_hyphen=True)] = "",
+    wait: bool = False,
+    idempotency_key: Key = None,
+    if_version: Version = None,
+    json: AsJson = False,
+    where: Where = HERE,
+    team: TeamFile = None,
+) -> int:
+    """Ask the turn that waits, or that has failed, again. Everything before it stays.
+
+    Parameters
+    ----------
+    reason
+        Why; it goes into the record.
+    wait
+        Wait until it finishes (without a server, do the work in this process).
+    """
+    async with connected(where, "work" if wait else "all", team=team) as api:
+        session_id = await resolve(api, session)
+        before = int((await api.session(session_id))["session"]["version"])
+        answer = await api.post(
+            f"{path_of(session_id)}/retry", {"reason": reason}, key=idempotency_key, version=if_version
+        )
+        if wait:
+            await say_who_goes_on(api, session_id)
+            return await follow_to_end(api, session_id, after=before, json=json)
+    return _answered(answer, f"Session {session_id} is asked again.", json=json)
+
+
 async def extend(
     session: Id,
     /,

@@ -58,6 +58,13 @@ OPERATIONS: dict[str, Operation] = {
         refuses=(409, 412, 503),
     ),
     "cancel_session": _command("End a session", body=bodies.Cancel),
+    "retry_turn": _command(
+        summary="Retry a turn",
+        description="A turn that waits for its next attempt is asked at once; a turn whose last attempt has failed is "
+        "asked again. Everything before it stays.",
+        body=bodies.Retry,
+        status=202,
+    ),
     "extend_budget": _command(
         summary="Give a session more budget",
         description="A recorded command of a person. A delivery whose budget was exhausted goes on.",

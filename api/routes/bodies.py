@@ -68,6 +68,20 @@ def _or_null(field: JsonSchemaValue) -> JsonSchemaValue:
     return field if not own or _NULL in choices else {"anyOf": [*choices, _NULL]} | said
 
 
+class RetryBody(Body):
+    """How failed turns are tried again; what is left out is the team's."""
+
+    attempts: Annotated[StrictInt, Field(ge=1, le=100)] | None = None
+    backoff_seconds: (
+        Annotated[list[Annotated[float, Field(ge=0, le=86_400)]], Field(min_length=1, max_length=50)] | None
+    ) = None
+    max_wait_seconds: Annotated[float, Field(ge=0, le=2_592_000)] | None = None
+    repairs: Annotated[StrictInt, Field(ge=0, le=10)] | None = None
+    fallback: Annotated[list[Short], Field(max_length=20)] | None = Field(
+        default=None, description="the agents who take a turn over, in this order"
+    )
+
+
 class Start(Body):
     """What every kind of session can be started with."""
 
@@ -84,6 +98,7 @@ class Start(Body):
     workspace: Annotated[str, Field(min_length=1, max_length=4_096)] | None = Field(
         default=None, description="absolute path of an existing folder; of a git repository a worktree is used"
     )
+    retry: RetryBody | None = None
 
 
 CommandWords = Words | Annotated[list[str], Field(min_length=1, max_length=1_000)]
@@ -228,6 +243,12 @@ class Empty(Body):
 
 
 class Cancel(Body):
+    reason: Reason = ""
+
+
+class Retry(Body):
+    """Ask the turn that waits, or that has failed, again."""
+
     reason: Reason = ""
 
 

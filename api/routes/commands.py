@@ -18,6 +18,11 @@ async def cancel_session(request: Request) -> Response:
     return await perform(await call_of(request), actions.cancel)
 
 
+async def retry_turn(request: Request) -> Response:
+    """POST /api/sessions/{id}/retry"""
+    return await perform(await call_of(request), actions.retry)
+
+
 async def extend_budget(request: Request) -> Response:
     """POST /api/sessions/{id}/budget"""
     return await perform(await call_of(request), actions.extend)

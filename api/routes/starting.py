@@ -10,7 +10,16 @@ import orjson
 from adapters.agents.scripted import Scenario
 from adapters.agents.team import Team
 from adapters.workspace import Room, WorkspaceError, check, confine
-from api.routes.bodies import Conversation, DebateStart, DeliveryStart, Discussed, ReviewStart, Start, WishBody
+from api.routes.bodies import (
+    Conversation,
+    DebateStart,
+    DeliveryStart,
+    Discussed,
+    RetryBody,
+    ReviewStart,
+    Start,
+    WishBody,
+)
 from api.settings import Settings
 from domain.convergence import named
 from domain.delivery.allowing import Prefixes, is_allowed, only, prefixes
@@ -19,6 +28,7 @@ from domain.delivery.commands import StartDelivery
 from domain.delivery.validation import DEFAULT_COMMANDS, ValidationStep, commands
 from domain.discussion.strategies import CHOICES, strategy_of
 from domain.orchestration.events import Employee, OrchestrationRequest
+from domain.session.attempts import RetryPolicy
 from domain.session.budget import DEFAULT_MINUTES, BudgetLimits, effective_iterations
 from domain.session.children import DiscussionBrief, ReviewSettings
 from domain.values.base import Blob, Invalid, Text
@@ -63,9 +73,24 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings) -> StartDelive
         limits=limits,
         max_attempts=body.max_attempts,
         review=_wish(body.review, "review", team, "/review"),
+        retry=retry_policy(body.retry, team, settings),
         blobs=blobs,
         **shared,
     )
+
+
+def retry_policy(body: RetryBody | None, team: Team, settings: Settings) -> RetryPolicy:
+    """How failed turns are tried again: by the request, else the team file, else the settings. Raises Invalid."""
+    asked = body.model_dump(exclude_none=True) if body else {}
+    chosen = {"attempts": settings.retry_attempts} | team.retry.model_dump(exclude_none=True) | asked
+    unknown = {
+        f"/retry/fallback/{index}": "no agent of this team has this name"
+        for index, name in enumerate((body.fallback if body else None) or ())
+        if team.named(name) is None and not team.example
+    }
+    if unknown:
+        raise Invalid(unknown)
+    return RetryPolicy(second=round(settings.retry_seconds * 1000), **chosen)
 
 
 def orchestration(body: Conversation, team: Team, settings: Settings) -> tuple[OrchestrationRequest, tuple[Blob, ...]]:

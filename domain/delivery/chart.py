@@ -33,10 +33,20 @@ def _extended(exhausted: State, phases: Iterable[State], running: Iterable[State
     return transitions
 
 
+def _retried(failed: State, phases: Iterable[State]) -> TransitionList:
+    """A delivery whose turn failed goes on in the phase of that turn; a turn that waits is asked at once."""
+    transitions = TransitionList()
+    for name, phase in zip(PHASES, phases, strict=True):
+        transitions |= failed.to(phase, cond=f"failed_{name}")
+        transitions |= phase.to(phase, cond="waits")
+    return transitions
+
+
 class DeliveryChart(Chart):
     """planning → architecture → design → (implementation → validation → review)* → packaging → success.
 
-    A delivery that ran out of budget rests in `exhausted`, from where a person may extend it (K-46).
+    A delivery that ran out of budget rests in `exhausted`, from where a person may extend it (K-46); one whose turn
+    failed rests in `failed`, from where a person may retry that turn.
     """
 
     planning = State(initial=True)
@@ -48,7 +58,7 @@ class DeliveryChart(Chart):
     under_review = State()
     packaging = State()
     success = State(final=True)
-    failed = State(final=True)
+    failed = State()
     exhausted = State()
     cancelled = State(final=True)
 
@@ -70,6 +80,7 @@ class DeliveryChart(Chart):
     fail = failed.from_(*_phases)
     exhaust = exhausted.from_(*_running)
     extend = _extended(exhausted, _phases, _running)
+    retry = _retried(failed, _phases)
     cancel = cancelled.from_(*_running)
 
 

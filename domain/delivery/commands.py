@@ -9,6 +9,7 @@ from domain.delivery.events import (
     ArtifactCreated,
     BranchPublished,
     BudgetExtended,
+    DeliveryRetried,
     DeliveryStarted,
     PhaseCompleted,
     SessionFinished,
@@ -16,11 +17,12 @@ from domain.delivery.events import (
     ValidationFailed,
 )
 from domain.delivery.validation import ValidationStep
+from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.budget import BudgetLimits, Extension
 from domain.session.children import ReviewSettings
 from domain.session.record import RecordedCommand
 from domain.session.state import Session
-from domain.session.turns import RecordPackage, RecordTurn, TurnAnswered, TurnFailed
+from domain.session.turns import RecordPackage, RecordTurn, RetryTurn, TurnAnswered, TurnAttemptFailed, TurnFailed
 from domain.values.base import Command, DomainEvent, StartCommand, Text, Unknown
 from domain.values.sentences import Sentence
 
@@ -44,6 +46,7 @@ class StartDelivery(StartCommand):
     scenario: Text | None = None
     crew: dict[str, str] = {}
     review: ReviewSettings | None = None
+    retry: RetryPolicy = ONCE
 
 
 class RecordValidation(RecordTurn):
@@ -79,11 +82,13 @@ def command_of(recorded: RecordedCommand, session: Session | None) -> Command | 
         case DeliveryStarted() as first:
             names = StartDelivery.model_fields.keys() - {"blobs"}
             return StartDelivery(**{name: getattr(first, name) for name in names})
-        case TurnAnswered() | TurnFailed() as first if session is not None:
+        case TurnAnswered() | TurnFailed() | TurnAttemptFailed() as first if session is not None:
             work = session.turn(first.turn_id).work
             return _validation(first, events) if work == "validate" else _package(first, events)
     for event in events:
         match event:
+            case DeliveryRetried():
+                return RetryTurn(reason=event.why)
             case BudgetExtended():
                 amounts = ("add_iterations", "add_minutes", "add_tokens", "add_cost_micros")
                 return ExtendBudget(reason=event.why, **{name: getattr(event, name) or None for name in amounts})
@@ -92,15 +97,17 @@ def command_of(recorded: RecordedCommand, session: Session | None) -> Command | 
     return None
 
 
-def _settled(event: TurnAnswered | TurnFailed) -> dict[str, Any]:
+def _settled(event: TurnAnswered | TurnFailed | TurnAttemptFailed) -> dict[str, Any]:
     fields: dict[str, Any] = {"turn_id": event.turn_id, "attempt": event.attempt, "seconds": event.seconds}
     fields |= {"fence": event.fence, "fence_gaps": event.fence_gaps}
-    return fields | ({"failure": event.failure} if isinstance(event, TurnFailed) else {"slot": event.slot})
+    return fields | ({"slot": event.slot} if isinstance(event, TurnAnswered) else {"failure": event.failure})
 
 
-def _validation(first: TurnAnswered | TurnFailed, events: Sequence[DomainEvent]) -> RecordValidation:
+def _validation(
+    first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequence[DomainEvent]
+) -> RecordValidation:
     fields = _settled(first)
-    if isinstance(first, TurnFailed):
+    if not isinstance(first, TurnAnswered):
         return RecordValidation(passed=False, **fields)
     fields["report"] = next(event.content for event in events if isinstance(event, ArtifactCreated))
     for event in events:
@@ -113,7 +120,7 @@ def _validation(first: TurnAnswered | TurnFailed, events: Sequence[DomainEvent])
     raise Unknown(Sentence("validation_has_no_outcome", id=first.turn_id))
 
 
-def _package(first: TurnAnswered | TurnFailed, events: Sequence[DomainEvent]) -> RecordPackage:
+def _package(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequence[DomainEvent]) -> RecordPackage:
     fields = _settled(first)
     for event in events:
         match event:

@@ -1,12 +1,14 @@
 """What a delivery answers to a command: events, or a refusal (S4 §4–§7, behaviour §3)."""
 
 import json
+from collections.abc import Generator
 
-from domain.delivery.chart import TABLE
+from domain.delivery.chart import PHASES, TABLE, Phase
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation, StartDelivery
 from domain.delivery.events import (
     BranchPublished,
     BudgetExtended,
+    DeliveryRetried,
     DeliveryStarted,
     FixRequested,
     PhaseCompleted,
@@ -44,12 +46,24 @@ from domain.session.decision import (
     cancel_turns,
     close_child,
     content,
+    end_attempt,
     headline,
+    read,
     request_child,
-    settle,
+    retry_failed,
+    retry_waiting,
 )
-from domain.session.turns import ExpireTurn, Failure, RecordPackage, RecordReply
-from domain.values.base import Command, Refused, Unreadable
+from domain.session.turns import (
+    ExpireTurn,
+    Failure,
+    RecordPackage,
+    RecordReply,
+    RecordTurn,
+    RetryTurn,
+    TurnAnswered,
+    TurnFailed,
+)
+from domain.values.base import Command, DomainEvent, Refused
 from domain.values.sentences import Sentence
 from domain.values.time import iso
 
@@ -68,6 +82,8 @@ def decide(now: Now[Delivery], command: Command) -> Events:
             return expire(now, command)
         case ExtendBudget():
             return extend(now, command)
+        case RetryTurn():
+            return retry(now, command)
         case CancelDelivery():
             return cancel(now, command)
         case CloseChild():
@@ -79,7 +95,9 @@ def decide(now: Now[Delivery], command: Command) -> Events:
 def allowed_actions(delivery: Delivery) -> tuple[str, ...]:
     """What a person may do now (contract §2)."""
     return tuple(
-        action for action in ("cancel", "extend") if TABLE.target(delivery.state, action, delivery.guard) is not None
+        action
+        for action in ("cancel", "extend", "retry")
+        if TABLE.target(delivery.state, action, delivery.guard) is not None
     )
 
 
@@ -134,6 +152,30 @@ def extend(now: Now[Delivery], command: ExtendBudget) -> Events:
     yield from enter(now)
 
 
+def retry(now: Now[Delivery], command: RetryTurn) -> Events:
+    """The turn that waits is asked at once; a turn that failed is asked again, and what came before it stays."""
+    waiting = retry_waiting(now, command)
+    if waiting is not None:
+        yield waiting
+        return
+    state, failed = now.state, now.state.failed_turn
+    if failed is None or not state.ended:
+        raise now.refusal(command.REFUSAL)
+    fields = about(now, _phase(failed.phase), role="supervisor")
+    paused = state.budget.paused + now.at - (state.stopped_at or now.at)
+    message = f"Retried: {command.reason}" if command.reason else "Retried."
+    yield now.move("retry", DeliveryRetried, message=message, paused=paused, why=command.reason, **fields)
+    reason = now.state.budget.overdrawn(at=now.at)
+    if reason is not None:
+        yield from skip(now, "running")
+        return (yield from exhaust(now, reason, now.state.phase, state.iteration))
+    yield retry_failed(now, command, None if failed.deadline is None else now.state.budget.deadline_at)
+
+
+def _phase(name: str | None) -> Phase:
+    return next(phase for phase in PHASES if phase == name)
+
+
 def _wider(limits: BudgetLimits, command: ExtendBudget) -> BudgetLimits:
     return BudgetLimits(
         max_iterations=limits.max_iterations + (command.add_iterations or 0),
@@ -151,23 +193,31 @@ def _more(limit: int | None, extra: int | None) -> int | None:
 # -- turns ---------------------------------------------------------------------------------------------------------
 
 
+def answered(
+    now: Now[Delivery], command: RecordTurn, failure: Failure | None, *, barred: tuple[str, ...] = ()
+) -> Generator[DomainEvent, None, bool]:
+    """Record the end of an attempt; whether the turn was answered. Without another attempt its phase has failed."""
+    event = end_attempt(now, command, failure, barred=barred)
+    yield event
+    if isinstance(event, TurnFailed):
+        yield from fail(now, now.state.phase, event.failure)
+    return isinstance(event, TurnAnswered)
+
+
 def record_reply(now: Now[Delivery], command: RecordReply) -> Events:
-    yield settle(now, command)
     phase = now.state.phase
-    if command.failure is not None:
-        return (yield from fail(now, phase, command.failure))
-    words = content(command, command.reply)
     if phase == "review":
-        return (yield from review(now, words))
-    goals = plan_parts(words).goals if phase == "planning" else ()
+        return (yield from review(now, command))
+    if not (yield from answered(now, command, command.failure)):
+        return
+    goals = plan_parts(content(command, command.reply)).goals if phase == "planning" else ()
     yield artifact(now, phase, "text/markdown", command.reply, patch=command.patch, goals=goals)
     yield from complete(now, phase)
 
 
 def record_validation(now: Now[Delivery], command: RecordValidation) -> Events:
-    yield settle(now, command)
-    if command.failure is not None:
-        return (yield from fail(now, "validation", command.failure))
+    if not (yield from answered(now, command, command.failure)):
+        return
     yield artifact(now, "validation", "application/json", command.report)
     fields = about(now, "validation")
     if command.passed:
@@ -186,9 +236,8 @@ def record_validation(now: Now[Delivery], command: RecordValidation) -> Events:
 
 
 def record_package(now: Now[Delivery], command: RecordPackage) -> Events:
-    yield settle(now, command)
-    if command.failure is not None:
-        return (yield from fail(now, "packaging", command.failure))
+    if not (yield from answered(now, command, command.failure)):
+        return
     if command.patch is not None:
         yield artifact(now, "packaging", "text/x-diff", command.patch)
     branch, commit = command.branch, command.commit
@@ -219,12 +268,12 @@ def expire(now: Now[Delivery], command: ExpireTurn) -> Events:
 # -- reviews: by the delivery's own reviewer, then the one that a person decides ---------------------------------------
 
 
-def review(now: Now[Delivery], words: str) -> Events:
+def review(now: Now[Delivery], command: RecordReply) -> Events:
     """Only blocking issues send back, never the score; what cannot be read is never a pass (S4 §5.2, K-36)."""
-    try:
-        found = review_artifact(words)
-    except Unreadable as problem:
-        return (yield from fail(now, "review", Failure(code="bad_output", detail=str(problem))))
+    found = read(command, review_artifact)
+    failure = found if isinstance(found, Failure) else None
+    if not (yield from answered(now, command, failure, barred=(now.state.author,))) or isinstance(found, Failure):
+        return
     report = artifact(now, "review", "application/json", now.text(_report(now, found)))
     yield report
     fields = about(now, "review")

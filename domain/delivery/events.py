@@ -6,6 +6,7 @@ from pydantic import Field
 
 from domain.delivery.chart import Phase
 from domain.delivery.validation import ValidationStep
+from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.budget import BudgetLimits, Reason
 from domain.session.children import ReviewSettings
 from domain.values.base import DomainEvent, Text, Value
@@ -57,6 +58,7 @@ class DeliveryStarted(DeliveryTransition):
     review: ReviewSettings | None = Field(
         default=None, description="the review that a person decides before packaging, if any"
     )
+    retry: RetryPolicy = Field(default=ONCE, description="how a failed turn is tried again")
 
 
 class PhaseStarted(DeliveryTransition):
@@ -174,6 +176,14 @@ class BudgetExtended(DeliveryTransition):
     why: str = Field(description="the person's reason")
 
 
+class DeliveryRetried(DeliveryTransition):
+    """A person has the failed turn asked again; what had been skipped waits again."""
+
+    TOPIC: ClassVar[str] = "delivery.retried"
+    paused: int = Field(description="milliseconds for which the clock has not run in all")
+    why: str = Field(default="", description="the person's reason")
+
+
 class BranchPublished(DeliveryEvent):
     """The work stands on a branch of the repository."""
 
@@ -207,6 +217,7 @@ EVENTS: tuple[type[DomainEvent], ...] = (
     FixRequested,
     BudgetExhausted,
     BudgetExtended,
+    DeliveryRetried,
     BranchPublished,
     SessionFinished,
 )

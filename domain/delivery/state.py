@@ -11,6 +11,7 @@ from domain.delivery.events import (
     BudgetExhausted,
     BudgetExtended,
     DeliveryEvent,
+    DeliveryRetried,
     DeliveryStarted,
     DeliveryTransition,
     FixRequested,
@@ -28,6 +29,7 @@ from domain.session.budget import BudgetLimits, Reason, Spent
 from domain.session.children import ChildClosed, ReviewSettings
 from domain.session.forks import SessionForked
 from domain.session.state import EventMetadata, Session, evolve_shared
+from domain.session.turns import Settled, TurnAnswered, TurnAttemptFailed, TurnRetried
 from domain.values.base import DomainEvent, Text
 
 
@@ -134,6 +136,10 @@ class Delivery(Session):
     stopped_at: int | None = None
     exhausted_by: Reason | None = None
     final_summary: str | None = None
+    code: str | None = None
+    """Why it came to rest, as a short name."""
+    author: str = ""
+    """The agent who wrote the work of this iteration."""
 
     @property
     def status(self) -> Status:
@@ -144,7 +150,11 @@ class Delivery(Session):
         return self.status != "running"
 
     def guard(self, name: str) -> bool:
-        """The chart's guards: `resumes_<phase>`."""
+        """The chart's guards: `resumes_<phase>`, `failed_<phase>`, and whether a turn `waits` for its next attempt."""
+        if name == "waits":
+            return any(turn.tries.until is not None for turn in self.outstanding.values())
+        if self.failed_turn is not None and name == f"failed_{self.failed_turn.phase}":
+            return True
         return self.resume is not None and name == f"resumes_{self.resume.phase}"
 
     @property
@@ -158,8 +168,11 @@ class Delivery(Session):
         return self.resume.iteration if self.resume else self.iteration
 
     def budget_time(self, at: int) -> int:
-        """The instant up to which the budget has run: its clock is paused while the delivery is stopped."""
-        return at if self.stopped_at is None else self.stopped_at
+        """The instant up to which the budget has run. Its clock is paused while the delivery is stopped, and while a
+        provider makes it wait: such a wait is counted as paused as soon as it begins."""
+        if self.stopped_at is not None:
+            return self.stopped_at
+        return max((at, *(turn.provider_wait or at for turn in self.outstanding.values())))
 
     def stopped_for(self, at: int) -> int:
         """How long the clock has been paused: while an exhausted delivery waits, at the latest from its deadline."""
@@ -196,6 +209,13 @@ def evolve(delivery: Delivery | None, event: DomainEvent, metadata: EventMetadat
     evolve_shared(state, event, metadata.at)
     spent, paused = state.spent, state.budget.paused
     match event:
+        case TurnAttemptFailed():
+            wait = state.outstanding[event.turn_id].provider_wait
+            paused += (wait - metadata.at if wait else 0) - _unused_wait(delivery, event.turn_id, metadata.at)
+        case TurnRetried() | Settled():
+            paused -= _unused_wait(delivery, event.turn_id, metadata.at)
+            if isinstance(event, TurnAnswered) and event.role == "dev":
+                state.author = event.agent
         case ChildClosed():  # waiting for a person costs no time
             paused += event.waited
         case SessionForked() if state.stopped_at is None:  # nor does what lies between a history and its fork
@@ -203,6 +223,12 @@ def evolve(delivery: Delivery | None, event: DomainEvent, metadata: EventMetadat
     if spent is not state.budget.spent or paused != state.budget.paused:
         state.budget = state.budget._replace(spent=spent, paused=paused)
     return state
+
+
+def _unused_wait(before: Delivery, turn_id: str, at: int) -> int:
+    """What is left of a provider's wait that ends early."""
+    turn = before.outstanding.get(turn_id)
+    return max(0, (turn.provider_wait or at) - at) if turn is not None else 0
 
 
 def _begin(event: DeliveryStarted, metadata: EventMetadata) -> Delivery:
@@ -226,6 +252,7 @@ def _begin(event: DeliveryStarted, metadata: EventMetadata) -> Delivery:
         max_attempts=event.max_attempts,
         repository=event.repository,
         review=event.review,
+        retry=event.retry,
         budget=Budget(limits=event.limits, started_at=metadata.at),
     )
 
@@ -240,6 +267,7 @@ def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
         case PhaseFailed():
             _mark(state, event, "failed")
             state.last_error = event.error_message
+            state.code = "turn_failed"
         case PhaseSkipped():
             _mark(state, event, "skipped")
         case ArtifactCreated(phase=phase) if phase:
@@ -265,11 +293,21 @@ def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
             state.resume = Resume(phase=event.resume_phase, iteration=event.resume_iteration)
             state.stopped_at = at
             state.exhausted_by = event.reason
+            state.code = "budget_exhausted"
         case BudgetExtended():
             _extended(state, event)
+        case DeliveryRetried():
+            _retried(state, event)
         case SessionFinished():
             state.final_summary = event.final_summary
             state.stopped_at = state.stopped_at or at
+
+
+def _retried(state: Delivery, event: DeliveryRetried) -> None:
+    state.budget = state.budget._replace(paused=event.paused)
+    state.phases = {phase: "pending" if mark == "skipped" else mark for phase, mark in state.phases.items()}
+    _mark(state, event, "running")
+    state.stopped_at = state.final_summary = state.code = None
 
 
 def _mark(state: Delivery, event: DeliveryEvent, mark: PhaseStatus) -> None:
@@ -287,4 +325,4 @@ def _extended(state: Delivery, event: BudgetExtended) -> None:
     if state.resume is None:
         return
     state.phases = {phase: "pending" if mark == "skipped" else mark for phase, mark in state.phases.items()}
-    state.resume = state.stopped_at = state.exhausted_by = state.final_summary = None
+    state.resume = state.stopped_at = state.exhausted_by = state.final_summary = state.code = None

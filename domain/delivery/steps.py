@@ -123,7 +123,7 @@ def succeed(now: Now[Delivery], message: str, problem: str | None = None) -> Eve
 
 
 def fail(now: Now[Delivery], phase: Phase, failure: Failure) -> Events:
-    """A failing or unreadable agent fails its phase and skips what was pending (K-36, K-41)."""
+    """A turn without another attempt fails its phase and skips what was pending (K-36, K-41); it may be retried."""
     words = failure.detail or failure.code
     summary = f"Phase {phase} failed: {words}"
     yield PhaseFailed(message=summary, error_type=failure.code, error_message=words, **about(now, phase))
@@ -156,9 +156,9 @@ def skip(now: Now[Delivery], *marks: PhaseStatus) -> Events:
 def finish(now: Now[Delivery], status: str, summary: str, *, by: str = "", iteration: int | None = None) -> Events:
     """Come to rest, in the running iteration or the one that is named.
 
-    The agents' conversations end with it, unless an extension may resume them.
+    The agents' conversations end with it, unless an extension or a retry may resume them.
     """
-    if by and now.state.agent_sessions:
+    if by not in ("", "fail") and now.state.agent_sessions:
         yield clear_agents(now, status)
     fields: dict[str, Any] = {
         "message": summary,

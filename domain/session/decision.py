@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from domain.session.actions import refusal, unfit, with_release
+from domain.session.attempts import PROVIDER_WAITS, step_after
 from domain.session.chart import ChartTable
 from domain.session.children import (
     ChildClosed,
@@ -25,19 +26,25 @@ from domain.session.state import EventMetadata, Moved, Outstanding, Session
 from domain.session.turns import (
     Access,
     AgentSessionsCleared,
+    Failure,
     RecordReply,
     RecordTurn,
+    RetryTurn,
     TurnAnswered,
+    TurnAttemptFailed,
     TurnCancelled,
     TurnFailed,
     TurnRequested,
+    TurnRetried,
     Work,
 )
-from domain.values.base import Blob, Command, DomainEvent, Refused, StartCommand, Text
+from domain.values.base import Blob, Command, DomainEvent, Refused, StartCommand, Text, Unreadable
 from domain.values.sentences import Sentence
 from domain.values.spelling import thread_name
+from domain.values.time import iso, milliseconds
 
 S = TypeVar("S", bound=Session)
+V = TypeVar("V")
 E = TypeVar("E", bound=DomainEvent)
 Events = Iterator[DomainEvent]
 
@@ -205,17 +212,76 @@ def ask(
     )
 
 
+def read(command: RecordReply, reader: Callable[[str], V]) -> V | Failure:
+    """What the reply says, or why there is nothing to read."""
+    if command.failure is not None:
+        return command.failure
+    try:
+        return reader(content(command, command.reply))
+    except Unreadable as problem:
+        return Failure(code="unreadable", detail=str(problem))
+
+
+def end_attempt(
+    now: Now[S], command: RecordTurn, failure: Failure | None, *, barred: tuple[str, ...] = ()
+) -> TurnAnswered | TurnFailed | TurnAttemptFailed:
+    """The end of an attempt: answered, failed with another attempt to come, or failed for good.
+
+    `barred` agents do not take the turn over.
+    """
+    turn, policy = now.turn(command.turn_id), now.state.retry
+    step = step_after(failure, turn.tries, policy, agent=turn.agent, at=now.at, barred=barred) if failure else None
+    if failure is None or step is None:
+        return settle(now, command.model_copy(update={"failure": failure}))
+    waits = step.at is not None and failure.code in PROVIDER_WAITS
+    fields = _fields(now, command, turn)
+    if step.next == "repair" and isinstance(command, RecordReply):
+        fields["agent_session"] = command.agent_session
+    return TurnAttemptFailed(
+        failure=failure,
+        next=step.next,
+        retry_at=None if step.at is None else iso(step.at),
+        fallback_agent=step.agent,
+        deadline=_moved(turn.deadline, step.at - now.at) if waits and step.at else turn.deadline,
+        **fields,
+    )
+
+
+def retry_waiting(now: Now[S], command: RetryTurn) -> TurnRetried | None:
+    """Ask the turn that waits for its next attempt at once; None where none waits."""
+    turn = next((turn for turn in now.state.outstanding.values() if (turn.tries.until or 0) > now.at), None)
+    if turn is None:
+        return None
+    left = now.at - turn.provider_wait if turn.provider_wait else 0
+    return TurnRetried(reason=command.reason, deadline=_moved(turn.deadline, left), **_request(turn, turn.tries.ended))
+
+
+def retry_failed(now: Now[S], command: RetryTurn, deadline: int | None) -> TurnRetried:
+    """Ask the turn whose last attempt failed once more."""
+    turn = now.state.failed_turn
+    if turn is None:
+        raise now.refusal(command.REFUSAL)
+    until = None if deadline is None else iso(deadline)
+    return TurnRetried(reason=command.reason, deadline=until, **_request(turn, turn.tries.ended + 1))
+
+
+def _request(turn: Outstanding, attempts: int) -> dict[str, Any]:
+    """The fields of a request that a retry repeats."""
+    fields = {"work": turn.work, "phase": turn.phase, "round": turn.round, "attempts": attempts}
+    return {**_repeated(turn), **fields}
+
+
+def _moved(deadline: str | None, by: int) -> str | None:
+    return None if deadline is None else iso(milliseconds(deadline) + by)
+
+
 def settle(now: Now[S], command: RecordTurn) -> TurnAnswered | TurnFailed:
     """The end of a turn. Only the outcome of its own kind of work ends it: a reply is no validation."""
     turn = now.turn(command.turn_id)
     if turn.work != command.WORK:
         sentence = Sentence("turn_of_another_work", turn=turn.turn_id, work=turn.work, given=command.WORK)
         raise Refused(sentence, allowed=now.allowed())
-    fields: dict[str, Any] = {**_repeated(turn), "attempt": command.attempt, "seconds": command.seconds}
-    fields |= {"fence": command.fence, "fence_gaps": command.fence_gaps}
-    if isinstance(command, RecordReply):
-        _accept_tree(now.state, command)
-        fields |= {"usage": command.usage, "model": command.model, "prompt": command.prompt, "reply": command.reply}
+    fields = _fields(now, command, turn)
     if command.failure is not None:
         return TurnFailed(failure=command.failure, **fields)
     if isinstance(command, RecordReply):
@@ -223,6 +289,16 @@ def settle(now: Now[S], command: RecordTurn) -> TurnAnswered | TurnFailed:
         fields |= {"new_conversation": command.new_conversation, "files": command.files}
         fields |= {"patch": command.patch, "tree": command.tree, "changes": command.changes}
     return TurnAnswered(slot=command.slot, **fields)
+
+
+def _fields(now: Now[S], command: RecordTurn, turn: Outstanding) -> dict[str, Any]:
+    """What the end of every attempt records."""
+    fields: dict[str, Any] = {**_repeated(turn), "attempt": command.attempt, "seconds": command.seconds}
+    fields |= {"fence": command.fence, "fence_gaps": command.fence_gaps}
+    if isinstance(command, RecordReply):
+        _accept_tree(now.state, command)
+        fields |= {"usage": command.usage, "model": command.model, "prompt": command.prompt, "reply": command.reply}
+    return fields
 
 
 def _repeated(turn: Outstanding) -> dict[str, str]:

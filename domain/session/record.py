@@ -9,7 +9,17 @@ from domain.session.activity import ActivityRecorded
 from domain.session.children import ChildClosed, CloseChild
 from domain.session.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
 from domain.session.state import EventMetadata, Session
-from domain.session.turns import ExpireTurn, RecordReply, TurnAnswered, TurnCancelled, TurnFailed, TurnRequested
+from domain.session.turns import (
+    ExpireTurn,
+    RecordReply,
+    RetryTurn,
+    TurnAnswered,
+    TurnAttemptFailed,
+    TurnCancelled,
+    TurnFailed,
+    TurnRequested,
+    TurnRetried,
+)
 from domain.values.base import Blob, Command, DomainEvent, Text
 from domain.values.time import iso
 
@@ -128,7 +138,11 @@ def fork_command(events: Sequence[DomainEvent], then: Command | None) -> Command
 def shared_command(events: Sequence[DomainEvent], session: Session | None) -> Command | None:
     """The command that led to these events, where every kind of session takes it."""
     match events[0]:
-        case TurnAnswered() | TurnFailed() as event if session and session.turn(event.turn_id).work == "ask":
+        case TurnRetried() as event:
+            return RetryTurn(reason=event.reason)
+        case (TurnAnswered() | TurnFailed() | TurnAttemptFailed()) as event if (
+            session and session.turn(event.turn_id).work == "ask"
+        ):
             return _reply(event, session)
         case TurnCancelled(reason="deadline" | "expired") as event:
             return ExpireTurn(turn_id=event.turn_id)
@@ -139,7 +153,7 @@ def shared_command(events: Sequence[DomainEvent], session: Session | None) -> Co
             return None
 
 
-def _reply(event: TurnAnswered | TurnFailed, session: Session) -> RecordReply:
+def _reply(event: TurnAnswered | TurnFailed | TurnAttemptFailed, session: Session) -> RecordReply:
     fields: dict[str, Any] = {
         "turn_id": event.turn_id,
         "attempt": event.attempt,
@@ -151,6 +165,8 @@ def _reply(event: TurnAnswered | TurnFailed, session: Session) -> RecordReply:
         "fence": event.fence,
         "fence_gaps": event.fence_gaps,
     }
+    if isinstance(event, TurnAttemptFailed):
+        return RecordReply(failure=event.failure, agent_session=event.agent_session, **fields)
     if isinstance(event, TurnFailed):
         return RecordReply(failure=event.failure, **fields)
     return RecordReply(
@@ -170,5 +186,5 @@ def _reply(event: TurnAnswered | TurnFailed, session: Session) -> RecordReply:
 def reply_blobs(events: Sequence[DomainEvent], whole: Whole) -> Iterator[Blob]:
     """The long texts that an answer brought, which deciding reads whole."""
     for event in events:
-        if isinstance(event, TurnAnswered | TurnFailed) and event.reply.digest is not None:
+        if isinstance(event, TurnAnswered | TurnFailed | TurnAttemptFailed) and event.reply.digest is not None:
             yield Blob(digest=event.reply.digest, content=whole(event.reply))

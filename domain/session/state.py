@@ -6,15 +6,18 @@ States are plain dataclasses. `evolve` makes one private copy, assigns its field
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self, TypeVar
 
+from domain.session.attempts import FRESH, ONCE, PROVIDER_WAITS, NextAttempt, RetryPolicy, Tries, after
 from domain.session.budget import Spent
 from domain.session.children import ChildClosed, ChildRequested, OpenChild
 from domain.session.forks import Reuse, SessionDiverged, SessionForked, SessionReleased
 from domain.session.turns import (
     AgentSessionsCleared,
     TurnAnswered,
+    TurnAttemptFailed,
     TurnCancelled,
     TurnFailed,
     TurnRequested,
+    TurnRetried,
     Work,
     asked,
 )
@@ -22,6 +25,7 @@ from domain.session.workspace import ResultPublished, WorkspaceChanges, Workspac
 from domain.values.base import DomainEvent, Refused, Text
 from domain.values.sentences import Sentence
 from domain.values.spelling import thread_name
+from domain.values.time import milliseconds
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -49,6 +53,15 @@ class Outstanding(NamedTuple):
     phase: str | None = None
     round: int | None = None
     lane: int = 0
+    deadline: str | None = None
+    ordinal: int = 0
+    role_ordinal: int = 0
+    tries: Tries = FRESH
+
+    @property
+    def provider_wait(self) -> int | None:
+        """The end of a wait that a provider imposes, in milliseconds."""
+        return self.tries.until if self.tries.reason in PROVIDER_WAITS else None
 
 
 @dataclass(kw_only=True)
@@ -91,6 +104,9 @@ class Session:
     published: str | None = None
     spent: Spent = field(default_factory=Spent)
     last_error: str | None = None
+    retry: RetryPolicy = ONCE
+    failed_turn: Outstanding | None = None
+    """The turn whose last attempt failed, while a person may retry it."""
 
     @property
     def status(self) -> str:
@@ -142,6 +158,7 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
     """Assign what the events that every kind of session has say of it; any other event changes nothing here."""
     match event:
         case TurnRequested():
+            state.failed_turn = None
             state.turns += 1
             state.asked = _counted(state.asked, event.agent)
             state.asked_roles = _counted(state.asked_roles, event.role)
@@ -155,9 +172,14 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.changes = event.changes or state.changes
             state.slot = event.slot
             state.spent = state.spent.after(event.usage, asked=asked(event))
+        case TurnAttemptFailed():
+            _attempt_failed(state, event)
+        case TurnRetried():
+            _retried(state, event, at)
         case TurnFailed():
+            state.failed_turn = state.outstanding.get(event.turn_id)
             state.outstanding = without(state.outstanding, event.turn_id)
-            state.last_error = f"{event.agent}: {event.failure.code}: {event.failure.detail}".rstrip(": ")
+            state.last_error = _error(event)
             state.spent = state.spent.after(event.usage, asked=asked(event))
         case TurnCancelled():
             state.outstanding = without(state.outstanding, event.turn_id)
@@ -196,7 +218,48 @@ def _outstanding(event: TurnRequested, at: int) -> Outstanding:
         round=event.round,
         lane=event.lane,
         requested_at=at,
+        deadline=event.deadline,
+        ordinal=event.ordinal,
+        role_ordinal=event.role_ordinal,
     )
+
+
+def _attempt_failed(state: Session, event: TurnAttemptFailed) -> None:
+    turn = state.outstanding[event.turn_id]
+    until = milliseconds(event.retry_at) if event.retry_at else None
+    step = NextAttempt(event.next, at=until, agent=event.fallback_agent)
+    agent = event.fallback_agent or turn.agent
+    tries = after(turn.tries, event.failure, step, agent=event.agent)
+    _ask_again(state, turn._replace(agent=agent, deadline=event.deadline, tries=tries))
+    state.spent = state.spent.after(event.usage, asked=asked(event))
+    if event.agent_session:
+        name = thread_name(event.agent, event.role)
+        state.agent_sessions = state.agent_sessions | {name: event.agent_session}
+
+
+def _retried(state: Session, event: TurnRetried, at: int) -> None:
+    waiting = state.outstanding.get(event.turn_id)
+    turn = waiting or state.failed_turn
+    assert turn is not None, "only a turn that waits or has failed is retried"
+    fresh = turn._replace(requested_at=at, deadline=event.deadline, tries=Tries(ended=event.attempts))
+    if waiting is None:
+        _ask_again(state, fresh)
+    else:
+        state.outstanding = state.outstanding | {turn.turn_id: fresh}
+    state.failed_turn = state.last_error = None
+
+
+def _ask_again(state: Session, turn: Outstanding) -> None:
+    """The turn waits for its next attempt, which counts like another question to its agent."""
+    ordinal, role_ordinal = state.asked.get(turn.agent, 0), state.asked_roles.get(turn.role, 0)
+    again = turn._replace(ordinal=ordinal, role_ordinal=role_ordinal)
+    state.outstanding = state.outstanding | {turn.turn_id: again}
+    state.asked = _counted(state.asked, turn.agent)
+    state.asked_roles = _counted(state.asked_roles, turn.role)
+
+
+def _error(event: TurnFailed | TurnAttemptFailed) -> str:
+    return f"{event.agent}: {event.failure.code}: {event.failure.detail}".rstrip(": ")
 
 
 def _counted(counts: dict[str, int], key: str) -> dict[str, int]:

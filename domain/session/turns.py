@@ -110,6 +110,44 @@ class TurnFailed(Settled):
     fence_gaps: tuple[str, ...] = Field(default=(), description="what that fence does not hold")
 
 
+class TurnAttemptFailed(DomainEvent):
+    """An attempt ended without a usable answer, and another one follows: `next` says which, `retryAt` when."""
+
+    TOPIC: ClassVar[str] = "turn.attempt_failed"
+    turn_id: str
+    attempt: int
+    agent: str
+    role: str
+    failure: Failure
+    next: Literal["retry", "repair", "new_conversation", "fallback"]
+    retry_at: str | None = Field(default=None, description="ISO instant of the next attempt; null for at once")
+    fallback_agent: str | None = Field(default=None, description="the agent who takes the turn over")
+    deadline: str | None = Field(default=None, description="ISO instant at which the turn is stopped from now on")
+    agent_session: str | None = Field(default=None, description="the conversation in which it is asked once more")
+    seconds: float = Field(default=0.0, description="how long it took")
+    usage: Usage = Field(default=Usage(), description="what it cost, as far as the agent said")
+    model: str | None = Field(default=None, description="the model that was asked, where it is known")
+    reply: Text = Field(default=Text(), description="what it said, if anything")
+    prompt: Text = Field(default=Text(), description="what it was asked, word for word")
+    fence: FenceLevel | None = Field(default=None, description="the fence it ran in; null where nothing was run here")
+    fence_gaps: tuple[str, ...] = Field(default=(), description="what that fence does not hold")
+
+
+class TurnRetried(DomainEvent):
+    """A person wants the turn to be asked again: now instead of later, or after its last attempt had failed."""
+
+    TOPIC: ClassVar[str] = "turn.retried"
+    turn_id: str
+    agent: str
+    role: str
+    work: Work
+    phase: str | None = None
+    round: int | None = None
+    attempts: int = Field(description="how many attempts have ended")
+    reason: str = Field(default="", description="the person's reason")
+    deadline: str | None = Field(default=None, description="ISO instant at which the turn is stopped from now on")
+
+
 class TurnCancelled(Settled):
     """The turn was cancelled; a late answer changes nothing."""
 
@@ -117,7 +155,7 @@ class TurnCancelled(Settled):
     reason: str
 
 
-def asked(event: TurnAnswered | TurnFailed) -> bool:
+def asked(event: TurnAnswered | TurnFailed | TurnAttemptFailed) -> bool:
     """Whether an agent was asked. Validation commands and deadlines have no prompt, and report no usage."""
     return bool(event.prompt.length)
 
@@ -136,7 +174,9 @@ EVENTS: tuple[type[DomainEvent], ...] = (
     TurnRequested,
     ActivityRecorded,
     TurnAnswered,
+    TurnAttemptFailed,
     TurnFailed,
+    TurnRetried,
     TurnCancelled,
     AgentSessionsCleared,
 )
@@ -183,6 +223,13 @@ class RecordPackage(RecordTurn):
     commit: str | None = None
     patch: Text | None = None
     problem: str | None = None
+
+
+class RetryTurn(Command):
+    """A person has the failed or waiting turn asked again at once."""
+
+    REFUSAL: ClassVar[str] = "has_no_turn_to_retry"
+    reason: str = ""
 
 
 class ExpireTurn(Command):

@@ -97,6 +97,7 @@ def _ignored(data: Data) -> str:
 _VARIANTS: Final[Mapping[str, Callable[[Data], str]]] = {
     "turn.requested": _requested,
     "turn.answered": _answered,
+    "turn.attempt_failed": lambda data: str(data.get("next", "retry")),
     "session.diverged": lambda data: "held" if data.get("held") else "",
     "session.workspace_prepared": lambda data: (
         "folder" if not data.get("repository") else "dirty" if data.get("dirty") else ""
@@ -283,6 +284,8 @@ def _one_line(value: object) -> str:
 
 _COMPUTED: Final[Mapping[str, Callable[[_Places], str]]] = {
     "took": _took,
+    "retry": lambda places: str(places.data.get("retryAt") or "")[11:19],
+    "fallback": lambda places: str(places.data.get("fallbackAgent") or ""),
     "elapsed": _elapsed,
     "files": _files,
     "failure": _failure,

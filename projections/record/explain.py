@@ -19,7 +19,7 @@ from projections.views.past import ChartStep, DirectStep, ExplainedCommand, Expl
 
 CHARTS: Mapping[str, ChartTable] = {"delivery": DELIVERY, "orchestration": ORCHESTRATION, **TABLES}
 
-RESTS = frozenset({"exhausted", "partial", "checkpoint"})
+RESTS = frozenset({"exhausted", "failed", "partial", "checkpoint"})
 """Where a session stands still until a person lets it go on."""
 
 INPUTS = (

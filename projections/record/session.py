@@ -94,6 +94,9 @@ def turn_view(turn: Outstanding) -> Turn:
         phase=turn.phase,
         round=turn.round,
         requested_at=iso(turn.requested_at),
+        attempt=turn.tries.ended + 1 if turn.tries.ended else None,
+        waiting_until=iso(turn.tries.until) if turn.tries.until is not None else None,
+        waiting_for=turn.tries.reason,
     )
 
 
@@ -113,6 +116,7 @@ def _delivery(delivery: Delivery) -> DeliveryView:
         feedback=delivery.feedback.head or None,
         final_summary=delivery.final_summary,
         result=result_of(delivery, delivery.file_paths),
+        reason=delivery.code,
     )
 
 

@@ -14,7 +14,8 @@ from domain.session.budget import add
 from domain.session.children import ParentLink
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
-from domain.session.turns import Settled, TurnFailed, TurnRequested
+from domain.session.turns import Settled, TurnAttemptFailed, TurnFailed, TurnRequested, TurnRetried
+from domain.values.time import milliseconds
 from projections.engine.ports import Database, Projection
 from projections.facts import spent_by, status_of, stop_reason
 from projections.record.markdown import shortened
@@ -35,10 +36,12 @@ SCHEMA: Final = (
     " PRIMARY KEY (label, created))",
     "CREATE TABLE IF NOT EXISTS overview_turns (session_id TEXT NOT NULL, turn_id TEXT NOT NULL,"
     " version BIGINT NOT NULL, work TEXT NOT NULL, agent TEXT NOT NULL, role TEXT NOT NULL, phase TEXT, round BIGINT,"
-    " requested_at BIGINT NOT NULL, PRIMARY KEY (session_id, turn_id))",
+    " requested_at BIGINT NOT NULL, attempt BIGINT, waiting_until BIGINT, waiting_for TEXT,"
+    " PRIMARY KEY (session_id, turn_id))",
 )
 SEARCHED: Final = 20_000
 """Characters of title and task that a search looks into."""
+_TURN_COLUMNS: Final = "session_id, turn_id, version, work, agent, role, phase, round, requested_at, attempt"
 HEAD: Final = 2_000
 """Characters of a synthesis or summary; the session has all of it."""
 
@@ -59,7 +62,7 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
                 continue
             rows[recorded.session_id] = row
         _evolve(row, recorded)
-        _follow_turns(turns, recorded)
+        _follow_turns(db, turns, recorded)
     ROWS.save(db, rows.values())
     _save_turns(db, turns)
 
@@ -140,6 +143,8 @@ def _evolve(row: SessionRow, recorded: Recorded) -> None:
             row.forked_from, row.parent, row.about, row.owner = event.source, None, None, recorded.causation.actor
         case TurnFailed():
             row.last_error = f"{event.agent}: {event.failure.code}: {event.failure.detail}".rstrip(": ")
+        case TurnRetried():
+            row.last_error = None
         case delivery.DeliveryEvent():
             _evolve_delivery(row, recorded, event)
         case orchestration.OrchestrationEvent():
@@ -163,6 +168,9 @@ def _evolve_delivery(row: SessionRow, recorded: Recorded, event: delivery.Delive
         case delivery.BudgetExtended():
             row.max_iterations = event.limits.max_iterations
             row.go_on()
+        case delivery.SessionFinished(state="failed"):
+            row.wait("failed", "turn_failed", position=recorded.position, at=recorded.at)
+            row.choices = json.dumps(["retry"])
         case delivery.DeliveryTransition(state=state) if state != "exhausted":
             row.go_on()
 
@@ -223,7 +231,7 @@ def _in_short(feedback: dict[str, Any]) -> dict[str, Any]:
 # -- turns ---------------------------------------------------------------------------------------------------------
 
 
-def _follow_turns(turns: _Turns, recorded: Recorded) -> None:
+def _follow_turns(db: Database, turns: _Turns, recorded: Recorded) -> None:
     match recorded.event:
         case TurnRequested() as event:
             turns[recorded.session_id, event.turn_id] = (
@@ -236,17 +244,42 @@ def _follow_turns(turns: _Turns, recorded: Recorded) -> None:
                 event.phase,
                 event.round,
                 recorded.at,
+                *(None, None, None),
+            )
+        case TurnAttemptFailed() as event:
+            _wait(db, turns, recorded.session_id, event)
+        case TurnRetried() as event:
+            place = (event.work, event.agent, event.role, event.phase, event.round)
+            turns[recorded.session_id, event.turn_id] = (
+                recorded.session_id,
+                event.turn_id,
+                recorded.version,
+                *place,
+                recorded.at,
+                *(event.attempts + 1, None, None),
             )
         case Settled() as event:
             turns[recorded.session_id, event.turn_id] = None
 
 
+def _wait(db: Database, turns: _Turns, session_id: str, event: TurnAttemptFailed) -> None:
+    """The turn waits for its next attempt, perhaps by another agent."""
+    key = (session_id, event.turn_id)
+    row = turns.get(key)
+    if row is None:
+        _save_turns(db, turns)
+        found = db.execute(f"SELECT {_TURN_COLUMNS} FROM overview_turns WHERE session_id = ? AND turn_id = ?", key)
+        row = tuple(found.fetchall()[0])
+    until = milliseconds(event.retry_at) if event.retry_at else None
+    reason = event.failure.code if event.retry_at else None
+    turns[key] = (*row[:4], event.fallback_agent or row[4], *row[5:9], event.attempt + 1, until, reason)
+
+
 def _save_turns(db: Database, turns: _Turns) -> None:
-    for turn, row in turns.items():
-        if row is None:
-            db.execute("DELETE FROM overview_turns WHERE session_id = ? AND turn_id = ?", turn)
+    for turn in turns:
+        db.execute("DELETE FROM overview_turns WHERE session_id = ? AND turn_id = ?", turn)
     requested = [row for row in turns.values() if row is not None]
-    db.insert("INSERT INTO overview_turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", requested)
+    db.insert("INSERT INTO overview_turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", requested)
 
 
 OVERVIEW: Final = Projection(
@@ -254,5 +287,5 @@ OVERVIEW: Final = Projection(
     tables=("overview", "overview_words", "overview_labels", "overview_turns"),
     schema=SCHEMA,
     apply=apply,
-    version=4,
+    version=5,
 )

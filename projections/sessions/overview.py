@@ -114,11 +114,12 @@ def _turns(db: Database, ids: Sequence[str]) -> dict[str, list[Turn]]:
     found: dict[str, list[Turn]] = defaultdict(list)
     if ids:
         rows = db.execute(
-            "SELECT session_id, turn_id, work, agent, role, phase, round, requested_at FROM overview_turns"
+            "SELECT session_id, turn_id, work, agent, role, phase, round, requested_at, attempt,"
+            " waiting_until, waiting_for FROM overview_turns"
             f" WHERE session_id IN ({', '.join('?' * len(ids))}) ORDER BY session_id, version",
             ids,
         ).fetchall()
-        for session_id, turn_id, work, agent, role, phase, number, at in rows:
+        for session_id, turn_id, work, agent, role, phase, number, at, attempt, until, reason in rows:
             turn = Turn(
                 turn_id=turn_id,
                 work=work,
@@ -127,6 +128,9 @@ def _turns(db: Database, ids: Sequence[str]) -> dict[str, list[Turn]]:
                 phase=phase,
                 round=number,
                 requested_at=iso(at),
+                attempt=attempt,
+                waiting_until=None if until is None else iso(until),
+                waiting_for=reason,
             )
             found[session_id].append(turn)
     return found

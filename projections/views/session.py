@@ -28,6 +28,11 @@ class Turn(View):
     phase: str | None
     round: int | None
     requested_at: str
+    attempt: int | None = Field(
+        default=None, exclude_if=absent, description="the number of the next attempt, once one has failed"
+    )
+    waiting_until: str | None = Field(default=None, exclude_if=absent, description="when the next attempt begins")
+    waiting_for: str | None = Field(default=None, exclude_if=absent, description="why it waits: the failure's code")
     external: bool | None = Field(
         default=None, exclude_if=absent, description="true of a turn that an external worker comes for, or has"
     )
@@ -127,6 +132,7 @@ class DeliveryView(SessionView):
     feedback: str | None
     final_summary: str | None
     result: ResultView | None = Field(default=None, description="null while nothing has changed")
+    reason: str | None = Field(description="why it came to rest, as a code; null while it runs and after a success")
 
 
 class TriageView(View):

@@ -101,7 +101,15 @@ class Server:
     def _environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
         ours = {f"HANSARD_{name.upper()}": str(value) for name, value in self._settings.items()}
-        return kept | {"HANSARD_DATABASE": f"sqlite:///{self.database}", "HANSARD_DATA_DIR": str(self.data)} | ours
+        return (
+            kept
+            | {
+                "HANSARD_DATABASE": f"sqlite:///{self.database}",
+                "HANSARD_DATA_DIR": str(self.data),
+                "HANSARD_RETRY_SECONDS": "0.01",
+            }
+            | ours
+        )
 
 
 @contextlib.contextmanager
@@ -118,7 +126,12 @@ def serving(folder: Path, **settings: object) -> Iterator[Server]:
 @contextlib.contextmanager
 def inside(folder: Path, *, work: bool = True, **settings: Any) -> Iterator[TestClient]:
     """The application in this process, its worker included if there is to be one."""
-    found = Settings(**({"database": f"sqlite:///{folder / 'hansard.db'}", "data_dir": folder / "node"} | settings))
+    found = Settings(
+        **(
+            {"database": f"sqlite:///{folder / 'hansard.db'}", "data_dir": folder / "node", "retry_seconds": 0.01}
+            | settings
+        )
+    )
     with TestClient(create_app(found, work=work), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
         yield client
 

@@ -185,8 +185,8 @@ def test_an_exhausted_delivery_goes_on_when_it_is_given_more(server: Server) -> 
         ({"error": "crash"}, "crash", "The scenario answers reviewer with crash."),
         ({"error": "timeout"}, "timeout", "The scenario answers reviewer with timeout."),
         ({"error": "refused"}, "refused", "The scenario answers reviewer with refused."),
-        ("All is well!", "bad_output", ""),
-        ('{"blockingIssues": [{"id": "1", "title": "No detail"}]}', "bad_output", ""),
+        ("All is well!", "unreadable", ""),
+        ('{"blockingIssues": [{"id": "1", "title": "No detail"}]}', "unreadable", ""),
     ],
     ids=["crash", "timeout", "refused", "no JSON", "an issue without detail"],
 )

@@ -198,11 +198,11 @@ def test_a_review_that_cannot_be_read_fails_its_phase_and_is_never_a_pass(words:
     story = DeliveryStory().in_review()
     recorded = story.answer(words)
     assert topics(recorded) == [
-        *("turn.answered", "delivery.phase_failed", "delivery.phase_skipped", "delivery.session_finished")
+        *("turn.failed", "delivery.phase_failed", "delivery.phase_skipped", "delivery.session_finished")
     ]
     failed = the(story, PhaseFailed)
     assert isinstance(failed, PhaseFailed)
-    assert (failed.phase, failed.role, failed.error_type) == ("review", "reviewer", "bad_output")
+    assert (failed.phase, failed.role, failed.error_type) == ("review", "reviewer", "unreadable")
     assert failed.message == f"Phase review failed: {failed.error_message}"
     assert story.phases() == {**dict.fromkeys(PHASES[:5], "completed"), "review": "failed", "packaging": "skipped"}
     assert (story.delivery.state, story.delivery.status) == ("failed", "failed")

@@ -10,7 +10,7 @@ from domain.delivery.decide import allowed_actions
 from domain.delivery.events import SessionFinished
 from domain.kinds import carry_out
 from domain.session.state import EventMetadata
-from domain.session.turns import ExpireTurn, RecordPackage, RecordReply, TurnCancelled
+from domain.session.turns import ExpireTurn, RecordPackage, RecordReply, RetryTurn, TurnCancelled
 from domain.values.base import Command, Refused
 from tests.given import MINUTE, START, DeliveryStory, extension, start, topics
 
@@ -59,6 +59,7 @@ COMMANDS: dict[str, Callable[[DeliveryStory], Command]] = {
     "validation": lambda story: RecordValidation(turn_id=turn_of(story), attempt=1, passed=True),
     "package": lambda story: RecordPackage(turn_id=turn_of(story), attempt=1),
     "expire": lambda story: ExpireTurn(turn_id=turn_of(story)),
+    "retry": lambda story: RetryTurn(reason="once more"),
     "unknown": lambda story: Command(),
 }
 ASKS = {"cancel", "extend", "reply", "expire"}
@@ -72,14 +73,14 @@ LEGAL = {
     "packaging": {"cancel", "extend", "package"},
     "exhausted": {"extend"},
     "success": set(),
-    "failed": set(),
+    "failed": {"retry"},
     "cancelled": set(),
 }
 OPEN: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(RUNNING, ("cancel", "extend")),
     "exhausted": ("extend",),
     "success": (),
-    "failed": (),
+    "failed": ("retry",),
     "cancelled": (),
 }
 
@@ -144,7 +145,7 @@ def test_cancelling_without_a_reason_says_only_that() -> None:
     ("state", "sentence"),
     [
         ("success", "A delivery in the state success cannot be cancelled. Nothing is allowed now."),
-        ("failed", "A delivery in the state failed cannot be cancelled. Nothing is allowed now."),
+        ("failed", "A delivery in the state failed cannot be cancelled."),
         ("cancelled", "A delivery in the state cancelled cannot be cancelled. Nothing is allowed now."),
         ("exhausted", "A delivery in the state failed (exhausted) cannot be cancelled."),
     ],

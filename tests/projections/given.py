@@ -16,7 +16,7 @@ from domain.kinds import allowed_actions, carry_out, fold
 from domain.session.budget import BudgetLimits
 from domain.session.record import Causation, Recorded, kind_of
 from domain.session.state import EventMetadata, Session
-from domain.session.turns import Failure, RecordReply
+from domain.session.turns import Failure, RecordReply, RetryTurn
 from domain.values.base import Blob, Command, Text, Usage
 from projections.engine.follow import Follower
 from projections.record.state import record_of
@@ -211,6 +211,9 @@ def wander(seed: int, session_id: str = "delivery-1") -> Story:
         if not doors:
             break
         happening = chance.random()
+        if story.delivery.state == "failed":
+            story.do(RetryTurn(reason="again"))
+            continue
         if story.delivery.state == "exhausted" or ("extend" in doors and happening < 0.05):
             story.extended(1 + seed % 2)
         elif happening < 0.08:

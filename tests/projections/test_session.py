@@ -72,6 +72,7 @@ def test_a_running_delivery() -> None:
         "feedback": None,
         "finalSummary": None,
         "result": None,
+        "reason": None,
     }
 
 

@@ -12,6 +12,7 @@ from adapters.store.turns import (
     Lease,
     NewTurn,
     OpenTurn,
+    TurnAgain,
     TurnChange,
     TurnEnd,
     TurnPage,
@@ -24,8 +25,9 @@ Access = Callable[[], AbstractContextManager[sqlite3.Connection]]
 _LEASE: Final = "turn_id, stream, version, work, agent, role, attempt, worker, lease_until, deadline"
 _UNSETTLED: Final = "state IN ('queued', 'running')"
 """Word for word the condition of the index `turns_open`: without it SQLite reads all turns that there ever were."""
-_FREE: Final = "work <> 'wait' AND (state = 'queued' OR lease_until <= :now)"
-"""Of the unsettled turns those that may be claimed; a decision that a person has to make is nobody's."""
+_FREE: Final = "work <> 'wait' AND (lease_until IS NULL OR lease_until <= :now)"
+"""Of the unsettled turns those that may be claimed: queued, waited long enough after a failed attempt (then
+`lease_until` is the end of the wait), or running on a lease that ran out. A person's decision is nobody's to claim."""
 _QUEUED: Final = f"{_UNSETTLED} AND state = 'queued'"
 _RUNNING: Final = f"{_UNSETTLED} AND state = 'running'"
 
@@ -45,6 +47,8 @@ class SqliteTurns:
                     connection.execute("INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, 0, NULL, NULL, ?, ?)", change)
                 case TurnEnd():
                     _end(connection, change)
+                case TurnAgain():
+                    _ask_again(connection, change)
 
     # -- taking ----------------------------------------------------------------------------------------------------
 
@@ -151,6 +155,16 @@ def _end(connection: sqlite3.Connection, change: TurnEnd) -> None:
     )
     if change.fenced and done.rowcount != 1:
         raise Fenced(change.turn_id, change.said_by)
+
+
+def _ask_again(connection: sqlite3.Connection, change: TurnAgain) -> None:
+    done = connection.execute(
+        "UPDATE turns SET state = 'queued', agent = :agent, lease_until = :not_before, deadline = :deadline"
+        " WHERE turn_id = :turn_id AND (:attempt IS NULL OR state = 'running' AND attempt = :attempt)",
+        change._asdict(),
+    )
+    if done.rowcount != 1:
+        raise Fenced(change.turn_id, change.attempt or 0)
 
 
 def _in_order(columns: str, which: str, *, limit: str) -> str:

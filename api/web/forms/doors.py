@@ -58,6 +58,7 @@ DOORS: Final = {
     ),
     "reset": FormCommand(actions.reset, ("reason",), again=True, ends=True),
     "cancel": FormCommand(actions.cancel, ("reason",), again=True, ends=True),
+    "retry": FormCommand(actions.retry, ("reason",), again=True),
     "fork": FormCommand(actions.fork, ("atVersion", "mode"), bound=False),
 }
 NUMBERS: Final = frozenset({"addIterations", "addMinutes", "addTokens", "addCostMicros", "addRounds", "atVersion"})

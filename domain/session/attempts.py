@@ -1,0 +1,114 @@
+"""Attempts: what happens after an attempt of a turn has failed (contract-2 §10).
+
+A turn is one question to one agent. An attempt that fails is followed by another one: at once, after a wait, in a new
+conversation, or by another agent. When none is left, the turn has failed, and a person may retry it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field
+
+from domain.session.turns import Failure
+from domain.values.base import Value
+
+Next = Literal["retry", "repair", "new_conversation", "fallback"]
+PROVIDER_WAITS = frozenset(("rate_limit", "overloaded"))
+"""Waits that the provider imposes: they use up no budget minutes."""
+_NEVER_AGAIN = frozenset(("refused", "limit", "deadline"))
+
+
+Seconds = Annotated[float, Field(ge=0, le=86_400)]
+
+
+class RetryPolicy(Value):
+    """How often and after what a failed turn is tried again. `second` is the length of a backoff second in
+    milliseconds (1,000; tests shorten it)."""
+
+    attempts: Annotated[int, Field(ge=1, le=100)] = 5
+    backoff_seconds: Annotated[tuple[Seconds, ...], Field(min_length=1, max_length=50)] = (5.0, 30.0, 120.0, 600.0)
+    max_wait_seconds: Annotated[float, Field(ge=0, le=2_592_000)] = 21_600.0
+    repairs: Annotated[int, Field(ge=0, le=10)] = 1
+    fallback: tuple[str, ...] = ()
+    second: Annotated[int, Field(ge=0)] = 1_000
+
+    def backoff(self, tries: int) -> float:
+        """Seconds before the try after `tries` of them; the last entry repeats."""
+        return self.backoff_seconds[min(tries, len(self.backoff_seconds)) - 1]
+
+
+ONCE = RetryPolicy(attempts=1, repairs=0)
+"""The policy of sessions that began before there were attempts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tries:
+    """The attempts of one turn so far. `tried` and `repaired` count since the last retry by a person; `ended` are all
+    whose end is recorded. While it waits, `until` is the instant at which it goes on (milliseconds), `reason` why."""
+
+    tried: int = 0
+    repaired: int = 0
+    ended: int = 0
+    agents: tuple[str, ...] = ()
+    until: int | None = None
+    reason: str | None = None
+    problem: str = ""
+    """What was wrong with the last answer, where it is asked once more."""
+    new_conversation: bool = False
+    """Whether the next attempt starts one, because the last one was lost."""
+
+
+FRESH = Tries()
+
+
+class NextAttempt(NamedTuple):
+    """What follows a failed attempt: `at` is the instant of the next one (milliseconds), None for at once."""
+
+    next: Next
+    at: int | None = None
+    agent: str | None = None
+
+
+def step_after(
+    failure: Failure, tries: Tries, policy: RetryPolicy, *, agent: str, at: int, barred: Sequence[str] = ()
+) -> NextAttempt | None:
+    """The next attempt; None when none is left. `barred` agents never take the turn over."""
+    tried = tries.tried + 1
+    match failure.code:
+        case "unreadable" | "bad_output":
+            return NextAttempt("repair") if tries.repaired < policy.repairs else None
+        case "auth":
+            return _fallback(tries, policy, agent, barred)
+        case code if code in _NEVER_AGAIN:
+            return None
+        case _ if tried >= policy.attempts:
+            return _fallback(tries, policy, agent, barred)
+        case "lost_conversation":
+            return NextAttempt("new_conversation")
+    seconds = policy.backoff(tried) if failure.retry_after is None else failure.retry_after
+    if seconds > policy.max_wait_seconds:
+        return _fallback(tries, policy, agent, barred)
+    return NextAttempt("retry", at=at + round(seconds * policy.second))
+
+
+def _fallback(tries: Tries, policy: RetryPolicy, agent: str, barred: Sequence[str]) -> NextAttempt | None:
+    """The next agent of the list that has not had the turn yet."""
+    passed_over = {name.casefold() for name in (*tries.agents, agent, *barred)}
+    free = next((name for name in policy.fallback if name.casefold() not in passed_over), None)
+    return NextAttempt("fallback", agent=free) if free is not None else None
+
+
+def after(tries: Tries, failure: Failure, step: NextAttempt, *, agent: str) -> Tries:
+    """The attempts of the turn once that one is recorded."""
+    repair, fallback = step.next == "repair", step.next == "fallback"
+    return Tries(
+        tried=0 if fallback else tries.tried + (not repair),
+        repaired=0 if fallback else tries.repaired + repair,
+        ended=tries.ended + 1,
+        agents=(*tries.agents, agent) if fallback else tries.agents,
+        until=step.at,
+        reason=failure.code if step.at is not None else None,
+        problem=failure.detail if repair else "",
+        new_conversation=step.next == "new_conversation",
+    )

@@ -1,0 +1,202 @@
+"""Attempts of a turn: what follows a failed one, what a wait costs, and how a person retries (contract-2 §10)."""
+
+from typing import Any
+
+import pytest
+
+from domain.delivery.decide import allowed_actions
+from domain.delivery.events import DeliveryRetried, PhaseFailed
+from domain.session.attempts import FRESH, NextAttempt, RetryPolicy, step_after
+from domain.session.turns import (
+    Failure,
+    FailureCode,
+    RecordReply,
+    RetryTurn,
+    TurnAnswered,
+    TurnAttemptFailed,
+    TurnFailed,
+    TurnRetried,
+)
+from domain.values.base import Refused, Usage
+from domain.values.time import iso
+from tests.given import MINUTE, DeliveryStory, review, topics
+
+POLICY = RetryPolicy(attempts=3, backoff_seconds=(5, 30), fallback=("Grace", "Linus"))
+
+
+def story(**fields: Any) -> DeliveryStory:
+    return DeliveryStory(retry=fields.pop("retry", POLICY), **fields)
+
+
+def fails(found: DeliveryStory, code: FailureCode, *, attempt: int, retry_after: float | None = None) -> Any:
+    failure = Failure(code=code, detail="429 Too Many Requests", retry_after=retry_after)
+    command = RecordReply(turn_id=found.turn.turn_id, attempt=attempt, failure=failure, usage=Usage(input_tokens=7))
+    return found.when(command)
+
+
+# -- the rule ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", ["rate_limit", "overloaded", "network", "crash", "timeout", "idle", "workspace"])
+def test_transient_failures_are_tried_again_after_a_growing_wait(code: FailureCode) -> None:
+    failure = Failure(code=code)
+    assert step_after(failure, FRESH, POLICY, agent="Ada", at=1_000) == NextAttempt("retry", at=6_000)
+
+
+def test_what_the_agent_names_beats_the_backoff() -> None:
+    failure = Failure(code="rate_limit", retry_after=61)
+    assert step_after(failure, FRESH, POLICY, agent="Ada", at=0) == NextAttempt("retry", at=61_000)
+
+
+def test_a_wait_that_is_too_long_is_not_begun() -> None:
+    failure = Failure(code="rate_limit", retry_after=21_601)
+    assert step_after(failure, FRESH, POLICY, agent="Ada", at=0) == NextAttempt("fallback", agent="Grace")
+    assert step_after(failure, FRESH, RetryPolicy(), agent="Ada", at=0) is None
+
+
+def test_a_rejected_key_goes_to_another_agent_at_once_and_is_never_tried_again() -> None:
+    failure = Failure(code="auth")
+    assert step_after(failure, FRESH, POLICY, agent="Ada", at=0) == NextAttempt("fallback", agent="Grace")
+    assert step_after(failure, FRESH, RetryPolicy(), agent="Ada", at=0) is None
+
+
+@pytest.mark.parametrize("code", ["refused", "limit", "deadline"])
+def test_what_cannot_succeed_is_final(code: FailureCode) -> None:
+    assert step_after(Failure(code=code), FRESH, POLICY, agent="Ada", at=0) is None
+
+
+def test_a_lost_conversation_begins_a_new_one_at_once() -> None:
+    failure = Failure(code="lost_conversation")
+    assert step_after(failure, FRESH, POLICY, agent="Ada", at=0) == NextAttempt("new_conversation")
+
+
+def test_whoever_wrote_the_work_never_takes_over_its_review() -> None:
+    failure = Failure(code="auth")
+    assert step_after(failure, FRESH, POLICY, agent="Ada", at=0, barred=("grace",)) == NextAttempt(
+        "fallback", agent="Linus"
+    )
+
+
+# -- a delivery ----------------------------------------------------------------------------------------------------
+
+
+def test_one_rate_limit_costs_a_wait_and_nothing_else() -> None:
+    found = story()
+    [event] = fails(found, "rate_limit", attempt=1, retry_after=90)
+    assert isinstance(event, TurnAttemptFailed)
+    assert (event.next, event.retry_at, event.failure.retryable) == ("retry", iso(found.at + 90_000), True)
+    waiting = found.turn
+    assert (waiting.tries.until, waiting.tries.reason) == (found.at + 90_000, "rate_limit")
+    assert found.delivery.status == "running"
+    assert found.delivery.spent.tokens == 7
+    answered, *_ = found.answer("the plan", after=95_000)
+    assert isinstance(answered, TurnAnswered)
+    assert found.delivery.phase == "architecture"
+
+
+def test_a_wait_for_a_provider_uses_up_no_minutes() -> None:
+    found = story()
+    before = found.delivery.snapshot(found.at)
+    fails(found, "overloaded", attempt=1, retry_after=3_600)
+    assert found.delivery.budget.deadline_at == before.deadline_at + 3_600_000
+    for later in (0, 1_800_000, 3_600_000):
+        assert found.delivery.snapshot(found.at + later).elapsed_ms == before.elapsed_ms
+    assert found.delivery.snapshot(found.at + 3_601_000).elapsed_ms == before.elapsed_ms + 1_000
+
+
+def test_any_other_wait_counts() -> None:
+    found = story()
+    before = found.delivery.snapshot(found.at)
+    fails(found, "network", attempt=1)
+    assert found.delivery.budget.deadline_at == before.deadline_at
+    assert found.delivery.snapshot(found.at + 5_000).elapsed_ms == before.elapsed_ms + 5_000
+
+
+def test_attempts_are_used_up_then_the_next_agent_takes_over_with_its_own() -> None:
+    found = story(retry=RetryPolicy(attempts=2, fallback=("Grace",)))
+    assert [fails(found, "network", attempt=n)[0].next for n in (1, 2)] == ["retry", "fallback"]
+    assert found.turn.agent == "Grace"
+    assert fails(found, "network", attempt=3)[0].next == "retry"
+    failed, *_ = fails(found, "network", attempt=4)
+    assert isinstance(failed, TurnFailed)
+    assert failed.agent == "Grace"
+
+
+def test_without_another_attempt_the_delivery_rests_and_names_what_can_be_done() -> None:
+    found = story(retry=RetryPolicy(attempts=1))
+    recorded = fails(found, "network", attempt=1)
+    assert topics(recorded)[:2] == ["turn.failed", "delivery.phase_failed"]
+    assert (found.delivery.status, found.delivery.code) == ("failed", "turn_failed")
+    assert allowed_actions(found.delivery) == ("retry",)
+
+
+def test_a_retry_asks_the_same_turn_again_and_keeps_what_came_before() -> None:
+    found = story(retry=RetryPolicy(attempts=1)).designed()
+    turn_id = found.turn.turn_id
+    fails(found, "auth", attempt=1)
+    found.at += 10 * MINUTE
+    before = found.delivery.snapshot(found.at)
+    recorded = found.when(RetryTurn(reason="key renewed"))
+    assert [type(event) for event in recorded] == [DeliveryRetried, TurnRetried]
+    assert found.turn.turn_id == turn_id
+    assert found.phases()["implementation"] == "running"
+    assert found.phases()["validation"] == "pending"
+    assert (found.delivery.status, found.delivery.code, found.delivery.last_error) == ("running", None, None)
+    assert found.delivery.snapshot(found.at).elapsed_ms == before.elapsed_ms
+    found.answer("the code")
+    assert found.delivery.phase == "validation"
+
+
+def test_a_retry_during_a_wait_asks_at_once_and_gives_back_the_time() -> None:
+    found = story()
+    before = found.delivery.budget.deadline_at
+    fails(found, "rate_limit", attempt=1, retry_after=3_600)
+    found.at += 60_000
+    [retried] = found.when(RetryTurn())
+    assert isinstance(retried, TurnRetried)
+    assert found.turn.tries.until is None
+    assert found.delivery.budget.deadline_at == before + 60_000
+    assert fails(found, "network", attempt=2)[0].next == "retry"
+
+
+def test_nothing_that_runs_can_be_retried() -> None:
+    refusal = story().refused(RetryTurn())
+    assert refusal.allowed == ("cancel", "extend")
+
+
+def test_an_unreadable_review_is_asked_once_more_with_the_problem_named() -> None:
+    found = story().in_review()
+    [again] = found.answer("Looks fine to me.")
+    assert isinstance(again, TurnAttemptFailed)
+    assert (again.next, again.failure.code, again.reply.head) == ("repair", "unreadable", "Looks fine to me.")
+    assert found.turn.tries.problem == again.failure.detail != ""
+    found.answer(review(), attempt=2)
+    assert found.delivery.status == "success"
+
+
+def test_what_stays_unreadable_fails_with_its_words_in_sight() -> None:
+    found = story().in_review()
+    found.answer("Looks fine.")
+    failed, phase, *_ = found.answer("Still fine.", attempt=2)
+    assert isinstance(failed, TurnFailed)
+    assert isinstance(phase, PhaseFailed)
+    assert (failed.failure.code, failed.reply.head) == ("unreadable", "Still fine.")
+    assert found.delivery.code == "turn_failed"
+    found.when(RetryTurn())
+    found.answer(review(), attempt=3)
+    assert found.delivery.status == "success"
+
+
+def test_each_attempt_counts_as_another_question_to_its_agent() -> None:
+    found = story()
+    assert (found.turn.ordinal, found.turn.role_ordinal) == (0, 0)
+    fails(found, "network", attempt=1)
+    assert (found.turn.ordinal, found.turn.role_ordinal) == (1, 1)
+
+
+def test_a_session_without_a_policy_fails_at_once() -> None:
+    found = DeliveryStory()
+    failed, *_ = fails(found, "rate_limit", attempt=1)
+    assert isinstance(failed, TurnFailed)
+    with pytest.raises(Refused):
+        found.when(RecordReply(turn_id=failed.turn_id, attempt=1))
