@@ -15,11 +15,11 @@ from adapters.agents.prompts.recap import Exchange, recap
 from adapters.agents.scripted import Scenario, Scripted
 from adapters.agents.team import Member, Team, build
 from adapters.fence import Grant
-from adapters.turns.changes import NOTHING, keep
+from adapters.turns.changes import NOTHING, keep, patch_of
 from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job, checkout, text, workspace_of
 from adapters.turns.live import Live, RunningAttempt
-from adapters.turns.prompting import prompt_of
+from adapters.turns.prompting import judged_place, prompt_of
 from adapters.workspace import Workspaces
 from domain.session.record import Recorded, Whole
 from domain.session.turns import AgentSessionsCleared, Failure, RecordReply, TurnAnswered
@@ -89,8 +89,9 @@ class Asking:
 
     def prompt(self, job: Job) -> str:
         """What the agent is asked; once more, with the problem of its last answer, where that could not be read."""
+        patch = patch_of(job, self._workspaces) if judged_place(job.request) else ""
         language = self._team.language or "en"
-        whole = prompt_of(job.request, language=language, whole=self._whole)
+        whole = prompt_of(job.request, language=language, whole=self._whole, patch=patch)
         problem = job.turn.tries.problem
         return f"{again(problem, language)}\n\n{whole}" if problem else whole
 

@@ -47,6 +47,17 @@ def keep(job: Job, workspaces: Workspaces, reply: Reply, folder: Path | None, *,
     )
 
 
+def patch_of(job: Job, workspaces: Workspaces) -> str:
+    """All that the session has changed so far; nothing where its workspace is not here."""
+    session = job.session
+    if session.base is None or session.changes is None:
+        return ""
+    try:
+        return workspace_of(job, workspaces).patch(session.base.base_commit, session.changes.head)
+    except HansardError:
+        return ""
+
+
 def base_of(job: Job, workspaces: Workspaces) -> WorkspacePrepared | None:
     """What the session's workspace began with, where it was made by now and that is not recorded yet."""
     session = job.session

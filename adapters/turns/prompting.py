@@ -1,6 +1,7 @@
 """The words of a prompt: what a request names by number or word, spelled out in the language of the team."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from adapters.agents import prompts
 from adapters.agents.prompts import modes, phases, reasons, standing
@@ -8,13 +9,40 @@ from domain.orchestration.phases import phase_name
 from domain.session.record import Whole
 from domain.session.turns import TurnRequested
 
+DIFF_CHARACTERS: Final = 100_000
+"""Of the diff that a reviewer or a judge reads."""
+_JUDGED: Final = {"review_artifact": "changes", "verdict": "results", "verdict_repair": "results"}
+"""Where the prompts of those who judge have what they judge."""
 
-def prompt_of(request: TurnRequested, *, language: str, whole: Whole) -> str:
-    """What the agent is asked, word for word."""
+
+def judged_place(request: TurnRequested) -> str | None:
+    """The place of the prompt that takes the diff; None where nobody judges changes."""
+    return _JUDGED.get(request.prompt.partition("@")[0])
+
+
+def with_diff(words: str, patch: str) -> str:
+    """What the author says, and then what was really changed."""
+    if not patch:
+        return words
+    if len(patch) > DIFF_CHARACTERS:
+        kept = patch[: patch.rfind("\n", 0, DIFF_CHARACTERS) + 1] or patch[:DIFF_CHARACTERS]
+        patch = f"{kept}[cut here: {len(kept):,} of {len(patch):,} characters]"
+    return f"{words}\n\nAll changes so far, as a diff:\n\n{patch}"
+
+
+def prompt_of(request: TurnRequested, *, language: str, whole: Whole, patch: str = "") -> str:
+    """What the agent is asked, word for word. `patch` is what was changed so far, for those who judge it."""
     name, _, strategy = request.prompt.partition("@")[0].partition(".")
     chosen = prompts.prompt(name, strategy=strategy or None, language=language)
-    words = {place: whole(text) for place, text in request.context.items()}
+    words = material(request, whole=whole, patch=patch)
     return prompts.render(chosen, {**words, **_spelled_out(words, language)})
+
+
+def material(request: TurnRequested, *, whole: Whole, patch: str = "") -> dict[str, str]:
+    """What fills the places of the prompt."""
+    words = {place: whole(text) for place, text in request.context.items()}
+    place = judged_place(request)
+    return words | {place: with_diff(words.get(place, ""), patch)} if place else words
 
 
 def _spelled_out(words: Mapping[str, str], language: str) -> dict[str, str]:

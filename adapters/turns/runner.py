@@ -17,10 +17,11 @@ from adapters.agents.team import Team
 from adapters.store import Store
 from adapters.store.mapper import whole
 from adapters.turns.asking import Asking
-from adapters.turns.changes import base_of, merge, publish
+from adapters.turns.changes import base_of, merge, patch_of, publish
 from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job, checkout, left
 from adapters.turns.live import Live
+from adapters.turns.prompting import judged_place, material
 from adapters.turns.validating import ValidationSettings, validate
 from adapters.workspace import WorkspaceError, Workspaces
 from domain.delivery.commands import RecordValidation
@@ -123,7 +124,8 @@ class TurnRunner:
 
     def prepared(self, job: Job) -> Prepared:
         """All that an agent needs which is asked elsewhere. Raises HansardError: it cannot be asked."""
-        context = {place: whole(self._store, text) for place, text in job.request.context.items()}
+        patch = patch_of(job, self._workspaces) if judged_place(job.request) else ""
+        context = material(job.request, whole=partial(whole, self._store), patch=patch)
         folder = None if job.request.access == "none" else checkout(job, self._workspaces)
         return Prepared(self._asking.prompt(job), context, folder)
 

@@ -19,6 +19,7 @@ from domain.delivery.events import (
     PhaseFailed,
     PhaseSkipped,
     PhaseStarted,
+    ReviewApproved,
     ReviewBlockingDetected,
     SessionFinished,
     TestsPassed,
@@ -130,6 +131,7 @@ class Delivery(Session):
     patch: Text | None = None
     feedback: Text = field(default_factory=Text)
     validation_summary: str = ""
+    score: int | None = None
     goals: tuple[str, ...] = ()
     history: tuple[str, ...] = ()
     resume: Resume | None = None
@@ -277,6 +279,8 @@ def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
             state.goals = event.goals or state.goals
             if phase == "implementation":
                 state.patch = event.patch
+        case ReviewApproved():
+            state.score = event.score
         case BranchPublished():
             state.branch, state.published = event.branch, event.commit
         case AttemptStarted():

@@ -119,7 +119,21 @@ def _phase(state: str) -> Phase:
 
 def succeed(now: Now[Delivery], message: str, problem: str | None = None) -> Events:
     yield PhaseCompleted(message=message, problem=problem, **about(now, "packaging"))
-    yield from finish(now, "success", "success", by="complete")
+    yield from finish(now, "success", delivered(now.state), by="complete")
+
+
+def delivered(delivery: Delivery) -> str:
+    """The summary of a success: the iteration, what was validated, the review's result, and the branch."""
+    if delivery.base is None:  # in old logs
+        return "success"
+    score = "" if delivery.score is None else f" (score {delivery.score})"
+    parts = [
+        f"Success on iteration {delivery.iteration}.",
+        f"Validated by {', '.join(step.command for step in delivery.steps)}." if delivery.steps else "",
+        f"Review approved{score}.",
+        f"Branch {delivery.branch}." if delivery.branch else "",
+    ]
+    return " ".join(filter(None, parts))
 
 
 def fail(now: Now[Delivery], phase: Phase, failure: Failure) -> Events:

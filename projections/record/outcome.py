@@ -26,6 +26,9 @@ def outcome(view: Mapping[str, Any], language: Language) -> str:
     match view:
         case {"kind": "orchestration", "status": "partial", "reason": "rounds"} if recorded:
             return _unfinished(view, say)
+        case {"kind": "delivery", "status": "success"} if recorded != "success" and language != "en":
+            branch = (view.get("result") or {}).get("branch")
+            return say.fill("outcome.delivered", {"n": view.get("iteration"), "branch": branch or "-"})
         case {"kind": "delivery", "finalSummary": "failed_budget_exhausted"}:
             return _exhausted(view, say)
         case _:

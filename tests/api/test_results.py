@@ -129,3 +129,30 @@ def test_a_branch_that_is_in_the_way_is_left_alone(server: Server, repository: P
     found = until(moved, what="the second branch")
     assert git(repository, "rev-parse", branch) == theirs
     assert git(repository, "rev-parse", f"{branch}-2") == found["result"]["head"]
+
+
+def asked_of(server: Server, found: Json, role: str) -> list[str]:
+    """The prompts of a role, word for word."""
+    answers = only(events(server.client, found["id"]), "turn.answered")
+    return [answer["prompt"]["head"] for answer in answers if answer["role"] == role]
+
+
+def test_a_reviewer_reads_the_diff_and_not_only_what_the_author_says(server: Server, repository: Path) -> None:
+    body = delivery({"dev": [{"text": "Only a comment.", "files": {"shop.py": MENDED}}]})
+    found = ended(server.client, start(server.client, body | here(repository)))
+    [prompt] = asked_of(server, found, "reviewer")
+    assert "Only a comment." in prompt
+    assert "-    return sum(prices[1:])\n+    return sum(prices)" in prompt
+
+
+def test_a_judge_reads_the_diff(server: Server, repository: Path) -> None:
+    found = run(server.client, docs_run(repository))
+    [prompt] = asked_of(server, found, "judge")
+    assert "+++ b/docs/api.md" in prompt and "+# API" in prompt
+
+
+def test_a_success_is_summed_up(server: Server, repository: Path) -> None:
+    body = delivery({"dev": [{"text": "Done.", "files": {"shop.py": MENDED}}]})
+    found = ended(server.client, start(server.client, body | here(repository)))
+    assert found["finalSummary"].startswith("Success on iteration 1. Validated by ")
+    assert found["finalSummary"].endswith(f"Branch hansard/{found['id']}.")
