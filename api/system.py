@@ -45,6 +45,7 @@ class Core:
         self.store = open_store(settings.database)
         private_folder(settings.node_dir)
         self.writer = Writer(self.store, self.clock, waiting=settings.max_waiting)
+        self.writer.so_far = self.live.so_far
 
     def worker(self) -> "Worker":
         """A worker on turns. It is woken through `seen`."""

@@ -1,6 +1,7 @@
 """The one registry of kinds: which there are, which events they have, how a command is decided, a history folded."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, get_args
 
 from domain import channel
@@ -31,6 +32,8 @@ from domain.session.decision import Kind, Now, Outcome
 from domain.session.forks import SessionForked
 from domain.session.record import RecordedCommand, Whole, fork_command, reply_blobs, shared_command
 from domain.session.state import EventMetadata, Session
+from domain.session.turns import RecordReply
+from domain.session.unfinished import SoFar, Unfinished, nothing
 from domain.values.base import Command, DomainEvent, Unknown
 from domain.values.sentences import Sentence
 
@@ -135,11 +138,17 @@ def event_class(topic: str) -> type[DomainEvent]:
     return found
 
 
-def carry_out(name: str, session: Session | None, command: Command, metadata: EventMetadata) -> Outcome:
-    """Decide a command on a session of this kind (None: it does not exist yet). Raises Refused; changes nothing."""
+def carry_out(
+    name: str, session: Session | None, command: Command, metadata: EventMetadata, so_far: SoFar = nothing
+) -> Outcome:
+    """Decide a command on a session of this kind (None: it does not exist yet). Raises Refused; changes nothing.
+
+    `so_far` knows what the attempts have done that still run."""
     now = Now(kind(name), session, metadata)
     now.check(command)
-    return now.run(forking.decide(now, command), command)
+    unfinished = Unfinished(so_far)
+    outcome = now.run(unfinished.added(forking.decide(now, command)), command)
+    return replace(outcome, blobs=(*outcome.blobs, *unfinished.blobs))
 
 
 def fold(
@@ -156,6 +165,8 @@ def command_of(recorded: RecordedCommand, session: Session | None, whole: Whole)
     """The command that led from `session` to these events. Raises Unknown where none is known that would."""
     if recorded.activity is not None and recorded.tail is not None:
         ended = command_of(recorded.tail, session, whole)
+        if not isinstance(ended, RecordReply):
+            return ended
         return ended.model_copy(update={"activity": activity_of(recorded.activity)})
     events = recorded.events
     tail = recorded.tail if isinstance(events[0], SessionForked) else None

@@ -15,6 +15,7 @@ from domain.session.forking import names, unnamed
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded, RecordedCommand, Whole, commands_in, kind_of
 from domain.session.state import EventMetadata, Session
+from domain.session.unfinished import work_in
 from domain.values.base import Command, DomainEvent, HansardError, Text
 
 Find = Callable[[str], Recorded | None]
@@ -44,7 +45,8 @@ def first_difference(history: Sequence[Recorded], whole: Whole, find: Find | Non
         kind = kind_of(first.session_id)
         try:
             command = command_of(decision, session, whole)
-            today = carry_out(kind, session, command, EventMetadata(first.session_id, first.at))
+            metadata = EventMetadata(first.session_id, first.at)
+            today = carry_out(kind, session, command, metadata, work_in(decision.events))
         except HansardError as error:
             return Difference(first.version, "", _told(decision.events[:1]), f"refused: {error}")
         found = _compare(first.version, type(command).__name__, decision.events, today, known, whole)

@@ -11,7 +11,7 @@ from domain.orchestration import events as orchestration
 from domain.orchestration.chart import status as orchestration_status
 from domain.session.budget import Spent
 from domain.session.children import ChildClosed
-from domain.session.turns import TurnAnswered, TurnFailed, asked
+from domain.session.turns import TurnAnswered, TurnCancelled, TurnFailed, asked
 from domain.values.base import DomainEvent
 
 AT_REST: Final = frozenset({"success", "failed", "cancelled", "partial", "done", "reset", "decided"})
@@ -31,15 +31,18 @@ def spent_by(event: DomainEvent) -> Spent | None:
     match event:
         case TurnAnswered() | TurnFailed():
             return Spent().after(event.usage, asked=asked(event))
+        case TurnCancelled():
+            return Spent().after(event.usage, asked=False)
         case ChildClosed(spent=spent):
             return spent
         case _:
             return None
 
 
-def is_reported(event: TurnAnswered | TurnFailed) -> bool:
+def is_reported(event: TurnAnswered | TurnFailed | TurnCancelled) -> bool:
     """Whether the turn counts in what was spent: an agent was asked, or usage was reported all the same."""
-    return asked(event) or event.usage.tokens is not None or event.usage.cost_micros is not None
+    was_asked = not isinstance(event, TurnCancelled) and asked(event)
+    return was_asked or event.usage.tokens is not None or event.usage.cost_micros is not None
 
 
 def status_of(event: DomainEvent) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from domain.session.turns import FailureCode
-from domain.values.base import Value
+from domain.values.base import Usage, Value
 
 Kind = Literal["message", "thought", "tool", "plan", "retry", "usage", "permission", "notice"]
 Tool = Literal["read", "edit", "execute", "search", "fetch", "other"]
@@ -54,6 +54,8 @@ class Activity(Value):
     text: str | None = None
     failure: FailureCode | None = Field(default=None, exclude=True)
     """Of a retry: why the call before failed."""
+    usage: Usage | None = Field(default=None, exclude=True)
+    """What the call to the model that `id` names has cost so far."""
 
 
 def tool_call(name: str, given: Mapping[str, Any], *, call: str | None, status: Status = "running") -> Activity:

@@ -205,7 +205,9 @@ def _said(entry: Entry, turn: Turn) -> Reply:
 
 async def _play(entry: Entry, seconds: float, turn: Turn) -> Failure | None:
     """The steps, then silence until so much time has passed; the failure if a bound of the turn comes first."""
-    spent = 0.0
+    spent, used = 0.0, entry.usage.usage()
+    if turn.observe is not None and used != Usage():
+        turn.observe(Activity(kind="usage", id="usage", usage=used))
     for step in entry.activity:
         if failure := await _wait(step.after_ms / 1_000, turn.limits, spent=spent):
             return failure

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 from adapters.agents.activity import Activity, Status, tail, tool_call, tool_of
 from adapters.agents.failures import of_status, recognised
+from domain.values.base import Usage
 
 Stream = Literal["claude", "codex", "gemini", "opencode", "qwen"]
 Message = Mapping[str, Any]  # JSON of a program we do not know
@@ -33,9 +34,10 @@ def _claude(message: Message) -> Iterator[Activity]:
     match message:
         case {"type": "system", "subtype": "api_retry", **more}:
             yield _retry(more)
-        case {"type": "assistant", "message": {"content": [*parts]}}:
+        case {"type": "assistant", "message": {"content": [*parts], **more}}:
             for part in parts:
                 yield from _said(part)
+            yield from _used(more.get("id"), more.get("usage"))
         case {"type": "user", "message": {"content": [*parts]}}:
             for part in parts:
                 yield from _tool_result(part)
@@ -54,6 +56,20 @@ def _said(part: object) -> Iterator[Activity]:
             yield _plan(todos)
         case {"type": "tool_use", "name": str(name), "input": dict(given), **more}:
             yield tool_call(name, given, call=_text(more.get("id")))
+
+
+def _used(call: object, usage: object) -> Iterator[Activity]:
+    """What a call to the model has cost so far; the parts of one answer repeat it."""
+    match usage:
+        case {"input_tokens": int(new), "output_tokens": int(said), **more} if isinstance(call, str):
+            cached, written = (
+                number if isinstance(number := more.get(name), int) else 0
+                for name in ("cache_read_input_tokens", "cache_creation_input_tokens")
+            )
+            given = new + cached + written
+            if min(given, cached, said) >= 0:
+                usage = Usage(input_tokens=given, cached_tokens=cached, output_tokens=said)
+                yield Activity(kind="usage", id=call, usage=usage, text=f"{given:,} tokens in, {said:,} out")
 
 
 def _tool_result(part: object) -> Iterator[Activity]:

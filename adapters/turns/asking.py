@@ -23,7 +23,7 @@ from adapters.turns.prompting import judged_place, prompt_of
 from adapters.workspace import Workspaces
 from domain.session.record import Recorded, Whole
 from domain.session.turns import AgentSessionsCleared, Failure, RecordReply, TurnAnswered
-from domain.values.base import Command, HansardError, Unreadable
+from domain.values.base import Command, HansardError, Unreadable, Usage
 from domain.values.spelling import thread_name
 
 History = Callable[[str], Sequence[Recorded]]
@@ -51,9 +51,9 @@ class Asking:
     async def ask(self, job: Job) -> Command:
         agent, prompt = self._agent(job), await asyncio.to_thread(self.prompt, job)
         folder = None if isinstance(agent, Scripted) else await asyncio.to_thread(checkout, job, self._workspaces)
-        attempt = self._live.attempt(job.lease.turn_id)
-        turn = replace(self._turn(job, prompt, folder), observe=attempt.observe, transcribe=attempt.transcribe)
-        reply = await agent.ask(turn)
+        with self._live.running(job.lease.turn_id, job.lease.attempt) as attempt:
+            turn = replace(self._turn(job, prompt, folder), observe=attempt.observe, transcribe=attempt.transcribe)
+            reply = await agent.ask(turn)
         return await asyncio.to_thread(self.answer, job, prompt, reply, folder, attempt)
 
     async def forget(self, event: AgentSessionsCleared) -> None:
@@ -168,7 +168,7 @@ class Asking:
             attempt=job.lease.attempt,
             reply=text(reply.text, blobs),
             prompt=text(reply.prompt or prompt, blobs),
-            usage=reply.usage,
+            usage=attempt.usage() if attempt and reply.usage == Usage() else reply.usage,
             model=reply.model or self._model(job),
             seconds=reply.seconds,
             agent_session=reply.agent_session,

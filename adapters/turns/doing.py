@@ -6,7 +6,7 @@ from typing import Final
 
 from adapters.agents.activity import Activity
 from domain.session.activity import ActivitySummary, ToolUse
-from domain.values.base import Blob, Text
+from domain.values.base import Blob, Text, Usage
 
 FIRST, LAST = 100, 100
 """Tools that are kept of an attempt, from its beginning and from its end."""
@@ -25,9 +25,12 @@ class Doing:
         self._total = self._denied = self._bytes = 0
         self._open: dict[str, tuple[ToolUse, int]] = {}
         self._lines: list[str] = []
+        self._usages: dict[str, Usage] = {}
 
     def see(self, seen: Activity) -> None:
         """A call that has an id is counted at its end; another at once."""
+        if seen.usage is not None:
+            self._usages[seen.id or ""] = seen.usage
         if seen.kind != "tool":
             return
         started, since = self._open.pop(seen.id, (None, None)) if seen.id else (None, None)
@@ -47,14 +50,22 @@ class Doing:
 
     def activity(self) -> tuple[ActivitySummary, tuple[Blob, ...]] | None:
         """All of it, with the calls whose end was not seen; None where there is nothing."""
-        for use, _ in self._open.values():
-            self._keep(use)
-        self._open.clear()
-        if not self._total and not self._lines:
+        running = [use for use, _ in self._open.values()]
+        total = self._total + len(running)
+        if not total and not self._lines:
             return None
         text, blobs = Text.of("\n".join(self._lines)) if self._lines else (None, ())
-        tools = (*self._first, *self._last)
-        return ActivitySummary(tools=tools, tools_total=self._total, denied=self._denied, transcript=text), blobs
+        tools = (*self._first, *self._last, *running)
+        tools = tools if len(tools) <= FIRST + LAST else (*tools[:FIRST], *tools[-LAST:])
+        return ActivitySummary(tools=tools, tools_total=total, denied=self._denied, transcript=text), blobs
+
+    def usage(self) -> Usage:
+        """The sum of what was told of it, call by call."""
+        sums = {}
+        for name in Usage.model_fields:
+            known = [number for told in self._usages.values() if (number := getattr(told, name)) is not None]
+            sums[name] = sum(known) if known else None
+        return Usage(**sums)
 
     def _keep(self, use: ToolUse) -> None:
         self._total += 1

@@ -12,7 +12,8 @@ from adapters.turns.doing import Doing
 from domain.session.activity import ActivitySummary
 from domain.session.record import Recorded
 from domain.session.turns import Settled
-from domain.values.base import Blob
+from domain.session.unfinished import WorkSoFar
+from domain.values.base import Blob, Usage
 from domain.values.time import iso
 
 FRAMES: Final = 1_000
@@ -43,8 +44,9 @@ class _KeptFrame(NamedTuple):
 class RunningAttempt:
     """One attempt of a turn, while it runs. From any thread."""
 
-    def __init__(self, live: "Live", ring: deque[_KeptFrame], turn_id: str) -> None:
-        self._live, self._ring, self._turn_id = live, ring, turn_id
+    def __init__(self, live: "Live", ring: deque[_KeptFrame], turn_id: str, number: int) -> None:
+        self._live, self._ring, self._turn_id, self._number = live, ring, turn_id, number
+        self._began = live.clock()
         self._doing = Doing(live.clock)
 
     def observe(self, seen: Activity) -> None:
@@ -66,6 +68,17 @@ class RunningAttempt:
         with self._live.lock:
             return self._doing.activity()
 
+    def usage(self) -> Usage:
+        """What the agent told of it so far."""
+        with self._live.lock:
+            return self._doing.usage()
+
+    def so_far(self) -> WorkSoFar:
+        """What is to be recorded where somebody ends it now."""
+        activity, blobs = self.activity() or (None, ())
+        seconds = max(0, self._live.clock() - self._began) / 1000
+        return WorkSoFar(attempt=self._number, seconds=seconds, usage=self.usage(), activity=activity, blobs=blobs)
+
 
 class _Listener(NamedTuple):
     loop: asyncio.AbstractEventLoop
@@ -78,11 +91,31 @@ class Live:
     def __init__(self, clock: Callable[[], int]) -> None:
         self.clock, self.lock = clock, threading.RLock()
         self._rings: OrderedDict[str, deque[_KeptFrame]] = OrderedDict()
+        self._running: dict[str, RunningAttempt] = {}
         self._since: dict[str, int] = {}
         self.closed = False
         self._listeners: dict[str, list[_Listener]] = {}
 
-    def attempt(self, turn_id: str) -> RunningAttempt:
+    @contextmanager
+    def running(self, turn_id: str, number: int) -> Iterator[RunningAttempt]:
+        """An attempt of the turn that an agent is asked in."""
+        attempt = self.attempt(turn_id, number)
+        with self.lock:
+            self._running[turn_id] = attempt
+        try:
+            yield attempt
+        finally:
+            with self.lock:
+                if self._running.get(turn_id) is attempt:
+                    del self._running[turn_id]
+
+    def so_far(self, turn_id: str) -> WorkSoFar | None:
+        """What the attempt has done that runs here now."""
+        with self.lock:
+            attempt = self._running.get(turn_id)
+        return attempt.so_far() if attempt else None
+
+    def attempt(self, turn_id: str, number: int = 1) -> RunningAttempt:
         """An attempt of the turn begins. Its frames go on with the numbers of the one before."""
         with self.lock:
             ring = self._rings.setdefault(turn_id, deque(maxlen=FRAMES))
@@ -90,7 +123,7 @@ class Live:
             self._since[turn_id] = self.clock()
             while len(self._rings) > TURNS:
                 del self._since[self._rings.popitem(last=False)[0]]
-            return RunningAttempt(self, ring, turn_id)
+            return RunningAttempt(self, ring, turn_id, number)
 
     def frames(self, turn_id: str, *, after: int = 0) -> tuple[Frame, ...]:
         """The frames with a higher number; none of a turn that does not run here."""

@@ -15,6 +15,7 @@ from domain.session.forks import ForkSession
 from domain.session.record import Causation, Recorded, kind_of
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import Settled, TurnCancelled
+from domain.session.unfinished import SoFar, nothing
 from domain.values.base import Blob, Command, Refused, Stale, Unknown
 from domain.values.sentences import Sentence
 
@@ -86,8 +87,10 @@ class UnitOfWork:
         history: Callable[[str, int], list[Recorded]],
         clock: Callable[[], int],
         attempts: Mapping[str, int | None],
+        so_far: SoFar = nothing,
     ) -> None:
-        """`attempts` are those that hold the turns which the batch may settle."""
+        """`attempts` are those that hold the turns which the batch may settle; `so_far` knows what they have done."""
+        self._so_far = so_far
         self._cache, self._load, self._history, self._clock = cache, load, history, clock
         self._attempts = attempts
         self._sessions: dict[str, Loaded] = {}
@@ -151,7 +154,7 @@ class UnitOfWork:
         if step.expected not in (None, version) and not step.to_channel:
             raise Stale(expected=step.expected, actual=version)
         at = max(self._clock(), before.updated_at if before else 0)
-        decision = carry_out(kind_of(name), before, reaction.command, EventMetadata(name, at))
+        decision = carry_out(kind_of(name), before, reaction.command, EventMetadata(name, at), self._so_far)
         correlation = envelope.correlation_id or decision.session.parent or name
         causation = Causation(reaction.actor or envelope.actor, envelope.command_id, correlation, step.caused_by)
         entries = [

@@ -18,6 +18,7 @@ from adapters.writer.unit_of_work import CommandEnvelope, UnitOfWork
 from domain.kinds import fold
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Moved, Session
+from domain.session.unfinished import SoFar, nothing
 from domain.values.base import Refused, Stale, Unknown
 from domain.values.sentences import Sentence
 
@@ -34,6 +35,8 @@ class Writer:
 
     def __init__(self, store: Store, clock: Callable[[], int], *, waiting: int = 10_000) -> None:
         self.store, self._clock, self._size = store, clock, waiting
+        self.so_far: SoFar = nothing
+        """What the attempts have done that run in this process."""
         self._queue: SimpleQueue[Pending | object] = SimpleQueue()
         self._cache: OrderedDict[str, Session] = OrderedDict()
         self._thread: threading.Thread | None = None
@@ -146,7 +149,7 @@ class Writer:
         """What each command of a batch writes, if anything."""
         turn_ids = [turn_id for pending in batch if (turn_id := getattr(pending.envelope.command, "turn_id", None))]
         attempts = self.store.turns.attempts(turn_ids) if turn_ids else {}
-        work = UnitOfWork(self._cache, self._catch_up, self._history, self._clock, attempts)
+        work = UnitOfWork(self._cache, self._catch_up, self._history, self._clock, attempts, self.so_far)
         receipts = self._receipts(batch)
         first: dict[str, Pending] = {}
         for pending in batch:

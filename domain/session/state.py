@@ -183,6 +183,7 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.spent = state.spent.after(event.usage, asked=asked(event))
         case TurnCancelled():
             state.outstanding = without(state.outstanding, event.turn_id)
+            state.spent = state.spent.after(event.usage, asked=False)
         case AgentSessionsCleared():
             state.agent_sessions = {}
         case WorkspacePrepared():

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from domain.session.record import Recorded
-from domain.session.turns import TurnAnswered, TurnFailed
+from domain.session.turns import TurnAnswered, TurnCancelled, TurnFailed
 from projections.engine.ports import Database
 from projections.facts import is_reported
 from projections.reports.figures import Row, known, ordered
@@ -35,7 +35,7 @@ COLUMNS = (
 
 def _read(_: Database, recorded: Recorded) -> Values | None:
     event = recorded.event
-    if not isinstance(event, TurnAnswered | TurnFailed):
+    if not isinstance(event, TurnAnswered | TurnFailed | TurnCancelled):
         return None
     usage = event.usage
     if not is_reported(event):
@@ -44,7 +44,7 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
         "what": "turn",
         "agent": event.agent,
         "role": event.role,
-        "model": event.model,
+        "model": None if isinstance(event, TurnCancelled) else event.model,
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
         "tokens": usage.tokens,
@@ -52,7 +52,7 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
     }
 
 
-PROJECTION = LEDGER.projection(_read, TurnAnswered, TurnFailed, version=2)
+PROJECTION = LEDGER.projection(_read, TurnAnswered, TurnFailed, TurnCancelled, version=3)
 
 
 class Group(NamedTuple):

@@ -86,3 +86,33 @@ def test_frames_arrive_while_the_turn_runs(tmp_path: Path) -> None:
             assert '"text":"Hm."' in next(lines)
             assert next(lines) == "event: end"
         assert session(server.client, name)["version"] > 3
+
+
+def cancelled(client: Any, name: str) -> list[dict[str, Any]]:
+    return [event for event in events(client, name) if event["type"] in ("turn.activity_recorded", "turn.cancelled")]
+
+
+def test_a_cancelled_attempt_keeps_what_it_did_and_what_it_cost(tmp_path: Path) -> None:
+    with inside(tmp_path) as client:
+        name = start(client, busy(delayMs=60_000, usage={"inputTokens": 7, "outputTokens": 2}))
+        address = f"/api/sessions/{name}/turns/{name}.t1"
+        until(lambda: client.get(address).json()["tools"]["total"], what="a tool")
+        assert client.post(f"/api/sessions/{name}/cancel", json={}).status_code == 200
+        did, end = cancelled(client, name)
+        assert (did["type"], did["data"]["toolsTotal"], did["data"]["attempt"]) == ("turn.activity_recorded", 1, 1)
+        assert (end["data"]["attempt"], end["data"]["usage"]["inputTokens"]) == (1, 7)
+        assert session(client, name)["budget"]["tokens"] == 9
+        assert client.get(f"/api/sessions/{name}/replay").json()["difference"] is None
+        turn = client.get(address).json()
+        assert (turn["status"], turn["usage"]["inputTokens"], len(turn["activity"])) == ("cancelled", 7, 1)
+        costs = client.get("/api/reports/costs", headers={"Read-After": str(end["position"])}).json()
+        assert [row["tokens"] for row in costs["rows"]] == [9]
+
+
+def test_an_expired_attempt_keeps_what_it_did(tmp_path: Path) -> None:
+    with inside(tmp_path, budget_minute=0.4) as client:
+        name = start(client, busy(delayMs=60_000) | {"maxMinutes": 1})
+        until(lambda: session(client, name)["status"] == "failed", what="the deadline")
+        did, end = cancelled(client, name)
+        assert (did["data"]["toolsTotal"], end["data"]["reason"], end["data"]["attempt"]) == (1, "deadline", 1)
+        assert client.get(f"/api/sessions/{name}/replay").json()["difference"] is None

@@ -1,0 +1,59 @@
+"""What attempts had done that somebody else ends: a person cancels the session, or the deadline passes."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from domain.session.activity import ActivityRecorded, ActivitySummary, activity_of, recorded_as
+from domain.session.turns import TurnCancelled
+from domain.values.base import Blob, DomainEvent, Usage, Value
+
+
+class WorkSoFar(Value):
+    """What an attempt has done that still runs."""
+
+    attempt: int
+    seconds: float = 0.0
+    usage: Usage = Usage()
+    activity: ActivitySummary | None = None
+    blobs: tuple[Blob, ...] = ()
+
+
+SoFar = Callable[[str], WorkSoFar | None]
+"""Finds it by the turn."""
+
+
+def nothing(_: str) -> None:
+    """Nobody knows of any work."""
+
+
+class Unfinished:
+    """Adds to a decision what the attempts had done that it ends. `blobs` are the long texts of that."""
+
+    def __init__(self, so_far: SoFar) -> None:
+        self._so_far = so_far
+        self.blobs: list[Blob] = []
+
+    def added(self, events: Iterable[DomainEvent]) -> Iterator[DomainEvent]:
+        for event in events:
+            work = self._so_far(event.turn_id) if isinstance(event, TurnCancelled) else None
+            if work is None or not isinstance(event, TurnCancelled):
+                yield event
+                continue
+            if work.activity is not None:
+                self.blobs.extend(work.blobs)
+                yield recorded_as(work.activity, turn_id=event.turn_id, attempt=work.attempt)
+            done = {"attempt": work.attempt, "seconds": work.seconds, "usage": work.usage}
+            yield event.model_copy(update=done)
+
+
+def work_in(events: Iterable[DomainEvent]) -> SoFar:
+    """The work that a recorded decision ended, to decide it again."""
+    found: dict[str, WorkSoFar] = {}
+    did: dict[str, ActivitySummary] = {}
+    for event in events:
+        match event:
+            case ActivityRecorded():
+                did[event.turn_id] = activity_of(event)
+            case TurnCancelled() if event.attempt:
+                known = {"attempt": event.attempt, "seconds": event.seconds, "usage": event.usage}
+                found[event.turn_id] = WorkSoFar(activity=did.get(event.turn_id), **known)
+    return found.get
