@@ -11,7 +11,7 @@ from domain.orchestration import events as orchestration
 from domain.orchestration.chart import status as orchestration_status
 from domain.session.budget import Spent
 from domain.session.children import ChildClosed
-from domain.session.turns import TurnAnswered, TurnCancelled, TurnFailed, asked
+from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnCancelled, TurnFailed, asked
 from domain.values.base import DomainEvent
 
 AT_REST: Final = frozenset({"success", "failed", "cancelled", "partial", "done", "reset", "decided"})
@@ -29,7 +29,7 @@ _STOPS: Final[dict[type[DomainEvent], StopReason]] = {
 def spent_by(event: DomainEvent) -> Spent | None:
     """What the event adds to its session's cost; None where it is about no cost."""
     match event:
-        case TurnAnswered() | TurnFailed():
+        case TurnAnswered() | TurnFailed() | TurnAttemptFailed():
             return Spent().after(event.usage, asked=asked(event))
         case TurnCancelled():
             return Spent().after(event.usage, asked=False)
@@ -39,7 +39,7 @@ def spent_by(event: DomainEvent) -> Spent | None:
             return None
 
 
-def is_reported(event: TurnAnswered | TurnFailed | TurnCancelled) -> bool:
+def is_reported(event: TurnAnswered | TurnFailed | TurnAttemptFailed | TurnCancelled) -> bool:
     """Whether the turn counts in what was spent: an agent was asked, or usage was reported all the same."""
     was_asked = not isinstance(event, TurnCancelled) and asked(event)
     return was_asked or event.usage.tokens is not None or event.usage.cost_micros is not None

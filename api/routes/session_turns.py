@@ -158,7 +158,9 @@ def _now(request: Request, session: Session, entry: TurnEntry) -> Running:
         return Running(attempt=1)
     held = inside.store.turns.attempts([entry.turn_id]).get(entry.turn_id)
     frames = _seen(inside, entry.turn_id)
-    return Running(attempt=held, since=inside.live.since(entry.turn_id) if held else None, frames=frames)
+    turn = session.outstanding.get(entry.turn_id)
+    waits = held is None and turn is not None and (turn.tries.until or 0) > inside.clock()
+    return Running(waits=waits, attempt=held, since=inside.live.since(entry.turn_id) if held else None, frames=frames)
 
 
 def _seen(inside: System, turn_id: str, *, after: int = 0) -> tuple[ActivityFrame, ...]:

@@ -26,7 +26,19 @@ from projections.views.past import (
 
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 VOLATILE = frozenset(
-    {"elapsedMs", "seconds", "deadline", "deadlineAt", "attempt", "agentSession", "slot", "tree", "usage"}
+    {
+        "elapsedMs",
+        "seconds",
+        "deadline",
+        "deadlineAt",
+        "attempt",
+        "agentSession",
+        "slot",
+        "tree",
+        "usage",
+        "fence",
+        "fenceGaps",
+    }
 )
 """What differs between any two runs of the same thing."""
 DECISIONS = frozenset({"review.decided", "debate.decided", "review.expired", "debate.expired", "session.child_closed"})
@@ -40,7 +52,8 @@ VERDICTS = frozenset(
     }
 )
 TELLING = ("agent", "round", "iteration", "phase", "pass", "choice")
-FORK = frozenset({"session.forked", "session.diverged", "session.released"})
+APART = frozenset({"session.forked", "session.diverged", "session.released", "turn.activity_recorded"})
+"""Marks of a fork, and what agents did, whom a fork does not ask again."""
 
 
 def diff(a: Sequence[Recorded], b: Sequence[Recorded], first: Session, second: Session, whole: Whole) -> Diff:
@@ -72,9 +85,9 @@ def _side(history: Sequence[Recorded], session: Session) -> Side:
 
 
 def _divergence(a: Sequence[Recorded], b: Sequence[Recorded], known: Sequence[str], whole: Whole) -> Parting | None:
-    """The first place where they say different things; a fork's own marks are no difference."""
-    ours = [recorded for recorded in a if recorded.event.TOPIC not in FORK]
-    theirs = [recorded for recorded in b if recorded.event.TOPIC not in FORK]
+    """The first place where they say different things; what one of them has apart is no difference."""
+    ours = [recorded for recorded in a if recorded.event.TOPIC not in APART]
+    theirs = [recorded for recorded in b if recorded.event.TOPIC not in APART]
     for place in range(max(len(ours), len(theirs))):
         one, other = ours[place : place + 1], theirs[place : place + 1]
         if not one or not other or not _alike(one[0], other[0], known, whole):

@@ -7,7 +7,7 @@ from domain.discussion.events import DiscussionEvent
 from domain.orchestration.events import OrchestrationEvent
 from domain.session.activity import ActivityRecorded
 from domain.session.record import Recorded
-from domain.session.turns import Settled, TurnRequested
+from domain.session.turns import Settled, TurnAttemptFailed, TurnRequested, TurnRetried
 from projections.record.describe import HIGHLIGHTED
 from projections.record.turns import Turns
 
@@ -40,9 +40,9 @@ def _place(turns: Turns, recorded: Recorded) -> tuple[str, str | None, int | Non
             return event.role, None if phase is None else str(phase), event.round or None, None
         case TurnRequested() as event:
             return event.role, event.phase, event.iteration or event.round, event.turn_id
-        case ActivityRecorded() | Settled() as event:
+        case (ActivityRecorded() | Settled() | TurnAttemptFailed() | TurnRetried()) as event:
             turn = turns.get(event.turn_id)
-            role = turn.role if turn else event.role if isinstance(event, Settled) else "supervisor"
+            role = turn.role if turn else "supervisor" if isinstance(event, ActivityRecorded) else event.role
             phase, number = (turn.phase, turn.number or None) if turn else (None, None)
             return role, phase, number, event.turn_id
         case _:

@@ -8,12 +8,22 @@ from typing import Final, NamedTuple
 
 from domain.session.activity import ActivityRecorded
 from domain.session.record import Recorded
-from domain.session.turns import Settled, TurnAnswered, TurnCancelled, TurnFailed, TurnRequested
+from domain.session.turns import (
+    Settled,
+    TurnAnswered,
+    TurnAttemptFailed,
+    TurnCancelled,
+    TurnFailed,
+    TurnRequested,
+    TurnRetried,
+)
 from domain.values.base import Text, Usage
 
 ANSWERED: Final = "answered"
 FAILED: Final = "failed"
 CANCELLED: Final = "cancelled"
+TRIED: Final = "tried"
+"""An attempt that failed and was followed by another one."""
 
 
 class Section(NamedTuple):
@@ -90,13 +100,17 @@ class TurnEntry:
     lane: int = 0
     prompt: list[Section] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
+    retried: int = 0
+    """Version of the event by which a person had it asked again."""
     done: ActivityEntry | None = None
     """Of the attempt whose end comes next."""
 
     def status(self, version: int) -> str:
         """How it ended, as of a version; `requested` while nobody has answered."""
         ended = [attempt for attempt in self.attempts if attempt.version <= version]
-        return ended[-1].outcome if ended else "requested"
+        if not ended or ended[-1].outcome == TRIED or ended[-1].version < self.retried <= version:
+            return "requested"
+        return ended[-1].outcome
 
 
 Turns = dict[str, TurnEntry]
@@ -109,7 +123,9 @@ def follow(turns: Turns, recorded: Recorded) -> None:
             turns.setdefault(event.turn_id, _requested(recorded, event))
         case ActivityRecorded() as event if event.turn_id in turns:
             turns[event.turn_id].done = _done(recorded, event)
-        case Settled() as event if event.turn_id in turns:
+        case TurnRetried() as event if event.turn_id in turns:
+            turns[event.turn_id].retried = recorded.version
+        case (Settled() | TurnAttemptFailed()) as event if event.turn_id in turns:
             turn = turns[event.turn_id]
             attempt = _attempt(recorded, event)
             attempt.activity, turn.done = turn.done, None
@@ -137,7 +153,7 @@ def _done(recorded: Recorded, event: ActivityRecorded) -> ActivityEntry:
     return ActivityEntry(recorded.version, event.tools_total, event.denied, transcript)
 
 
-def _attempt(recorded: Recorded, event: Settled) -> Attempt:
+def _attempt(recorded: Recorded, event: Settled | TurnAttemptFailed) -> Attempt:
     attempt = Attempt(
         number=event.attempt,
         version=recorded.version,
@@ -146,7 +162,7 @@ def _attempt(recorded: Recorded, event: Settled) -> Attempt:
         seconds=event.seconds,
         usage=event.usage,
     )
-    if isinstance(event, TurnAnswered | TurnFailed):
+    if isinstance(event, TurnAnswered | TurnFailed | TurnAttemptFailed):
         attempt.fence, attempt.fence_gaps = event.fence, event.fence_gaps
     match event:
         case TurnAnswered():
@@ -154,8 +170,8 @@ def _attempt(recorded: Recorded, event: Settled) -> Attempt:
             attempt.files = [Change(path) for path in event.files]
             attempt.prompt, attempt.reply = _text(recorded, event, "prompt"), _text(recorded, event, "reply")
             attempt.patch = _text(recorded, event, "patch")
-        case TurnFailed():
-            attempt.outcome, attempt.model = FAILED, event.model
+        case TurnFailed() | TurnAttemptFailed():
+            attempt.outcome, attempt.model = FAILED if isinstance(event, TurnFailed) else TRIED, event.model
             attempt.failure, attempt.detail = event.failure.code, event.failure.detail
             attempt.prompt, attempt.reply = _text(recorded, event, "prompt"), _text(recorded, event, "reply")
         case TurnCancelled():
@@ -163,7 +179,7 @@ def _attempt(recorded: Recorded, event: Settled) -> Attempt:
     return attempt
 
 
-def _text(recorded: Recorded, event: Settled, name: str) -> Section | None:
+def _text(recorded: Recorded, event: Settled | TurnAttemptFailed, name: str) -> Section | None:
     text = getattr(event, name)
     return _section(recorded, name, text) if text is not None and text.length else None
 

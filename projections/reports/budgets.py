@@ -13,7 +13,7 @@ from domain.orchestration import events as orchestration
 from domain.session.budget import BudgetLimits, Spent
 from domain.session.children import ChildClosed
 from domain.session.record import Recorded
-from domain.session.turns import TurnAnswered, TurnCancelled, TurnFailed
+from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnCancelled, TurnFailed
 from projections.engine.ports import Database
 from projections.facts import spent_by
 from projections.reports.figures import Row, known
@@ -31,7 +31,7 @@ _SUMMED = tuple(f"{stage}{what}" for what in ("Iterations", "Ms", "Rounds") for 
 
 def _read(_: Database, recorded: Recorded) -> Values | None:
     match recorded.event:
-        case TurnAnswered() | TurnFailed() | TurnCancelled() | ChildClosed() as event:
+        case TurnAnswered() | TurnFailed() | TurnAttemptFailed() | TurnCancelled() | ChildClosed() as event:
             return _spent(event)
         case delivery.DeliveryEvent() as event:
             return _of_delivery(event)
@@ -47,7 +47,7 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
             return None
 
 
-def _spent(event: TurnAnswered | TurnFailed | TurnCancelled | ChildClosed) -> Values | None:
+def _spent(event: TurnAnswered | TurnFailed | TurnAttemptFailed | TurnCancelled | ChildClosed) -> Values | None:
     """As the session itself counts."""
     spent = spent_by(event)
     if spent is None or (spent == Spent() and not isinstance(event, ChildClosed)):
@@ -100,12 +100,14 @@ PROJECTION = LEDGER.projection(
     _read,
     TurnAnswered,
     TurnFailed,
+    TurnAttemptFailed,
     TurnCancelled,
     ChildClosed,
     delivery.DeliveryEvent,
     orchestration.OrchestrationEvent,
     discussion.RoundAdded,
     discussion.LimitReached,
+    version=2,
 )
 
 

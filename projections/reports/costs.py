@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from domain.session.record import Recorded
-from domain.session.turns import TurnAnswered, TurnCancelled, TurnFailed
+from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnCancelled, TurnFailed
 from projections.engine.ports import Database
 from projections.facts import is_reported
 from projections.reports.figures import Row, known, ordered
@@ -35,7 +35,7 @@ COLUMNS = (
 
 def _read(_: Database, recorded: Recorded) -> Values | None:
     event = recorded.event
-    if not isinstance(event, TurnAnswered | TurnFailed | TurnCancelled):
+    if not isinstance(event, TurnAnswered | TurnFailed | TurnAttemptFailed | TurnCancelled):
         return None
     usage = event.usage
     if not is_reported(event):
@@ -52,7 +52,7 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
     }
 
 
-PROJECTION = LEDGER.projection(_read, TurnAnswered, TurnFailed, TurnCancelled, version=3)
+PROJECTION = LEDGER.projection(_read, TurnAnswered, TurnFailed, TurnAttemptFailed, TurnCancelled, version=3)
 
 
 class Group(NamedTuple):

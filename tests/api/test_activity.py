@@ -116,3 +116,18 @@ def test_an_expired_attempt_keeps_what_it_did(tmp_path: Path) -> None:
         did, end = cancelled(client, name)
         assert (did["data"]["toolsTotal"], end["data"]["reason"], end["data"]["attempt"]) == (1, "deadline", 1)
         assert client.get(f"/api/sessions/{name}/replay").json()["difference"] is None
+
+
+def test_a_turn_that_is_tried_again_waits_and_then_counts_all_its_attempts(tmp_path: Path) -> None:
+    used = {"usage": {"inputTokens": 5}, "activity": [PYTEST]}
+    replies = [{"error": "rate_limit", "retryAfter": 1, **used}, {"text": "A plan.", **used}]
+    with inside(tmp_path) as client:
+        name = start(client, delivery({"planner": replies}))
+        address = f"/api/sessions/{name}/turns/{name}.t1"
+        until(lambda: client.get(address).json()["status"] == "waiting", what="a wait")
+        assert client.get(address).json()["endedAt"] is None
+        assert client.get(f"/sessions/{name}?tab=turns").status_code == 200
+        until(lambda: client.get(address).json()["status"] == "answered", what="an answer")
+        turn = client.get(address).json()
+        assert (turn["attempt"], turn["tools"]["total"], turn["usage"]["inputTokens"]) == (2, 2, 10)
+        assert [frame["seq"] for frame in turn["activity"]] == [1, 2]

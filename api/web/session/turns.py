@@ -26,6 +26,8 @@ class Turn:
     number: int
     entry: TurnEntry
     attempt: Attempt | None
+    open: bool
+    """Whether it is not over: it runs, or waits for its next attempt."""
     report: Artifact | None
 
     @property
@@ -34,7 +36,7 @@ class Turn:
 
     @property
     def state(self) -> str:
-        return self.attempt.outcome if self.attempt else "open"
+        return "open" if self.attempt is None or self.open else self.attempt.outcome
 
 
 def turns_of(standing: Standing) -> tuple[Turn, ...]:
@@ -47,7 +49,7 @@ def turns_of(standing: Standing) -> tuple[Turn, ...]:
         ended = [attempt for attempt in entry.attempts if attempt.version <= version]
         last = ended[-1] if ended else None
         made = _after(reports, last) if last and entry.work == "validate" else None
-        found.append(Turn(number, entry, last, made))
+        found.append(Turn(number, entry, last, entry.status(version) == "requested", made))
     return tuple(found)
 
 
