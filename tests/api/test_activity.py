@@ -120,7 +120,7 @@ def test_an_expired_attempt_keeps_what_it_did(tmp_path: Path) -> None:
 
 def test_a_turn_that_is_tried_again_waits_and_then_counts_all_its_attempts(tmp_path: Path) -> None:
     used = {"usage": {"inputTokens": 5}, "activity": [PYTEST]}
-    replies = [{"error": "rate_limit", "retryAfter": 1, **used}, {"text": "A plan.", **used}]
+    replies = [{"error": "rate_limit", "retryAfter": 150, **used}, {"text": "A plan.", **used}]
     with inside(tmp_path) as client:
         name = start(client, delivery({"planner": replies}))
         address = f"/api/sessions/{name}/turns/{name}.t1"

@@ -17,6 +17,7 @@ from domain.kinds import KINDS, allowed_actions
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.orchestration.state import Orchestration
+from domain.session.activity import ActivitySummary, ToolUse
 from domain.session.budget import BudgetLimits
 from domain.session.children import Decide, DiscussionBrief, ReviewSettings
 from domain.session.record import Recorded, kind_of
@@ -208,7 +209,8 @@ def _reply(session: Session, turn: Outstanding, chance: random.Random) -> Comman
     tokens = chance.choice([None, chance.randrange(100)])
     prompt, _ = Text.of("What is asked.")
     usage = Usage(input_tokens=tokens, cost_micros=tokens)
-    return RecordReply(reply=text, prompt=prompt, usage=usage, blobs=blobs, failure=failure, **common)
+    did = ActivitySummary(tools=(ToolUse(tool="execute", title=HOSTILE),), tools_total=1) if tokens else None
+    return RecordReply(reply=text, prompt=prompt, usage=usage, blobs=blobs, failure=failure, activity=did, **common)
 
 
 def _words(session: Session, turn: Outstanding, chance: random.Random) -> str:
