@@ -246,6 +246,7 @@ async def message(call: ApiCall) -> Intent:
     system = call.system
     opening, blobs = await asyncio.to_thread(starting.orchestration, body, system.team, system.settings)
     session_id = starting.new_id("orchestration")
+    opening = opening.changed(follows="")  # the channel says which session is before it
     command = ReceiveMessage(session_id=session_id, opening=opening, sender=call.actor, blobs=blobs)
     return Intent(channel_id(body.origin), command, starts=True, tagged=False)
 

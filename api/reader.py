@@ -26,6 +26,8 @@ READS: Final[tuple[PathHandler, ...]] = (
     ("/api/sessions/{id}/explain", views.show_explanation),
     ("/api/sessions/{id}/replay", views.show_replay),
     ("/api/sessions/{a}/diff/{b}", views.show_diff),
+    ("/api/conversations", results.list_conversations),
+    ("/api/conversations/{origin}", results.show_conversation),
     ("/api/decisions", views.list_decisions),
     ("/api/events", views.list_log),
     ("/api/message", views.show_channel),

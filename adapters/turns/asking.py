@@ -16,6 +16,7 @@ from adapters.agents.scripted import Scenario, Scripted
 from adapters.agents.team import Member, Team, build
 from adapters.fence import Grant
 from adapters.turns.changes import NOTHING, keep, patch_of
+from adapters.turns.earlier import said_before
 from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job, checkout, text, workspace_of
 from adapters.turns.live import Live, RunningAttempt
@@ -91,9 +92,13 @@ class Asking:
         """What the agent is asked; once more, with the problem of its last answer, where that could not be read."""
         patch = patch_of(job, self._workspaces) if judged_place(job.request) else ""
         language = self._team.language or "en"
-        whole = prompt_of(job.request, language=language, whole=self._whole, patch=patch)
+        whole = prompt_of(job.request, language=language, whole=self._whole, patch=patch, before=self.said_before(job))
         problem = job.turn.tries.problem
         return f"{again(problem, language)}\n\n{whole}" if problem else whole
+
+    def said_before(self, job: Job) -> str:
+        """What was said in the conversation before this message."""
+        return said_before(job.session, job.load, job.request, self._team.language or "en")
 
     def _turn(self, job: Job, prompt: str, folder: Path | None) -> Turn:
         request, lease = job.request, job.lease

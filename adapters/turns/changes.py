@@ -8,6 +8,7 @@ from adapters.agents.port import Reply
 from adapters.turns.crediting import commit_message
 from adapters.turns.job import Job, checkout, text, workspace_of
 from adapters.workspace import Workspace, WorkspaceError, Workspaces, patched
+from adapters.workspace.publishing import hand_over
 from domain.replies.artifacts import FileChange, changes
 from domain.session.state import Session
 from domain.session.turns import Failure, RecordPackage, RecordReply
@@ -123,7 +124,7 @@ def publish(job: Job, workspaces: Workspaces) -> RecordPackage:
     wanted = job.session.branch or f"hansard/{job.session.id}"
     branch = problem = None
     try:
-        branch = workspace.hand_over(commit, wanted)
+        branch = hand_over(workspace, commit, wanted)
     except HansardError as error:
         problem = f"The branch {wanted} could not be made: {error}"
     return RecordPackage(

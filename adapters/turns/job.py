@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from adapters.store import Lease, Store
+from adapters.turns.earlier import Load, last_result
 from adapters.workspace import Workspace, Workspaces
 from adapters.writer.unit_of_work import CommandEnvelope
 from domain.delivery.state import Delivery
@@ -25,6 +27,8 @@ class Job:
     lease: Lease
     request: TurnRequested
     session: Session
+    load: Load = lambda _: None
+    """Another session, as the log has it."""
     ancestors: Iterable[str] = ()
     """Of a fork: the session it comes from, the one that comes from, and so on; looked up as far as they are wanted."""
 
@@ -73,7 +77,8 @@ def workspace_of(job: Job, workspaces: Workspaces) -> Workspace:
     if session.forked_from is not None:
         workspaces.copy(job.ancestors, session.id)
     source = Path(session.workspace) if session.workspace else None
-    return workspaces.open(session.home or session.id, source)
+    earlier = partial(last_result, session, job.load, workspaces.root)
+    return workspaces.open(session.home or session.id, source, earlier)
 
 
 def checkout(job: Job, workspaces: Workspaces) -> Path:

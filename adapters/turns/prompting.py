@@ -30,17 +30,20 @@ def with_diff(words: str, patch: str) -> str:
     return f"{words}\n\nAll changes so far, as a diff:\n\n{patch}"
 
 
-def prompt_of(request: TurnRequested, *, language: str, whole: Whole, patch: str = "") -> str:
-    """What the agent is asked, word for word. `patch` is what was changed so far, for those who judge it."""
+def prompt_of(request: TurnRequested, *, language: str, whole: Whole, patch: str = "", before: str = "") -> str:
+    """What the agent is asked, word for word. `patch` is what was changed so far, for those who judge it, `before` what
+    was said earlier in the conversation."""
     name, _, strategy = request.prompt.partition("@")[0].partition(".")
     chosen = prompts.prompt(name, strategy=strategy or None, language=language)
-    words = material(request, whole=whole, patch=patch)
+    words = material(request, whole=whole, patch=patch, before=before)
     return prompts.render(chosen, {**words, **_spelled_out(words, language)})
 
 
-def material(request: TurnRequested, *, whole: Whole, patch: str = "") -> dict[str, str]:
+def material(request: TurnRequested, *, whole: Whole, patch: str = "", before: str = "") -> dict[str, str]:
     """What fills the places of the prompt."""
     words = {place: whole(text) for place, text in request.context.items()}
+    if before:
+        words["task"] = f"{words.get('task', '')}\n\n{before}"
     place = judged_place(request)
     return words | {place: with_diff(words.get(place, ""), patch)} if place else words
 

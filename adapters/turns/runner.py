@@ -125,7 +125,9 @@ class TurnRunner:
     def prepared(self, job: Job) -> Prepared:
         """All that an agent needs which is asked elsewhere. Raises HansardError: it cannot be asked."""
         patch = patch_of(job, self._workspaces) if judged_place(job.request) else ""
-        context = material(job.request, whole=partial(whole, self._store), patch=patch)
+        context = material(
+            job.request, whole=partial(whole, self._store), patch=patch, before=self._asking.said_before(job)
+        )
         folder = None if job.request.access == "none" else checkout(job, self._workspaces)
         return Prepared(self._asking.prompt(job), context, folder)
 

@@ -246,7 +246,7 @@ class Worker:
         session = self._writer.load(lease.session_id)
         [request] = self._store.history(lease.session_id, after=lease.version - 1, upto=lease.version)
         assert session is not None and isinstance(request.event, TurnRequested), "a lease stands for a request"
-        return Job(lease, request.event, session, ancestors(self._store, session))
+        return Job(lease, request.event, session, self._writer.load, ancestors(self._store, session))
 
     async def _hold(self, lease: Lease, task: "asyncio.Task[None] | None") -> None:
         """Renew the lease while the work goes on; drop the work when the lease is lost."""

@@ -8,9 +8,10 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from adapters.workspace.git import AUTHOR, git, in_theirs, line
+from adapters.workspace.merging import merge
 from adapters.workspace.paths import WorkspaceError
 from adapters.workspace.repository import Index, Repository
 from domain.values.sentences import Sentence
@@ -41,13 +42,28 @@ class _Place:
     exclude: Path
 
 
-def found(home: Path, asked: str | None, private: Sequence[Path] = ()) -> None:
-    """Make `repo.git`, complete or not at all. `private`: our own files, which are left out of a folder."""
+class Earlier(NamedTuple):
+    """The result of an earlier session: its repository, the commit, and the branch that it was handed over as."""
+
+    repository: Path
+    commit: str
+    branch: str | None
+
+
+def found(home: Path, asked: str | None, private: Sequence[Path] = (), earlier: Earlier | None = None) -> None:
+    """Make `repo.git`, complete or not at all. `private`: our own files, which are left out of a folder. A person's
+    folder without git is worked in as it is: nothing `earlier` has to be brought there."""
     home.mkdir(parents=True, exist_ok=True)
     place = None if asked is None else place_of(Path(asked))
     with tempfile.TemporaryDirectory(prefix="new-", dir=home) as made:
         repository = Repository(Path(made) / "repo.git")
-        facts = {"asked": asked, "repository": None, "prefix": "", "dirty": False, "branch": None}
+        facts: dict[str, str | bool | None] = {
+            "asked": asked,
+            "repository": None,
+            "prefix": "",
+            "dirty": False,
+            "branch": None,
+        }
         if place is None:
             facts["start"] = _begin(repository, None if asked is None else Path(asked), private)
         else:
@@ -55,8 +71,30 @@ def found(home: Path, asked: str | None, private: Sequence[Path] = ()) -> None:
             facts["branch"] = _branch(place)
             facts["dirty"] = _is_dirty(repository, place, str(facts["start"]))
             repository.write("info/attributes", _ATTRIBUTES)
+        if earlier is not None and (place is not None or asked is None):
+            _go_on(repository, facts, earlier)
         repository.write("hansard.json", json.dumps(facts))
         _settle(repository.path, home / "repo.git")
+
+
+def _go_on(repository: Repository, facts: dict[str, str | bool | None], earlier: Earlier) -> None:
+    """Start with the earlier result, unless what was found has all of it already: merged or squashed."""
+    ref = f"refs/hansard/{earlier.commit}"
+    Repository(earlier.repository).run("update-ref", ref, earlier.commit)
+    repository.run("fetch", "--quiet", "--no-tags", str(earlier.repository), f"{ref}:{ref}")
+    start = str(facts["start"])
+    if not _has(repository, start, earlier.commit):
+        facts |= {"start": earlier.commit, "branch": earlier.branch or facts["branch"]}
+        repository.run("update-ref", "refs/hansard/base", earlier.commit)
+
+
+def _has(repository: Repository, start: str, commit: str) -> bool:
+    """Whether merging the commit would change nothing."""
+    try:
+        merged = merge(repository, ours=start, theirs=commit, message="merge")
+    except WorkspaceError:
+        return False
+    return not repository.changed_files(start, merged)
 
 
 def given_git(repository: Repository) -> Path:

@@ -5,7 +5,7 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +14,8 @@ from typing import Final
 from adapters.workspace.comparing import compared
 from adapters.workspace.fitness import Room, check
 from adapters.workspace.folders import bytes_in, delete, existing_folder, is_real_folder, tame
-from adapters.workspace.founding import SOURCE, found, given_git
-from adapters.workspace.git import branch_at, git, in_theirs
+from adapters.workspace.founding import SOURCE, Earlier, found, given_git
+from adapters.workspace.git import git, in_theirs
 from adapters.workspace.merging import LARGEST, merge
 from adapters.workspace.paths import WorkspaceError, confine, in_a_sentence
 from adapters.workspace.repository import Repository, trail
@@ -26,8 +26,6 @@ from domain.values.sentences import Sentence
 _SESSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _TRIES: Final = 5
 """So often a folder is looked at while others write in it."""
-_BRANCHES: Final = 9
-"""So many names are tried for a branch."""
 _SLOT: Final = re.compile(r"tree-[0-9]+")
 
 
@@ -92,18 +90,21 @@ class Workspaces:
         return self.root / session_id
 
     @in_a_sentence()
-    def open(self, session_id: str, source: Path | None) -> "Workspace":
-        """The session's workspace, founded on first use; its start state is the source as it was then."""
+    def open(
+        self, session_id: str, source: Path | None, earlier: Callable[[], Earlier | None] = lambda: None
+    ) -> "Workspace":
+        """The session's workspace, founded on first use; its start state is the source as it was then, or the result
+        that an earlier session had."""
         home = self._home(session_id)
         asked = None if source is None else str(existing_folder(source))
         if not (home / "repo.git").exists():
-            self._found(home, asked)
+            self._found(home, asked, earlier())
         workspace = Workspace(home, **json.loads((home / "repo.git" / "hansard.json").read_text(encoding="utf-8")))
         if workspace.asked != asked:
             raise WorkspaceError(Sentence("workspace_differs", id=session_id, path=workspace.asked, given=asked))
         return workspace
 
-    def _found(self, home: Path, asked: str | None) -> None:
+    def _found(self, home: Path, asked: str | None, earlier: Earlier | None) -> None:
         """Raises WorkspaceError with what cannot be worked in or taken over: git's own words are never all of it."""
         if asked is not None:
             try:
@@ -111,7 +112,7 @@ class Workspaces:
             except WorkspaceError as error:
                 raise WorkspaceError(Sentence("folder_unfit", path=asked, detail=error)) from error
         try:
-            found(home, asked, self._private)
+            found(home, asked, self._private, earlier)
         except WorkspaceError as error:
             source = "made" if asked is None else f"made from {asked}"
             raise WorkspaceError(f"The workspace cannot be {source}: {error}") from error
@@ -220,20 +221,6 @@ class Workspace:
             place = confine(path)
             check_place(root, place)
             return read(root, place, LARGEST)
-
-    def hand_over(self, commit: str, branch: str) -> str | None:
-        """Publish as this branch, or as `…-2` and so on where another one is in the way; the name that it got. None
-        where the source has no repository."""
-        for name in (branch, *(f"{branch}-{number}" for number in range(2, _BRANCHES + 1))):
-            try:
-                return name if self.publish(commit, name) else None
-            except WorkspaceError:
-                at = branch_at(Path(self.repository or "."), name)
-                if at == commit:
-                    return name
-                if at is None or name.endswith(f"-{_BRANCHES}"):
-                    raise
-        return None
 
     def publish(self, commit: str, branch: str) -> bool:
         """Create the branch in the person's repository, or move it forward; False when the source has none. Their

@@ -180,6 +180,16 @@ OPERATIONS: dict[str, Operation] = {
         answer=session_views.ChangesView,
         other="text/x-diff",
     ),
+    "list_conversations": Operation(
+        "Messages", "The conversations, the newest first", answer=sessions.ConversationPage
+    ),
+    "show_conversation": Operation(
+        tag="Messages",
+        summary="What was said in a conversation, and its last result",
+        description="Messages of one `origin`. The next message starts from the last result, and the team reads what "
+        "was said before.",
+        answer=sessions.ConversationView,
+    ),
     "show_worklog": Operation("Sessions", "A session's worklog", media=MARKDOWN),
     "show_budget": Operation("Sessions", "A session's budget over time", answer=record.BudgetPage),
     "list_artifacts": Operation("Sessions", "What a session has made", answer=record.ArtifactPage),

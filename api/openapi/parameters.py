@@ -53,6 +53,7 @@ PATH: dict[str, str] = {
     "id": "a session's id, such as `delivery-7f3k2m9qx4`",
     "a": "the first session's id",
     "b": "the second session's id",
+    "origin": "what the messages of a conversation have in common",
     "turn": "a turn's id, as its claim gave it",
     "artifact": "an artifact's id, as the session's list of artifacts has it",
     "name": "a file's name, or a report's: summary, budgets, quality, convergence, decisions or costs",

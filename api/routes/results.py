@@ -1,4 +1,4 @@
-"""GET: what a session has changed (contract-2 §12)."""
+"""GET: what a session has changed, and what was said in a conversation (contract-2 §12, §13)."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -7,12 +7,14 @@ from adapters.store.mapper import whole
 from adapters.workspace.comparing import kept_patch
 from api.http.requests import answer_headers, system
 from api.routes.views import answer, door, record_of, session_of
+from domain.channel import Channel, channel_id
 from domain.delivery.state import Delivery
 from domain.orchestration.state import Orchestration
 from domain.session.state import Session
 from domain.session.turns import TurnAnswered
 from domain.values.base import Unknown
 from projections.record.result import result_of
+from projections.sessions import conversations
 from projections.views.session import ChangesView, ResultView
 
 DIFF = "text/x-diff"
@@ -75,3 +77,29 @@ def _patches(request: Request, session: Session, turn_id: str | None = None) -> 
 def _answers(request: Request, session: Session) -> list[TurnAnswered]:
     history = system(request).store.history(session.id, upto=session.version)
     return [recorded.event for recorded in history if isinstance(recorded.event, TurnAnswered)]
+
+
+# -- conversations ---------------------------------------------------------------------------------------------------
+
+
+def _newest(request: Request) -> int:
+    return system(request).store.head()
+
+
+@door(behind=_newest)
+def list_conversations(request: Request) -> Response:
+    """GET /api/conversations: the newest first"""
+    with system(request).views.reading() as db:
+        return answer(conversations.listed(db))
+
+
+@door(behind=_newest)
+def show_conversation(request: Request) -> Response:
+    """GET /api/conversations/{origin}: what was said, and the last result"""
+    inside, origin = system(request), request.path_params["origin"]
+    channel = inside.sessions.get(channel_id(origin))
+    with inside.views.reading() as db:
+        found = conversations.told(db, origin, inside.sessions.get, channel if isinstance(channel, Channel) else None)
+    if found is None:
+        raise Unknown(f"There is no conversation {origin!r}.")
+    return answer(found)

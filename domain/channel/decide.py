@@ -12,6 +12,7 @@ from domain.channel.events import (
 )
 from domain.channel.state import PAUSED, Channel, empty
 from domain.orchestration.decide import NOTHING_TO_CONTINUE, NOTHING_TO_RESET
+from domain.orchestration.events import OrchestrationRequest
 from domain.session.decision import Events, Now
 from domain.session.state import EventMetadata
 from domain.triage import intent, nearly
@@ -75,7 +76,10 @@ def request(channel: Channel, command: ReceiveMessage, at: int) -> MessageStarte
         return MessageRejected(message=sentence, reason="duplicate", text=opening.prompt, session_id=first)
     if not channel.busy and not channel.queue:
         return MessageStarted(
-            message="A message came in.", session_id=command.session_id, opening=opening, sender=command.sender
+            message="A message came in.",
+            session_id=command.session_id,
+            opening=in_conversation(channel, opening),
+            sender=command.sender,
         )
     if len(channel.queue) >= QUEUE:
         return MessageRejected(message="Too many messages wait.", reason="queue_full", text=opening.prompt)
@@ -86,6 +90,11 @@ def request(channel: Channel, command: ReceiveMessage, at: int) -> MessageStarte
         sender=command.sender,
         pending=len(channel.queue) + 1,
     )
+
+
+def in_conversation(channel: Channel, opening: OrchestrationRequest) -> OrchestrationRequest:
+    """A message goes on from the session before it. Openings of old logs stand alone."""
+    return opening if opening.follows is None else opening.changed(follows=channel.latest or "")
 
 
 def continue_latest(channel: Channel) -> ContinueWanted:
@@ -136,7 +145,7 @@ def start_next(channel: Channel, command: NoteSession) -> Events:
     yield MessageStarted(
         message="A message that waited goes on.",
         session_id=head.session_id,
-        opening=head.opening,
+        opening=in_conversation(channel, head.opening),
         sender=head.sender,
         queued=True,
     )

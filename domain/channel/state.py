@@ -83,7 +83,8 @@ class Channel(Session):
         last = self.last_opening
         if last is None or at - self.last_at > DUPLICATE_MS:
             return False
-        return last.changed(prompt=composed(last.prompt)) == opening.changed(prompt=composed(opening.prompt))
+        before, now = (words.changed(prompt=composed(words.prompt), follows=None) for words in (last, opening))
+        return before == now
 
     def receipt(self) -> dict[str, object]:
         """What became of the message; the channel's own id and version say nothing to its sender.

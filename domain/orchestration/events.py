@@ -28,6 +28,9 @@ class OrchestrationRequest(Value):
     triage: Forced = Field(default="auto", description="what was forced, if anything")
     title: str = ""
     origin: str = Field(default="", description="the conversation that it belongs to")
+    follows: str | None = Field(
+        default=None, description="the session before it in the conversation; empty for the first message"
+    )
     labels: tuple[str, ...] = ()
     workspace: str | None = Field(default=None, description="the folder that was named; null for a fresh one")
     repository: bool = Field(default=False, description="whether that folder belongs to a git repository")

@@ -73,6 +73,7 @@ class Orchestration(Session):
     mode: Mode
     triage: TriageSignals
     repository: bool
+    follows: str | None = None
     plan: Text | None = None
     plan_version: int = 0
     refusals: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from pydantic import Field
 from domain.convergence import Metrics, Recommendation
 from domain.discussion.events import StopReason
 from projections.views.base import Page, View
-from projections.views.session import Listed
+from projections.views.session import Listed, ResultView
 
 WaitsFor = Literal["decision", "permission", "scope", "budget", "checkpoint", "partial", "failed"]
 """What a person has to give before a session can go on (contract §16)."""
@@ -88,3 +88,34 @@ class ChannelView(View):
     busy: str | None
     latest: str | None
     queue: tuple[WaitingMessage, ...]
+
+
+class ConversationItem(View):
+    """Messages of one origin. `waiting`: a session that rests at a checkpoint or stopped; `running`: one at work."""
+
+    origin: str
+    updated_at: str
+    waiting: str | None
+    running: str | None
+    messages: int = Field(description="of both sides")
+
+
+class ConversationPage(Page):
+    items: tuple[ConversationItem, ...]
+
+
+class ConversationLine(View):
+    """What a person or the team said."""
+
+    at: str
+    author: Literal["person", "team"] = Field(alias="from")
+    text: str
+    session_id: str
+
+
+class ConversationView(View):
+    origin: str
+    messages: tuple[ConversationLine, ...] = Field(description="oldest first; those that wait come last")
+    waiting: str | None
+    running: str | None
+    result: ResultView | None = Field(description="the last result; the next message starts from it")

@@ -156,3 +156,52 @@ def test_a_success_is_summed_up(server: Server, repository: Path) -> None:
     found = ended(server.client, start(server.client, body | here(repository)))
     assert found["finalSummary"].startswith("Success on iteration 1. Validated by ")
     assert found["finalSummary"].endswith(f"Branch hansard/{found['id']}.")
+
+
+def say(server: Server, repository: Path, prompt: str, reply: Json | str, origin: str) -> Json:
+    body = message(prompt, {"assistant": [reply]}, workspace=str(repository), origin=origin)
+    session_id = says(server.client, body)["sessionId"]
+
+    def over() -> Json | None:
+        found = session(server.client, session_id)
+        return found if found["status"] == "done" and not found["outstandingTurns"] else None
+
+    return until(over, what=f"the end of {session_id}")
+
+
+def test_a_conversation_goes_on_from_its_last_result(server: Server, repository: Path) -> None:
+    """The second message sees the files and the words of the first; its branch has both."""
+    first = say(server, repository, "Write the docs", WROTE, "memory")
+    second = say(
+        server, repository, "Now the README", {"text": "Wrote a README too.", "files": {"README": "x\n"}}, "memory"
+    )
+    assert second["result"]["base"] == {"branch": first["result"]["branch"], "commit": first["result"]["head"]}
+    assert [file["path"] for file in second["result"]["files"]] == ["README"]
+    assert git(repository, "show", f"{second['result']['branch']}:docs/api.md") == "# API"
+    [prompt] = asked_of(server, second, "assistant")
+    assert "Write the docs" in prompt and "Wrote the docs of the API." in prompt
+    assert "Write the docs" not in asked_of(server, say(server, repository, "Hello", "Hi.", "other"), "assistant")[0]
+
+
+def test_a_result_that_was_merged_is_not_gone_back_to(server: Server, repository: Path) -> None:
+    first = say(server, repository, "Write the docs", WROTE, "merged")
+    git(repository, "stash", "--quiet", "--include-untracked")
+    git(repository, "merge", "--quiet", "--squash", first["result"]["branch"])
+    git(repository, "commit", "--quiet", "-m", "Docs")
+    second = say(server, repository, "More", {"text": "Wrote one more page.", "files": {"two": "2\n"}}, "merged")
+    assert second["result"]["base"] == {"branch": "main", "commit": git(repository, "rev-parse", "main")}
+
+
+def test_conversations_are_listed_and_told(server: Server, repository: Path) -> None:
+    found = say(server, repository, "What is this?", "A shop.", "talk")
+    listed = server.client.get("/api/conversations").json()["items"]
+    [item] = [item for item in listed if item["origin"] == "talk"]
+    assert (item["messages"], item["waiting"], item["running"]) == (2, None, None)
+    told = server.client.get("/api/conversations/talk").json()
+    assert [(line["from"], line["text"]) for line in told["messages"]] == [
+        ("person", "What is this?"),
+        ("team", "A shop."),
+    ]
+    assert {line["sessionId"] for line in told["messages"]} == {found["id"]}
+    assert (told["origin"], told["waiting"], told["running"], told["result"]) == ("talk", None, None, None)
+    assert server.client.get("/api/conversations/nobody").status_code == 404

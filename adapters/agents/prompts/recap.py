@@ -41,6 +41,25 @@ def recap(exchanges: Sequence[Exchange], language: str) -> str:
     return f'{_OPENING[spoken]}\n\n<material name="earlier turns">\n{said}\n</material>\n\n{_NEXT[spoken]}'
 
 
+_BEFORE: Final[dict[Language, str]] = {
+    "en": "Said earlier in this conversation (the workspace holds the files as they were left):",
+    "ko": "이 대화에서 앞서 오간 말 (작업 공간에는 그때의 파일이 그대로 있습니다):",
+}
+
+
+def conversation(exchanges: Sequence[Exchange], language: str) -> str:
+    """The messages and answers before this one, oldest first; empty where nothing was said."""
+    kept: list[str] = []
+    room = TOTAL
+    for exchange in reversed(exchanges):
+        words = f"Person: {_cut(exchange.asked, QUESTION)}\nTeam: {_cut(exchange.answered, QUESTION) or '-'}"
+        room -= len(words)
+        if room < 0 and kept:
+            break
+        kept.append(words)
+    return "\n\n".join([_BEFORE[checked(language)], *reversed(kept)]) if kept else ""
+
+
 def _cut(text: str, most: int) -> str:
     text = text.strip()
     return text if len(text) <= most else f"{text[: most // 2]}\n[…]\n{text[-most // 2 :]}"

@@ -118,7 +118,7 @@ class ExternalLeases:
         assert session is not None and before is not None, "a lease stands for a request"
         assert isinstance(request.event, TurnRequested), "a lease says where its request stands"
         asked = replace(session, tree=before.tree, slot=before.slot)
-        return Job(lease, request.event, asked, ancestors(self._store, session))
+        return Job(lease, request.event, asked, self._writer.load, ancestors(self._store, session))
 
 
 def _lost(turn_id: str, status: TurnStatus) -> LeaseLost:

@@ -1,0 +1,50 @@
+"""What a message of a conversation continues: the sessions before it, their last result, and what was said."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from adapters.agents.prompts.recap import Exchange, conversation
+from adapters.workspace.founding import Earlier
+from domain.orchestration.state import Orchestration
+from domain.session.state import Session
+from domain.session.turns import TurnRequested
+
+Load = Callable[[str], Session | None]
+"""A session as the log has it."""
+
+REMEMBERED: Final = 20
+"""So many earlier sessions of a conversation are looked at."""
+_FIRST_PROMPTS: Final = ("direct", "plan", "plan_repair")
+
+
+def earlier_sessions(session: Session, load: Load) -> Iterator[Orchestration]:
+    """The nearest first."""
+    for _ in range(REMEMBERED):
+        if not isinstance(session, Orchestration) or not session.follows:
+            return
+        found = load(session.follows)
+        if not isinstance(found, Orchestration):
+            return
+        yield found
+        session = found
+
+
+def last_result(now: Session, load: Load, root: Path) -> Earlier | None:
+    """The newest state of the conversation's work in the same folder; what was reset is no result."""
+    for session in earlier_sessions(now, load):
+        if session.tree is not None and session.workspace == now.workspace and session.status != "reset":
+            place = root / (session.home or session.id) / "repo.git"
+            return Earlier(place, session.tree, session.branch) if place.is_dir() else None
+    return None
+
+
+def said_before(now: Session, load: Load, request: TurnRequested, language: str) -> str:
+    """What was said in the conversation so far, for the agent that hears the message first."""
+    if request.prompt.partition("@")[0] not in _FIRST_PROMPTS:
+        return ""
+    exchanges = [
+        Exchange(session.prompt, session.summary.head if session.summary else "")
+        for session in earlier_sessions(now, load)
+    ]
+    return conversation(exchanges[::-1], language)

@@ -1,0 +1,26 @@
+"""Handing a result over as a branch of the person's repository, under a name that is free."""
+
+from pathlib import Path
+from typing import Final
+
+from adapters.workspace.git import branch_at
+from adapters.workspace.paths import WorkspaceError
+from adapters.workspace.workspaces import Workspace
+
+_BRANCHES: Final = 9
+"""So many names are tried for a branch."""
+
+
+def hand_over(workspace: Workspace, commit: str, branch: str) -> str | None:
+    """Publish as this branch, or as `…-2` and so on where another one is in the way; the name that it got. None where
+    the source has no repository."""
+    for name in (branch, *(f"{branch}-{number}" for number in range(2, _BRANCHES + 1))):
+        try:
+            return name if workspace.publish(commit, name) else None
+        except WorkspaceError:
+            at = branch_at(Path(workspace.repository or "."), name)
+            if at == commit:
+                return name
+            if at is None or name.endswith(f"-{_BRANCHES}"):
+                raise
+    return None

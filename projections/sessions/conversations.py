@@ -1,0 +1,81 @@
+"""Conversations: the orchestrations of one origin, as messages of a person and answers of the team."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+from domain.channel import Channel, Waiting
+from domain.orchestration.state import Orchestration
+from domain.values.time import iso
+from projections.engine.ports import Database
+from projections.record.result import result_of
+from projections.sessions.row import ROWS, SessionRow
+from projections.views.session import ResultView
+from projections.views.sessions import ConversationItem, ConversationLine, ConversationPage, ConversationView
+
+MOST = 200
+"""So many conversations are listed, and so many sessions of one are told: the newest."""
+_OPEN = ("checkpoint", "partial")
+
+
+def listed(db: Database) -> ConversationPage:
+    """Those with an origin, the newest first."""
+    found: defaultdict[str, list[SessionRow]] = defaultdict(list)
+    for row in ROWS.select(db, "WHERE kind = 'orchestration' AND origin <> '' ORDER BY created DESC", ()):
+        found[row.origin].append(row)
+    items = [_item(origin, rows) for origin, rows in found.items()]
+    items.sort(key=lambda item: item.updated_at, reverse=True)
+    return ConversationPage(items=tuple(items[:MOST]), next_cursor=None)
+
+
+def _item(origin: str, rows: Sequence[SessionRow]) -> ConversationItem:
+    """`rows`: its sessions, newest first."""
+    return ConversationItem(
+        origin=origin,
+        updated_at=iso(max(row.updated_at for row in rows)),
+        waiting=_first(rows, *_OPEN),
+        running=_first(rows, "active"),
+        messages=sum(1 if row.status == "active" else 2 for row in rows),
+    )
+
+
+def _first(rows: Sequence[SessionRow], *statuses: str) -> str | None:
+    return next((row.session_id for row in rows if row.status in statuses), None)
+
+
+def told(
+    db: Database, origin: str, load: Callable[[str], object], channel: Channel | None = None
+) -> ConversationView | None:
+    """What was said, oldest first, then the messages that wait; None where nothing was."""
+    rows = ROWS.select(db, "WHERE kind = 'orchestration' AND origin = ? ORDER BY created DESC LIMIT ?", (origin, MOST))
+    sessions = [found for row in reversed(rows) if isinstance(found := load(row.session_id), Orchestration)]
+    queue = channel.queue if channel else ()
+    if not sessions and not queue:
+        return None
+    lines = [line for session in sessions for line in _lines(session)]
+    return ConversationView(
+        origin=origin,
+        messages=(*lines, *(_waiting(message) for message in queue)),
+        waiting=_first(rows, *_OPEN),
+        running=_first(rows, "active"),
+        result=_result(sessions),
+    )
+
+
+def _lines(session: Orchestration) -> list[ConversationLine]:
+    asked = ConversationLine(at=iso(session.created_at), author="person", text=session.prompt, session_id=session.id)
+    if session.summary is None:
+        return [asked]
+    text = session.summary.shown()
+    return [asked, ConversationLine(at=iso(session.updated_at), author="team", text=text, session_id=session.id)]
+
+
+def _waiting(message: Waiting) -> ConversationLine:
+    return ConversationLine(
+        at=iso(message.queued_at), author="person", text=message.opening.prompt, session_id=message.session_id
+    )
+
+
+def _result(sessions: Sequence[Orchestration]) -> ResultView | None:
+    """The newest one that was not reset."""
+    found = (result_of(session, session.affected_files) for session in reversed(sessions) if session.status != "reset")
+    return next((result for result in found if result is not None), None)
