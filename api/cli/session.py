@@ -9,7 +9,6 @@ from api.cli.options import Json
 from api.cli.progress import MARKS, figures, history, matrix
 from api.cli.terminal import counted, local_time, put, put_pairs, shortened
 from domain.values.words import of_environment
-from projections.record.outcome import outcome as summary_of
 
 _TASK: Final = 300
 """Characters of each agent's task in the plan."""
@@ -89,17 +88,17 @@ def outcome(session: Json) -> Pairs:
 def _result(session: Json) -> Pairs:
     match session["kind"]:
         case "orchestration":
-            reason = f" ({session['reason']})" if session.get("reason") else ""
             return [
-                ("mode", f"{session['mode']}{reason}"),
+                ("mode", str(session["mode"])),
+                ("reason", reason_of(session)),
                 ("agents", matrix(session)),
                 ("warnings", "\n".join(session["warnings"])),
-                ("summary", summary_of(session, of_environment(os.environ))),
+                ("summary", summary_of(session)),
             ]
         case "review" | "debate":
             return [(_about(session), shortened(session[_about(session)], _SUBJECT)), *discussion.result(session)]
         case _:
-            return [("summary", summary_of(session, of_environment(os.environ)))]
+            return [("reason", reason_of(session)), ("summary", summary_of(session))]
 
 
 def _of_its_kind(session: Json) -> Pairs:
@@ -120,7 +119,8 @@ def _delivery(session: Json) -> Pairs:
         ("validation", "\n".join(_command(step) for step in session.get("validationCommands") or ())),
         ("phases", "  ".join(f"{MARKS.get(mark, '?')} {phase}" for phase, mark in phases.items())),
         ("budget", ", ".join(figures(session))),
-        ("summary", summary_of(session, of_environment(os.environ))),
+        ("reason", reason_of(session)),
+        ("summary", summary_of(session)),
     ]
 
 
@@ -136,8 +136,8 @@ def _orchestration(session: Json) -> Pairs:
         ("agents", matrix(session)),
         ("history", history(session)),
         ("warnings", "\n".join(session["warnings"])),
-        ("reason", session.get("reason") or ""),
-        ("summary", summary_of(session, of_environment(os.environ))),
+        ("reason", reason_of(session)),
+        ("summary", summary_of(session)),
     ]
 
 
@@ -224,3 +224,18 @@ def _cut(text: str) -> str:
     lines = text.rstrip().splitlines() or ["-"]
     more = [f"(and {len(lines) - _DIFF_LINES} more lines)"] if len(lines) > _DIFF_LINES else []
     return "\n   ".join([*(shortened(line, _WIDTH) for line in lines[:_DIFF_LINES]), *more])
+
+
+def reason_of(session: Json) -> str:
+    """Why it stopped, in the terminal's language; empty where nothing stopped it."""
+    from domain.values.words import words
+
+    reason = str(session.get("reason") or "")
+    return words(of_environment(os.environ), "projections.record").of("reason", reason) if reason else ""
+
+
+def summary_of(session: Json) -> str:
+    """How it ended, in the terminal's language."""
+    from projections.record.outcome import outcome as worded  # the views that `--help` does not need
+
+    return worded(session, of_environment(os.environ))

@@ -39,7 +39,7 @@ def problem(answer: bytes, status: int) -> str:
     assert (headers["connection"], headers["content-length"]) == ("close", str(len(body)))
     assert headers["x-content-type-options"] == "nosniff"
     found = json.loads(body)
-    assert set(found) == {"type", "title", "status", "detail"}
+    assert set(found) == {"type", "title", "status", "detail", "code", "params"}
     assert (found["type"], found["status"]) == (f"/docs#problem-{status}", status)
     return str(found["detail"])
 

@@ -53,7 +53,7 @@ def _delivery(standing: Standing, session: Delivery, points: Sequence[Left]) -> 
         ("remaining", str(left_over(session))),
         ("elapsed", f"{clock(snapshot.elapsed_ms)} / {clock(whole)}"),
         ("deadline", iso(snapshot.deadline_at)),
-        ("reason", snapshot.reason or ""),
+        ("reason", snapshot.reason or session.code or ""),
         ("tokens", _of(snapshot.tokens, limits.max_tokens)),
         ("cost", _of(snapshot.cost_micros, limits.max_cost_micros, exact=EXACT)),
         ("unknown", str(session.spent.unknown or "")),

@@ -71,7 +71,7 @@ def test_a_run_whose_rounds_are_used_up_is_continued_to_the_end(hansard: Hansard
     replies["planner"] = [plan(subtask("Backend", "backend", 3, 3))]
     said = run("--max-rounds", "1", replies=replies)
     assert said.code == 7
-    assert "mode     orchestrated (rounds)" in said.out
+    assert "reason   no rounds left" in said.out
     more = hansard("continue")
     assert (more.code, more.out.splitlines()[1]) == (0, "status   done")
     first = more.err.splitlines()[1]
@@ -84,7 +84,7 @@ def test_a_run_whose_rounds_are_used_up_is_continued_to_the_end(hansard: Hansard
 def test_a_run_that_stops_for_its_plan_has_failed_and_can_be_continued(hansard: Hansard, run: Run) -> None:
     said = run(replies={"planner": ["no plan", "no plan either", "still none", "none"]})
     assert (said.code, said.out.splitlines()[1]) == (1, "status   partial")
-    assert "mode     orchestrated (plan_invalid)" in said.out
+    assert "reason   no valid plan" in said.out
     assert hansard("continue").code == 1
 
 

@@ -9,7 +9,7 @@ from tests.api.cli.conftest import Hansard, critique
 def test_a_report_is_a_table_json_or_csv(hansard: Hansard) -> None:
     assert hansard("example").code == 0
     said = hansard("report")
-    assert (said.code, said.out.split()[:5]) == (0, ["KIND", "STATUS", "SESSIONS", "AT", "REST"])
+    assert (said.code, said.out.split()[:5]) == (0, ["KIND", "STATUS", "SESSIONS", "FINISHED", "OR"])
     assert "\ndelivery  success  1 " in said.out
     assert said.err.startswith("As of position ")
     assert re.fullmatch(r"delivery +success +1 +1 +(\d:\d\d +){3}2\.00 +2\.00 +2", said.out.splitlines()[1])
