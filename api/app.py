@@ -65,10 +65,11 @@ FORMS: Final[tuple[PathHandler, ...]] = (
 )
 
 
-def create_app(settings: Settings, *, work: bool = True) -> Starlette:
-    """The ASGI application. With `work`, turns are worked on in this process. Raises HansardError: it cannot start."""
+def create_app(settings: Settings, *, work: bool = True, actor: str | None = None) -> Starlette:
+    """The ASGI application. With `work`, turns are worked on in this process. `actor` is who acts where nobody else can
+    reach the application. Raises HansardError: it cannot start."""
     app = application(
-        System(settings),
+        System(settings, actor=actor),
         routes((*VIEWS, *PAGES), (*COMMANDS, *FORMS)),
         work=work,
         on_error=errors.on_error,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.writer.writer import CommandEnvelope
+from api.owner import actor
 from api.routes import starting
 from api.routes.bodies import DeliveryStart
 from api.system import System
@@ -137,6 +138,6 @@ async def run_example(inside: System) -> str:
     folder = await make_repository(inside.settings.node_dir / "examples" / session_id / "shop")
     body = DeliveryStart.model_validate(start_request(folder))
     command = starting.delivery(body, inside.team, inside.settings)
-    order = CommandEnvelope(session_id=session_id, command=command, actor="local", command_id=session_id, starts=True)
+    order = CommandEnvelope(session_id=session_id, command=command, actor=actor(), command_id=session_id, starts=True)
     await inside.writer.do(order)
     return session_id

@@ -34,10 +34,10 @@ READS: Final[tuple[PathHandler, ...]] = (
 )
 
 
-def reader(settings: Settings) -> Starlette:
+def reader(settings: Settings, *, actor: str) -> Starlette:
     """The application that only reads. Raises HansardError: it cannot start."""
     return application(
-        System(settings),
+        System(settings, actor=actor),
         routes(READS, ()),
         work=False,
         on_error=problems.on_error,

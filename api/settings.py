@@ -43,6 +43,16 @@ def _absolute(file: str) -> Path:
         raise ValueError(str(error)) from None
 
 
+def is_loopback(host: str) -> bool:
+    """Whether the host is this machine, seen from itself."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 class Settings(BaseSettings):
     """Every limit, time-out and lease is one, so that a test takes seconds. Unknown `HANSARD_` names are not ours.
 
@@ -58,6 +68,9 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8000
     team: Path | None = None
+    auth: Literal["key", "off"] = Field(
+        default="key", description="`off`: everybody on this machine may do everything; only on loopback"
+    )
     api_keys_file: Path | None = None
     login_seconds: Annotated[float, Field(gt=0, le=31_536_000)] = Field(
         default=604_800.0, description="how long a browser that has shown a key stays signed in"
@@ -138,12 +151,7 @@ class Settings(BaseSettings):
 
     @property
     def loopback(self) -> bool:
-        if self.host.lower() == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
 
     def worker(self, sandbox: "Sandbox" = "auto") -> "WorkerSettings":
         from adapters.processes import SystemLimits

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from adapters.agents.team import load
 from adapters.clock import Clock
@@ -62,13 +62,19 @@ class Core:
         )
 
 
-class System(Core):
-    """Everything a request needs. Raises HansardError: it cannot start."""
+UNAUTHENTICATED: Final = "unauthenticated"
+"""Who acts where no key is asked for."""
 
-    def __init__(self, settings: Settings) -> None:
+
+class System(Core):
+    """Everything a request needs. `actor` is who acts where nobody else can reach the application: then no key is
+    asked for. Raises HansardError: it cannot start."""
+
+    def __init__(self, settings: Settings, *, actor: str | None = None) -> None:
         super().__init__(settings)
+        self.actor = actor or UNAUTHENTICATED
         self.views = SqliteViews(settings.views_path)
-        self.logins = self._logins()
+        self.logins = self._logins() if actor is None and settings.auth == "key" else None
         self.follower = Follower(self.store, self.views, PROJECTIONS, poll_seconds=settings.poll_seconds)
         self.snapshots = Snapshots(self.store, self.views, self.store.rows.hash_of)
         self.sessions = Sessions(self.store, self.snapshots)
@@ -143,15 +149,13 @@ class System(Core):
             self.follower.listeners.append(self._external.seen)
         return self._external
 
-    def _logins(self) -> "Logins | None":
-        """None where no keys are kept: then everybody may do everything."""
-        settings = self.settings
-        if settings.api_keys_file is None:
-            return None
+    def _logins(self) -> "Logins":
         from api.http.logins import Keys, Logins
+        from api.owner import account, keys_file, owners_key
 
-        secret = settings.node_dir / "login.secret"
-        return Logins(Keys(settings.api_keys_file), secret, seconds=settings.login_seconds, now=time.time)
+        settings = self.settings
+        keys = Keys(keys_file(settings), owner=(account(), owners_key(settings)))
+        return Logins(keys, settings.node_dir / "login.secret", seconds=settings.login_seconds, now=time.time)
 
     def _worklog_files(self, folder: "Path | None") -> "Mirror | None":
         if folder is None:

@@ -129,9 +129,11 @@ async def connected(where: Where, use: Use = "read", *, team: Path | None = None
     """The API behind `where`; a server has its own team and workers, whatever the `use`."""
     from httpx2 import ASGITransport, AsyncClient, Timeout
 
+    from api.owner import key_for
+
     address = where.address()
     if address is not None:
-        key = os.environ.get("HANSARD_API_KEY", "").strip()
+        key = key_for(address, where.settings())
         if not key.isascii():
             raise Failed("HANSARD_API_KEY holds no key that `hansard key` made.", code=exits.NOT_ALLOWED)
         headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -142,9 +144,8 @@ async def connected(where: Where, use: Use = "read", *, team: Path | None = None
     reads = use in ("read", "all")
     if reads:
         require_log(settings)
-    # Whoever may write the file needs no key to it; whoever only reads needs no team, and no word about a broken one.
-    spared = {"api_keys_file": None, **({"team": None} if reads else {})}
-    app = _application(settings.model_copy(update=spared), use)
+    # Who only reads needs no team, and no word about a broken one.
+    app = _application(settings.model_copy(update={"team": None}) if reads else settings, use)
     async with (
         app.router.lifespan_context(app),
         AsyncClient(transport=ASGITransport(app=app), base_url="http://127.0.0.1") as http,
@@ -153,14 +154,17 @@ async def connected(where: Where, use: Use = "read", *, team: Path | None = None
 
 
 def _application(settings: "Settings", use: Use) -> "Starlette":
-    """The smallest that serves the use: reading does not wait for what else a server imports."""
+    """The smallest that serves the use: reading does not wait for what else a server imports. Who may write the file
+    needs no key to it."""
+    from api.owner import actor
+
     if use == "read":
         from api.reader import reader
 
-        return reader(settings)
+        return reader(settings, actor=actor())
     from api.app import create_app
 
-    return create_app(settings, work=use == "work")
+    return create_app(settings, work=use == "work", actor=actor())
 
 
 def require_log(settings: "Settings") -> None:

@@ -11,7 +11,9 @@ from cyclopts import Parameter
 
 from api.cli import exits
 from api.cli.exits import Failed
+from api.cli.options import HERE
 from api.cli.terminal import put, say, visible
+from api.owner import account, keys_file, owner_file
 
 _NAME: Final = re.compile(r"[^\W_](?:[\w.@-]{0,98}[\w])?")
 
@@ -58,7 +60,9 @@ def _make(path: Path, name: str) -> int:
 
 
 def _list(path: Path) -> int:
-    for line in path.read_text(encoding="utf-8").splitlines():
+    if _owner().exists():
+        put(f"{account()} (owner)")
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         if _name_of(line):
             put(visible(_name_of(line)))
     return exits.OK
@@ -66,7 +70,11 @@ def _list(path: Path) -> int:
 
 def _revoke(path: Path, name: str) -> int:
     """Write the file again without the key's line; the old file stays where that fails."""
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    if name == account() and _owner().exists():
+        _owner().unlink()
+        say("The owner's key is revoked; the next start of a server makes another.")
+        return exits.OK
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
     kept = [line for line in lines if _name_of(line) != name]
     if kept == lines:
         raise Failed(f"{path} holds no key of {name}.", code=exits.NOT_FOUND)
@@ -88,10 +96,11 @@ def _name_of(line: str) -> str:
 
 
 def _configured() -> Path:
-    named = os.environ.get("HANSARD_API_KEYS_FILE")
-    if not named:
-        raise Failed("Which file? Set HANSARD_API_KEYS_FILE, as for the server, or give --file.", code=exits.USAGE)
-    return Path(named)
+    return keys_file(HERE.settings())
+
+
+def _owner() -> Path:
+    return owner_file(HERE.settings())
 
 
 def _append(path: Path, name: str, digest: str) -> None:

@@ -55,7 +55,7 @@ async def serve(
     Parameters
     ----------
     host
-        The address to listen on. HANSARD_HOST; else 127.0.0.1. Any other than loopback needs HANSARD_API_KEYS_FILE.
+        The address to listen on. HANSARD_HOST; else 127.0.0.1. HANSARD_AUTH=off needs loopback.
     port
         The port; 0 takes a free one. HANSARD_PORT; else 8000.
     database
@@ -66,11 +66,12 @@ async def serve(
         Leave the turns to `hansard worker` processes on this log, and to external agents.
     """
     settings = Where(database=database).settings(team=team, host=host, port=port)
-    _refuse_an_open_door(settings)
+    _refuse_an_open_server(settings)
     log_to_stderr(Full())
     with _listener(settings) as listener:
         from api.app import create_app
         from api.http.protocol import HttpProtocol
+        from api.owner import noted
 
         app = create_app(settings, work=not no_work)
         config = uvicorn.Config(
@@ -83,10 +84,11 @@ async def serve(
             ws="none",
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         )
-        async with app.router.lifespan_context(app):
-            if no_work:
-                say("No turns are worked on here; `hansard worker` does that.")
-            await _Server(config, app, settings, example=example).serve(sockets=[listener])
+        with noted(settings, listener.getsockname()[1]):
+            async with app.router.lifespan_context(app):
+                if no_work:
+                    say("No turns are worked on here; `hansard worker` does that.")
+                await _Server(config, app, settings, example=example).serve(sockets=[listener])
     say("Stopped.")
     return exits.OK
 
@@ -149,30 +151,13 @@ def _warm() -> None:
     warm()
 
 
-def _refuse_an_open_door(settings: "Settings") -> None:
-    """This service runs commands: nobody but this machine gets in without a key (contract §1)."""
-    if settings.loopback:
-        return
-    if settings.api_keys_file is None:
+def _refuse_an_open_server(settings: "Settings") -> None:
+    """This service runs commands: nobody but this machine gets in without a key."""
+    if settings.auth == "off" and not settings.loopback:
         raise Failed(
-            f"Listening on {settings.host} lets other machines in, so it needs keys: "
-            "set HANSARD_API_KEYS_FILE and make one with `hansard key NAME`.",
+            f"Listening on {settings.host} lets other machines in, so it needs keys: leave HANSARD_AUTH=off out.",
             code=exits.NOT_ALLOWED,
         )
-    if not _has_a_key(settings.api_keys_file):
-        raise Failed(
-            f"{settings.api_keys_file} holds no key: make one with `hansard key NAME`.", code=exits.NOT_ALLOWED
-        )
-
-
-def _has_a_key(path: Path) -> bool:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        return False
-    except (OSError, UnicodeDecodeError) as error:
-        raise Failed(f"The keys in {path} cannot be read: {error}.", code=exits.NOT_ALLOWED) from None
-    return any(":" in line and not line.lstrip().startswith("#") for line in lines)
 
 
 def _listener(settings: "Settings") -> socket.socket:
@@ -198,9 +183,17 @@ def _listener(settings: "Settings") -> socket.socket:
 
 
 def _announce(system: "System", settings: "Settings", sockets: list[socket.socket]) -> None:
+    from api.owner import account
+
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     for listener in sockets:
         say(f"Hansard serves on http://{host}:{listener.getsockname()[1]}")
+    if system.logins is None:
+        say("  keys  none are asked for (HANSARD_AUTH=off): everybody on this machine may do everything")
+    elif sockets:
+        name = "127.0.0.1" if settings.host in _EVERY_ADDRESS else host
+        token = system.logins.link(account())
+        say(f"  open  http://{name}:{sockets[0].getsockname()[1]}/login?once={token}  (signs you in, once)")
     say(f"  log   {settings.database_path}")
     if system.team.example:
         say("  team  the scripted example team, which does no real work; HANSARD_TEAM or --team names yours")

@@ -62,7 +62,7 @@ def application(
         routes=places,
         lifespan=lifespan,
         middleware=[
-            Middleware(Guard, settings=system.settings, logins=system.logins, on_error=on_error),
+            Middleware(Guard, settings=system.settings, entry=system.logins or system.actor, on_error=on_error),
             Middleware(GZipMiddleware, minimum_size=1_000, compresslevel=5),  # never a stream of events
         ],
         exception_handlers={

@@ -16,7 +16,7 @@ from domain.values.sentences import Sentence
 OnError = Callable[[Request, Exception], Awaitable[Response]]
 Given = Mapping[bytes, str]
 """The headers of a request by their names in small letters; of several with one name the first."""
-OPEN: Final = frozenset({"/healthz", "/login"})
+OPEN: Final = frozenset({"/healthz", "/readyz", "/login"})
 ASSETS: Final = "/assets/"
 """Sheets and scripts are the same for everybody, and the page that asks for a key needs some."""
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -36,10 +36,11 @@ _RAW: Final = tuple((name.lower().encode(), value.encode()) for name, value in H
 
 
 class Guard:
-    """The door: 421 for a Host that is not ours, 401 without a key where keys are kept, 403 across origins."""
+    """The door: 421 for a Host that is not ours, 401 without a key, 403 across origins. `entry` are the keys that
+    let in, or who everybody is taken for where none is asked for."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, logins: Logins | None, on_error: OnError) -> None:
-        self._app, self._logins, self._on_error = app, logins, on_error
+    def __init__(self, app: ASGIApp, settings: Settings, entry: Logins | str, on_error: OnError) -> None:
+        self._app, self._entry, self._on_error = app, entry, on_error
         more = {name.strip().lower() for name in settings.allowed_hosts.split(",") if name.strip()}
         self._hosts = {"127.0.0.1", "localhost", "[::1]", settings.host.lower()} | more
 
@@ -62,10 +63,10 @@ class Guard:
 
     def _actor(self, path: str, headers: Given) -> str:
         """In whose name the request comes; nobody's ("") where it may come without one."""
-        if self._logins is None:
-            return "local"
+        if isinstance(self._entry, str):
+            return self._entry
         try:
-            return f"key:{_owner(self._logins, headers)}"
+            return f"person:{_owner(self._entry, headers)}"
         except Problem:
             if path in OPEN or path.startswith(ASSETS):
                 return ""

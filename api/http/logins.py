@@ -5,7 +5,7 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -14,10 +14,12 @@ LONGEST_COOKIE: Final = 1_000
 
 
 class Keys:
-    """The API keys of a file: a line each, `name:sha256-of-the-key`; read anew whenever the file changes."""
+    """The API keys of some files: a line each, `name:sha256-of-the-key`; and the owner's, by name and file. Read again
+    whenever a file changes."""
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._read_at = path, -1
+    def __init__(self, *paths: Path, owner: tuple[str, Path] | None = None) -> None:
+        self._paths, self._owner = paths, owner
+        self._read_at: tuple[int, ...] = ()
         self._keys: dict[str, str] = {}
 
     def name_of(self, key: str) -> str | None:
@@ -36,15 +38,38 @@ class Keys:
         return self._keys.get(name)
 
     def _refresh(self) -> None:
-        try:
-            changed = self._path.stat().st_mtime_ns
-            if changed != self._read_at:
-                lines = (line.strip() for line in self._path.read_text(encoding="utf-8").splitlines())
-                pairs = (line.split(":", 1) for line in lines if ":" in line and not line.startswith("#"))
-                self._keys = {name.strip(): digest.strip().lower() for name, digest in pairs}
-                self._read_at = changed
-        except (OSError, UnicodeDecodeError):
-            self._keys, self._read_at = {}, -1
+        files = (*self._paths, *([self._owner[1]] if self._owner else []))
+        changed = tuple(_changed(path) for path in files)
+        if changed != self._read_at:
+            kept = (pair for path in self._paths for pair in _listed(path))
+            self._keys, self._read_at = {**self._owned(), **dict(kept)}, changed
+
+    def _owned(self) -> dict[str, str]:
+        if self._owner is None or not (key := _text(self._owner[1]).strip()):
+            return {}
+        return {self._owner[0]: hashlib.sha256(key.encode()).hexdigest()}
+
+
+def _changed(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return -1
+
+
+def _text(path: Path) -> str:
+    """Nothing of a file that cannot be read: it admits nobody."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _listed(path: Path) -> Iterator[tuple[str, str]]:
+    for line in _text(path).splitlines():
+        name, colon, digest = line.strip().partition(":")
+        if colon and not name.startswith("#"):
+            yield name.strip(), digest.strip().lower()
 
 
 class Logins:
@@ -54,8 +79,19 @@ class Logins:
     def __init__(self, keys: Keys, secret: Path, *, seconds: float, now: Callable[[], float]) -> None:
         self.keys, self.seconds, self._now = keys, int(seconds), now
         self._secret = _made(secret)
+        self._links: dict[str, str] = {}
         self.cookie = f"hansard_{hashlib.sha256(self._secret).hexdigest()[:8]}"
         """Its name: browsers keep one jar for all ports of a machine, and there may be several servers on it."""
+
+    def link(self, name: str) -> str:
+        """A token that signs in once, for the owner of a key."""
+        token = secrets.token_urlsafe(32)
+        self._links[token] = name
+        return token
+
+    def redeem(self, token: str) -> str | None:
+        """Whose token it is, the first time it is shown."""
+        return self._links.pop(token, None)
 
     def issue(self, name: str) -> str:
         """The value of a cookie for the owner of a key."""

@@ -26,7 +26,7 @@ async def ready(request: Request) -> Response:
     inside = system(request)
     failure = await asyncio.to_thread(inside.store.failure) if inside.store.failing else None
     found = _figures(inside, failure)
-    response = _answer(found)
+    response = _answer(found) if request.state.actor else Response(headers=answer_headers())
     if found["status"] != "ready":
         response.status_code = 503
         response.headers["Retry-After"] = "1"

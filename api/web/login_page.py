@@ -21,10 +21,17 @@ _OURS: Final = re.compile(r"/(?![/\\])[!-~]*")
 
 
 async def show(request: Request) -> Response:
-    """GET /login: who one is, or the form"""
-    only(request, "lang")
-    logins = system(request).logins
-    return _away(linker(explicit(request))()) if logins is None else page(_shown(request, language_of(request)))
+    """GET /login: who one is, or the form; `once` is the token of a link that signs in"""
+    only(request, "lang", "once")
+    logins, token = system(request).logins, request.query_params.get("once")
+    if logins is None:
+        return _away(linker(explicit(request))())
+    if token is None:
+        return page(_shown(request, language_of(request)))
+    name = logins.redeem(token)
+    if name is None:
+        return page(_shown(request, language_of(request), wrong=True), status=401)
+    return _signed_in(request, logins, name, HOME)
 
 
 async def sign_in(request: Request) -> Response:
@@ -38,6 +45,10 @@ async def sign_in(request: Request) -> Response:
     name = logins.keys.name_of(found.get("apiKey", "").strip())
     if name is None:
         return page(_shown(request, language_of(request), back=back, wrong=True), status=401)
+    return _signed_in(request, logins, name, back)
+
+
+def _signed_in(request: Request, logins: Logins, name: str, back: str) -> Response:
     answer = _away(back)
     _give(request, answer, logins, logins.issue(name), logins.seconds)
     return answer
@@ -62,7 +73,7 @@ def asked(request: Request, say: Words) -> str:
 
 
 def _shown(request: Request, say: Words, *, back: str = HOME, wrong: bool = False) -> str:
-    person = getattr(request.state, "actor", "").removeprefix("key:")
+    person = getattr(request.state, "actor", "").removeprefix("person:")
     return render(request, say, "login.html", person=person, back=back, wrong=wrong)
 
 

@@ -120,7 +120,8 @@ _BADGES: Final = {"checkpoint": "checkpoint", "budget": "exhausted", "partial": 
 
 def owner(actor: str) -> str:
     """The name of a key; nobody's where there are no keys."""
-    return actor.removeprefix("key:") if actor.startswith("key:") else ""
+    kind, colon, name = actor.partition(":")
+    return name if colon and kind in ("person", "key") else ""
 
 
 def money(micros: int | None) -> str:

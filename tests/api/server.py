@@ -48,7 +48,7 @@ class Server:
         self.data = folder / "node"
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = folder / "server.log"
-        self._settings = settings
+        self._settings = _open(settings)
         self._process: subprocess.Popen[bytes] | None = None
         self.client = httpx.Client(base_url=self.url, timeout=PATIENCE)
 
@@ -112,6 +112,11 @@ class Server:
         )
 
 
+def _open(settings: Mapping[str, object]) -> dict[str, Any]:
+    """Without keys, unless the settings are about them."""
+    return {"auth": "key" if "api_keys_file" in settings else "off", **settings}
+
+
 @contextlib.contextmanager
 def serving(folder: Path, **settings: object) -> Iterator[Server]:
     """A server that is ready; settings by their names, as in `budget_minute=0.5`."""
@@ -126,12 +131,8 @@ def serving(folder: Path, **settings: object) -> Iterator[Server]:
 @contextlib.contextmanager
 def inside(folder: Path, *, work: bool = True, **settings: Any) -> Iterator[TestClient]:
     """The application in this process, its worker included if there is to be one."""
-    found = Settings(
-        **(
-            {"database": f"sqlite:///{folder / 'hansard.db'}", "data_dir": folder / "node", "retry_seconds": 0.01}
-            | settings
-        )
-    )
+    ours = {"database": f"sqlite:///{folder / 'hansard.db'}", "data_dir": folder / "node", "retry_seconds": 0.01}
+    found = Settings(**(ours | _open(settings)))
     with TestClient(create_app(found, work=work), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
         yield client
 

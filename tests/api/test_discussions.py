@@ -62,7 +62,7 @@ def test_a_review_in_several_rounds_converges_is_summed_up_and_decided(client: h
     assert found["status"] == "decided"
     assert found["decision"] | {"at": ""} == {
         "choice": "apply_fix",
-        "actor": "local",
+        "actor": "unauthenticated",
         "rationale": "It is worth it.",
         "at": "",
         "expired": False,

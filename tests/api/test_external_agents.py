@@ -69,7 +69,7 @@ def test_a_result_is_recorded_like_any_agents_answer(client: TestClient) -> None
     assert ended(client, session_id)["status"] == "success"
     found = [event for event in events(client, session_id) if event["type"] == "turn.answered"]
     [event] = [event for event in found if event["data"]["role"] == "dev"]
-    assert event["actor"] == "agent:Remote via local"
+    assert event["actor"] == "agent:Remote via unauthenticated"
     told = event["data"]
     assert (told["reply"]["head"], told["usage"], told["agentSession"]) == ("Done.", usage, "thread 9")
     assert told["prompt"]["head"] == turn["prompt"]

@@ -223,7 +223,7 @@ def _with(recorded: Recorded, **fields: object) -> Recorded:
 def test_the_explanation_goes_back_to_the_command_that_began_it(client: TestClient) -> None:
     source, _ = blocked_once(client)
     found = client.get(f"/api/sessions/{source}/explain", params={"wish": "implementation"}).json()
-    assert [link["actor"] for link in found["chain"][:2]] == ["local", "agent:planner"]
+    assert [link["actor"] for link in found["chain"][:2]] == ["unauthenticated", "agent:planner"]
     assert found["chain"][-1]["events"][-1]["state"] == "success"
     assert found["whyNot"]["text"] == "From success no way leads to implementation."
     assert "Review approved" in json.dumps(found["chain"][-1])

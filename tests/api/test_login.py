@@ -56,7 +56,7 @@ def test_a_page_asks_for_a_key_and_goes_back_to_where_it_was_wanted(client: Test
 def test_what_is_done_in_the_browser_stands_under_the_owners_name(client: TestClient) -> None:
     sign_in(client)
     session_id = start(client, delivery())
-    assert {event["actor"] for event in events(client, session_id)} == {"key:alice"}
+    assert {event["actor"] for event in events(client, session_id)} == {"person:alice"}
 
 
 def test_the_cookie_is_for_the_browser_alone_and_for_its_own_site(client: TestClient) -> None:

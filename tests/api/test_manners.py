@@ -255,7 +255,7 @@ def test_without_a_known_key_every_door_is_401_where_keys_are_kept(tmp_path: Pat
         ours = {"Authorization": f"Bearer {SECRET}"}
         session_id = start(client, START, **ours)
         [started, *_] = client.get(f"/api/sessions/{session_id}/events", headers=ours).json()["items"]
-        assert started["actor"] == "key:ci"
+        assert started["actor"] == "person:ci"
         keys.write_text("")
         problem(client.get("/api/sessions", headers=ours), 401)
         keys.write_bytes(b"ci:\xff\xfe\n\xe4:\xc3\xa4\n")

@@ -157,8 +157,8 @@ def test_messages_wait_in_order_and_can_be_seen(server: Server, origin: str) -> 
     assert 0 < waiting[0]["position"] < waiting[1]["position"]
     seen = channel(server, origin)
     assert [(item["sessionId"], item["prompt"], item["title"], item["sender"]) for item in seen["queue"]] == [
-        (waiting[0]["sessionId"], "two", "two", "local"),
-        (waiting[1]["sessionId"], "three", "three", "local"),
+        (waiting[0]["sessionId"], "two", "two", "unauthenticated"),
+        (waiting[1]["sessionId"], "three", "three", "unauthenticated"),
     ]
     assert seen["queue"][0]["queuedAt"] <= seen["queue"][1]["queuedAt"]
     assert server.client.get(f"/api/sessions/{waiting[0]['sessionId']}").status_code == 404, "it has not begun"
@@ -177,7 +177,7 @@ def test_a_session_that_waited_is_its_senders_and_its_own(server: Server, origin
     until(lambda: not channel(server, origin)["busy"], what="the end of the queue")
     told = events(server.client, second)
     assert {event["correlationId"] for event in told} == {second}
-    assert (told[0]["actor"], told[0]["causationId"].partition("-")[0]) == ("local", "channel")
+    assert (told[0]["actor"], told[0]["causationId"].partition("-")[0]) == ("unauthenticated", "channel")
 
 
 def test_a_channel_that_nobody_spoke_in_is_empty(server: Server) -> None:

@@ -195,7 +195,7 @@ def test_a_decision_is_shown_with_who_made_it_and_why(client: TestClient) -> Non
     body = {"decision": "apply_fix", "rationale": "It is worth it"}
     assert client.post(f"/api/sessions/{session_id}/decision", json=body).status_code == 200
     found = at(client, session_id)
-    assert "Decision: Apply Fix (local)" in words_of(found["panels"]["discussion"][1])
+    assert "Decision: Apply Fix (unauthenticated)" in words_of(found["panels"]["discussion"][1])
     assert "It is worth it" in found["panels"]["discussion"][1]
     assert found["panels"]["decision"][1] == "" and "data-command" not in found["act"]
 

@@ -105,7 +105,7 @@ def test_a_decision_stands_apart_from_its_reason(client: TestClient) -> None:
     decided = next(e["version"] for e in events(client, session_id) if e["type"] == "review.decided")
     assert decided <= version
     told = words_of(panel(client, session_id, "discussion"))
-    assert f"Decision: Skip & Continue (local) event {decided} – known, and planned" in told
+    assert f"Decision: Skip & Continue (unauthenticated) event {decided} – known, and planned" in told
 
 
 # -- agents x phases ---------------------------------------------------------------------------------------------------

@@ -1,0 +1,85 @@
+"""The owner: the account that runs Hansard, the key that it gets at the first start, and where keys are kept."""
+
+import getpass
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from adapters.private import private_folder
+from api.settings import Settings, is_loopback, state_home
+
+_STRANGE: Final = re.compile(r"[^\w.@-]+")
+
+
+def account() -> str:
+    """The name of the account, as names of keys are spelled."""
+    try:
+        found = getpass.getuser()
+    except (KeyError, OSError):  # an id without a name, as in containers
+        found = f"uid{os.getuid()}"
+    return _STRANGE.sub("-", found).strip("-.@_")[:100] or "owner"
+
+
+def actor() -> str:
+    """Who acts in the record when the account works on the log directly."""
+    return f"person:{account()}"
+
+
+def keys_file(settings: Settings) -> Path:
+    """The file of keys to which `hansard key` writes."""
+    return settings.api_keys_file or settings.node_dir / "keys" / "keys"
+
+
+def owner_file(settings: Settings) -> Path:
+    """The file that holds the owner's key."""
+    return settings.node_dir / "keys" / "owner.key"
+
+
+def owners_key(settings: Settings) -> Path:
+    """The file with the owner's key, which is made where it is missing; whole, even if two make it at once."""
+    path = owner_file(settings)
+    if not path.exists():
+        private_folder(path.parent)
+        draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+            file.write(f"hansard_{secrets.token_urlsafe(32)}\n")
+        with suppress(FileExistsError):
+            os.link(draft, path)
+        draft.unlink()
+    return path
+
+
+def key_for(address: str, settings: Settings) -> str:
+    """The key to show a server: HANSARD_API_KEY, else on this machine the owner's; empty where there is none."""
+    named = os.environ.get("HANSARD_API_KEY", "").strip()
+    if named or not is_loopback(urlsplit(address).hostname or ""):
+        return named
+    try:
+        note = _note(urlsplit(address).port or 80)
+        path = Path(note.read_text(encoding="utf-8")) if note.exists() else owner_file(settings)
+        return path.read_text(encoding="ascii").strip()
+    except (OSError, ValueError):  # no server was started here, or by another account
+        return ""
+
+
+@contextmanager
+def noted(settings: Settings, port: int) -> Iterator[None]:
+    """While a server listens on the port, commands of this account find its owner's key there."""
+    note = _note(port)
+    with suppress(OSError):
+        private_folder(note.parent)
+        note.write_text(str(owner_file(settings)), encoding="utf-8")
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            note.unlink()
+
+
+def _note(port: int) -> Path:
+    return state_home() / "servers" / str(port)
