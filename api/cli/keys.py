@@ -13,13 +13,15 @@ from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.options import HERE
 from api.cli.terminal import put, say, visible
-from api.owner import account, keys_file, owner_file
+from api.owner import account, keys_file, owner_file, owners_key
 
 _NAME: Final = re.compile(r"[^\W_](?:[\w.@-]{0,98}[\w])?")
 
 
 def key(
-    action: Annotated[str, Parameter(help="new, list or revoke; a name alone makes a key for it.")],
+    action: Annotated[
+        str, Parameter(help="new, list, revoke, or owner (to print the owner's); a name makes a key for it.")
+    ],
     name: Annotated[str | None, Parameter(help="Who uses the key; the name becomes the actor in the record.")] = None,
     /,
     *,
@@ -32,6 +34,9 @@ def key(
     path = file or _configured()
     try:
         match action, name:
+            case "owner", None:
+                put(owners_key(HERE.settings()).read_text(encoding="ascii").strip())
+                return exits.OK
             case "list", None:
                 return _list(path)
             case "new" | "revoke", None:

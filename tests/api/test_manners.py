@@ -245,11 +245,12 @@ def test_without_a_known_key_every_door_is_401_where_keys_are_kept(tmp_path: Pat
     keys = tmp_path / "keys"
     keys.write_text(f"# for the build\nci:{hashlib.sha256(SECRET.encode()).hexdigest()}\n")
     with inside(tmp_path, api_keys_file=keys) as client:
-        for path in ("/api/sessions", "/readyz", "/metrics", "/api/events", "/nothing"):
+        for path in ("/api/sessions", "/metrics", "/api/events", "/nothing"):
             refused = client.get(path)
             problem(refused, 401)
             assert refused.headers["www-authenticate"] == "Bearer"
         assert client.get("/healthz").status_code == 200
+        assert (client.get("/readyz").status_code, client.get("/readyz").content) == (200, b"")
         for header in ("Bearer wrong", f"Basic {SECRET}", "Bearer", "Bearer \xe9"):
             problem(client.get("/api/sessions", headers=[(b"Authorization", header.encode("latin-1"))]), 401)
         ours = {"Authorization": f"Bearer {SECRET}"}

@@ -494,7 +494,7 @@ def a_repository(folder: Path) -> Path:
 
 
 def a_team(folder: Path, programs: dict[str, list[str]], scenario: Json) -> Path:
-    """Employees that are programs; the posts say what the scenario says."""
+    """Employees that are programs, without a fence; the posts say what the scenario says."""
     listed = [
         f'[[agents]]\nname = "{name}"\nroles = ["{name.lower()}"]\nadapter = "command"\n'
         f"[agents.settings]\nargv = {json.dumps(argv)}\n"
@@ -507,7 +507,7 @@ def a_team(folder: Path, programs: dict[str, list[str]], scenario: Json) -> Path
     ]
     (folder / "posts.json").write_text(json.dumps(scenario))
     team = folder / "team.toml"
-    team.write_text("\n".join(listed))
+    team.write_text("\n".join(['sandbox = "off"', *listed]))
     return team
 
 
@@ -565,6 +565,7 @@ def test_a_reset_stops_the_program(tmp_path: Path) -> None:
     team = tmp_path / "team.toml"
     argv = json.dumps([sys.executable, str(program), str(note)])
     team.write_text(
+        'sandbox = "off"\n'
         '[[agents]]\nname = "assistant"\nroles = ["assistant"]\nadapter = "command"\n'
         f"[agents.settings]\nargv = {argv}\n"
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from api.http.logins import Keys
+from api.owner import account
 from tests.api.cli.conftest import Hansard
 
 
@@ -53,10 +54,18 @@ def test_names_that_would_break_the_file_are_refused(hansard: Hansard, keys: Pat
     assert not keys.exists()
 
 
-def test_without_a_file_it_asks_for_one(hansard: Hansard) -> None:
-    said = hansard("key", "alice")
-    assert (said.code, said.out) == (2, "")
-    assert "HANSARD_API_KEYS_FILE" in said.err
+def test_without_a_file_the_servers_own_is_used(hansard: Hansard) -> None:
+    made = hansard("key", "alice").out.strip()
+    assert made.startswith("hansard_")
+    assert "alice\n" in hansard("key", "list").out
+
+
+def test_the_owners_key_is_shown_to_the_owner_and_replaced_when_revoked(hansard: Hansard) -> None:
+    first = hansard("key", "owner").out
+    assert hansard("key", "owner").out == first
+    assert hansard("key", "list").out == f"{account()} (owner)\n"
+    assert hansard("key", "revoke", account()).code == 0
+    assert hansard("key", "owner").out != first
 
 
 def test_keys_are_listed_and_revoked_by_name(hansard: Hansard, keys: Path) -> None:

@@ -1,0 +1,122 @@
+"""Who may come in: with a key, by a link that signs in once, or with HANSARD_AUTH=off everybody on this machine."""
+
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from api.app import COMMANDS, FORMS, PAGES, VIEWS
+from api.owner import account, key_for, owner_file
+from api.settings import Settings
+from tests.api.seen import BROWSER
+from tests.api.server import Server, delivery, events, inside, serving, start, system
+
+OPEN = ("/healthz", "/readyz", "/login")
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    """Without a key."""
+    with inside(tmp_path, work=False, auth="key") as found:
+        yield found
+
+
+@pytest.fixture
+def owner(client: TestClient) -> dict[str, str]:
+    key = owner_file(system(client).settings).read_text().strip()
+    return {"Authorization": f"Bearer {key}"}
+
+
+@pytest.mark.parametrize("path", [path for path, _ in (*VIEWS, *PAGES)])
+def test_without_a_key_nothing_is_shown(client: TestClient, path: str) -> None:
+    filled = re.sub(r"\{\w+\}", "x", path)
+    answer = client.get(filled, follow_redirects=False)
+    open_to_all = filled in OPEN or filled.startswith("/assets/")
+    assert (answer.status_code != 401) == open_to_all
+
+
+@pytest.mark.parametrize("path", [path for path, _ in (*COMMANDS, *FORMS) if path != "/login"])
+def test_without_a_key_nothing_is_done(client: TestClient, path: str) -> None:
+    answer = client.post(re.sub(r"\{\w+\}", "x", path), json={})
+    assert answer.status_code == 401
+    assert system(client).store.head() == 0
+
+
+def test_readiness_is_told_to_everybody_without_a_word(client: TestClient, owner: dict[str, str]) -> None:
+    assert (client.get("/readyz").status_code, client.get("/readyz").content) == (200, b"")
+    assert client.get("/readyz", headers=owner).json()["status"] == "ready"
+
+
+def test_a_browser_is_shown_the_sign_in_page(client: TestClient) -> None:
+    answer = client.get("/", headers=BROWSER)
+    assert (answer.status_code, 'name="apiKey"' in answer.text) == (401, True)
+
+
+def test_the_first_start_makes_a_key_for_the_owner_only(client: TestClient, owner: dict[str, str]) -> None:
+    path = owner_file(system(client).settings)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    session_id = start(client, delivery(), **owner)
+    client.headers.update(owner)
+    assert {event["actor"] for event in events(client, session_id)} == {f"person:{account()}"}
+
+
+def test_the_owners_key_stays_the_same_and_ends_with_its_file(tmp_path: Path) -> None:
+    keys = []
+    for _ in range(2):
+        with inside(tmp_path, work=False, auth="key") as client:
+            keys.append(owner_file(system(client).settings).read_text().strip())
+            ours = {"Authorization": f"Bearer {keys[-1]}"}
+            assert client.get("/api/sessions", headers=ours).status_code == 200
+            if len(keys) == 2:
+                owner_file(system(client).settings).unlink()
+                assert client.get("/api/sessions", headers=ours).status_code == 401
+    assert keys[0] == keys[1]
+
+
+def test_a_link_signs_in_once(client: TestClient) -> None:
+    logins = system(client).logins
+    assert logins is not None
+    token = logins.link(account())
+    first = client.get("/login", params={"once": token}, headers=BROWSER, follow_redirects=False)
+    assert (first.status_code, first.headers["location"]) == (303, "/")
+    assert client.get("/", headers=BROWSER).status_code == 200
+    client.cookies.clear()
+    again = client.get("/login", params={"once": token}, headers=BROWSER, follow_redirects=False)
+    assert (again.status_code, "set-cookie" in again.headers) == (401, False)
+
+
+def test_the_server_prints_a_link_that_opens_the_page_signed_in(tmp_path: Path) -> None:
+    with serving(tmp_path, auth="key") as server:
+        assert server.client.get("/api/sessions").status_code == 401
+        found = re.search(r"http://\S+/login\?once=\S+", server.log.read_text())
+        assert found is not None
+        assert server.client.get(found[0], headers=BROWSER, follow_redirects=True).status_code == 200
+        assert server.client.get("/api/sessions").status_code == 200
+
+
+def test_the_owners_key_is_shown_to_servers_of_this_machine_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HANSARD_API_KEY", raising=False)
+    elsewhere = Settings(database=f"sqlite:///{tmp_path / 'other.db'}")
+    with serving(tmp_path, auth="key") as server:
+        key = key_for(server.url, elsewhere)
+        assert server.client.get("/api/sessions", headers={"Authorization": f"Bearer {key}"}).status_code == 200
+        assert key_for(f"http://example.com:{server.port}", elsewhere) == ""
+        server.stop()
+    assert key_for(server.url, elsewhere) == ""
+
+
+def test_without_keys_everybody_acts_as_nobody_and_the_start_says_so(tmp_path: Path) -> None:
+    server = Server(tmp_path, auth="off")
+    try:
+        server.start()
+        session_id = start(server.client, delivery())
+        assert events(server.client, session_id)[0]["actor"] == "unauthenticated"
+        assert "HANSARD_AUTH=off" in server.log.read_text()
+    finally:
+        server.leave()
