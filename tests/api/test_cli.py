@@ -27,6 +27,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     ours.pop("NO_COLOR", None)
     return ours | {
         "HANSARD_DATABASE": f"sqlite:///{tmp_path}/hansard.db",
+        "HANSARD_AUTH": "off",
         "TERM": "xterm-256color",
         "TZ": "UTC",
         "HOME": str(tmp_path),
@@ -306,7 +307,7 @@ def test_no_other_machine_gets_in_without_a_key(hansard: Program) -> None:
 def test_a_key_opens_the_server_and_the_log_needs_none(
     hansard: Program, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    keys = {"HANSARD_API_KEYS_FILE": str(tmp_path / "keys")}
+    keys = {"HANSARD_API_KEYS_FILE": str(tmp_path / "keys"), "HANSARD_AUTH": "key"}
     key = hansard("key", "alice", **keys).stdout.strip()
     with _serving(environment | keys, tmp_path) as (_, address, _talk):
         refused = hansard("list", "--server", address, XDG_STATE_HOME=str(tmp_path / "another"))

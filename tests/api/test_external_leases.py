@@ -227,7 +227,7 @@ def test_one_key_cannot_answer_for_another(tmp_path: Path) -> None:
         assert result(client, found, "alice's").status_code == 200
         ended(client, session_id)
         told = [event for event in events(client, session_id) if event["type"] == "turn.answered"]
-        assert [e["actor"] for e in told if e["data"]["role"] == "dev"] == ["agent:Remote via key:alice"]
+        assert [e["actor"] for e in told if e["data"]["role"] == "dev"] == ["agent:Remote via person:alice"]
 
 
 # -- crashes -------------------------------------------------------------------------------------------------------
