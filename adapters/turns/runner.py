@@ -172,8 +172,7 @@ def recall(job: Job, reuse: Reuse, store: Store, whole: Whole) -> Command:
     if found is None:
         return Diverge(turn_id=job.lease.turn_id)
     command = command_of(found, fold(job.session.kind, _until(history, found)), whole)
-    ours: dict[str, object] = {"turn_id": job.lease.turn_id, "attempt": job.lease.attempt, "fence": None}
-    ours["fence_gaps"] = ()
+    ours: dict[str, object] = {"turn_id": job.lease.turn_id, "attempt": job.lease.attempt}
     if isinstance(command, RecordReply):
         ours |= {"usage": FREE, "base": job.session.tree, "activity": None}
     return command.model_copy(update=ours)
