@@ -70,6 +70,10 @@ class Api:
     async def get(self, path: str, **params: object) -> Json:
         return _object(await self._ask("GET", path, params=_said(params)))
 
+    async def values(self, address: str, **params: object) -> list[Json]:
+        """An answer that is a list."""
+        return [dict(each) for each in (await self._ask("GET", address, params=_said(params))).json()]
+
     async def text(self, path: str, **params: object) -> str:
         """Text for a person, in the language of the terminal."""
         headers = {"Accept-Language": of_environment(os.environ)}

@@ -71,6 +71,7 @@ COMMANDS: Final = (
     Command("replay", "past:replay", PAST, "Play a past session, or decide it again and compare."),
     Command("fork", "past:fork", PAST, "Begin a new session from a version of another."),
     Command("diff", "past:diff", PAST, "Show where two sessions part."),
+    Command("blame", "blame:blame", PAST, "Show which turn wrote each line of a file."),
     Command("explain", "past:explain", PAST, "Say why a session is in its state."),
     Command("lab", "lab:lab", PAST, "Try other convergence profiles on past discussions."),
     Command("verify", "audit:verify", PAST, "Check that the log is whole and unchanged."),

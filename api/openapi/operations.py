@@ -9,6 +9,7 @@ from api.openapi import shapes, turn_shapes
 from api.routes import bodies
 from api.routes.policies import POLICIES, lab
 from api.routes.turns import bodies as turn_bodies
+from projections.views import blame as blame_views
 from projections.views import past, record, reports, sessions, turns
 from projections.views import session as session_views
 
@@ -189,6 +190,15 @@ OPERATIONS: dict[str, Operation] = {
         description="Messages of one `origin`. The next message starts from the last result, and the team reads what "
         "was said before.",
         answer=sessions.ConversationView,
+    ),
+    "show_blame": Operation(
+        tag="Sessions",
+        summary="Which turn wrote each line of a file",
+        description="Of a file as the checked-out commit of `repository` has it; a session must have worked there. A "
+        "line is an agent's only where the commit names the turn and the turn added these very words: any other line "
+        "has `session: null`. It holds through amend, rebase, cherry-pick and squash merges that keep the trailers.",
+        answer=blame_views.Blame,
+        refuses=(404,),
     ),
     "show_worklog": Operation("Sessions", "A session's worklog", media=MARKDOWN),
     "show_budget": Operation("Sessions", "A session's budget over time", answer=record.BudgetPage),

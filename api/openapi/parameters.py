@@ -27,6 +27,8 @@ QUERY: dict[str, tuple[str, Schema]] = {
     ),
     "version": ("as it stood after its event of this version", {"type": "integer", "minimum": 1}),
     "after": ("only what comes after this position", _WHOLE),
+    "repository": ("the folder of a git repository", _WORDS),
+    "path": ("a file, as a path within the repository", _WORDS),
     "turnId": ("only what this turn changed", _WORDS),
     "wish": ("a state that it is not in: `whyNot` says what it lacks", _WORDS),
     "atA": ("the first session as it stood after its event of this version", {"type": "integer", "minimum": 1}),

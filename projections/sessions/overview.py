@@ -20,6 +20,12 @@ DEFAULT_LIMIT, MOST = 50, 200
 NEEDS: Final[tuple[WaitsFor, ...]] = get_args(WaitsFor)
 
 
+def repositories(db: Database) -> tuple[str, ...]:
+    """The folders that sessions were started on."""
+    rows = db.execute("SELECT DISTINCT repository FROM overview WHERE repository IS NOT NULL").fetchall()
+    return tuple(str(row[0]) for row in rows)
+
+
 def page(
     db: Database,
     *,

@@ -12,8 +12,8 @@ from tests.adapters import audited
 from tests.api.cli.conftest import Hansard
 from tests.projections.stage import Stage
 
-WRITES = ("fork", "import")
-"""They stand among those that look back."""
+WRITES = ("fork", "import", "blame")
+"""They look back, and write or need a repository."""
 READING = [found.name for found in COMMANDS if found.group in (READ, PAST) and found.name not in WRITES]
 NEEDED = {
     **dict.fromkeys(("show", "events", "worklog", "changes", "replay", "explain"), ("delivery-1",)),

@@ -136,3 +136,32 @@ def test_elsewhere_than_in_a_repository_it_is_said(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert hansard("merge", delivered).code == 2
+
+
+def test_blame_names_turns_and_never_claims_a_persons_line(hansard: Hansard, here: Path, delivered: str) -> None:
+    """Also after a squash merge, an amend in which the person writes a line of their own, and a rebase."""
+    assert hansard("merge", delivered, "--squash").code == 0
+    (here / "a.txt").write_text("one\ntwo\nTHREE\nmine\n")
+    git(here, "commit", "--quiet", "--all", "--amend", "--no-edit")
+    git(here, "checkout", "--quiet", "-b", "side", "HEAD~1")
+    (here / "other.txt").write_text("side\n")
+    git(here, "commit", "--quiet", "--all", "-m", "Side")
+    git(here, "rebase", "--quiet", "side", "main")
+    found = hansard("blame", "a.txt", "--json").json
+    assert [(line["text"], line["session"]) for line in found] == [
+        ("one", None),
+        ("two", None),
+        ("THREE", delivered),
+        ("mine", None),
+    ]
+    written = found[2]
+    assert written["turn"].startswith(f"{delivered}.t") and written["iteration"] == 1
+    assert written["demandedBy"] is None
+    validated, approved = written["validatedBy"], written["approvedBy"]
+    told = events(hansard, delivered)
+    assert [told[number - 1]["type"] for number in (validated, approved["version"])] == [
+        "delivery.tests_passed",
+        "delivery.review_approved",
+    ]
+    assert "THREE" in hansard("blame", "a.txt:3").out
+    assert hansard("blame", "a.txt:9").code == 3 and hansard("blame", "nope.txt").code == 3

@@ -1,0 +1,62 @@
+"""`blame`: which turn wrote each line of a file, and why."""
+
+import subprocess
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from api.cli import exits
+from api.cli.client import connected
+from api.cli.exits import Failed
+from api.cli.options import HERE, AsJson, Json, Where
+from api.cli.terminal import columns, put, put_json
+
+
+async def blame(
+    place: Annotated[str, Parameter(help="A file, or one line of it: src/a.py or src/a.py:12.")],
+    /,
+    *,
+    json: AsJson = False,
+    where: Where = HERE,
+) -> int:
+    """Show which turn wrote each line of a file, as the last commit has it.
+
+    A line without a session is not known to be an agent's.
+    """
+    name, _, number = place.rpartition(":")
+    path, line = (name, int(number)) if name and number.isdecimal() else (place, None)
+    top, inside = _inside(path)
+    async with connected(where) as api:
+        found = await api.values("/api/blame", repository=str(top), path=inside)
+    found = [each for each in found if line in (None, each["line"])]
+    if not found:
+        raise Failed(f"{path} has no line {line}.", code=exits.NOT_FOUND)
+    if json:
+        put_json(found)
+    else:
+        put(columns([_row(each) for each in found]))
+    return exits.OK
+
+
+def _row(line: Json) -> list[str]:
+    who = f"{line['agent']} {line['turn']}" if line["session"] else ""
+    why = line["demandedBy"]["title"] if line["demandedBy"] else ""
+    return [str(line["line"]), line["commit"][:8], who, why, line["text"]]
+
+
+def _inside(path: str) -> tuple[Path, str]:
+    """The repository here, and the file in it."""
+    top = _top()
+    try:
+        return top, Path(path).resolve().relative_to(top.resolve()).as_posix()
+    except ValueError:
+        raise Failed(f"{path} is not in the repository {top}.", code=exits.USAGE) from None
+
+
+def _top() -> Path:
+    command = ["git", "rev-parse", "--show-toplevel"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Failed(f"{Path.cwd()} is in no git repository.", code=exits.USAGE)
+    return Path(done.stdout.rstrip("\n"))
