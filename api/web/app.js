@@ -2,6 +2,7 @@
 // same, stands still, and its forms are sent by the browser. What a session's page does besides is in session.js.
 
 import { following } from "./following.js";
+import { living } from "./living.js";
 import { renewKey, sent } from "./sending.js";
 import { session } from "./session.js";
 import { starting } from "./start.js";
@@ -250,6 +251,7 @@ dress(document);
 setInterval(tick, 1000);
 setInterval(() => since(document), 30_000);
 if ("session" in page) renew = session({ pieces, fill, announce });
+if (page.tab === "turns") living();
 if (page.follows) follow();
 else if ("version" in page) tell("finished");
 if (document.querySelector("form[data-start]")) starting({ words });

@@ -131,3 +131,15 @@ def test_a_turn_that_is_tried_again_waits_and_then_counts_all_its_attempts(tmp_p
         turn = client.get(address).json()
         assert (turn["attempt"], turn["tools"]["total"], turn["usage"]["inputTokens"]) == (2, 2, 10)
         assert [frame["seq"] for frame in turn["activity"]] == [1, 2]
+
+
+def test_the_page_of_a_turn_follows_what_the_agent_does_and_shows_what_it_did(tmp_path: Path) -> None:
+    with inside(tmp_path) as client:
+        name = start(client, busy(delayMs=60_000))
+        page = f"/sessions/{name}/turns/{name}.t1"
+        until(lambda: client.get(f"/api{page}").json()["status"] == "running", what="the turn")
+        assert f'data-live="/api{page}/activity"' in client.get(page).text
+        client.post(f"/api/sessions/{name}/cancel", json={})
+        shown = client.get(page).text
+        assert "data-live=" not in shown
+        assert '<code>pytest -q</code> <span class="small">✕ 1</span>' in shown

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import quote
 
 from api.web.model import clock, money
 from api.web.session.patches import files_of
@@ -10,6 +11,7 @@ from api.web.session.standing import LONG, SENTENCE, Standing, tame
 from api.web.session.written import report
 from api.web.shown import cut
 from domain.delivery.events import ArtifactCreated
+from domain.session.activity import ActivityRecorded, ToolUse
 from domain.values.base import DomainEvent, Text
 from projections.record.artifacts import Artifact
 from projections.record.turns import Attempt, TurnEntry
@@ -110,6 +112,9 @@ def _whole(standing: Standing, turn: Turn) -> dict[str, Any]:
     event = event_of(standing, attempt.version) if attempt else None
     prompt, reply, patch = (_text(event, name) for name in ("prompt", "reply", "patch"))
     return _line(standing, turn) | {
+        "live": _live(standing, turn),
+        "did": _did(standing, attempt),
+        "did_total": attempt.activity.tools if attempt and attempt.activity else 0,
         "requested": turn.entry.version,
         "ended": attempt.version if attempt else None,
         "attempt": attempt.number if attempt else None,
@@ -129,6 +134,24 @@ def _whole(standing: Standing, turn: Turn) -> dict[str, Any]:
         "report": report_of(standing, turn),
         "artifact": turn.report.version if turn.report else None,
     }
+
+
+def _live(standing: Standing, turn: Turn) -> str:
+    """Where a page asks what the agent does right now."""
+    now = turn.open and standing.version == standing.record.version
+    return f"/api/sessions/{quote(standing.session.id)}/turns/{quote(turn.id)}/activity" if now else ""
+
+
+def _did(standing: Standing, attempt: Attempt | None) -> list[dict[str, str]]:
+    """The tools that the attempt used."""
+    event = event_of(standing, attempt.activity.version) if attempt and attempt.activity else None
+    if not isinstance(event, ActivityRecorded):
+        return []
+    return [{"title": cut(use.title or use.tool, SENTENCE), "result": _result(use)} for use in event.tools]
+
+
+def _result(use: ToolUse) -> str:
+    return "⊘" if use.denied else f"✕ {use.exit_code}" if use.exit_code else ""
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
