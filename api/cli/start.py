@@ -1,10 +1,11 @@
 """What starting a session has in common for every kind: where the agents work, who they are, and watching it."""
 
+import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 from urllib.parse import urlsplit
 
 from cyclopts import Group, Parameter
@@ -26,9 +27,11 @@ from api.cli.options import (
     split,
     text_from,
 )
-from api.cli.terminal import put, put_json, say
+from api.cli.terminal import one_line, put, put_json, say
 from api.cli.watch import follow_to_end
 
+_NAMED: Final = 5
+"""Files with uncommitted changes that are named."""
 PLACE = Group("Where the agents work", sort_key=20)
 _EXAMPLE = "No team file: the scripted example team answers and changes nothing. HANSARD_TEAM names yours."
 AsEnd = Annotated[bool, Parameter(help="Print the session as JSON at the end.")]
@@ -91,6 +94,8 @@ async def start(
         say(f"Session {answer['sessionId']}")
         if folder or body.get("kind") not in ("review", "debate"):
             say_where(options, folder)
+        if body.get("kind") not in ("review", "debate"):
+            say_uncommitted(folder)
         await say_who(api, options)
         if options.detach:
             return started(api, answer, json=json)
@@ -99,6 +104,30 @@ async def start(
 
 def say_where(options: StartOptions, folder: str | None) -> None:
     say(f"Workspace: {_described(folder, asked=options.workspace is not None)}.")
+
+
+def say_uncommitted(folder: str | None) -> None:
+    """Which changes the agents will not see."""
+    if folder is not None and in_repository(Path(folder)) and (paths := _uncommitted(Path(folder))):
+        more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+        say(f"Uncommitted changes are left out: {', '.join(paths[:_NAMED])}{more}.")
+
+
+def _uncommitted(folder: Path) -> list[str]:
+    """The files with changes that the agents will not see; none where git cannot say."""
+    command = [
+        "git",
+        "--no-optional-locks",
+        "-c",
+        "core.fsmonitor=false",
+        "status",
+        "--porcelain",
+        "-z",
+        "--no-renames",
+    ]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    said = done.stdout.decode(errors="replace") if done.returncode == 0 else ""
+    return [one_line(entry[3:]) for entry in said.split("\0") if entry]
 
 
 async def say_who(api: Api, options: StartOptions) -> None:

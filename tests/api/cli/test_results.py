@@ -165,3 +165,10 @@ def test_blame_names_turns_and_never_claims_a_persons_line(hansard: Hansard, her
     ]
     assert "THREE" in hansard("blame", "a.txt:3").out
     assert hansard("blame", "a.txt:9").code == 3 and hansard("blame", "nope.txt").code == 3
+
+
+def test_uncommitted_changes_are_said_at_the_start(hansard: Hansard, here: Path) -> None:
+    (here / "other.txt").write_text("half a thought\n")
+    (here / "new.txt").write_text("new\n")
+    said = hansard("run", "-t", "Look", "-f", "a.txt", "--test", "true")
+    assert said.code == 0 and "Uncommitted changes are left out: other.txt, new.txt." in said.err
