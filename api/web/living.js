@@ -9,14 +9,14 @@ export function living() {
   let seq = 0;
 
   async function look() {
-    const found = document.hidden ? null : document.querySelector("[data-live]");
+    const found = document.hidden ? null : document.querySelector("[data-activity]");
     if (found !== list) [list, seq] = [found, 0];
     if (list) await bring(list).catch(() => {}); // the page itself says that there is no server
     setTimeout(look, PAUSE_MS);
   }
 
   async function bring(into) {
-    const answer = await fetch(`${into.dataset.live}?after=${seq}`, { headers: { Accept: "application/json" } });
+    const answer = await fetch(`${into.dataset.activity}?after=${seq}`, { headers: { Accept: "application/json" } });
     if (!answer.ok) return;
     const { items } = await answer.json();
     if (seq === 0) into.replaceChildren();

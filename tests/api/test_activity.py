@@ -138,8 +138,8 @@ def test_the_page_of_a_turn_follows_what_the_agent_does_and_shows_what_it_did(tm
         name = start(client, busy(delayMs=60_000))
         page = f"/sessions/{name}/turns/{name}.t1"
         until(lambda: client.get(f"/api{page}").json()["status"] == "running", what="the turn")
-        assert f'data-live="/api{page}/activity"' in client.get(page).text
+        assert f'data-activity="/api{page}/activity"' in client.get(page).text
         client.post(f"/api/sessions/{name}/cancel", json={})
         shown = client.get(page).text
-        assert "data-live=" not in shown
+        assert "data-activity=" not in shown
         assert '<code>pytest -q</code> <span class="small">✕ 1</span>' in shown
