@@ -1,6 +1,8 @@
 """Who may come in: pure ASGI, so that streams cost nothing. Host, key, origin, and what every answer carries."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -31,6 +33,8 @@ HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+_CHECK_SECONDS: Final = 0.5
+"""How often the key of an open stream is looked at."""
 CHALLENGE: Final = {"WWW-Authenticate": "Bearer"}
 _RAW: Final = tuple((name.lower().encode(), value.encode()) for name, value in HEADERS.items())
 
@@ -59,7 +63,16 @@ class Guard:
         except Problem as error:
             said = await self._on_error(Request(scope, receive), error)
             return await said(scope, receive, _with_headers(send))
+        if isinstance(self._entry, Logins) and "text/event-stream" in headers.get(b"accept", ""):
+            receive = _while(partial(self._is_kept, headers), receive)
         await self._app(scope, receive, _with_headers(send))
+
+    def _is_kept(self, headers: Given) -> bool:
+        """Whether the key, or the sign-in, is still good."""
+        try:
+            return isinstance(self._entry, str) or bool(_owner(self._entry, headers))
+        except Problem:
+            return False
 
     def _actor(self, path: str, headers: Given) -> str:
         """In whose name the request comes; nobody's ("") where it may come without one."""
@@ -85,6 +98,22 @@ def _owner(logins: Logins, headers: Given) -> str:
     if name is None:
         raise Problem(401, Sentence("api_key_required"), headers=CHALLENGE)
     return name
+
+
+def _while(is_kept: Callable[[], bool], receive: Receive) -> Receive:
+    """What the client sends, as long as its key is kept; then it counts as gone, which ends its stream."""
+
+    async def receiving() -> Message:
+        waiting = asyncio.ensure_future(receive())
+        try:
+            while not (await asyncio.wait({waiting}, timeout=_CHECK_SECONDS))[0]:
+                if not is_kept():
+                    return {"type": "http.disconnect"}
+            return waiting.result()
+        finally:
+            waiting.cancel()
+
+    return receiving
 
 
 def _name(host: str) -> str:

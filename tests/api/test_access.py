@@ -1,10 +1,13 @@
 """Who may come in: with a key, by a link that signs in once, or with HANSARD_AUTH=off everybody on this machine."""
 
+import contextlib
 import re
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
@@ -120,3 +123,21 @@ def test_without_keys_everybody_acts_as_nobody_and_the_start_says_so(tmp_path: P
         assert "HANSARD_AUTH=off" in server.log.read_text()
     finally:
         server.leave()
+
+
+def test_a_revoked_key_ends_its_streams_within_a_second(tmp_path: Path) -> None:
+    with serving(tmp_path, auth="key") as server:
+        path = server.data / "keys" / "owner.key"
+        ours = {"Authorization": f"Bearer {path.read_text().strip()}", "Accept": "text/event-stream"}
+        began = 0.0
+        with (
+            contextlib.suppress(httpx.RemoteProtocolError),
+            server.client.stream("GET", "/api/events", headers=ours) as stream,
+        ):
+            assert stream.status_code == 200
+            for _ in stream.iter_bytes():
+                if path.exists():
+                    path.unlink()
+                    began = time.monotonic()
+        assert 0 < time.monotonic() - began < 2
+        assert server.client.get("/api/events", headers=ours).status_code == 401
