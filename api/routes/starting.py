@@ -106,6 +106,7 @@ def orchestration(body: Conversation, team: Team, settings: Settings) -> tuple[O
         triage=body.triage,
         plan_review=_wish(body.plan_review, "debate", team, "/planReview"),
         work_review=_wish(body.work_review, "review", team, "/workReview"),
+        retry=retry_policy(body.retry, team, settings),
         **shared,
     )
     return opening, blobs
@@ -125,6 +126,7 @@ def discussion(
         profile=wish.profile,
         expires_ms=wish.expires_ms,
         expires_as=wish.expires_as,
+        retry=retry_policy(body.retry, team, settings),
         **shared,
     )
     return topic, (*blobs, *more)

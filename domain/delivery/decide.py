@@ -155,9 +155,8 @@ def extend(now: Now[Delivery], command: ExtendBudget) -> Events:
 def retry(now: Now[Delivery], command: RetryTurn) -> Events:
     """The turn that waits is asked at once; a turn that failed is asked again, and what came before it stays."""
     waiting = retry_waiting(now, command)
-    if waiting is not None:
-        yield waiting
-        return
+    if waiting:
+        return (yield from waiting)
     state, failed = now.state, now.state.failed_turn
     if failed is None or not state.ended:
         raise now.refusal(command.REFUSAL)
@@ -325,6 +324,7 @@ def hold(now: Now[Delivery], settings: ReviewSettings) -> Events:
         subject=review_subject(state),
         settings=settings,
         max_rounds=settings.max_rounds,
+        authors=(state.author,) if state.author else (),
     )
 
 

@@ -154,7 +154,7 @@ class Delivery(Session):
     def guard(self, name: str) -> bool:
         """The chart's guards: `resumes_<phase>`, `failed_<phase>`, and whether a turn `waits` for its next attempt."""
         if name == "waits":
-            return any(turn.tries.until is not None for turn in self.outstanding.values())
+            return self.waits
         if self.failed_turn is not None and name == f"failed_{self.failed_turn.phase}":
             return True
         return self.resume is not None and name == f"resumes_{self.resume.phase}"

@@ -29,16 +29,26 @@ from domain.discussion.strategies import CHOICES, PASSING, REWRITTEN, STRATEGIES
 from domain.session.actions import NO_BUDGET
 from domain.session.budget import Extension
 from domain.session.children import Decide
-from domain.session.decision import Events, Now, ask, cancel_turn, cancel_turns, clear_agents, content, settle
+from domain.session.decision import (
+    Events,
+    Now,
+    ask,
+    cancel_turn,
+    cancel_turns,
+    clear_agents,
+    content,
+    end_attempt,
+    retry_waiting,
+)
 from domain.session.record import kind_of
-from domain.session.turns import ExpireTurn, RecordReply, TurnRequested
+from domain.session.turns import ExpireTurn, RecordReply, RetryTurn, TurnAttemptFailed, TurnRequested
 from domain.values.base import Command, Refused, Text, Unreadable
 from domain.values.sentences import Sentence
 from domain.values.time import iso, milliseconds
 
 Talk = Now[Discussion]
 
-ACTIONS = {"decide": "decision", "cancel": "cancel"}
+ACTIONS = {"decide": "decision", "retry": "retry", "cancel": "cancel"}
 """The actions of a person, by the step of the chart that they take (contract §2)."""
 ENDS: dict[str, tuple[type[DiscussionEvent], str]] = {
     "converged": (Converged, "The discussion has converged."),
@@ -57,6 +67,8 @@ def decide(now: Talk, command: Command) -> Events:
             return record_decision(now, command)
         case ExpireTurn():
             return expire(now, command)
+        case RetryTurn():
+            return retry(now, command)
         case CancelDiscussion():
             return cancel(now, command)
         case Extension():
@@ -79,6 +91,14 @@ def voice(now: Talk, event: type[DiscussionEvent]) -> type[DiscussionEvent]:
 def start(now: Talk, command: StartDiscussion) -> Events:
     yield now.begin(voice(now, DiscussionStarted), message="Started.", topic=command.topic, policy=command.policy)
     yield ask_next(now)
+
+
+def retry(now: Talk, command: RetryTurn) -> Events:
+    """The turn that waits for its next attempt is asked at once."""
+    waiting = retry_waiting(now, command)
+    if not waiting:
+        raise now.refusal(command.REFUSAL)
+    yield from waiting
 
 
 # -- rounds --------------------------------------------------------------------------------------------------------
@@ -109,8 +129,11 @@ def ask_part(now: Talk, part: Part, words: dict[str, str], number: int, *, reads
 
 
 def record_reply(now: Talk, command: RecordReply) -> Events:
-    turn = now.turn(command.turn_id)
-    yield settle(now, command)
+    turn, authors = now.turn(command.turn_id), now.state.authors
+    event = end_attempt(now, command, command.failure, barred=authors if turn.role == "reviewer" else ())
+    yield event
+    if isinstance(event, TurnAttemptFailed):
+        return
     words = content(command, command.reply)
     if turn.role == "synthesizer":
         yield from synthesize(now, _said(words) if command.failure is None else "")

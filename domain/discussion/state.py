@@ -65,6 +65,8 @@ class Discussion(Session):
     about: ParentLink | None = None
     expires_ms: int | None = None
     expires_as: str | None = None
+    authors: tuple[str, ...] = ()
+    """The agents who wrote what is reviewed."""
     rounds: tuple[RoundContribution, ...] = ()
     metrics: tuple[Metrics, ...] = ()
     stop_reason: StopReason | None = None
@@ -85,6 +87,14 @@ class Discussion(Session):
     @property
     def ended(self) -> bool:
         return self.state in ("decided", "cancelled")
+
+    @property
+    def reason(self) -> str | None:
+        """Why its rounds are over, as a short name."""
+        return "turn_failed" if self.stop_reason == "error" else self.stop_reason
+
+    def guard(self, name: str) -> bool:
+        return name == "waits" and self.waits
 
 
 def evolve(discussion: Discussion | None, event: DomainEvent, metadata: EventMetadata) -> Discussion:
@@ -154,6 +164,8 @@ def _begin(event: DiscussionStarted, metadata: EventMetadata) -> Discussion:
         about=topic.parent,
         expires_ms=topic.expires_ms,
         expires_as=topic.expires_as,
+        retry=topic.retry,
+        authors=topic.authors,
     )
 
 

@@ -49,6 +49,15 @@ class OrchestrationChart(Chart):
         | reviewing.to(reviewing)
         | partial.to(working, cond="out_of_rounds")
     )
+    retry = (
+        planning.to(planning, cond="waits")
+        | direct.to(direct, cond="waits")
+        | working.to(working, cond="waits")
+        | judging.to(judging, cond="waits")
+        | partial.to(planning, cond="planner_failed")
+        | partial.to(direct, cond="assistant_failed")
+        | partial.to(judging, cond="judge_failed")
+    )
     discard = reset.from_(planning, direct, debating, working, reviewing, judging, checkpoint, partial)
 
 

@@ -9,6 +9,7 @@ from domain.orchestration.events import (
     Completed,
     Continued,
     OrchestrationRequest,
+    OrchestrationRetried,
     OrchestrationStarted,
     RoundsAdded,
     WasReset,
@@ -16,7 +17,14 @@ from domain.orchestration.events import (
 from domain.session.budget import Extension
 from domain.session.record import RecordedCommand
 from domain.session.state import Session
-from domain.session.turns import AgentSessionsCleared, RecordPackage, TurnAnswered, TurnFailed
+from domain.session.turns import (
+    AgentSessionsCleared,
+    RecordPackage,
+    RetryTurn,
+    TurnAnswered,
+    TurnAttemptFailed,
+    TurnFailed,
+)
 from domain.session.workspace import ResultPublished
 from domain.values.base import Command, DomainEvent, StartCommand
 
@@ -57,7 +65,7 @@ def command_of(recorded: RecordedCommand, _: Session | None) -> Command | None:
     """The command that led to these events, where it is one of the above."""
     events = recorded.events
     match events[0]:
-        case TurnAnswered() | TurnFailed() as first:
+        case TurnAnswered() | TurnFailed() | TurnAttemptFailed() as first:
             return _package(first, events)
         case OrchestrationStarted() as first:
             return StartOrchestration(opening=first.opening, policy=first.policy)
@@ -69,6 +77,8 @@ def command_of(recorded: RecordedCommand, _: Session | None) -> Command | None:
         match event:
             case Continued():
                 return ContinueOrchestration()
+            case OrchestrationRetried():
+                return RetryTurn(reason=event.why)
             case RoundsAdded():
                 return AddRounds(add_rounds=event.add_rounds, reason=event.why)
             case WasReset():
@@ -76,9 +86,9 @@ def command_of(recorded: RecordedCommand, _: Session | None) -> Command | None:
     return None
 
 
-def _package(first: TurnAnswered | TurnFailed, events: Sequence[DomainEvent]) -> RecordPackage:
+def _package(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequence[DomainEvent]) -> RecordPackage:
     command = RecordPackage(turn_id=first.turn_id, attempt=first.attempt, seconds=first.seconds)
-    if isinstance(first, TurnFailed):
+    if not isinstance(first, TurnAnswered):
         return command.model_copy(update={"failure": first.failure})
     published = next((event for event in events if isinstance(event, ResultPublished)), None)
     fields = published.model_dump() if published else {}

@@ -1,8 +1,10 @@
 """What an orchestration answers to a command: events, or a refusal (S0, S1, S3; behaviour §1; K-1…K-25)."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from domain import replies
+from domain.orchestration import judging
 from domain.orchestration.chart import TABLE
 from domain.orchestration.commands import (
     AddRounds,
@@ -14,6 +16,7 @@ from domain.orchestration.commands import (
 from domain.orchestration.events import (
     Continued,
     OrchestrateDone,
+    OrchestrationRetried,
     OrchestrationStarted,
     PlanMade,
     PlanRefused,
@@ -26,10 +29,20 @@ from domain.orchestration.phases import PhasePlan, Subtask, plan_agents
 from domain.orchestration.rounds import close_discussion, debate, debate_rounds_left, record_report, record_verdicts
 from domain.orchestration.state import Orchestration
 from domain.orchestration.steps import Run, ask_again, ask_first, begin_round, complete, spoken, stop
+from domain.session.attempts import ONCE
 from domain.session.children import CloseChild
-from domain.session.decision import Events, cancel_turns, clear_agents, content, settle
+from domain.session.decision import (
+    Events,
+    cancel_turns,
+    clear_agents,
+    content,
+    end_attempt,
+    read,
+    retry_failed,
+    retry_waiting,
+)
 from domain.session.handover import hand_over
-from domain.session.turns import RecordPackage, RecordReply
+from domain.session.turns import Failure, RecordPackage, RecordReply, RetryTurn, TurnAttemptFailed, TurnFailed
 from domain.session.workspace import ResultPublished
 from domain.triage import triage
 from domain.values.base import Command, Text, Unreadable
@@ -45,7 +58,7 @@ RESET_DONE = "페이즈 리셋 완료. 새로 시작하려면 작업을 요청�
 ALREADY_DONE = "모든 작업이 이미 완료되었습니다."
 PLANS = 2
 """How often a plan is asked for before the run stops as `partial` (K-16, K-18, contract §5)."""
-ACTIONS = {"resume": ("continue",), "discard": ("reset", "cancel"), "extend": ("extend",)}
+ACTIONS = {"resume": ("continue",), "retry": ("retry",), "discard": ("reset", "cancel"), "extend": ("extend",)}
 """The actions of a person, by the step of the chart that they take (contract §2)."""
 
 
@@ -63,6 +76,8 @@ def decide(now: Run, command: Command) -> Events:
             return reset(now, command)
         case AddRounds():
             return add_rounds(now, command)
+        case RetryTurn():
+            return retry(now, command)
         case CloseChild():
             return close_discussion(now, command)
         case ClearAgentSessions():
@@ -162,13 +177,31 @@ def add_rounds(now: Run, command: AddRounds) -> Events:
         yield from go_on(now, "extend", last_round=last)
 
 
+def retry(now: Run, command: RetryTurn) -> Events:
+    """The turns that wait are asked at once; a turn that failed is asked again, and what came before it stays."""
+    waiting = retry_waiting(now, command)
+    if waiting:
+        return (yield from waiting)
+    if now.state.failed_turn is None:
+        raise now.refusal(command.REFUSAL)
+    now.next("retry", refusal=command.REFUSAL)
+    message = f"Retried: {command.reason}" if command.reason else "Retried."
+    yield now.move("retry", OrchestrationRetried, message=message, round=now.state.round, why=command.reason)
+    yield retry_failed(now, command, None)
+
+
 # -- answers -------------------------------------------------------------------------------------------------------
 
 
 def record_reply(now: Run, command: RecordReply) -> Events:
     """The place of the turn in the run says whose answer it is: a role is a word of the plan, and so of an agent."""
     lane, state = now.turn(command.turn_id).lane, now.state.state
-    yield settle(now, command)
+    barred = now.state.wrote(now.state.reports) if state == "judging" else ()
+    event = end_attempt(now, command, _failure(now.state, command, lane), barred=barred)
+    yield event
+    if isinstance(event, TurnAttemptFailed):
+        return
+    command = command.model_copy(update={"failure": event.failure if isinstance(event, TurnFailed) else None})
     words = content(command, command.reply)
     if lane:
         yield from record_report(now, command, lane - 1, words)
@@ -180,9 +213,37 @@ def record_reply(now: Run, command: RecordReply) -> Events:
         yield from record_plan(now, command, words)
 
 
+def _failure(run: Orchestration, command: RecordReply, lane: int) -> Failure | None:
+    """Why there is no answer, or why the plan or the verdicts cannot be read. The old rules read them later."""
+    if lane or run.retry == ONCE or run.state not in ("planning", "judging"):
+        return command.failure
+    found = read(command, partial(_legible, run))
+    return found if isinstance(found, Failure) else None
+
+
+def _legible(run: Orchestration, words: str) -> None:
+    """Raises `Unreadable` for what is neither a verdict list nor a plan, nor an answer where one may stand for it."""
+    if run.state == "judging":
+        judging.judge(run, replies.verdicts(words))
+        return
+    try:
+        replies.subtasks(words)
+    except Unreadable:
+        if run.plan_version or not _answers(words):
+            raise
+
+
+def _answers(words: str) -> bool:
+    try:
+        replies.direct_answer(words)
+    except Unreadable:
+        return False
+    return True
+
+
 def record_package(now: Run, command: RecordPackage) -> Events:
     """The branch of the result. Changes that were recorded meanwhile get theirs when the run rests again."""
-    yield settle(now, command)
+    yield end_attempt(now, command, command.failure)
     if command.failure is not None or command.commit is None:
         return
     yield ResultPublished(branch=command.branch, commit=command.commit, problem=command.problem)
@@ -196,7 +257,7 @@ def record_answer(now: Run, command: RecordReply, words: str) -> Events:
     Where nobody is there to take subtasks, the reply is the answer whatever it holds (§1.5).
     """
     if command.failure is not None:
-        return stop(now, "agent_failed", now.state.last_error or "")
+        return stop(now, _code(now.state), now.state.last_error or "")
     try:
         plan = replies.subtasks(words)
     except Unreadable:
@@ -218,12 +279,26 @@ def _said(words: str) -> str:
 
 def record_plan(now: Run, command: RecordReply, words: str) -> Events:
     if command.failure is not None:
-        return refuse_plan(now, command, [now.state.last_error or "The planner did not answer."], "")
+        return record_no_plan(now, command, command.failure, words)
     try:
         plan = replies.subtasks(words)
     except Unreadable as problem:
         return record_planners_answer(now, command, words, str(problem))
     return adopt(now, command, plan.subtasks, plan=command.reply, source="planner", words=words)
+
+
+def _code(run: Orchestration) -> str:
+    return "agent_failed" if run.retry == ONCE else "turn_failed"
+
+
+def record_no_plan(now: Run, command: RecordReply, failure: Failure, words: str) -> Events:
+    """The planner's turn failed. The old rules asked for another plan first."""
+    error = now.state.last_error or "The planner did not answer."
+    if now.state.retry == ONCE:
+        return refuse_plan(now, command, [error], "")
+    if failure.code == "unreadable":
+        return refuse_plan(now, command, [failure.detail], words, last=True)
+    return stop(now, "turn_failed", error)
 
 
 def record_planners_answer(now: Run, command: RecordReply, words: str, problem: str) -> Events:
@@ -236,11 +311,11 @@ def record_planners_answer(now: Run, command: RecordReply, words: str, problem: 
     return refuse_plan(now, command, [problem], words)
 
 
-def refuse_plan(now: Run, command: RecordReply, reasons: Sequence[str], words: str) -> Events:
+def refuse_plan(now: Run, command: RecordReply, reasons: Sequence[str], words: str, *, last: bool = False) -> Events:
     """An invalid plan is asked for once more, with the reasons; after that the run stops and can be continued."""
     attempt = now.state.refused_plans + 1
     yield PlanRefused(message="The plan does not hold.", reasons=tuple(reasons), attempt=attempt)
-    if attempt < PLANS:
+    if attempt < PLANS and not last:
         yield ask_again(now, command.reply, reasons)
     else:
         prose = replies.without_json(words)

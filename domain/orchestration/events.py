@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from domain.orchestration.phases import AgentPhases
+from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings
 from domain.values.base import DomainEvent, Text, Value
 
@@ -38,6 +39,7 @@ class OrchestrationRequest(Value):
     crew: dict[str, str] = Field(default={}, description="the agent's name for each role and each employee")
     plan_review: ReviewSettings | None = Field(default=None, description="how the plan is debated, if it is")
     work_review: ReviewSettings | None = Field(default=None, description="how passed work is reviewed, if it is")
+    retry: RetryPolicy = Field(default=ONCE, description="how failed turns are tried again")
 
 
 class TriageSignals(Value):
@@ -129,11 +131,11 @@ class JudgingStarted(OrchestrationTransition):
 
 
 class VerdictUnreadable(OrchestrationEvent):
-    """The judge's answer could not be read; after the second time nobody advances (K-15)."""
+    """The judge's answer could not be read, and nobody advances (K-15)."""
 
     TOPIC: ClassVar[str] = "orchestration.verdict_unreadable"
     problem: str = Field(description="why not")
-    attempt: int = Field(description="1 for the first answer")
+    attempt: int = Field(description="1 for the first answer; in old logs 2 for the second of a round")
 
 
 class VerdictRefused(OrchestrationEvent):
@@ -211,7 +213,7 @@ class PartialReached(OrchestrationTransition):
     """The rounds are used up, or no plan was to be had; the session can be continued (K-46)."""
 
     TOPIC: ClassVar[str] = "orchestration.partial_reached"
-    reason: Literal["rounds", "plan_invalid", "agent_failed"] = Field(description="why it stops")
+    reason: Literal["rounds", "plan_invalid", "turn_failed", "agent_failed"] = Field(description="why it stops")
     summary: Text = Field(description="what was done so far")
     done: tuple[str, ...] = Field(default=(), description="agents who are through")
     pending: tuple[str, ...] = Field(default=(), description="agents who are not")
@@ -242,6 +244,13 @@ class Continued(OrchestrationTransition):
     agents: tuple[AgentPhases, ...] = Field(description="each agent's part from here on")
     last_round: int = Field(description="the round after which it stops")
     origin: str = Field(description="the conversation that it belongs to")
+
+
+class OrchestrationRetried(OrchestrationTransition):
+    """A person has the turn that failed asked again; everything before it stays."""
+
+    TOPIC: ClassVar[str] = "orchestration.retried"
+    why: str = Field(default="", description="as the person gave it")
 
 
 class RoundsAdded(OrchestrationEvent):
@@ -282,6 +291,7 @@ EVENTS: tuple[type[DomainEvent], ...] = (
     Completed,
     OrchestrateDone,
     Continued,
+    OrchestrationRetried,
     RoundsAdded,
     WasReset,
 )

@@ -16,10 +16,11 @@ from domain.orchestration.events import (
 )
 from domain.orchestration.phases import advance, phase_name
 from domain.orchestration.state import AGENT, Orchestration
-from domain.orchestration.steps import Run, ask_judge, begin_round, close_round, distribute, revise_plan, spoken
+from domain.orchestration.steps import Run, ask_judge, begin_round, close_round, distribute, rest, revise_plan, spoken
+from domain.session.attempts import ONCE
 from domain.session.children import ChildRequested, CloseChild, fix_feedback, fix_issues
 from domain.session.decision import Events, close_child, headline, request_child
-from domain.session.turns import RecordReply
+from domain.session.turns import Failure, RecordReply
 from domain.values.base import Unreadable
 
 JUDGEMENTS = 2
@@ -53,12 +54,39 @@ def record_report(now: Run, command: RecordReply, place: int, words: str) -> Eve
 def record_verdicts(now: Run, command: RecordReply, words: str) -> Events:
     """The judge's answer: booleans, one verdict for each subtask; what is unreadable is asked for once more (K-15)."""
     if command.failure is not None:
-        return refuse_verdicts(now, command, now.state.last_error or "The judge did not answer.")
+        return record_no_verdicts(now, command, command.failure)
     try:
         found = judging.judge(now.state, replies.verdicts(words))
     except Unreadable as problem:
         return refuse_verdicts(now, command, str(problem))
     return apply_verdicts(now, found, words)
+
+
+def record_no_verdicts(now: Run, command: RecordReply, failure: Failure) -> Events:
+    """The judge's turn failed. What could not be read advances nobody, but not in the last round and not twice in a
+    row: then the run rests, as for any other failure. The old rules asked once more.
+    """
+    run, error = now.state, now.state.last_error or "The judge did not answer."
+    if run.retry == ONCE:
+        return (yield from refuse_verdicts(now, command, error))
+    if failure.code == "unreadable":
+        again = run.unjudged is not None and run.unjudged >= run.round - 1
+        yield VerdictUnreadable(
+            message="The verdict could not be read.",
+            round=run.round,
+            problem=failure.detail,
+            attempt=run.unreadable_verdicts + 1,
+        )
+        if run.round < run.last_round and not again:
+            return (yield from advance_nobody(now, failure.detail))
+    yield from rest(now, "turn_failed", f"The judge's turn failed. {error}")
+
+
+def advance_nobody(now: Run, problem: str) -> Events:
+    run = now.state
+    for place in run.active:
+        yield verdict(run, place, judged=(), passed=False, feedback=f"verdict_unreadable: {problem}")
+    yield from close_round(now, all_done=False, words="")
 
 
 def refuse_verdicts(now: Run, command: RecordReply, problem: str) -> Events:
@@ -68,9 +96,7 @@ def refuse_verdicts(now: Run, command: RecordReply, problem: str) -> Events:
     if attempt < JUDGEMENTS:
         yield ask_judge(now, "verdict_repair", answer=command.reply, reasons=problem)
         return
-    for place in run.active:
-        yield verdict(run, place, judged=(), passed=False, feedback=f"verdict_unreadable: {problem}")
-    yield from close_round(now, all_done=False, words="")
+    yield from advance_nobody(now, problem)
 
 
 def apply_verdicts(now: Run, found: judging.Judgement, words: str) -> Events:
@@ -136,6 +162,7 @@ def review_work(now: Run, places: tuple[int, ...], *, all_done: bool, words: str
             subject=_subject(run, place),
             settings=settings,
             max_rounds=settings.max_rounds,
+            authors=run.wrote((place,)),
         )
 
 

@@ -1,6 +1,6 @@
 """An orchestration as its events made it: assigns only, decides nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from domain.orchestration.chart import Status, status
@@ -12,6 +12,7 @@ from domain.orchestration.events import (
     Forced,
     Mode,
     OrchestrationRequest,
+    OrchestrationRetried,
     OrchestrationStarted,
     OrchestrationTransition,
     PartialReached,
@@ -31,6 +32,7 @@ from domain.orchestration.matching import FileClaim, hindrances
 from domain.orchestration.phases import AgentPhases, Judged, paused, resumed
 from domain.session.children import ChildClosed, ChildRequested, ReviewSettings
 from domain.session.state import EventMetadata, Session, evolve_shared, without
+from domain.session.turns import TurnAnswered, TurnFailed
 from domain.values.base import DomainEvent, Text
 
 AGENT = "agent:"
@@ -83,8 +85,12 @@ class Orchestration(Session):
     last_round: int = 0
     parallel: tuple[bool, ...] = ()
     reports: dict[int, WorkReport] = field(default_factory=dict)
+    authors: dict[int, str] = field(default_factory=dict)
+    """The agent who wrote the latest work of each place: its own, or who took its turn over."""
     unreadable_verdicts: int = 0
     verdict_problem: str = ""
+    unjudged: int | None = None
+    """The round whose verdict could not be read, until one can be."""
     feedback: dict[int, str] = field(default_factory=dict)
     early: tuple[int, ...] = ()
     summary: Text | None = None
@@ -140,15 +146,27 @@ class Orchestration(Session):
         """The chart's guards."""
         match name:
             case "planned":
-                return bool(self.agents) and self.partial_reason == "rounds"
+                return bool(self.agents) and (self.partial_reason == "rounds" or self._failed("judge"))
             case "answers_directly":
                 return self.mode == "direct" and not self.agents
             case "out_of_rounds":
                 return self.partial_reason == "rounds"
+            case "waits":
+                return self.waits
+            case "planner_failed" | "assistant_failed" | "judge_failed":
+                return self._failed(name.removesuffix("_failed"))
             case "nothing_left":
                 return self.state == "checkpoint" and all(agent.completed for agent in self.resumed())
             case _:
                 return False
+
+    def _failed(self, role: str) -> bool:
+        return self.failed_turn is not None and self.failed_turn.role == role
+
+    def wrote(self, places: Iterable[int]) -> tuple[str, ...]:
+        """The agents who wrote the work of these places, by all their names."""
+        names = [name for place in places for name in (self.agents[place].agent, self.authors.get(place, ""))]
+        return tuple(dict.fromkeys(known for name in names for known in (name, self.crew.get(name, "")) if known))
 
     def step(self, place: int) -> str:
         """What a review of passed work is about: the agent's place, and the phase that it passed."""
@@ -183,6 +201,7 @@ def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadat
             state.reports = state.reports | {event.index: report}
         case VerdictUnreadable():
             state.unreadable_verdicts, state.verdict_problem = event.attempt, event.problem
+            state.unjudged = event.round
             state.warnings = (*state.warnings, f"Round {event.round}: the verdict was unreadable. {event.problem}")
         case VerdictGiven():
             _judged(state, event)
@@ -202,8 +221,14 @@ def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadat
             state.agents, state.last_round = event.agents, event.last_round
             state.summary = state.partial_reason = None
             state.refused_plans, state.refusals = 0, ()
+        case OrchestrationRetried():
+            state.summary = state.partial_reason = None
+            state.refused_plans, state.refusals = 0, ()
         case RoundsAdded():
             state.last_round = event.last_round
+        case TurnAnswered() | TurnFailed():
+            evolve_shared(state, event, metadata.at)
+            _settled(state, run, event)
         case WasReset():
             state.summary = event.summary
         case ChildRequested() | ChildClosed():
@@ -230,6 +255,15 @@ def _begin(event: OrchestrationStarted, metadata: EventMetadata) -> Orchestratio
         last_round=opening.max_rounds,
         **{name: getattr(opening, name) for name in OrchestrationRequest.model_fields if name != "triage"},
     )
+
+
+def _settled(state: Orchestration, before: Orchestration, event: TurnAnswered | TurnFailed) -> None:
+    """Only the planner's, the judge's and the assistant's turn can be retried; the run goes on without any other."""
+    turn = before.outstanding[event.turn_id]
+    if turn.lane and isinstance(event, TurnAnswered):
+        state.authors = state.authors | {turn.lane - 1: event.agent}
+    if turn.lane or turn.work == "package":
+        state.failed_turn = before.failed_turn
 
 
 def _discussed(state: Orchestration, event: ChildRequested | ChildClosed) -> None:
@@ -267,6 +301,7 @@ def _judged(state: Orchestration, event: VerdictGiven) -> None:
     _replace(state, event.index, moved)
     if not event.judged:
         return
+    state.unjudged = None
     if not event.passed:
         state.feedback = state.feedback | {event.index: event.feedback}
         return

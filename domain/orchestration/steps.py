@@ -236,17 +236,21 @@ def complete(now: Run, summary: Text, *, by: str, all_done: bool = False) -> Eve
 
 
 def run_out(now: Run) -> Events:
+    return rest(now, "rounds", "The rounds are used up.")
+
+
+def rest(now: Run, reason: str, sentence: str) -> Events:
+    """The run stops in a round and can be continued."""
     run = now.state
     done = [agent for agent in run.agents if agent.completed]
     pending = [agent for agent in run.agents if not agent.completed]
     summary = now.text(_unfinished(run, done, pending))
-    sentence = "The rounds are used up."
     yield now.move(
         "stop",
         PartialReached,
         message=sentence,
         round=run.round,
-        reason="rounds",
+        reason=reason,
         summary=summary,
         done=tuple(agent.agent for agent in done),
         pending=tuple(agent.agent for agent in pending),
@@ -272,7 +276,7 @@ def _unfinished(run: Orchestration, done: list[AgentPhases], pending: list[Agent
 
 
 def stop(now: Run, reason: str, words: str) -> Events:
-    """The run stops before its first round and can be continued (contract §5)."""
+    """The run stops without a plan or an answer and can be continued (contract §5)."""
     summary = now.text(words)
     yield now.move("stop", PartialReached, message=f"Stopped: {reason}.", reason=reason, summary=summary)
     yield from _done(now, "Stopped.", summary)

@@ -38,8 +38,8 @@ class RetryPolicy(Value):
         return self.backoff_seconds[min(tries, len(self.backoff_seconds)) - 1]
 
 
-ONCE = RetryPolicy(attempts=1, repairs=0)
-"""The policy of sessions that began before there were attempts."""
+ONCE = RetryPolicy(attempts=1, repairs=0, second=0)
+"""The policy of sessions that began before there were attempts. They keep the rules of that time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

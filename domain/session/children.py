@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from domain.convergence import Profile
+from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.budget import Spent
 from domain.values.base import Command, DomainEvent, Text, Value
 
@@ -61,6 +62,8 @@ class DiscussionBrief(Value):
     parent: ParentLink | None = Field(default=None, description="who asked for it, if a session did")
     expires_ms: int | None = Field(default=None, description="how long a decision may wait")
     expires_as: str | None = Field(default=None, description="what then stands in for a decision")
+    retry: RetryPolicy = Field(default=ONCE, description="how failed turns are tried again")
+    authors: tuple[str, ...] = Field(default=(), description="the agents who wrote what is reviewed")
 
 
 class ChildRequested(DomainEvent):

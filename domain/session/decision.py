@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from domain.session.actions import refusal, unfit, with_release
-from domain.session.attempts import PROVIDER_WAITS, step_after
+from domain.session.attempts import ONCE, PROVIDER_WAITS, step_after
 from domain.session.chart import ChartTable
 from domain.session.children import (
     ChildClosed,
@@ -247,11 +247,13 @@ def end_attempt(
     )
 
 
-def retry_waiting(now: Now[S], command: RetryTurn) -> TurnRetried | None:
-    """Ask the turn that waits for its next attempt at once; None where none waits."""
-    turn = next((turn for turn in now.state.outstanding.values() if (turn.tries.until or 0) > now.at), None)
-    if turn is None:
-        return None
+def retry_waiting(now: Now[S], command: RetryTurn) -> tuple[TurnRetried, ...]:
+    """Ask the turns that wait for their next attempt at once; none where none waits."""
+    waiting = (turn for turn in now.state.outstanding.values() if (turn.tries.until or 0) > now.at)
+    return tuple(_at_once(now, command, turn) for turn in waiting)
+
+
+def _at_once(now: Now[S], command: RetryTurn, turn: Outstanding) -> TurnRetried:
     left = now.at - turn.provider_wait if turn.provider_wait else 0
     return TurnRetried(reason=command.reason, deadline=_moved(turn.deadline, left), **_request(turn, turn.tries.ended))
 
@@ -338,9 +340,20 @@ def clear_agents(now: Now[S], reason: str) -> AgentSessionsCleared:
 
 
 def request_child(
-    now: Now[S], *, kind: str, about: str, title: str, subject: str, settings: ReviewSettings, max_rounds: int
+    now: Now[S],
+    *,
+    kind: str,
+    about: str,
+    title: str,
+    subject: str,
+    settings: ReviewSettings,
+    max_rounds: int,
+    authors: tuple[str, ...] = (),
 ) -> ChildRequested:
-    """Start a discussion: by the same agents, over the same workspace as it is now, linked both ways."""
+    """Start a discussion: by the same agents, over the same workspace as it is now, linked both ways.
+
+    `authors` wrote what is discussed.
+    """
     state = now.state
     number = len(state.children) + 1
     brief = DiscussionBrief(
@@ -359,6 +372,8 @@ def request_child(
         parent=ParentLink(session_id=state.id, about=about),
         expires_ms=settings.expires_ms,
         expires_as=settings.expires_as,
+        retry=state.retry,
+        authors=() if state.retry == ONCE else authors,  # nobody took anything over before
     )
     name = child_id(state.id, kind, number)
     return ChildRequested(

@@ -119,6 +119,11 @@ class Session:
         raise NotImplementedError
 
     @property
+    def waits(self) -> bool:
+        """Whether a turn has a time for its next attempt."""
+        return any(turn.tries.until is not None for turn in self.outstanding.values())
+
+    @property
     def unpublished(self) -> bool:
         """Whether the workspace has changes that were not handed over to the person's repository."""
         if self.base is None or self.base.repository is None:
@@ -158,7 +163,7 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
     """Assign what the events that every kind of session has say of it; any other event changes nothing here."""
     match event:
         case TurnRequested():
-            state.failed_turn = None
+            state.failed_turn = state.failed_turn if event.work == "package" else None
             state.turns += 1
             state.asked = _counted(state.asked, event.agent)
             state.asked_roles = _counted(state.asked_roles, event.role)

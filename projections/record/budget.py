@@ -97,7 +97,7 @@ class BudgetLine:
         self._start(recorded)
         self.max_rounds = _rounds(event) or self.max_rounds
         most = self.max_rounds or 0
-        out_of_rounds = isinstance(event, orchestration.PartialReached) and event.round >= most
+        out_of_rounds = isinstance(event, orchestration.PartialReached) and event.reason == "rounds"
         self.points.append(
             Point(
                 version=recorded.version,

@@ -200,6 +200,7 @@ def _discussion(session: Discussion) -> ReviewView | DebateView:
         "decision": _decision(session),
         "choices": session.choices,
         "stop_reason": session.stop_reason,
+        "reason": session.reason,
         "expires_at": session.expires_at,
     }
     if session.kind == "review":

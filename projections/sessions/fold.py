@@ -188,7 +188,8 @@ def _evolve_orchestration(row: SessionRow, recorded: Recorded, event: orchestrat
         case orchestration.PartialReached(reason=reason):
             out_of_rounds = reason == "rounds"
             row.wait("budget" if out_of_rounds else "partial", reason, position=recorded.position, at=recorded.at)
-            row.choices = json.dumps(["continue", "reset", *(["extend"] if out_of_rounds else [])])
+            more = {"rounds": ["extend"], "turn_failed": ["retry"]}.get(reason, [])
+            row.choices = json.dumps(["continue", "reset", *more])
             row.summary = shortened(event.summary.head, HEAD)
         case orchestration.Completed():
             row.last_error = None
@@ -287,5 +288,5 @@ OVERVIEW: Final = Projection(
     tables=("overview", "overview_words", "overview_labels", "overview_turns"),
     schema=SCHEMA,
     apply=apply,
-    version=5,
+    version=6,
 )

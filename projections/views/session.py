@@ -234,6 +234,7 @@ class DiscussionView(SessionView):
     decision: DecisionView | None
     choices: tuple[str, ...] = Field(description="what a person may decide now; empty where nothing waits")
     stop_reason: StopReason | None
+    reason: str | None = Field(description="why its rounds are over: `turn_failed`, or the `stopReason`")
     expires_at: str | None = Field(description="when the decision expires, if it does")
 
 

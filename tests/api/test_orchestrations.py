@@ -174,13 +174,14 @@ def test_an_invalid_plan_is_repaired_or_ends_the_run(server: Server) -> None:
     [refused] = only(events(server.client, found["id"]), "orchestration.plan_refused")
     assert refused["reasons"] == ["There is no employee 'Ghost'; there are: Frontend, Backend, Data, Docs."]
 
-    replies = {"planner": [plan(subtask("Ghost")), "Hm.", plan(subtask("Backend"))]}
+    replies = {"planner": [plan(subtask("Ghost")), "Hm?", "Hm.", plan(subtask("Backend"))]}
     found = run(server.client, orchestration(replies))
     assert (found["status"], found["reason"], found["agents"]) == ("partial", "plan_invalid", [])
     assert found["summary"] == "Hm.\n\nThe reply holds no list of subtasks."
-    assert post(server.client, f"/api/sessions/{found['id']}/continue").status_code == 200
+    assert post(server.client, f"/api/sessions/{found['id']}/retry").status_code == 202
     found = rested(server.client, found["id"])
     assert (found["status"], found["planVersion"], agent(found, "Backend")["completed"]) == ("done", 1, True)
+    assert len(only(events(server.client, found["id"]), "orchestration.retried")) == 1
 
 
 def test_an_agent_that_fails_is_judged_as_an_error(server: Server) -> None:
@@ -189,7 +190,7 @@ def test_an_agent_that_fails_is_judged_as_an_error(server: Server) -> None:
         "Backend": [{"error": "timeout"}, "built"],
         "judge": [verdicts(Backend=False), verdicts(Backend=True)],
     }
-    found = run(server.client, orchestration(replies))
+    found = run(server.client, orchestration(replies, retry={"attempts": 1}))
     told = events(server.client, found["id"])
     assert [report["result"] for report in only(told, "orchestration.work_reported")] == ["error", "done"]
     [first, _] = [asked for asked in only(told, "turn.requested") if asked["role"] == "judge"]
@@ -201,13 +202,17 @@ def test_verdicts_that_cannot_be_read_advance_nobody(server: Server) -> None:
     """CP-004, K-14, K-15."""
     replies = {
         "planner": [plan(subtask("Backend", 3, 4))],
-        "judge": ['{"allDone": true}', '{"verdicts": [{"agent": "Backend", "pass": "true"}], "allDone": true}'],
+        "judge": [
+            '{"allDone": true}',
+            '{"verdicts": [{"agent": "Backend", "pass": "true"}], "allDone": true}',
+            verdicts(Backend=False),
+        ],
     }
-    found = run(server.client, orchestration(replies, maxRounds=1))
+    found = run(server.client, orchestration(replies, maxRounds=2))
     assert (found["status"], agent(found, "Backend")["currentPhase"]) == ("partial", 3)
-    assert [(entry["phase"], entry["pass"]) for entry in agent(found, "Backend")["history"]] == [(3, False)]
+    assert [(entry["phase"], entry["pass"]) for entry in agent(found, "Backend")["history"]] == [(3, False)] * 2
     unreadable = only(events(server.client, found["id"]), "orchestration.verdict_unreadable")
-    assert [event["attempt"] for event in unreadable] == [1, 2]
+    assert [(event["round"], event["attempt"]) for event in unreadable] == [(1, 1)]
 
 
 def test_the_next_round_brings_the_judges_feedback(server: Server) -> None:

@@ -130,10 +130,14 @@ ORCHESTRATION: Final = Diagram(
             for state in ("working", "direct", "planning")
         ),
         Way("extend", ("partial",), "working", "M94 262V228", (108, 243)),
+        *(Way("retry", ("partial",), state, "M86 262V228") for state in ("planning", "direct", "judging")),
         Way("discard", ACTIVE, "reset", "M414 228V262", (420, 250)),
         Way("discard", ("checkpoint", "partial"), "reset", "M134 292V308H414V292", (368, 320)),
     ),
-    loops=_loops("extend", "planning", "debating", "working", "judging", "reviewing"),
+    loops=(
+        *_loops("extend", "planning", "debating", "working", "judging", "reviewing"),
+        *_loops("retry", "planning", "direct", "working", "judging"),
+    ),
     zone=(2, 12, 468, 216),
     height=326,
 )
@@ -155,7 +159,7 @@ def _discussion(talk: str) -> Diagram:
             Way("decide", ("waiting_for_decision",), "decided", "M348 71H362"),
             Way("cancel", (talk, "synthesizing", "waiting_for_decision"), "cancelled", "M178 104V136", (184, 124)),
         ),
-        loops=(),
+        loops=_loops("retry", talk, "synthesizing"),
         zone=(2, 12, 350, 92),
         height=174,
     )

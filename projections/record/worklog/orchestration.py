@@ -8,6 +8,7 @@ from domain.orchestration.events import (
     Completed,
     Continued,
     OrchestrationEvent,
+    OrchestrationRetried,
     OrchestrationStarted,
     OrchestrationTransition,
     PartialReached,
@@ -175,6 +176,10 @@ def _ended(event: OrchestrationEvent) -> Iterator[Row]:
         case Continued():
             yield "log", f"### Continued after round {event.round}\n\n- Rounds: up to {event.last_round}"
             yield "last", str(event.last_round)
+            yield "summary", ""
+        case OrchestrationRetried():
+            lines = [point("Reason", event.why)] if event.why.strip() else []
+            yield "log", "\n\n".join(["### Asked again", *lines])
             yield "summary", ""
         case RoundsAdded():
             reason = point("Reason", event.why)

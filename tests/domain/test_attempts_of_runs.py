@@ -1,0 +1,199 @@
+"""Attempts in orchestrations, reviews and debates: what waits, what rests, and what goes on (contract-2 §10)."""
+
+from typing import Any
+
+import pytest
+
+from domain.orchestration.decide import allowed_actions
+from domain.orchestration.events import OrchestrationRetried, VerdictUnreadable
+from domain.session.attempts import ONCE, RetryPolicy
+from domain.session.children import ChildRequested
+from domain.session.turns import Failure, FailureCode, RetryTurn, TurnAttemptFailed, TurnFailed, TurnRetried
+from domain.values.base import DomainEvent, Refused
+from tests.discussing import DiscussionStory, wish
+from tests.given import OrchestrationStory, plan, subtask, topics, verdicts
+
+POLICY = RetryPolicy(attempts=2, backoff_seconds=(5,))
+
+
+def story(*subtasks: dict[str, Any], retry: RetryPolicy = POLICY, **fields: Any) -> OrchestrationStory:
+    found = OrchestrationStory(triage="orchestrate", retry=retry, **fields)
+    return found.planned(*subtasks) if subtasks else found
+
+
+def judging(**fields: Any) -> OrchestrationStory:
+    found = story(subtask("Backend"), **fields)
+    found.works("Backend")
+    return found
+
+
+def fails(found: Any, code: FailureCode = "network", *, attempt: int = 1) -> list[DomainEvent]:
+    return list(found.answer("", attempt=attempt, failure=Failure(code=code)))
+
+
+# -- what waits ----------------------------------------------------------------------------------------------------
+
+
+def test_a_planner_that_cannot_be_reached_is_asked_again_and_the_plan_is_made() -> None:
+    found = story()
+    [event] = fails(found)
+    assert isinstance(event, TurnAttemptFailed)
+    assert (event.next, found.run.status) == ("retry", "active")
+    assert "retry" in allowed_actions(found.run)
+    found.answer(plan(subtask("Backend")), attempt=2)
+    assert found.run.state == "working"
+
+
+def test_a_retry_asks_every_turn_that_waits_at_once() -> None:
+    found = story(
+        subtask("Backend", parallel=True, verification={"affected_files": ["a.py"]}),
+        subtask("Frontend", parallel=True, verification={"affected_files": ["b.py"]}),
+    )
+    for name in tuple(found.asked):
+        found.works(name, failure=Failure(code="network"))
+    recorded = found.when(RetryTurn())
+    assert [type(event) for event in recorded] == [TurnRetried, TurnRetried]
+    assert not found.run.waits
+
+
+def test_a_voice_that_cannot_be_reached_is_asked_again() -> None:
+    found = DiscussionStory(retry=POLICY)
+    [event] = fails(found)
+    assert isinstance(event, TurnAttemptFailed)
+    assert found.talk.guard("waits")
+    fails(found, attempt=2)
+    assert (found.talk.status, found.talk.reason) == ("waiting_for_decision", "turn_failed")
+
+
+def test_a_voice_that_waits_is_asked_at_once() -> None:
+    found = DiscussionStory(retry=POLICY)
+    fails(found)
+    [retried] = found.when(RetryTurn())
+    assert isinstance(retried, TurnRetried)
+    with pytest.raises(Refused):
+        found.when(RetryTurn())
+
+
+# -- what rests ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("triage", ["orchestrate", "direct"])
+def test_without_a_planner_or_an_assistant_the_run_rests_until_it_is_retried(triage: Any) -> None:
+    found = OrchestrationStory(triage=triage, retry=POLICY)
+    turn_id, state = found.turn.turn_id, found.run.state
+    fails(found)
+    fails(found, attempt=2)
+    assert (found.run.status, found.run.partial_reason) == ("partial", "turn_failed")
+    assert allowed_actions(found.run) == ("continue", "retry", "reset", "cancel")
+    recorded = found.when(RetryTurn(reason="back again"))
+    assert [type(event) for event in recorded] == [OrchestrationRetried, TurnRetried]
+    assert (found.turn.turn_id, found.run.state, found.run.partial_reason) == (turn_id, state, None)
+
+
+def test_without_a_judge_the_run_rests_and_a_retry_keeps_the_reports() -> None:
+    found = judging()
+    fails(found, "auth")
+    assert (found.run.status, found.run.partial_reason) == ("partial", "turn_failed")
+    found.when(RetryTurn())
+    found.answer(verdicts(Backend=True, all_done=True), attempt=2)
+    assert found.run.status in ("checkpoint", "done")
+
+
+def test_a_run_without_a_judge_goes_on_with_its_plan() -> None:
+    found = judging()
+    fails(found, "auth")
+    found.resumes()
+    assert (found.run.state, found.asked) == ("working", ["Backend"])
+
+
+def test_a_worker_without_another_attempt_fails_in_its_round_and_the_run_goes_on() -> None:
+    found = story(subtask("Backend"))
+    fails(found, "auth")
+    assert (found.run.state, found.run.failed_turn) == ("judging", None)
+    found.answer(verdicts(Backend=True))
+    assert (found.run.round, found.judged("Backend")) == (2, [(1, 3, False)])
+
+
+def test_nothing_is_retried_where_no_turn_has_failed() -> None:
+    with pytest.raises(Refused):
+        story().when(RetryTurn())
+
+
+# -- what cannot be read -------------------------------------------------------------------------------------------
+
+
+def test_a_plan_that_stays_unreadable_is_repaired_once_and_then_rests_with_its_words() -> None:
+    found = story()
+    [again] = found.answer("I am thinking.")
+    assert isinstance(again, TurnAttemptFailed)
+    assert (again.next, again.reply.head) == ("repair", "I am thinking.")
+    failed, *_ = found.answer("Still thinking.", attempt=2)
+    assert isinstance(failed, TurnFailed)
+    assert (found.run.status, found.run.partial_reason) == ("partial", "plan_invalid")
+    assert "retry" in allowed_actions(found.run)
+    found.when(RetryTurn())
+    found.answer(plan(subtask("Backend")), attempt=3)
+    assert found.run.state == "working"
+
+
+def unreadable(found: OrchestrationStory) -> list[DomainEvent]:
+    """The judge's answer and its repair cannot be read."""
+    found.answer("Well done.")
+    return found.answer("Very well done.", attempt=2)
+
+
+def test_verdicts_that_stay_unreadable_advance_nobody_and_the_next_round_follows() -> None:
+    found = judging()
+    recorded = unreadable(found)
+    assert topics(recorded)[:3] == ["turn.failed", VerdictUnreadable.TOPIC, "orchestration.verdict_given"]
+    assert (found.run.round, found.run.state) == (2, "working")
+
+
+def test_verdicts_that_are_unreadable_twice_in_a_row_are_a_failed_turn() -> None:
+    found = judging(max_rounds=5)
+    unreadable(found)
+    found.works("Backend")
+    unreadable(found)
+    assert (found.run.round, found.run.partial_reason) == (2, "turn_failed")
+    found.when(RetryTurn())
+    found.answer(verdicts(Backend=False), attempt=3)
+    found.works("Backend")
+    unreadable(found)
+    assert (found.run.round, found.run.state) == (4, "working")
+
+
+def test_unreadable_verdicts_of_the_last_round_are_a_failed_turn() -> None:
+    found = judging(max_rounds=1)
+    unreadable(found)
+    assert (found.run.status, found.run.partial_reason) == ("partial", "turn_failed")
+
+
+# -- who takes over ------------------------------------------------------------------------------------------------
+
+
+def test_who_wrote_the_work_never_takes_over_its_judgement() -> None:
+    found = judging(retry=RetryPolicy(fallback=("Ada", "Grace")), crew={"Backend": "Ada"})
+    [event] = fails(found, "auth")
+    assert isinstance(event, TurnAttemptFailed)
+    assert event.fallback_agent == "Grace"
+
+
+def test_a_review_knows_the_policy_and_who_wrote_the_work_even_where_somebody_took_it_over() -> None:
+    retry = RetryPolicy(fallback=("Grace",))
+    found = story(subtask("Backend"), retry=retry, work_review=wish("review"))
+    fails(found, "auth")
+    found.answer("done", attempt=2)
+    recorded = found.answer(verdicts(Backend=True))
+    [child] = [event for event in recorded if isinstance(event, ChildRequested)]
+    assert (child.topic.retry, child.topic.authors) == (retry, ("Backend", "Grace"))
+
+
+def test_an_author_takes_over_the_answers_of_a_review_but_never_its_critique() -> None:
+    found = DiscussionStory(retry=RetryPolicy(fallback=("Ada", "Grace")), authors=("Ada",))
+    assert fails(found, "auth")[0].fallback_agent == "Grace"  # type: ignore[attr-defined]
+
+
+def test_sessions_from_before_there_were_attempts_keep_their_rules() -> None:
+    found = judging(retry=ONCE)
+    found.answer("Well done.")
+    assert found.request.prompt == "verdict_repair@1"
