@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from domain.delivery.baseline import Escape
 from domain.delivery.validation import ValidationStep
 
 Probe = Callable[[Sequence[str], Mapping[str, str]], Awaitable[str]]
@@ -21,14 +22,6 @@ failed."""
 _MOST = 20
 _LARGEST = 1_048_576
 _SHEBANG = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Escape:
-    """`what` (a package, module or dependency) would come from `path`, outside the workspace."""
-
-    what: str
-    path: str
 
 
 @dataclass(frozen=True, slots=True)

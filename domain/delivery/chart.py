@@ -36,20 +36,21 @@ def _extended(exhausted: State, phases: Iterable[State], running: Iterable[State
 def _retried(failed: State, phases: Iterable[State]) -> TransitionList:
     """A delivery whose turn failed goes on in the phase of that turn; a turn that waits is asked at once."""
     transitions = TransitionList()
-    for name, phase in zip(PHASES, phases, strict=True):
+    for name, phase in zip(("preparing", *PHASES), phases, strict=True):
         transitions |= failed.to(phase, cond=f"failed_{name}")
         transitions |= phase.to(phase, cond="waits")
     return transitions
 
 
 class DeliveryChart(Chart):
-    """planning → architecture → design → (implementation → validation → review)* → packaging → success.
+    """preparing → planning → architecture → design → (implementation → validation → review)* → packaging → success.
 
-    A delivery that ran out of budget rests in `exhausted`, from where a person may extend it (K-46); one whose turn
-    failed rests in `failed`, from where a person may retry that turn.
+    Without a baseline it begins with planning. A delivery that ran out of budget rests in `exhausted`, from where a
+    person may extend it (K-46); one whose turn failed rests in `failed`, from where a person may retry that turn.
     """
 
-    planning = State(initial=True)
+    preparing = State(initial=True)
+    planning = State()
     architecture = State()
     design = State()
     implementation = State()
@@ -66,7 +67,8 @@ class DeliveryChart(Chart):
     _running = (*_phases, under_review)
 
     complete = (
-        planning.to(architecture)
+        preparing.to(planning)
+        | planning.to(architecture)
         | architecture.to(design)
         | design.to(implementation)
         | implementation.to(validation)
@@ -77,11 +79,11 @@ class DeliveryChart(Chart):
     )
     hold = review.to(under_review)
     send_back = implementation.from_(validation, review, under_review)
-    fail = failed.from_(*_phases)
+    fail = failed.from_(preparing, *_phases)
     exhaust = exhausted.from_(*_running)
-    extend = _extended(exhausted, _phases, _running)
-    retry = _retried(failed, _phases)
-    cancel = cancelled.from_(*_running)
+    extend = _extended(exhausted, _phases, (preparing, *_running))
+    retry = _retried(failed, (preparing, *_phases))
+    cancel = cancelled.from_(preparing, *_running)
 
 
 TABLE = ChartTable(DeliveryChart)

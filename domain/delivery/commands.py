@@ -5,8 +5,10 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from domain.delivery.baseline import Baseline, Preparation
 from domain.delivery.events import (
     ArtifactCreated,
+    BaselineRecorded,
     BranchPublished,
     BudgetExtended,
     DeliveryRetried,
@@ -47,6 +49,15 @@ class StartDelivery(StartCommand):
     crew: dict[str, str] = {}
     review: ReviewSettings | None = None
     retry: RetryPolicy = ONCE
+    baseline: bool = False
+    preparation: Preparation = Preparation()
+
+
+class RecordBaseline(RecordTurn):
+    """The outcome of the preparation: what was found before any agent is asked."""
+
+    WORK = "prepare"
+    baseline: Baseline = Baseline()
 
 
 class RecordValidation(RecordTurn):
@@ -56,6 +67,7 @@ class RecordValidation(RecordTurn):
     passed: bool
     classification: str | None = None
     summary: str = ""
+    reasons: tuple[str, ...] = ()
     report: Text = Text()
 
 
@@ -83,8 +95,13 @@ def command_of(recorded: RecordedCommand, session: Session | None) -> Command | 
             names = StartDelivery.model_fields.keys() - {"blobs"}
             return StartDelivery(**{name: getattr(first, name) for name in names})
         case TurnAnswered() | TurnFailed() | TurnAttemptFailed() as first if session is not None:
-            work = session.turn(first.turn_id).work
-            return _validation(first, events) if work == "validate" else _package(first, events)
+            match session.turn(first.turn_id).work:
+                case "prepare":
+                    return _baseline(first, events)
+                case "validate":
+                    return _validation(first, events)
+                case _:
+                    return _package(first, events)
     for event in events:
         match event:
             case DeliveryRetried():
@@ -103,6 +120,14 @@ def _settled(event: TurnAnswered | TurnFailed | TurnAttemptFailed) -> dict[str, 
     return fields | ({"slot": event.slot} if isinstance(event, TurnAnswered) else {"failure": event.failure})
 
 
+def _baseline(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequence[DomainEvent]) -> RecordBaseline:
+    found = next((event for event in events if isinstance(event, BaselineRecorded)), None)
+    if found is None:
+        return RecordBaseline(**_settled(first))
+    baseline = Baseline(commands=found.commands, setup=found.setup, escapes=found.escapes, env=found.env)
+    return RecordBaseline(baseline=baseline, **{**_settled(first), "failure": None})
+
+
 def _validation(
     first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequence[DomainEvent]
 ) -> RecordValidation:
@@ -115,8 +140,8 @@ def _validation(
             case TestsPassed():
                 return RecordValidation(passed=True, summary=event.summary, **fields)
             case ValidationFailed():
-                kind, summary = event.classification, event.summary
-                return RecordValidation(passed=False, classification=kind, summary=summary, **fields)
+                fields |= {"classification": event.classification, "reasons": event.reasons}
+                return RecordValidation(passed=False, summary=event.summary, **fields)
     raise Unknown(Sentence("validation_has_no_outcome", id=first.turn_id))
 
 

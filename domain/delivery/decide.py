@@ -3,9 +3,17 @@
 import json
 from collections.abc import Generator
 
+from domain.delivery.baseline import new_failures, unready
 from domain.delivery.chart import PHASES, TABLE, Phase
-from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation, StartDelivery
+from domain.delivery.commands import (
+    CancelDelivery,
+    ExtendBudget,
+    RecordBaseline,
+    RecordValidation,
+    StartDelivery,
+)
 from domain.delivery.events import (
+    BaselineRecorded,
     BranchPublished,
     BudgetExtended,
     DeliveryRetried,
@@ -42,6 +50,7 @@ from domain.session.children import CloseChild, ReviewSettings, fix_feedback
 from domain.session.decision import (
     Events,
     Now,
+    ask,
     cancel_turn,
     cancel_turns,
     close_child,
@@ -74,6 +83,8 @@ def decide(now: Now[Delivery], command: Command) -> Events:
             return start(now, command)
         case RecordReply():
             return record_reply(now, command)
+        case RecordBaseline():
+            return record_baseline(now, command)
         case RecordValidation():
             return record_validation(now, command)
         case RecordPackage():
@@ -107,8 +118,12 @@ def allowed_actions(delivery: Delivery) -> tuple[str, ...]:
 def start(now: Now[Delivery], command: StartDelivery) -> Events:
     fields = {name: getattr(command, name) for name in StartDelivery.model_fields if name != "blobs"}
     left = command.limits.max_iterations
-    yield now.begin(DeliveryStarted, message="Session started.", remaining_iterations=left, **fields)
-    yield from enter(now)
+    by = "" if command.baseline else "complete"
+    yield now.begin(DeliveryStarted, by=by, message="Session started.", remaining_iterations=left, **fields)
+    if command.baseline:
+        yield ask(now, role="setup", work="prepare", phase="preparing")
+    else:
+        yield from enter(now)
 
 
 def cancel(now: Now[Delivery], command: CancelDelivery) -> Events:
@@ -164,15 +179,16 @@ def retry(now: Now[Delivery], command: RetryTurn) -> Events:
     paused = state.budget.paused + now.at - (state.stopped_at or now.at)
     message = f"Retried: {command.reason}" if command.reason else "Retried."
     yield now.move("retry", DeliveryRetried, message=message, paused=paused, why=command.reason, **fields)
-    reason = now.state.budget.overdrawn(at=now.at)
+    reason = now.state.budget.overdrawn(at=now.state.budget_time(now.at))
     if reason is not None:
         yield from skip(now, "running")
         return (yield from exhaust(now, reason, now.state.phase, state.iteration))
     yield retry_failed(now, command, None if failed.deadline is None else now.state.budget.deadline_at)
 
 
-def _phase(name: str | None) -> Phase:
-    return next(phase for phase in PHASES if phase == name)
+def _phase(name: str | None) -> Phase | None:
+    """The phase of that name; none while the workspace is made ready."""
+    return next((phase for phase in PHASES if phase == name), None)
 
 
 def _wider(limits: BudgetLimits, command: ExtendBudget) -> BudgetLimits:
@@ -214,6 +230,23 @@ def record_reply(now: Now[Delivery], command: RecordReply) -> Events:
     yield from complete(now, phase)
 
 
+def record_baseline(now: Now[Delivery], command: RecordBaseline) -> Events:
+    """The first phase begins, unless the validation would prove nothing: then no agent is asked (contract-2 §9)."""
+    found = command.baseline
+    event = end_attempt(now, command, command.failure or unready(found))
+    yield event
+    if command.failure is None:
+        fields = about(now, None, role="supervisor") | found.model_dump()
+        yield BaselineRecorded(message="Baseline recorded.", **fields)
+    match event:
+        case TurnAnswered():
+            yield from enter(now, by="complete")
+        case TurnFailed(failure=failure):
+            yield from skip(now, "pending")
+            code = failure.code if command.failure is None else "turn_failed"
+            yield from finish(now, "failed", failure.detail or failure.code, by="fail", code=code)
+
+
 def record_validation(now: Now[Delivery], command: RecordValidation) -> Events:
     if not (yield from answered(now, command, command.failure)):
         return
@@ -229,6 +262,8 @@ def record_validation(now: Now[Delivery], command: RecordValidation) -> Events:
         classification=kind,
         summary=command.summary,
         feedback=feedback,
+        reasons=command.reasons,
+        new_failures=new_failures(command.reasons, now.state.baseline),
         **fields,
     )
     yield from next_iteration(now)

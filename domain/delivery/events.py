@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from domain.delivery.baseline import BaselineCommand, Escape, Preparation, SetupCommand
 from domain.delivery.chart import Phase
 from domain.delivery.validation import ValidationStep
 from domain.session.attempts import ONCE, RetryPolicy
@@ -59,6 +60,18 @@ class DeliveryStarted(DeliveryTransition):
         default=None, description="the review that a person decides before packaging, if any"
     )
     retry: RetryPolicy = Field(default=ONCE, description="how a failed turn is tried again")
+    baseline: bool = Field(default=False, description="whether the validation runs once before the first phase")
+    preparation: Preparation = Field(default=Preparation(), description="how its workspace is made ready")
+
+
+class BaselineRecorded(DeliveryEvent):
+    """The workspace was made ready, and the validation ran once on it before any agent was asked."""
+
+    TOPIC: ClassVar[str] = "delivery.baseline_recorded"
+    commands: tuple[BaselineCommand, ...] = Field(default=(), description="the validation commands, in order")
+    setup: tuple[SetupCommand, ...] = Field(default=(), description="the commands of the set-up, up to one that failed")
+    escapes: tuple[Escape, ...] = Field(default=(), description="what the validation would take from elsewhere")
+    env: dict[str, str] = Field(default_factory=dict, description="variables that make the workspace win")
 
 
 class PhaseStarted(DeliveryTransition):
@@ -119,6 +132,8 @@ class ValidationFailed(DeliveryEvent):
     classification: str = Field(description="lint, type, test, runtime or unknown")
     summary: str
     feedback: Text = Field(description="what the developer is told")
+    reasons: tuple[str, ...] = Field(default=(), description="the lines that say why, at most 20")
+    new_failures: tuple[str, ...] = Field(default=(), description="those of them that the baseline did not have")
 
 
 class ReviewBlockingDetected(DeliveryEvent):
@@ -199,10 +214,12 @@ class SessionFinished(DeliveryTransition):
     status: str = Field(description="success, failed or cancelled")
     final_summary: str = Field(description="the outcome in a word or a sentence")
     children: tuple[str, ...] = Field(default=(), description="the reviews that end with it")
+    code: str | None = Field(default=None, description="a short name of why, where no phase gives one")
 
 
 EVENTS: tuple[type[DomainEvent], ...] = (
     DeliveryStarted,
+    BaselineRecorded,
     PhaseStarted,
     PhaseCompleted,
     PhaseFailed,

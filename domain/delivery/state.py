@@ -1,13 +1,15 @@
 """A delivery as its events made it: `evolve` assigns only, and decides nothing."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
+from domain.delivery.baseline import BaselineCommand, Preparation
 from domain.delivery.chart import PHASES, Phase, PhaseStatus, Status, status
 from domain.delivery.events import (
     ArtifactCreated,
     AttemptStarted,
     BranchPublished,
+    BaselineRecorded,
     BudgetExhausted,
     BudgetExtended,
     DeliveryEvent,
@@ -30,7 +32,7 @@ from domain.session.budget import BudgetLimits, Reason, Spent
 from domain.session.children import ChildClosed, ReviewSettings
 from domain.session.forks import SessionForked
 from domain.session.state import EventMetadata, Session, evolve_shared
-from domain.session.turns import Settled, TurnAnswered, TurnAttemptFailed, TurnRetried
+from domain.session.turns import Settled, TurnAnswered, TurnAttemptFailed, TurnRetried, Unready
 from domain.values.base import DomainEvent, Text
 
 
@@ -142,6 +144,9 @@ class Delivery(Session):
     """Why it came to rest, as a short name."""
     author: str = ""
     """The agent who wrote the work of this iteration."""
+    preparation: Preparation = field(default_factory=Preparation)
+    baseline: tuple[BaselineCommand, ...] = ()
+    validation_env: dict[str, str] = field(default_factory=dict)
 
     @property
     def status(self) -> Status:
@@ -171,7 +176,9 @@ class Delivery(Session):
 
     def budget_time(self, at: int) -> int:
         """The instant up to which the budget has run. Its clock is paused while the delivery is stopped, and while a
-        provider makes it wait: such a wait is counted as paused as soon as it begins."""
+        provider makes it wait: such a wait is counted as paused as soon as it begins. It starts after the baseline."""
+        if self.state == "preparing":
+            return self.budget.started_at
         if self.stopped_at is not None:
             return self.stopped_at
         return max((at, *(turn.provider_wait or at for turn in self.outstanding.values())))
@@ -255,12 +262,16 @@ def _begin(event: DeliveryStarted, metadata: EventMetadata) -> Delivery:
         repository=event.repository,
         review=event.review,
         retry=event.retry,
+        preparation=event.preparation,
         budget=Budget(limits=event.limits, started_at=metadata.at),
     )
 
 
 def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
     match event:
+        case BaselineRecorded():
+            state.baseline, state.validation_env = event.commands, event.env
+            state.budget = state.budget._replace(started_at=at, paused=0)
         case PhaseStarted(phase=phase) if phase:
             state.phase = phase
             _mark(state, event, "running")
@@ -269,7 +280,7 @@ def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
         case PhaseFailed():
             _mark(state, event, "failed")
             state.last_error = event.error_message
-            state.code = "turn_failed"
+            state.code = event.error_type if event.error_type in get_args(Unready) else "turn_failed"
         case PhaseSkipped():
             _mark(state, event, "skipped")
         case ArtifactCreated(phase=phase) if phase:
@@ -304,6 +315,7 @@ def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
             _retried(state, event)
         case SessionFinished():
             state.final_summary = event.final_summary
+            state.code = event.code or state.code
             state.stopped_at = state.stopped_at or at
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from domain.delivery.baseline import red
 from domain.delivery.chart import PHASES, ROLES, Phase, PhaseStatus
 from domain.delivery.events import (
     ArtifactCreated,
@@ -167,7 +168,15 @@ def skip(now: Now[Delivery], *marks: PhaseStatus) -> Events:
             yield PhaseSkipped(message=f"Phase {phase} skipped.", **about(now, phase, role="supervisor"))
 
 
-def finish(now: Now[Delivery], status: str, summary: str, *, by: str = "", iteration: int | None = None) -> Events:
+def finish(
+    now: Now[Delivery],
+    status: str,
+    summary: str,
+    *,
+    by: str = "",
+    iteration: int | None = None,
+    code: str | None = None,
+) -> Events:
     """Come to rest, in the running iteration or the one that is named.
 
     The agents' conversations end with it, unless an extension or a retry may resume them.
@@ -179,6 +188,7 @@ def finish(now: Now[Delivery], status: str, summary: str, *, by: str = "", itera
         "status": status,
         "final_summary": summary,
         "children": tuple(now.state.open_children),
+        "code": code,
         **about(now, now.state.phase, role="supervisor", iteration=iteration),
     }
     yield now.move(by, SessionFinished, **fields) if by else now.stay(SessionFinished, **fields)
@@ -207,9 +217,13 @@ def artifact(
     )
 
 
-def about(now: Now[Delivery], phase: Phase, *, role: str = "", iteration: int | None = None) -> dict[str, Any]:
+def about(now: Now[Delivery], phase: Phase | None, *, role: str = "", iteration: int | None = None) -> dict[str, Any]:
     """S4's flat fields for an event about a phase: of the running iteration, or of the one that is named."""
-    return {"role": role or ROLES[phase], "phase": phase, **now.state.figures(now.at, iteration)}
+    return {
+        "role": role or (ROLES[phase] if phase else "supervisor"),
+        "phase": phase,
+        **now.state.figures(now.at, iteration),
+    }
 
 
 # -- what agents are given to read ----------------------------------------------------------------------------------
@@ -239,9 +253,10 @@ def _listed(lines: tuple[str, ...]) -> str:
 
 
 def _validation(delivery: Delivery, phase: Phase) -> str:
-    """What the commands reported, once there is work to run them on; before that, which they are."""
+    """What the commands reported: of the work, and before there was any. At first, which they are."""
     if phase in ("implementation", "review"):
-        return delivery.validation_summary
+        before = red(delivery.baseline) if delivery.baseline else ""
+        return "\n\n".join(filter(None, (delivery.validation_summary, before)))
     return "\n".join(step.command for step in delivery.steps)
 
 

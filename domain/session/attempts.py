@@ -6,17 +6,17 @@ conversation, or by another agent. When none is left, the turn has failed, and a
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, get_args
 
 from pydantic import Field
 
-from domain.session.turns import Failure
+from domain.session.turns import Failure, Unready
 from domain.values.base import Value
 
 Next = Literal["retry", "repair", "new_conversation", "fallback"]
 PROVIDER_WAITS = frozenset(("rate_limit", "overloaded"))
 """Waits that the provider imposes: they use up no budget minutes."""
-_NEVER_AGAIN = frozenset(("refused", "limit", "deadline"))
+_NEVER_AGAIN = frozenset(("refused", "limit", "deadline", *get_args(Unready)))
 
 
 Seconds = Annotated[float, Field(ge=0, le=86_400)]

@@ -13,15 +13,17 @@ from domain.session.workspace import WorkspaceChanges, WorkspacePrepared
 from domain.values.base import Command, Count, DomainEvent, Text, Usage, Value
 
 Access = Literal["none", "read", "write"]
-Work = Literal["ask", "validate", "package", "wait"]
+Work = Literal["ask", "prepare", "validate", "package", "wait"]
 """`wait` is a person's turn: nobody works on it, it only has a deadline."""
 Retryable = Literal[
     "rate_limit", "overloaded", "network", "crash", "timeout", "idle", "unreadable", "lost_conversation", "workspace"
 ]
 Final = Literal["auth", "refused", "limit", "deadline"]
+Unready = Literal["validation_not_startable", "validation_escapes_workspace", "setup_failed"]
+"""Why a delivery's validation would prove nothing: no agent is asked."""
 OldCode = Literal["provider", "bad_output"]
 """Codes that only old logs and old external workers use."""
-FailureCode = Literal[Retryable, Final, OldCode]
+FailureCode = Literal[Retryable, Final, Unready, OldCode]
 FenceLevel = Literal["bwrap", "landlock", "none"]
 RETRYABLE: frozenset[str] = frozenset((*get_args(Retryable), *get_args(OldCode)))
 

@@ -77,6 +77,7 @@ def test_the_delivery_chart_is_the_way_of_the_seed() -> None:
         return {state: target for state, target in found.items() if target is not None}
 
     assert way("complete") == {
+        "preparing": "planning",
         "planning": "architecture",
         "architecture": "design",
         "design": "implementation",
@@ -88,12 +89,12 @@ def test_the_delivery_chart_is_the_way_of_the_seed() -> None:
     }
     assert way("hold") == {"review": "under_review"}
     assert way("send_back") == dict.fromkeys(("validation", "review", "under_review"), "implementation")
-    assert way("fail") == dict.fromkeys(delivery.PHASES, "failed")
+    assert way("fail") == dict.fromkeys(("preparing", *delivery.PHASES), "failed")
     running = (*delivery.PHASES, "under_review")
-    for event, end in (("exhaust", "exhausted"), ("cancel", "cancelled")):
-        assert way(event) == dict.fromkeys(running, end)
-    assert way("extend") == {state: state for state in running}
-    assert delivery.TABLE.initial == "planning"
+    assert way("exhaust") == dict.fromkeys(running, "exhausted")
+    assert way("cancel") == dict.fromkeys(("preparing", *running), "cancelled")
+    assert way("extend") == {state: state for state in ("preparing", *running)}
+    assert delivery.TABLE.initial == "preparing"
     assert delivery.TABLE.finals == {"success", "cancelled"}
 
 

@@ -13,7 +13,7 @@ from domain.replay import Difference, first_difference
 from domain.session.record import Causation, Recorded
 from domain.session.state import EventMetadata, Session
 from domain.values.base import Command, DomainEvent
-from tests.given import DeliveryStory, topics
+from tests.given import DeliveryStory, Story, topics
 
 NAME = channel.channel_id("chat")
 ONE, TWO = "orchestration-1", "orchestration-2"
@@ -148,7 +148,7 @@ def test_a_start_without_a_policy_is_of_the_first() -> None:
     assert DeliveryStarted.model_validate(data).policy == "delivery@1"
 
 
-def recorded(story: DeliveryStory) -> list[Recorded]:
+def recorded(story: Story) -> list[Recorded]:
     """The story as the log has it: the events of one instant are those of one command."""
     commands = list(dict.fromkeys(metadata.at for _, metadata in story.history))
     return [

@@ -1,0 +1,107 @@
+"""The baseline: what the validation says of the untouched workspace, before any agent is asked (contract-2 §9)."""
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from domain.delivery.validation import Stage, ValidationStep
+from domain.session.turns import Failure
+from domain.values.base import Value
+
+
+class Preparation(Value):
+    """How a new workspace is made ready: what the repository's settings say, as far as the person has trusted them."""
+
+    setup: tuple[ValidationStep, ...] = Field(default=(), description="commands that run once in each new workspace")
+    copy_paths: tuple[str, ...] = Field(default=(), description="ignored files that are copied from the checkout")
+    link: tuple[str, ...] = Field(default=(), description="ignored folders that are copied from the checkout")
+    env: dict[str, str] = Field(default_factory=dict, description="variables; `./` is the top of the workspace")
+    network: Literal["none", "all"] = Field(default="none", description="what the validation may reach")
+
+
+class BaselineCommand(Value):
+    """A validation command on the untouched workspace."""
+
+    stage: Stage
+    command: str
+    startable: bool = Field(description="whether its program can be started, or is one that the task may add")
+    exit_code: int = Field(description="-1 where it did not come to its own end")
+    passed: bool
+    seconds: float = 0.0
+    detail: str = Field(default="", description="why it could not be started")
+    reasons: tuple[str, ...] = Field(default=(), description="the lines that say why it failed")
+
+
+class SetupCommand(Value):
+    """A command of the set-up."""
+
+    command: str
+    exit_code: int = Field(description="-1 where it did not come to its own end")
+    passed: bool
+    seconds: float = 0.0
+    tail: str = Field(default="", description="the end of its output, where it failed")
+
+
+class Escape(Value):
+    """`what` (a package, module or dependency) would come from `path`, outside the workspace."""
+
+    what: str
+    path: str
+
+
+class Baseline(Value):
+    """All that was found before the first agent. `env` makes the workspace win where another folder would."""
+
+    commands: tuple[BaselineCommand, ...] = ()
+    setup: tuple[SetupCommand, ...] = ()
+    escapes: tuple[Escape, ...] = ()
+    env: dict[str, str] = Field(default_factory=dict, description="variables for the validation, as in `preparation`")
+
+
+_RETRY = "Then retry the delivery: its baseline runs again."
+
+
+def unready(baseline: Baseline) -> Failure | None:
+    """Why the validation would prove nothing, and what to do; None where it can be believed."""
+    for setup in baseline.setup:
+        if not setup.passed:
+            detail = f"The set-up command `{setup.command}` failed (exit code {setup.exit_code}). Correct it in"
+            return Failure(code="setup_failed", detail=f"{detail} hansard.toml. {_RETRY}\n{setup.tail}".strip())
+    for command in baseline.commands:
+        if not command.startable:
+            return Failure(code="validation_not_startable", detail=not_startable(command.command, command.detail))
+    if baseline.escapes:
+        found = "; ".join(f"{escape.what} comes from {escape.path}" for escape in baseline.escapes)
+        advice = "Install the project into the workspace ([workspace] setup in hansard.toml), or remove the link."
+        detail = f"The validation would test something else than the workspace: {found}. {advice} {_RETRY}"
+        return Failure(code="validation_escapes_workspace", detail=detail)
+    return None
+
+
+def not_startable(command: str, detail: str) -> str:
+    """What to do about a validation command whose program cannot be started."""
+    advice = "Install the program where Hansard runs, or start again with a command that exists."
+    return f"The validation command `{command}` cannot be started. {detail} {advice} {_RETRY}"
+
+
+def red(commands: Sequence[BaselineCommand]) -> str:
+    """What developer and reviewer read about commands that failed before any change; empty where none did."""
+    lines = [_line(command) for command in commands if not command.passed]
+    return "\n".join(["These commands failed before any change:", *lines]) if lines else ""
+
+
+def _line(command: BaselineCommand) -> str:
+    reasons = "".join(f"\n  {reason}" for reason in command.reasons)
+    return f"- `{command.command}` (exit code {command.exit_code}){reasons}"
+
+
+def new_failures(reasons: Sequence[str], before: Sequence[BaselineCommand]) -> tuple[str, ...]:
+    """Those reasons that no command gave before any change. Line numbers do not count: they move."""
+    known = {_without_lines(reason) for command in before for reason in command.reasons}
+    return tuple(reason for reason in reasons if _without_lines(reason) not in known)
+
+
+def _without_lines(reason: str) -> str:
+    return re.sub(r"(?<=[:(])\d+(?:[:,]\d+)?", "", reason)

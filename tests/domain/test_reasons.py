@@ -1,0 +1,131 @@
+"""Why a validation failed, read from the output of the usual tools; each output is as the tool prints it."""
+
+import pytest
+
+from domain.delivery.reasons import LONGEST, MOST, reasons
+
+PYTEST = """\
+tests/test_a.py .F                                                       [100%]
+
+=================================== FAILURES ===================================
+___________________________________ test_sum ___________________________________
+    def test_sum():
+>       assert 1 + 1 == 3
+E       assert (1 + 1) == 3
+
+tests/test_a.py:2: AssertionError
+=========================== short test summary info ============================
+FAILED tests/test_a.py::test_sum - assert (1 + 1) == 3
+1 failed, 1 passed in 0.02s
+"""
+COLLECTION = """\
+==================================== ERRORS ====================================
+_______________________ ERROR collecting tests/test_a.py _______________________
+E   ModuleNotFoundError: No module named 'shop'
+=========================== short test summary info ============================
+ERROR tests/test_a.py
+!!!!!!!!!!!!!!!!!!!! Interrupted: 1 error during collection !!!!!!!!!!!!!!!!!!!!
+"""
+UNITTEST = """\
+F.
+======================================================================
+FAIL: test_sum (test_a.Sums.test_sum)
+----------------------------------------------------------------------
+Traceback (most recent call last):
+  File "test_a.py", line 5, in test_sum
+    self.assertEqual(2, 3)
+AssertionError: 2 != 3
+
+FAILED (failures=1)
+"""
+JEST = """\
+ FAIL  src/sum.test.js
+  ● sums › adds two numbers
+
+    expect(received).toBe(expected)
+Tests:       1 failed, 1 passed, 2 total
+"""
+VITEST = """\
+ FAIL  src/sum.test.ts > sums > adds two numbers
+AssertionError: expected 2 to be 3
+ Test Files  1 failed (1)
+"""
+GO = """\
+--- FAIL: TestSum (0.00s)
+    sum_test.go:7: got 2, want 3
+FAIL
+FAIL\texample.com/sum\t0.002s
+FAIL
+"""
+CARGO = """\
+test tests::adds ... ok
+test tests::sums ... FAILED
+
+failures:
+---- tests::sums stdout ----
+thread 'tests::sums' panicked at src/lib.rs:9:9
+error: test failed, to rerun pass `--lib`
+"""
+RUSTC = """\
+error[E0308]: mismatched types
+ --> src/lib.rs:2:5
+error: could not compile `sum` (lib) due to 1 previous error
+"""
+TSC = "src/a.ts(3,5): error TS2322: Type 'string' is not assignable to type 'number'.\n"
+ESLINT = """\
+/work/src/a.js
+  1:7   error    'x' is assigned a value but never used  no-unused-vars
+  2:1   warning  Unexpected console statement            no-console
+
+✖ 2 problems (1 error, 1 warning)
+"""
+RUFF = "src/a.py:1:8: F401 [*] `os` imported but unused\nFound 1 error.\n"
+RUFF_FULL = """\
+F401 [*] `os` imported but unused
+ --> src/a.py:1:8
+  |
+1 | import os
+"""
+MYPY = 'src/a.py:2: error: Incompatible return value type (got "str", expected "int")  [return-value]\nFound 1 error\n'
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        pytest.param(PYTEST, ["FAILED tests/test_a.py::test_sum - assert (1 + 1) == 3"], id="pytest"),
+        pytest.param(COLLECTION, ["ERROR tests/test_a.py"], id="pytest, collection"),
+        pytest.param(UNITTEST, ["FAIL: test_sum (test_a.Sums.test_sum)"], id="unittest"),
+        pytest.param(JEST, ["FAIL  src/sum.test.js", "● sums › adds two numbers"], id="jest"),
+        pytest.param(VITEST, ["FAIL  src/sum.test.ts > sums > adds two numbers"], id="vitest"),
+        pytest.param(
+            GO,
+            ["--- FAIL: TestSum (0.00s)", "sum_test.go:7: got 2, want 3", "FAIL\texample.com/sum\t0.002s"],
+            id="go test",
+        ),
+        pytest.param(CARGO, ["test tests::sums ... FAILED"], id="cargo test"),
+        pytest.param(RUSTC, ["error[E0308]: mismatched types"], id="rustc"),
+        pytest.param(TSC, [TSC.strip()], id="tsc"),
+        pytest.param(ESLINT, ["/work/src/a.js:1:7 'x' is assigned a value but never used no-unused-vars"], id="eslint"),
+        pytest.param(RUFF, ["src/a.py:1:8: F401 [*] `os` imported but unused"], id="ruff, concise"),
+        pytest.param(RUFF_FULL, ["src/a.py:1:8 F401 [*] `os` imported but unused"], id="ruff"),
+        pytest.param(MYPY, [MYPY.splitlines()[0]], id="mypy"),
+    ],
+)
+def test_the_lines_that_say_why(output: str, expected: list[str]) -> None:
+    assert list(reasons(output)) == expected
+
+
+def test_where_nothing_is_named_the_first_error_says_why() -> None:
+    output = "Traceback (most recent call last):\n  File x\nValueError: no such shop\nKeyError: 'later'\n"
+    assert reasons(output) == ("ValueError: no such shop",)
+
+
+def test_output_that_says_nothing_has_no_reasons() -> None:
+    assert reasons("all fine\n3 passed in 0.1s\n") == ()
+
+
+def test_there_are_few_short_and_plain_ones() -> None:
+    output = "".join(f"\x1b[31mFAILED\x1b[0m a.py::test_{number} - {'x' * 1_000}\n" * 2 for number in range(50))
+    found = reasons(output)
+    assert len(found) == MOST == len(set(found))
+    assert all(len(reason) <= LONGEST and reason.isprintable() for reason in found)
