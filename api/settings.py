@@ -89,6 +89,7 @@ class Settings(BaseSettings):
         default=1.0, description="real seconds in a second of waiting between attempts"
     )
     validation_seconds: Seconds = 600.0
+    setup_seconds: Seconds = Field(default=900.0, description="for the whole set-up of a new workspace")
     output_bytes: Annotated[int, Field(ge=1_024)] = 1_048_576
     command_memory_bytes: Limit = 0
     command_cpu_seconds: Limit = 0
@@ -166,6 +167,7 @@ class Settings(BaseSettings):
             lease=self.lease_seconds,
             heartbeat=min(self.heartbeat_seconds, self.lease_seconds / 3),
             validation_timeout=self.validation_seconds,
+            setup_timeout=self.setup_seconds,
             output_bytes=self.output_bytes,
             command_limits=SystemLimits(
                 memory_bytes=self.command_memory_bytes,

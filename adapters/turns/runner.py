@@ -21,10 +21,11 @@ from adapters.turns.changes import base_of, merge, patch_of, publish
 from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job, checkout, left
 from adapters.turns.live import Live
+from adapters.turns.preparing import prepare, validated
 from adapters.turns.prompting import judged_place, material
-from adapters.turns.validating import ValidationSettings, validate
+from adapters.turns.validating import ValidationSettings
 from adapters.workspace import WorkspaceError, Workspaces
-from domain.delivery.commands import RecordValidation
+from domain.delivery.commands import RecordBaseline, RecordValidation
 from domain.kinds import command_of, fold
 from domain.session.forking import renamed, same_request
 from domain.session.forks import Diverge, Reuse
@@ -108,14 +109,17 @@ class TurnRunner:
 
     async def _done(self, job: Job) -> Command:
         match job.lease.work:
-            case "validate":
-                return await validate(
+            case "prepare" | "validate" as work:
+                do = prepare if work == "prepare" else validated
+                home = self._data_dir / "homes" / job.session.id
+                observe = self._live.attempt(job.lease.turn_id).observe
+                return await do(
                     job,
                     workspaces=self._workspaces,
-                    home=self._data_dir / "homes" / job.session.id,
+                    home=home,
                     fencing=self._fencing,
                     settings=self._settings,
-                    observe=self._live.attempt(job.lease.turn_id).observe,
+                    observe=observe,
                 )
             case "package":
                 return await asyncio.to_thread(publish, job, self._workspaces)
@@ -150,6 +154,8 @@ def failed(job: Job, failure: Failure, *, seconds: float) -> Command:
     """The command that records that the turn has no usable outcome."""
     common = {"turn_id": job.lease.turn_id, "attempt": job.lease.attempt, "failure": failure, "seconds": seconds}
     match job.lease.work:
+        case "prepare":
+            return RecordBaseline(**common)
         case "validate":
             return RecordValidation(passed=False, **common)
         case "package":

@@ -1,6 +1,6 @@
 """Validating: the delivery's commands, one after another until one fails, and the report of what they said."""
 
-import asyncio
+import os
 import re
 import signal
 import tempfile
@@ -17,12 +17,14 @@ from adapters.agents.activity import Activity, tail
 from adapters.fence import Fence, Grant, Sandbox
 from adapters.processes import Finished, SystemLimits
 from adapters.turns.fencing import Fencing
-from adapters.turns.job import Job, checkout, workspace_of
-from adapters.workspace import Workspaces
+from adapters.turns.job import Job
 from domain.delivery.allowing import Prefixes, is_allowed, only
+from domain.delivery.baseline import not_startable
 from domain.delivery.commands import RecordValidation
+from domain.delivery.reasons import reasons
 from domain.delivery.state import Delivery
 from domain.delivery.validation import DID_NOT_EXIT, CommandRun, Ended, ValidationResult, ValidationStep, outcome
+from domain.session.turns import Failure
 from domain.values.base import Text
 
 _ENDS: Mapping[str, Ended] = {"exit": "exited", "timeout": "timeout", "not_started": "not_started"}
@@ -36,6 +38,8 @@ class ValidationSettings(Protocol):
     @property
     def validation_timeout(self) -> float: ...
     @property
+    def setup_timeout(self) -> float: ...
+    @property
     def output_bytes(self) -> int: ...
     @property
     def command_limits(self) -> processes.SystemLimits: ...
@@ -47,24 +51,38 @@ class ValidationSettings(Protocol):
     def log(self) -> Path | None: ...
 
 
-async def validate(
-    job: Job,
-    *,
-    workspaces: Workspaces,
-    home: Path,
-    fencing: Fencing,
-    settings: ValidationSettings,
-    observe: Callable[[Activity], None],
-) -> RecordValidation:
-    """Run the commands until one fails. `home` is where they find their own; `observe` hears what they print."""
+@dataclass(frozen=True, slots=True)
+class CommandPlace:
+    """Where commands run: the folder, the top of its tree, a home that is kept, variables beside the usual ones, and
+    the fence around all of it. `observe` hears what they print."""
+
+    folder: Path
+    top: Path
+    home: Path
+    env: Mapping[str, str]
+    fencing: Fencing
+    grant: Grant
+    observe: Callable[[Activity], None]
+
+    def fence(self, *more: Path) -> Fence:
+        """The fence; `more` are further folders that may be written."""
+        return self.fencing.around(replace(self.grant, writable=(*self.grant.writable, self.home, *more)))
+
+    def also(self, extra: Mapping[str, str]) -> "CommandPlace":
+        """The same with further variables."""
+        return replace(self, env={**self.env, **extra})
+
+
+async def validate(job: Job, *, place: CommandPlace, settings: ValidationSettings) -> RecordValidation:
+    """Run the commands until one fails. One whose program cannot be started is no verdict on the work."""
     assert isinstance(job.session, Delivery), "only deliveries validate"
     started = time.monotonic()
-    folder = await asyncio.to_thread(checkout, job, workspaces)
-    place = CommandPlace(folder, home, fencing, fencing.grant(workspace_of(job, workspaces), folder))
     runs: list[CommandRun] = []
     outputs: list[processes.Finished] = []
     for step in job.session.steps:
-        finished = await _finished(step, place, settings, observe)
+        finished = await run_step(step, place, settings)
+        if not can_start(step, finished, place.folder):
+            return _not_started(job, step, finished, seconds=time.monotonic() - started)
         runs.append(_run_of(step, finished, settings))
         outputs.append(finished)
         if not runs[-1].passed:
@@ -77,6 +95,7 @@ async def validate(
         passed=result.passed,
         classification=result.failure_class,
         summary=result.summary,
+        reasons=() if result.passed else reasons(output_of(outputs[-1])),
         report=report,
         seconds=time.monotonic() - started,
         slot=job.slot,
@@ -86,41 +105,59 @@ async def validate(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class CommandPlace:
-    """Where the commands run: the folder, a home that is kept, and the fence around both."""
-
-    folder: Path
-    home: Path
-    fencing: Fencing
-    grant: Grant
-
-    def fence(self, *more: Path) -> Fence:
-        """The fence; `more` are further folders that may be written."""
-        return self.fencing.around(replace(self.grant, writable=(*self.grant.writable, self.home, *more)))
+def _not_started(job: Job, step: ValidationStep, finished: processes.Finished, *, seconds: float) -> RecordValidation:
+    failure = Failure(code="validation_not_startable", detail=not_startable(step.command, finished.detail))
+    return RecordValidation(
+        turn_id=job.lease.turn_id,
+        attempt=job.lease.attempt,
+        passed=False,
+        failure=failure,
+        seconds=seconds,
+        slot=job.slot,
+    )
 
 
-async def _finished(
-    step: ValidationStep, place: CommandPlace, settings: ValidationSettings, observe: Callable[[Activity], None]
+def can_start(step: ValidationStep, finished: processes.Finished, folder: Path) -> bool:
+    """Whether the program was started, or is a file of the workspace that is not there yet: the task may add it."""
+    if finished.ended != "not_started":
+        return True
+    program = Path(os.path.normpath(folder / step.argv[0]))
+    return "/" in step.argv[0] and program.is_relative_to(folder) and not program.exists()
+
+
+def output_of(finished: processes.Finished) -> str:
+    return f"{finished.stdout}\n{finished.stderr}"
+
+
+async def run_step(
+    step: ValidationStep,
+    place: CommandPlace,
+    settings: ValidationSettings,
+    *,
+    seconds: float | None = None,
+    anything: bool = False,
 ) -> processes.Finished:
-    """The law of a validation (rule 8): its exit code counts, whatever it prints; the end of that is kept."""
-    if not is_allowed(step.argv, settings.commands_allowed):
+    """The law of a validation (rule 8): its exit code counts, whatever it prints; the end of that is kept.
+
+    `seconds` is its limit where it has another than the validation's; `anything` skips the list of allowed commands.
+    """
+    if not anything and not is_allowed(step.argv, settings.commands_allowed):
         # It may have been recorded when more was allowed, or where other settings hold.
         detail = f"It was not run: {only(settings.commands_allowed)} (HANSARD_COMMANDS_ALLOWED)."
         return processes.Finished(None, "", "", truncated=False, seconds=0.0, ended="not_started", detail=detail)
-    observe(Activity(kind="notice", text=f"$ {step.command}"))
+    place.observe(Activity(kind="notice", text=f"$ {step.command}"))
     place.home.mkdir(parents=True, exist_ok=True)  # for each command: one may have removed it
     with tempfile.TemporaryDirectory(prefix="hansard-", ignore_cleanup_errors=True) as scratch:
         return await processes.run(
             step.argv,
             cwd=place.folder,
-            env=processes.clean_environment({"TMPDIR": scratch}, home=place.home),
-            wall_seconds=settings.validation_timeout,
+            env=processes.clean_environment({"TMPDIR": scratch} | dict(place.env), home=place.home),
+            wall_seconds=settings.validation_timeout if seconds is None else seconds,
             output_bytes=settings.output_bytes,
             keep_ends=True,
             limits=settings.command_limits,
             fence=place.fence(Path(scratch)),
-            on_output=lambda text: observe(Activity(kind="notice", text=tail(text))),
+            on_output=lambda text: place.observe(Activity(kind="notice", text=tail(text))),
         )
 
 

@@ -50,6 +50,7 @@ class WorkerSettings:
     poll: float = 1.0
     retry: float = 0.5
     validation_timeout: float = 600.0
+    setup_timeout: float = 900.0
     output_bytes: int = 1_048_576
     command_limits: processes.SystemLimits = processes.NO_LIMITS
     commands_allowed: Prefixes = ()

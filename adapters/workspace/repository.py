@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,9 @@ PATCH_BYTES: Final = 4_194_304
 """A patch is cut here, at a line's end, with a last line that says so."""
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_PATTERN: Final = re.compile(r"[\\*?\[\] ]")
+"""What means more than itself in a line of an exclude file."""
+_LITERALLY: Final = r"\\\g<0>"
 _GITLINK: Final = b"160000"
 
 
@@ -51,6 +54,14 @@ class Repository:
     def write(self, name: str, text: str) -> None:
         (self.path / name).parent.mkdir(exist_ok=True)
         (self.path / name).write_text(text, encoding="utf-8")
+
+    def exclude(self, paths: Iterable[str]) -> None:
+        """Pass over these paths of the top from now on."""
+        lines = "".join(f"/{_PATTERN.sub(_LITERALLY, path)}\n" for path in paths)
+        for name in ("info/exclude", "given/info/exclude"):
+            if (self.path / name).is_file():
+                with (self.path / name).open("a", encoding="utf-8", errors="surrogateescape") as file:
+                    file.write(lines)
 
     def check(self, state: str) -> None:
         """Raises WorkspaceError when the state is not recorded in here."""
@@ -155,6 +166,11 @@ class Index:
     def has_new(self, tree: Path, *ignored: str) -> bool:
         """Whether there are files that it does not know."""
         return bool(self._run("ls-files", "-z", "--others", "--exclude-standard", *ignored, tree=tree))
+
+    def new(self, tree: Path) -> tuple[str, ...]:
+        """The files and folders that it does not know and that the project does not ignore."""
+        found = self._run("ls-files", "-z", "--others", "--exclude-standard", "--directory", tree=tree)
+        return tuple(os.fsdecode(path) for path in found.split(b"\0") if path)
 
     def differs(self, tree: Path, commit: str) -> bool:
         self._run("update-index", "-q", "--refresh", tree=tree)

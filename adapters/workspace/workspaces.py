@@ -76,6 +76,7 @@ class Workspaces:
         back as it was recorded when it is wanted again; what the project ignores is gone."""
         for tree in self._trees(session_id):
             gone = tree.with_name(f"gone-{secrets.token_hex(4)}")
+            _mark_of(tree).unlink(missing_ok=True)
             tree.rename(gone)  # whoever wants one now makes it anew, and not out of what is left of this one
             delete(gone)
 
@@ -151,6 +152,7 @@ class Workspace:
                 self._restore(folder, commit)
             except (OSError, WorkspaceError):
                 self._git.check(commit)
+                _mark_of(folder).unlink(missing_ok=True)
                 delete(folder)
                 self._restore(folder, commit)
         with opened_folder(folder, self.prefix):
@@ -245,6 +247,26 @@ class Workspace:
         return Path(self.asked) if self.asked is not None and self.repository is None else None
 
     @property
+    def source(self) -> Path | None:
+        """The top of the person's checkout; None for a fresh folder."""
+        return Path(self.repository or self.asked) if self.asked is not None else None
+
+    def is_ready(self, folder: Path) -> bool:
+        """Whether `mark_ready` was called since the folder was made."""
+        return _mark_of(self._kept(folder)).exists()
+
+    @in_a_sentence()
+    def mark_ready(self, folder: Path) -> None:
+        """The folder has been set up: what is new in it never becomes part of the work."""
+        tree = self.tree_of(folder)
+        with self._git.index(SOURCE if self.in_place else tree.name) as index:
+            self._git.exclude(index.new(tree))
+        _mark_of(self._kept(folder)).touch()
+
+    def _kept(self, folder: Path) -> Path:
+        return self.home / SOURCE if self.in_place else self.tree_of(folder)
+
+    @property
     def _git(self) -> Repository:
         return Repository(self.home / "repo.git")
 
@@ -291,3 +313,8 @@ class Workspace:
         if not is_real_folder(tree):
             raise WorkspaceError(Sentence("folder_gone", path=folder))
         return tree
+
+
+def _mark_of(tree: Path) -> Path:
+    """The file that says that a working folder has been set up."""
+    return tree.with_name(f"ready-{tree.name}")

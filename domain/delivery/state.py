@@ -8,8 +8,8 @@ from domain.delivery.chart import PHASES, Phase, PhaseStatus, Status, status
 from domain.delivery.events import (
     ArtifactCreated,
     AttemptStarted,
-    BranchPublished,
     BaselineRecorded,
+    BranchPublished,
     BudgetExhausted,
     BudgetExtended,
     DeliveryEvent,
