@@ -26,6 +26,7 @@ COMMANDS: Final[tuple[PathHandler, ...]] = (
     ("/api/sessions/{id}/fork", commands.fork_session),
     ("/api/sessions/{id}/continue", commands.continue_session),
     ("/api/sessions/{id}/reset", commands.reset_session),
+    ("/api/trust", commands.trust_project),
     ("/api/message", commands.receive_message),
     ("/api/orchestrate/continue", commands.continue_latest),
     ("/api/orchestrate/reset", commands.reset_latest),

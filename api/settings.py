@@ -89,6 +89,9 @@ class Settings(BaseSettings):
         default=1.0, description="real seconds in a second of waiting between attempts"
     )
     validation_seconds: Seconds = 600.0
+    trust: Literal["ask", "all"] = Field(
+        default="ask", description="all: set-up and environment of any hansard.toml take effect unasked"
+    )
     setup_seconds: Seconds = Field(default=900.0, description="for the whole set-up of a new workspace")
     output_bytes: Annotated[int, Field(ge=1_024)] = 1_048_576
     command_memory_bytes: Limit = 0

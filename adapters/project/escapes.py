@@ -78,12 +78,16 @@ def _is_python(folder: Path) -> bool:
 
 
 async def _outside(
-    workspace: Path, names: Mapping[str, Path], interpreters: Sequence[str], extra: Mapping[str, str], probe: Probe
+    workspace: Path,
+    names: Mapping[str, Path],
+    interpreters: Sequence[tuple[str, ...]],
+    extra: Mapping[str, str],
+    probe: Probe,
 ) -> list[Escape]:
     """The packages that these interpreters would import from outside the workspace."""
     found: dict[str, Escape] = {}
     for interpreter in interpreters:
-        printed = await probe([interpreter, "-c", _ASK, *names], extra)
+        printed = await probe([*interpreter, "-c", _ASK, *names], extra)
         for name, origin in _origins(printed).items():
             if name in names and origin and not _inside(Path(origin), workspace):
                 found.setdefault(name, Escape(what=f"Python package {name}", path=origin))
@@ -115,11 +119,11 @@ def _origins(printed: str) -> dict[str, str | None]:
     )
 
 
-def _interpreter(workspace: Path, step: ValidationStep, env: Mapping[str, str]) -> str | None:
-    """The Python that a command runs in: itself, or the one in the first line of its script."""
+def _interpreter(workspace: Path, step: ValidationStep, env: Mapping[str, str]) -> tuple[str, ...] | None:
+    """The Python that a command runs in, with its options: itself, or the one in the first line of its script."""
     program = step.argv[0]
     if re.fullmatch(r"(?:.*/)?(?:python|pypy)[\d.]*", program):
-        return program
+        return program, *_options(step.argv[1:])
     path = workspace / program if "/" in program else _on_path(program, env)
     try:
         with path.open("rb") as file:
@@ -129,7 +133,19 @@ def _interpreter(workspace: Path, step: ValidationStep, env: Mapping[str, str]) 
     words = shlex.split(first[2:]) if first.startswith("#!") else []
     if words and words[0].endswith("/env"):
         words = [word for word in words[1:] if not word.startswith("-")]
-    return words[0] if words and re.search(r"(?:python|pypy)[\d.]*$", words[0]) else None
+    return (words[0], *_options(words[1:])) if words and re.search(r"(?:python|pypy)[\d.]*$", words[0]) else None
+
+
+def _options(words: Sequence[str]) -> Iterator[str]:
+    """The options that change where modules come from (`-I`, `-E`), up to the module, code or script."""
+    rest = iter(words)
+    for word in rest:
+        if word in ("-W", "-X"):
+            next(rest, None)
+        elif re.fullmatch(r"-[bBdEIOPqRsSuvx]+", word):
+            yield word
+        elif not word.startswith(("-W", "-X")):
+            return
 
 
 def _on_path(program: str, env: Mapping[str, str]) -> Path:

@@ -29,6 +29,8 @@ from domain.values.base import Text
 
 _ENDS: Mapping[str, Ended] = {"exit": "exited", "timeout": "timeout", "not_started": "not_started"}
 _TAIL = 4_000
+_FRESH = {"PYTHONDONTWRITEBYTECODE": "1"}
+"""Python reuses compiled code where second and size of the source are the same: a quick edit would not be tested."""
 
 
 class ValidationSettings(Protocol):
@@ -151,7 +153,7 @@ async def run_step(
         return await processes.run(
             step.argv,
             cwd=place.folder,
-            env=processes.clean_environment({"TMPDIR": scratch} | dict(place.env), home=place.home),
+            env=processes.clean_environment(_FRESH | {"TMPDIR": scratch} | dict(place.env), home=place.home),
             wall_seconds=settings.validation_timeout if seconds is None else seconds,
             output_bytes=settings.output_bytes,
             keep_ends=True,

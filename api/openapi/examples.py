@@ -13,6 +13,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "labels": ["demo"],
     },
     "cancel_session": {"reason": "no longer needed"},
+    "trust_project": {"workspace": "/home/ann/shop"},
     "retry_turn": {"reason": "the provider is back"},
     "extend_budget": {"addIterations": 2, "addMinutes": 15, "reason": "the last issue is small"},
     "decide": {"decision": "skip", "rationale": "known, and planned for later"},

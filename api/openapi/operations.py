@@ -66,6 +66,14 @@ OPERATIONS: dict[str, Operation] = {
         body=bodies.Retry,
         status=202,
     ),
+    "trust_project": Operation(
+        tag="Sessions",
+        summary="Trust the settings of a repository",
+        description="Set-up, environment, network and team of its `hansard.toml` take effect from now on. A change of "
+        "them has to be trusted again.",
+        body=bodies.TrustProject,
+        answer=shapes.TrustedSettings,
+    ),
     "extend_budget": _command(
         summary="Give a session more budget",
         description="A recorded command of a person. A delivery whose budget was exhausted goes on.",

@@ -51,6 +51,17 @@ class Receipt(Value):
     position: int = Field(description="for `Read-After`")
 
 
+class TrustedSettings(Value):
+    """What is trusted of a checkout's `hansard.toml` from now on."""
+
+    workspace: str = Field(description="the top of the checkout")
+    digest: str | None = Field(description="of these settings; null where there is nothing to trust")
+    setup: tuple[str, ...]
+    env: dict[str, str]
+    network: Literal["none", "all"]
+    team: str | None
+
+
 class MessageAnswer(Value):
     """What became of a message."""
 

@@ -122,6 +122,18 @@ class DeliveryStart(Start):
     max_tokens: Annotated[StrictInt, Field(ge=1, le=2**53)] | None = None
     max_cost_micros: Annotated[StrictInt, Field(ge=1, le=2**53)] | None = None
     review: "WishBody | None" = Field(default=None, description="a review that a person decides, before packaging")
+    baseline: StrictBool | None = Field(
+        default=None,
+        description="run the validation once before the first agent; default: as hansard.toml says, else yes",
+    )
+
+
+class TrustProject(Body):
+    """Trust what `hansard.toml` of a checkout sets up, as it is now."""
+
+    workspace: Annotated[str, Field(min_length=1, max_length=4_096, pattern=r"^/[^\x00]*$")] = Field(
+        description="absolute path of the checkout"
+    )
 
 
 class WishBody(Body):

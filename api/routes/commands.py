@@ -1,11 +1,18 @@
 """POST: every command of the API. What each does is in `api.actions`."""
 
+import asyncio
+from pathlib import Path
+
+import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
 from api import actions
 from api.http.commands import perform
 from api.http.idempotency import call_of
+from api.http.requests import answer_headers, read
+from api.projects import grant
+from api.routes.bodies import TrustProject
 
 
 async def start_session(request: Request) -> Response:
@@ -21,6 +28,14 @@ async def cancel_session(request: Request) -> Response:
 async def retry_turn(request: Request) -> Response:
     """POST /api/sessions/{id}/retry"""
     return await perform(await call_of(request), actions.retry)
+
+
+async def trust_project(request: Request) -> Response:
+    """POST /api/trust: no session's command, and no event: trust belongs to this machine."""
+    call = await call_of(request)
+    body = read(TrustProject, call.fields)
+    granted = await asyncio.to_thread(grant, Path(body.workspace), call.system.settings, by="http")
+    return Response(orjson.dumps(granted), media_type="application/json", headers=answer_headers())
 
 
 async def extend_budget(request: Request) -> Response:

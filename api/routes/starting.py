@@ -10,6 +10,7 @@ import orjson
 from adapters.agents.scripted import Scenario
 from adapters.agents.team import Team
 from adapters.workspace import Room, WorkspaceError, check, confine
+from api.projects import preparation_of, trusted_project
 from api.routes.bodies import (
     Conversation,
     DebateStart,
@@ -59,21 +60,26 @@ class SharedFields(TypedDict):
 def delivery(body: DeliveryStart, team: Team, settings: Settings) -> StartDelivery:
     """Raises Invalid with a pointer for each field that does not hold."""
     shared, blobs = _shared(body, team, settings, *ROLES.values())
+    project = trusted_project(shared["workspace"], settings)
+    default = project.delivery
+    asked = body.max_iterations if body.max_iterations is not None or body.max_attempts else default.max_iterations
     limits = BudgetLimits(
-        max_iterations=effective_iterations(body.max_iterations, body.max_attempts),
-        max_minutes=body.max_minutes if body.max_minutes is not None else DEFAULT_MINUTES,
-        max_tokens=body.max_tokens,
-        max_cost_micros=body.max_cost_micros,
+        max_iterations=effective_iterations(asked, body.max_attempts),
+        max_minutes=body.max_minutes or default.max_minutes or DEFAULT_MINUTES,
+        max_tokens=body.max_tokens or default.max_tokens,
+        max_cost_micros=body.max_cost_micros or default.max_cost_micros,
         minute=round(settings.budget_minute * 1000),
     )
     return StartDelivery(
         task=body.task,
         file_paths=_file_paths(body.file_paths),
-        steps=_steps(body, shared["workspace"], prefixes(settings.commands_allowed)),
+        steps=_steps(body, shared["workspace"], prefixes(settings.commands_allowed), project.validation_steps()),
         limits=limits,
         max_attempts=body.max_attempts,
         review=_wish(body.review, "review", team, "/review"),
         retry=retry_policy(body.retry, team, settings),
+        baseline=project.validation.baseline if body.baseline is None else body.baseline,
+        preparation=preparation_of(project),
         blobs=blobs,
         **shared,
     )
@@ -210,10 +216,16 @@ def _everybody(team: Team, *roles: str) -> dict[str, str]:
     return dict.fromkeys(talkers, team.agents[0].name) | _crew(team, (*talkers, *roles))
 
 
-def _steps(body: DeliveryStart, workspace: str | None, allowed: Prefixes) -> tuple[ValidationStep, ...]:
-    """The validation commands. pnpm's own two belong to projects of pnpm: without a package.json they are left out."""
-    steps = commands(body.test_command, body.validation_commands)
-    if not body.validation_commands and not (workspace and Path(workspace, "package.json").is_file()):
+def _steps(
+    body: DeliveryStart, workspace: str | None, allowed: Prefixes, project: tuple[ValidationStep, ...]
+) -> tuple[ValidationStep, ...]:
+    """The validation commands: of the request, else of the project. pnpm's own two belong to projects of pnpm: without
+    a package.json they are left out."""
+    own = body.test_command is not None or bool(body.validation_commands)
+    if not own and not project:
+        raise Invalid({"/validationCommands": "name one here, or in [validation] commands of hansard.toml"})
+    steps = commands(body.test_command, body.validation_commands) if own else project
+    if own and not body.validation_commands and not (workspace and Path(workspace, "package.json").is_file()):
         steps = tuple(step for step in steps if step.command not in DEFAULT_COMMANDS)
     refused = {
         f"/validationCommands/{index}" if body.validation_commands else "/testCommand": Sentence(

@@ -82,7 +82,14 @@ def _requested(data: Data) -> str:
 def _answered(data: Data) -> str:
     if "prompt" not in data or (data["prompt"] or {}).get("length"):
         return ""
-    return {"test": "validate", "supervisor": "package"}.get(str(data.get("role")), "")
+    return {"setup": "prepare", "test": "validate", "supervisor": "package"}.get(str(data.get("role")), "")
+
+
+def _baseline(data: Data) -> str:
+    commands = data.get("commands") or ()
+    if data.get("escapes") or not commands or not all(command.get("startable") for command in commands):
+        return "unready"
+    return "" if all(command.get("passed") for command in commands) else "red"
 
 
 def _finished(data: Data) -> str:
@@ -105,6 +112,7 @@ _VARIANTS: Final[Mapping[str, Callable[[Data], str]]] = {
     "session.result_published": lambda data: "" if data.get("branch") else "problem",
     "session.child_requested": lambda data: str(data.get("childKind", "review")),
     "session.child_closed": lambda data: str(data.get("by", "person")),
+    "delivery.baseline_recorded": _baseline,
     "delivery.budget_exhausted": lambda data: str(data.get("reason") or ""),
     "delivery.session_finished": _finished,
     "orchestration.session_started": lambda data: str(data.get("mode", "orchestrated")),
@@ -284,6 +292,7 @@ def _one_line(value: object) -> str:
 
 _COMPUTED: Final[Mapping[str, Callable[[_Places], str]]] = {
     "took": _took,
+    "red": lambda places: ", ".join(f"`{each['command']}`" for each in places.data["commands"] if not each["passed"]),
     "retry": lambda places: str(places.data.get("retryAt") or "")[11:19],
     "fallback": lambda places: str(places.data.get("fallbackAgent") or ""),
     "elapsed": _elapsed,

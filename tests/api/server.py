@@ -158,8 +158,13 @@ def free_port() -> int:
 
 
 def delivery(replies: Mapping[str, Any] | None = None, **fields: Any) -> Json:
-    """The body that starts a delivery of one file, validated by `true` unless said otherwise."""
-    body: Json = {"task": "Add a login page", "filePaths": ["src/login.py"], "validationCommands": ["true"]}
+    """The body that starts a delivery of one file, validated by `true`, without a baseline, unless said otherwise."""
+    body: Json = {
+        "task": "Add a login page",
+        "filePaths": ["src/login.py"],
+        "validationCommands": ["true"],
+        "baseline": False,
+    }
     return body | {"scenario": {"replies": dict(replies or {})}} | fields
 
 

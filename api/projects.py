@@ -1,0 +1,65 @@
+"""The repository's own settings, `hansard.toml`, as far as the person has trusted them."""
+
+from pathlib import Path
+
+from adapters.project import BadProject, Project, Trust, load
+from adapters.project.settings import NAME
+from api.http.problems import Problem
+from api.settings import Settings
+from domain.delivery.baseline import Preparation
+from domain.values.base import Invalid
+
+
+def root_of(folder: Path) -> Path:
+    """The top of the checkout that a folder belongs to; the folder itself outside of git."""
+    return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
+
+
+def trust_of(settings: Settings) -> Trust:
+    return Trust(settings.node_dir / "trust.json", settings.trust)
+
+
+def read_project(folder: Path) -> Project:
+    """The settings of the checkout. Raises Invalid with file and line."""
+    try:
+        return load(root_of(folder))
+    except BadProject as error:
+        raise Invalid({"/workspace": str(error)}) from None
+
+
+def trusted_project(folder: str | None, settings: Settings) -> Project:
+    """The settings with which a session starts. Raises Invalid; Problem 403 for settings that nobody has trusted."""
+    if folder is None:
+        return Project()
+    project, root = read_project(Path(folder)), root_of(Path(folder))
+    if not trust_of(settings).covers(root, project):
+        detail = f"{root / NAME} sets up the workspace or its environment, and nobody has trusted that yet."
+        raise Problem(403, f"{detail} Read it, then run: hansard trust {root}")
+    return project
+
+
+def preparation_of(project: Project) -> Preparation:
+    """What a session records of it."""
+    workspace = project.workspace
+    return Preparation(
+        setup=project.setup_steps(),
+        copy_paths=workspace.copy_paths,
+        link=workspace.link,
+        env=workspace.env,
+        network=project.validation.network,
+    )
+
+
+def grant(folder: Path, settings: Settings, *, by: str) -> dict[str, object]:
+    """Trust the settings of a checkout as they are now; what they are. Raises Invalid, OSError."""
+    project, root = read_project(folder), root_of(folder)
+    trust_of(settings).grant(root, project, by=by)
+    workspace = project.workspace
+    return {
+        "workspace": str(root),
+        "digest": project.digest,
+        "setup": [step.command for step in project.setup_steps()],
+        "env": dict(workspace.env),
+        "network": project.validation.network,
+        "team": project.delivery.team,
+    }

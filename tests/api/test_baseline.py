@@ -1,0 +1,365 @@
+"""A validation that can be believed: what is found before the first agent is asked (contract-2 §9).
+
+Each layout has the trap in it: the commands would test the person's checkout, or nothing. A delivery never succeeds
+with a broken workspace there.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+from starlette.testclient import TestClient
+
+from tests.api.seen import review
+from tests.api.server import Json, delivery, ended, events, inside, start
+
+OWN = "def price():\n    return 1\n"
+TEST = """\
+import unittest
+from shop import price
+
+
+class Prices(unittest.TestCase):
+    def test_price(self):
+        self.assertEqual(price(), 1)
+"""
+RED = """\
+import pathlib, sys
+for name in pathlib.Path("red").read_text().split():
+    print("FAILED a.py::" + name)
+sys.exit(1)
+"""
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    with inside(tmp_path / "data", trust="all") as found:
+        yield found
+
+
+def repository(folder: Path, **files: str) -> Path:
+    """A git repository with these files; keys are paths."""
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    identity = ("-c", "user.name=Ann", "-c", "user.email=ann@localhost")
+    for arguments in (("init", "-q"), ("add", "-A"), (*identity, "commit", "-qm", "Start")):
+        subprocess.run(("git", *arguments), cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+def editable(root: Path, *paths: Path, hook: str = "") -> Path:
+    """A virtual environment in which folders of a checkout are installed as editable; its Python."""
+    venv.create(root / "env", symlinks=True)
+    (site,) = (root / "env" / "lib").glob("python*/site-packages")
+    (site / "editable.pth").write_text(hook or "".join(f"{path}\n" for path in paths))
+    return root / "env" / "bin" / "python"
+
+
+def run(client: httpx.Client, folder: Path, command: Any, files: dict[str, str] | None = None, **body: Any) -> Json:
+    """A delivery in which the developer writes these files and the reviewer approves, to its end."""
+    replies = {"dev": [{"text": "Done.", "files": files or {}}], "reviewer": [review()]}
+    fields = {"workspace": str(folder), "validationCommands": [command], "baseline": True, "maxIterations": 1}
+    return ended(client, start(client, delivery(replies, **(fields | body))))
+
+
+def baseline(client: httpx.Client, session: Json) -> Json:
+    found = [event["data"] for event in events(client, session["id"]) if event["type"] == "delivery.baseline_recorded"]
+    assert len(found) == 1
+    return dict(found[0])
+
+
+def asked(client: httpx.Client, session: Json) -> list[str]:
+    """The kinds of work that were asked for."""
+    return [event["data"]["work"] for event in events(client, session["id"]) if event["type"] == "turn.requested"]
+
+
+# -- the order, and what is red before ---------------------------------------------------------------------------------
+
+
+def test_the_baseline_comes_before_the_first_phase(client: httpx.Client) -> None:
+    found = ended(client, start(client, delivery(baseline=True)))
+    assert found["status"] == "success"
+    types = [event["type"] for event in events(client, found["id"])]
+    assert types[:5] == [
+        "delivery.session_started",
+        "turn.requested",
+        "turn.answered",
+        "delivery.baseline_recorded",
+        "delivery.phase_started",
+    ]
+    [command] = baseline(client, found)["commands"]
+    assert (command["command"], command["startable"], command["exitCode"], command["passed"]) == ("true", True, 0, True)
+
+
+def test_a_baseline_is_the_default_and_can_be_left_out(client: httpx.Client) -> None:
+    body = delivery()
+    del body["baseline"]
+    assert asked(client, ended(client, start(client, body)))[0] == "prepare"
+    assert "prepare" not in asked(client, ended(client, start(client, delivery(baseline=False))))
+
+
+@pytest.mark.parametrize("command", ["false", "./not-there-yet.sh", "sh -c 'exit 127'"])
+def test_red_before_goes_on(client: httpx.Client, command: str) -> None:
+    found = ended(client, start(client, delivery(baseline=True, validationCommands=[command], maxIterations=1)))
+    assert found["reason"] == "budget_exhausted"
+    assert asked(client, found).count("ask") == 4
+
+
+def test_a_script_that_the_task_adds_is_run(client: httpx.Client, tmp_path: Path) -> None:
+    folder = repository(tmp_path / "shop", **{"a.txt": ""})
+    found = run(client, folder, ["sh", "check.sh"], {"check.sh": "exit 0\n"})
+    assert found["status"] == "success"
+
+
+def test_a_program_that_is_not_there_asks_no_agent(client: httpx.Client) -> None:
+    found = ended(client, start(client, delivery(baseline=True, validationCommands=["true", "pytset -q"])))
+    assert (found["status"], found["reason"]) == ("failed", "validation_not_startable")
+    assert asked(client, found) == ["prepare"]
+    assert "`pytset -q` cannot be started" in found["finalSummary"]
+    assert "retry" in client.get(f"/api/sessions/{found['id']}").json()["availableCommands"]
+
+
+def test_a_program_that_is_gone_inside_an_iteration_costs_none(client: httpx.Client) -> None:
+    found = ended(client, start(client, delivery(validationCommands=["no-such-program"])))
+    assert (found["reason"], found["iteration"]) == ("validation_not_startable", 1)
+    assert "delivery.validation_failed" not in [event["type"] for event in events(client, found["id"])]
+
+
+def test_a_failed_validation_names_reasons_and_which_of_them_are_new(client: httpx.Client, tmp_path: Path) -> None:
+    folder = repository(tmp_path / "shop", **{"check.py": RED, "red": "old"})
+    found = run(client, folder, [sys.executable, "check.py"], {"red": "old new"})
+    [failed] = [event["data"] for event in events(client, found["id"]) if event["type"] == "delivery.validation_failed"]
+    assert failed["reasons"] == ["FAILED a.py::old", "FAILED a.py::new"]
+    assert failed["newFailures"] == ["FAILED a.py::new"]
+
+
+# -- set-up ------------------------------------------------------------------------------------------------------------
+
+
+SETUP = (
+    '[workspace]\nsetup = ["{python} setup_here.py"]\ncopy = [".env"]\nlink = ["deps"]\nenv = {{ SHOP = "./inside" }}\n'
+)
+
+
+def test_set_up_runs_once_and_never_gets_into_the_branch(client: httpx.Client, tmp_path: Path) -> None:
+    folder = repository(
+        tmp_path / "shop",
+        **{
+            "hansard.toml": SETUP.format(python=sys.executable) + '[validation]\ncommands = ["sh check.sh"]\n',
+            "setup_here.py": "open('made', 'a').write('once\\n')\n",
+            "check.sh": 'test "$(cat made)" = once && test -f .env && test -f deps/a && test "$SHOP" = "$PWD/inside"\n',
+            ".gitignore": ".env\ndeps/\n",
+        },
+    )
+    (folder / ".env").write_text("KEY=1\n")
+    (folder / "deps").mkdir()
+    (folder / "deps" / "a").touch()
+    found = run(client, folder, None, {"b.txt": "b"}, validationCommands=None)
+    assert found["status"] == "success", found["finalSummary"]
+    branch = f"hansard/{found['id']}"
+    listed = subprocess.run(
+        ("git", "diff", "--name-only", "HEAD", branch), cwd=folder, check=True, capture_output=True, text=True
+    )
+    assert listed.stdout.split() == ["b.txt"]
+
+
+def test_a_failing_set_up_asks_no_agent(client: httpx.Client, tmp_path: Path) -> None:
+    settings = "[workspace]\nsetup = [\"sh -c 'echo no lock file; exit 3'\"]\n"
+    found = run(client, repository(tmp_path / "shop", **{"hansard.toml": settings}), "true")
+    assert (found["reason"], asked(client, found)) == ("setup_failed", ["prepare"])
+    assert "no lock file" in found["finalSummary"]
+
+
+# -- layouts with the trap: no false green -----------------------------------------------------------------------------
+
+
+PYTHON = {"pyproject.toml": "", "tests/__init__.py": "", "tests/test_shop.py": TEST}
+UNITTEST = ("-m", "unittest", "discover", "-s", "tests")
+
+
+def src(tmp_path: Path) -> tuple[Path, list[str], str]:
+    folder = repository(tmp_path / "shop", **PYTHON, **{"src/shop/__init__.py": OWN})
+    return folder, [str(editable(tmp_path, folder / "src")), *UNITTEST], "src/shop/__init__.py"
+
+
+def flat(tmp_path: Path) -> tuple[Path, list[str], str]:
+    folder = repository(tmp_path / "shop", **PYTHON, **{"shop/__init__.py": OWN})
+    return folder, [str(editable(tmp_path, folder)), *UNITTEST], "shop/__init__.py"
+
+
+def setup_py(tmp_path: Path) -> tuple[Path, list[str], str]:
+    files = {"setup.py": "", "tests/test_shop.py": TEST, "src/shop/__init__.py": OWN}
+    folder = repository(tmp_path / "shop", **files)
+    return folder, [str(editable(tmp_path, folder / "src")), *UNITTEST], "src/shop/__init__.py"
+
+
+def isolated(tmp_path: Path) -> tuple[Path, list[str], str]:
+    """The import path of the environment is ignored: only an escape can be said."""
+    folder = repository(tmp_path / "shop", **PYTHON, **{"src/shop/__init__.py": OWN})
+    return folder, [str(editable(tmp_path, folder / "src")), "-E", *UNITTEST], "src/shop/__init__.py"
+
+
+def insisting(tmp_path: Path) -> tuple[Path, list[str], str]:
+    folder = repository(tmp_path / "shop", **PYTHON, **{"src/shop/__init__.py": OWN})
+    hook = f"import sys; sys.path.insert(0, {str(folder / 'src')!r})\n"
+    return folder, [str(editable(tmp_path, hook=hook)), *UNITTEST], "src/shop/__init__.py"
+
+
+def monorepo(tmp_path: Path) -> tuple[Path, list[str], str]:
+    files = {"packages/shop/pyproject.toml": "", "packages/shop/src/shop/__init__.py": OWN}
+    folder = repository(tmp_path / "mono", **PYTHON, **files)
+    python = str(editable(tmp_path, folder / "packages/shop/src"))
+    return folder, [python, *UNITTEST], "packages/shop/src/shop/__init__.py"
+
+
+def console_script(tmp_path: Path) -> tuple[Path, list[str], str]:
+    """A program of the environment, as `pytest` is one."""
+    folder = repository(tmp_path / "shop", **PYTHON, **{"src/shop/__init__.py": OWN})
+    python = editable(tmp_path, folder / "src")
+    tool = python.with_name("check")
+    tool.write_text(f"#!{python}\nimport sys\nfrom shop import price\nsys.exit(price() != 1)\n")
+    tool.chmod(0o755)
+    return folder, [str(tool)], "src/shop/__init__.py"
+
+
+def in_a_folder_below(tmp_path: Path) -> tuple[Path, list[str], str]:
+    """The session works on a folder of the repository."""
+    files = {f"py/{name}": content for name, content in PYTHON.items()} | {"py/src/shop/__init__.py": OWN}
+    folder = repository(tmp_path / "mono", **files)
+    return folder / "py", [str(editable(tmp_path, folder / "py/src")), *UNITTEST], "src/shop/__init__.py"
+
+
+def npm(tmp_path: Path) -> tuple[Path, list[str], str]:
+    settings = '[workspace]\nlink = ["node_modules"]\n'
+    files = {
+        "hansard.toml": settings,
+        "package.json": "{}",
+        "packages/shop/index.js": "1",
+        ".gitignore": "node_modules\n",
+    }
+    folder = repository(tmp_path / "web", **files)
+    (folder / "node_modules").mkdir()
+    (folder / "node_modules" / "shop").symlink_to(folder / "packages/shop")
+    return folder, ["grep", "-q", "1", "node_modules/shop/index.js"], "packages/shop/index.js"
+
+
+def npm_scope(tmp_path: Path) -> tuple[Path, list[str], str]:
+    settings = '[workspace]\nlink = ["node_modules"]\n'
+    files = {
+        "hansard.toml": settings,
+        "package.json": "{}",
+        "packages/shop/index.js": "1",
+        ".gitignore": "node_modules\n",
+    }
+    folder = repository(tmp_path / "web", **files)
+    (folder / "node_modules" / "@own").mkdir(parents=True)
+    (folder / "node_modules" / "@own" / "shop").symlink_to(folder / "packages/shop")
+    return folder, ["grep", "-q", "1", "node_modules/@own/shop/index.js"], "packages/shop/index.js"
+
+
+def go(tmp_path: Path) -> tuple[Path, list[str], str]:
+    folder = tmp_path / "go"
+    repository(folder, **{"go.mod": f"module x\nreplace example.com/shop => {folder}/shop\n", "shop/shop.go": "1"})
+    return folder, ["grep", "-q", "1", str(folder / "shop/shop.go")], "shop/shop.go"
+
+
+def go_work(tmp_path: Path) -> tuple[Path, list[str], str]:
+    folder = tmp_path / "go"
+    repository(folder, **{"go.work": f"go 1.22\nuse (\n\t{folder}/shop\n)\n", "shop/shop.go": "1"})
+    return folder, ["grep", "-q", "1", str(folder / "shop/shop.go")], "shop/shop.go"
+
+
+def cargo(tmp_path: Path) -> tuple[Path, list[str], str]:
+    folder = tmp_path / "rust"
+    manifest = f'[package]\nname = "x"\n[dependencies]\nshop = {{ path = {json.dumps(str(folder / "shop"))} }}\n'
+    repository(folder, **{"Cargo.toml": manifest, "shop/lib.rs": "1"})
+    return folder, ["grep", "-q", "1", str(folder / "shop/lib.rs")], "shop/lib.rs"
+
+
+def cargo_patch(tmp_path: Path) -> tuple[Path, list[str], str]:
+    folder = tmp_path / "rust"
+    manifest = f'[package]\nname = "x"\n[patch.crates-io]\nshop = {{ path = {json.dumps(str(folder / "shop"))} }}\n'
+    repository(folder, **{"Cargo.toml": manifest, "shop/lib.rs": "1"})
+    return folder, ["grep", "-q", "1", str(folder / "shop/lib.rs")], "shop/lib.rs"
+
+
+WON = (src, flat, setup_py, monorepo, console_script, in_a_folder_below)
+"""Layouts in which Hansard makes the workspace win, and proves it."""
+ESCAPED = (isolated, insisting, npm, npm_scope, go, go_work, cargo, cargo_patch)
+"""Layouts in which it cannot, and says so before any agent."""
+Layout = Callable[[Path], tuple[Path, list[str], str]]
+
+
+@pytest.mark.parametrize("layout", [*WON, *ESCAPED], ids=lambda layout: layout.__name__)
+def test_broken_work_never_succeeds(client: httpx.Client, tmp_path: Path, layout: Layout) -> None:
+    """The agent breaks the package; the person's own checkout is whole, and would pass."""
+    folder, command, file = layout(tmp_path)
+    assert subprocess.run(command, cwd=folder, check=False, capture_output=True).returncode == 0
+    found = run(client, folder, command, {file: "def price():\n    return 0\n"})
+    assert found["status"] == "failed"
+    escaped = layout in ESCAPED
+    assert found["reason"] == ("validation_escapes_workspace" if escaped else "budget_exhausted"), found["finalSummary"]
+    assert bool(baseline(client, found)["escapes"]) is escaped
+    if escaped:
+        assert str(folder) in found["finalSummary"]
+        assert asked(client, found) == ["prepare"]
+
+
+@pytest.mark.parametrize("layout", WON, ids=lambda layout: layout.__name__)
+def test_whole_work_succeeds(client: httpx.Client, tmp_path: Path, layout: Layout) -> None:
+    folder, command, _ = layout(tmp_path)
+    found = run(client, folder, command, {"notes.txt": "n"})
+    assert found["status"] == "success", found["finalSummary"]
+    assert baseline(client, found)["commands"][0]["passed"]
+    assert os.fspath(folder) not in json.dumps(baseline(client, found)["env"])
+
+
+# -- settings ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_commands_and_limits_of_the_repository_are_defaults(client: httpx.Client, tmp_path: Path) -> None:
+    settings = '[validation]\ncommands = ["true"]\nbaseline = false\n[delivery]\nmax_iterations = 3\nmax_minutes = 7\n'
+    folder = repository(tmp_path / "shop", **{"hansard.toml": settings})
+    body = delivery(workspace=str(folder))
+    del body["validationCommands"], body["baseline"], body["filePaths"]
+    found = ended(client, start(client, body))
+    assert (found["status"], found["budget"]["maxIterations"], found["budget"]["maxMinutes"]) == ("success", 3, 7)
+    assert "prepare" not in asked(client, found)
+    assert ended(client, start(client, body | {"maxIterations": 2}))["budget"]["maxIterations"] == 2
+
+
+def test_a_command_has_to_come_from_somewhere(client: httpx.Client, tmp_path: Path) -> None:
+    body = delivery(workspace=str(repository(tmp_path / "shop", a="")))
+    del body["validationCommands"]
+    answer = client.post("/api/sessions", json=body)
+    assert answer.status_code == 422
+    assert [error["pointer"] for error in answer.json()["errors"]] == ["/validationCommands"]
+
+
+def test_an_unknown_key_is_refused_with_its_line(client: httpx.Client, tmp_path: Path) -> None:
+    folder = repository(tmp_path / "shop", **{"hansard.toml": "[validation]\nnetwork = 'none'\ncomands = []\n"})
+    answer = client.post("/api/sessions", json=delivery(workspace=str(folder)))
+    assert answer.status_code == 422
+    assert "hansard.toml:3 [validation] comands: unknown key" in answer.text
+
+
+def test_a_set_up_takes_effect_once_it_is_trusted(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "shop", **{"hansard.toml": '[workspace]\nsetup = ["true"]\n'})
+    with inside(tmp_path / "data") as client:
+        body = delivery(workspace=str(folder))
+        answer = client.post("/api/sessions", json=body)
+        assert answer.status_code == 403
+        assert f"hansard trust {folder}" in answer.json()["detail"]
+        trusted = client.post("/api/trust", json={"workspace": str(folder)})
+        assert (trusted.status_code, trusted.json()["setup"]) == (200, ["true"])
+        start(client, body)
+        (folder / "hansard.toml").write_text('[workspace]\nsetup = ["true", "false"]\n')
+        assert client.post("/api/sessions", json=body).status_code == 403
