@@ -32,9 +32,14 @@ class Inspection:
     env: tuple[tuple[str, str], ...] = ()
 
 
-async def inspect(workspace: Path, steps: Sequence[ValidationStep], env: Mapping[str, str], probe: Probe) -> Inspection:
-    """Look at the workspace as the commands would see it. `env` is what they run with."""
-    python = await _python(workspace, steps, env, probe)
+async def inspect(
+    workspace: Path, steps: Sequence[ValidationStep], env: Mapping[str, str], probe: Probe, *, fenced: bool = False
+) -> Inspection:
+    """Look at the workspace as the commands would see it. `env` is what they run with.
+
+    `fenced`: the checkout is hidden, so a package that is installed from there is missing instead of an escape.
+    """
+    python = await _python(workspace, steps, env, probe, fenced=fenced)
     others = (*_node(workspace), *_go(workspace, env), *_cargo(workspace))
     return Inspection(escapes=(*python.escapes, *others)[:_MOST], env=python.env)
 
@@ -42,12 +47,14 @@ async def inspect(workspace: Path, steps: Sequence[ValidationStep], env: Mapping
 # -- Python ------------------------------------------------------------------------------------------------------------
 
 
-async def _python(workspace: Path, steps: Sequence[ValidationStep], env: Mapping[str, str], probe: Probe) -> Inspection:
+async def _python(
+    workspace: Path, steps: Sequence[ValidationStep], env: Mapping[str, str], probe: Probe, *, fenced: bool
+) -> Inspection:
     names = packages(workspace)
     interpreters = tuple(dict.fromkeys(filter(None, (_interpreter(workspace, step, env) for step in steps))))
     if not names or not interpreters:
         return Inspection()
-    found = await _outside(workspace, names, interpreters, {}, probe)
+    found = await _outside(workspace, names, interpreters, {}, probe, missing=fenced)
     if not found:
         return Inspection()
     roots = ":".join(dict.fromkeys(str(root) for root in names.values()))
@@ -83,14 +90,18 @@ async def _outside(
     interpreters: Sequence[tuple[str, ...]],
     extra: Mapping[str, str],
     probe: Probe,
+    *,
+    missing: bool = False,
 ) -> list[Escape]:
-    """The packages that these interpreters would import from outside the workspace."""
+    """The packages that these interpreters would import from outside the workspace, or with `missing` not at all."""
     found: dict[str, Escape] = {}
     for interpreter in interpreters:
         printed = await probe([*interpreter, "-c", _ASK, *names], extra)
-        for name, origin in _origins(printed).items():
-            if name in names and origin and not _inside(Path(origin), workspace):
-                found.setdefault(name, Escape(what=f"Python package {name}", path=origin))
+        origins = _origins(printed)
+        for name in names if origins is not None else ():
+            origin = (origins or {}).get(name)
+            if (missing and origin is None) or (origin and not _inside(Path(origin), workspace)):
+                found.setdefault(name, Escape(what=f"Python package {name}", path=origin or ""))
     return list(found.values())
 
 
@@ -109,14 +120,15 @@ print(json.dumps(found))
 """Where each package comes from. The working folder does not count: pytest and console scripts do not add it."""
 
 
-def _origins(printed: str) -> dict[str, str | None]:
+def _origins(printed: str) -> dict[str, str] | None:
+    """Where each package that was found comes from; None where the interpreter said nothing."""
     try:
-        found = json.loads(printed.strip().splitlines()[-1]) if printed.strip() else {}
+        found = json.loads(printed.strip().splitlines()[-1]) if printed.strip() else None
     except ValueError:
-        return {}
-    return (
-        {name: origin for name, origin in found.items() if isinstance(origin, str)} if isinstance(found, dict) else {}
-    )
+        return None
+    if not isinstance(found, dict):
+        return None
+    return {name: origin for name, origin in found.items() if isinstance(origin, str)}
 
 
 def _interpreter(workspace: Path, step: ValidationStep, env: Mapping[str, str]) -> tuple[str, ...] | None:

@@ -218,16 +218,12 @@ def test_every_failing_agent_fails_the_delivery(server: Server, role: str) -> No
     assert [found["phaseStatuses"][later] for later in after] == ["skipped"] * len(after)
 
 
-def test_a_command_that_cannot_run_is_a_runtime_failure(server: Server) -> None:
-    """Behaviour §3.2: exit code -1, class runtime; the session goes on to its next iteration."""
-    session_id = start(server.client, delivery(validationCommands=["no-such-program-anywhere"], maxIterations=1))
+def test_a_command_that_cannot_be_started_is_no_verdict_on_the_work(server: Server) -> None:
+    """It ends the delivery in its iteration, which can be retried once the program is there (contract-2 §9)."""
+    session_id = start(server.client, delivery(validationCommands=["no-such-program-anywhere"]))
     found = ended(server.client, session_id)
-    assert found["budget"]["reason"] == "iterations"
-    [failed] = only(events(server.client, session_id), "delivery.validation_failed")
-    assert failed["classification"] == "runtime"
-    artifact = server.client.get(f"/api/sessions/{session_id}/artifacts/{found['artifactRefs']['validation']}").json()
-    [run] = json.loads(artifact["content"])["runs"]
-    assert (run["exitCode"], run["ended"]) == (-1, "not_started")
+    assert (found["reason"], found["iteration"]) == ("validation_not_startable", 1)
+    assert only(events(server.client, session_id), "delivery.validation_failed") == []
 
 
 def test_files_of_the_answer_are_written_into_the_workspace(server: Server, tmp_path: Path) -> None:
