@@ -123,10 +123,8 @@ def test_a_command_that_was_started_before_it_was_no_longer_listed_does_not_run(
         session_id = start(client, given)
     with inside(tmp_path / "log", commands_allowed="true,npm test") as client:
         found = ended(client, session_id)
-        [failed] = only(events(client, session_id), "delivery.validation_failed")
-    assert found["budget"]["reason"] == "iterations"
-    assert failed["classification"] == "runtime"
-    assert failed["summary"] == f"Validation failed (runtime): `touch done` could not be run.\nIt was not run: {ONLY}."
+    assert (found["reason"], found["iteration"]) == ("validation_not_startable", 1)
+    assert f"`touch done` cannot be started. It was not run: {ONLY}." in found["finalSummary"]
     assert not (tmp_path / "work" / "done").exists()
 
 
