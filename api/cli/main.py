@@ -81,6 +81,8 @@ COMMANDS: Final = (
     Command("import", "log:import_sessions", PAST, "Take in sessions that were exported."),
     Command("serve", "serve:serve", CARE, "Serve the page and the API, and work on turns."),
     Command("worker", "serve:worker", CARE, "Only work on turns, beside a server on the same log."),
+    Command("init", "project:init", CARE, "Write hansard.toml and team.toml from what a repository has."),
+    Command("trust", "project:trust", CARE, "Trust what a repository's hansard.toml sets up."),
     Command("team", "team:team", CARE, "List the presets, what is installed, and the agents of your team."),
     Command("doctor", "doctor:doctor", CARE, "Check that everything Hansard needs is there."),
     Command("key", "keys:key", CARE, "Make, list and revoke API keys."),

@@ -1,0 +1,82 @@
+"""The settings of a repository: `init` writes `hansard.toml`, `trust` lets what it sets up take effect."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from cyclopts.types import ExistingDirectory
+
+from api.cli import exits
+from api.cli.client import connected
+from api.cli.exits import Failed
+from api.cli.options import HERE, AsJson, Where
+from api.cli.terminal import put, put_json, say
+
+
+async def trust(path: ExistingDirectory = Path(), /, *, json: AsJson = False, where: Where = HERE) -> int:
+    """Trust what the `hansard.toml` of a repository sets up: its commands, environment, network and team.
+
+    They take effect from now on. When they change, they have to be trusted again.
+
+    Parameters
+    ----------
+    path
+        A folder of the repository.
+    """
+    async with connected(where, "all") as api:
+        granted = await api.post("/api/trust", {"workspace": str(path.resolve())})
+    if json:
+        put_json(granted)
+        return exits.OK
+    for line in _trusted(granted):
+        put(line)
+    say(f"Trusted: {granted['workspace']}")
+    return exits.OK
+
+
+def _trusted(granted: dict[str, Any]) -> list[str]:
+    """What takes effect, a line each."""
+    lines = [f"set-up: {command}" for command in granted["setup"]]
+    lines += [f"env: {name}={value}" for name, value in granted["env"].items()]
+    lines += ["network: the validation may use it"] if granted["network"] == "all" else []
+    return lines + ([f"team: {granted['team']}"] if granted["team"] else [])
+
+
+def init(
+    path: Annotated[ExistingDirectory, Parameter(help="The repository.")] = Path(), /, *, where: Where = HERE
+) -> int:
+    """Write `hansard.toml` and `team.toml` from what the repository and PATH have. Never overwrites; asks nobody.
+
+    What it writes is trusted.
+    """
+    from adapters.project.discover import agents, discover, lines, project_file, team_file
+    from adapters.project.settings import NAME
+    from api.projects import grant, root_of
+
+    root = root_of(path.resolve())
+    found, programs = discover(root), agents(os.environ)
+    written = [_write(root / NAME, project_file(found)), _write(root / "team.toml", team_file(programs))]
+    for line in lines(found):
+        put(line)
+    if not programs:
+        say("No agent program is on PATH: `hansard team` lists those that Hansard knows.")
+    if written[0]:
+        grant(root, where.settings(), by="init")
+    return exits.OK
+
+
+def _write(path: Path, text: str) -> bool:
+    """Write a new file; whether it was written."""
+    if not text:
+        return False
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        say(f"{path} exists; it is not changed.")
+        return False
+    except OSError as error:
+        raise Failed(f"{path}: {error.strerror}.") from None
+    say(f"Wrote {path}")
+    return True

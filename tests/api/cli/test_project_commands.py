@@ -1,0 +1,47 @@
+"""`hansard init` and `hansard trust`: the settings of a repository, and the person's trust in them."""
+
+from pathlib import Path
+
+import pytest
+
+from api.cli.main import carry_out
+
+
+@pytest.fixture(autouse=True)
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HANSARD_DATABASE", str(tmp_path / "log" / "hansard.db"))
+    monkeypatch.setenv("HANSARD_DATA_DIR", str(tmp_path / "node"))
+    (tmp_path / "shop").mkdir()
+
+
+SETUP = '[workspace]\nsetup = ["true"]\n[validation]\ncommands = ["true"]\n'
+
+
+def test_init_writes_what_it_finds_and_trusts_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "shop" / "package.json").write_text('{"scripts": {"test": "vitest"}}')
+    assert carry_out(["init", str(tmp_path / "shop")]) == 0
+    text = (tmp_path / "shop" / "hansard.toml").read_text()
+    assert "npm install" in text and "npm test" in text
+    assert "validation: npm test" in capsys.readouterr().out
+    assert str(tmp_path / "shop") in (tmp_path / "node" / "trust.json").read_text()
+
+
+def test_init_overwrites_nothing_and_trusts_nothing_that_was_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "shop" / "hansard.toml").write_text(SETUP)
+    assert carry_out(["init", str(tmp_path / "shop")]) == 0
+    assert (tmp_path / "shop" / "hansard.toml").read_text() == SETUP
+    assert "exists; it is not changed" in capsys.readouterr().err
+    assert not (tmp_path / "node" / "trust.json").exists()
+
+
+def test_a_run_needs_trust_and_says_which_command_gives_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "shop"
+    (folder / "hansard.toml").write_text(SETUP)
+    run = ["run", "-t", "Add a page", "--workspace", str(folder), "--detach"]
+    assert carry_out(run) == 5
+    assert f"hansard trust {folder}" in capsys.readouterr().err
+    assert carry_out(["trust", str(folder)]) == 0
+    assert "set-up: true" in capsys.readouterr().out
+    assert carry_out(run) == 0
