@@ -107,6 +107,7 @@ def start_request(folder: Path) -> dict[str, Any]:
         "task": TASK,
         "filePaths": ["shop/prices.py", "tests/test_prices.py"],
         "validationCommands": [[sys.executable, "-B", "-m", "unittest", "discover", "-s", "tests", "-t", "."]],
+        "baseline": False,
         "maxIterations": 4,
         "maxMinutes": 5,
         "labels": ["example"],

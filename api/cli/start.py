@@ -219,6 +219,7 @@ async def run(
     max_cost: Annotated[str | None, Parameter(group=LIMITS)] = None,
     max_cost_micros: Annotated[int | None, Parameter(group=LIMITS)] = None,
     review: ReviewOption = False,
+    no_baseline: bool = False,
     options: StartOptions = PLAIN,
     json: AsEnd = False,
     where: Where = HERE,
@@ -259,6 +260,8 @@ async def run(
         The same in millionths of a dollar.
     review
         Have the approved work reviewed once more, and decide yourself: --review or --review=red-team.
+    no_baseline
+        Do not run the validation commands before the first agent is asked.
     """
     body: Json = {
         "task": text_from(task, task_file, what="task", option="--task-file"),
@@ -271,6 +274,7 @@ async def run(
         "maxTokens": max_tokens,
         "maxCostMicros": micros(max_cost, max_cost_micros, option="--max-cost"),
         "review": discussion_option(review),
+        "baseline": False if no_baseline else None,
         "origin": "cli",
     }
     return await start(where, team, options, body, json=json)

@@ -53,6 +53,7 @@ def _delivery(title: str, task: str, replies: Json, **more: Any) -> Json:
         "task": task,
         "filePaths": ["src/login.py"],
         "validationCommands": ["test -f src/login.py"],
+        "baseline": False,
         "maxIterations": 6,
         "maxMinutes": 45,
         "labels": ["preset"],
