@@ -11,9 +11,9 @@ from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
 from api.cli.options import HERE, AsJson, At, Id, Json, TeamFile, Where
 from api.cli.progress import describe
-from api.cli.session import put_divergence, put_sides
+from api.cli.session import put_divergence, put_sides, why_stopped
 from api.cli.start import say_who_goes_on
-from api.cli.terminal import one_line, put, put_json, put_json_line, say
+from api.cli.terminal import one_line, put, put_json, put_json_line, put_pairs, say
 from api.cli.watch import follow_to_end
 
 Speed = Annotated[float, Parameter(help="Speed factor; 0 shows everything at once.")]
@@ -180,6 +180,7 @@ async def explain(
         session_id = await resolve(api, session)
         found = await api.get(f"{path_of(session_id)}/explain", version=at, wish=wish)
         before = await _causes(api, found)
+        then = await api.session(session_id, at=at)
     if json:
         put_json(found | {"causedBy": before})
         return exits.OK
@@ -189,6 +190,7 @@ async def explain(
     if before:
         put(f"{session_id}:")
     put(found["text"])
+    put_pairs(why_stopped(then["session"], then["availableCommands"]))
     if wish is not None:
         put(found["whyNot"]["text"])
     return exits.OK

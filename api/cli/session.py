@@ -1,6 +1,7 @@
 """A session in words, for `show`, `diff`, and the end of the commands that follow one."""
 
 import os
+from collections.abc import Sequence
 from typing import Final
 
 from api.cli import discussion
@@ -10,6 +11,13 @@ from api.cli.progress import MARKS, figures, history, matrix
 from api.cli.terminal import counted, local_time, put, put_pairs, shortened
 from domain.values.words import of_environment
 
+_STEPS: Final = {
+    "retry": "hansard retry {}",
+    "extend": "hansard extend {} --iterations N --reason WHY",
+    "continue": "hansard continue {}",
+    "reset": "hansard reset {}",
+}
+"""The command that goes on with a session, by the action that it allows, best first."""
 _TASK: Final = 300
 """Characters of each agent's task in the plan."""
 _SUBJECT: Final = 100
@@ -224,6 +232,15 @@ def _cut(text: str) -> str:
     lines = text.rstrip().splitlines() or ["-"]
     more = [f"(and {len(lines) - _DIFF_LINES} more lines)"] if len(lines) > _DIFF_LINES else []
     return "\n   ".join([*(shortened(line, _WIDTH) for line in lines[:_DIFF_LINES]), *more])
+
+
+def why_stopped(session: Json, commands: Sequence[str]) -> Pairs:
+    """The cause, the evidence and the next command of a session that stopped before it was done; else nothing."""
+    cause = reason_of(session)
+    if not cause:
+        return []
+    steps = (_STEPS[command].format(session["id"]) for command in _STEPS if command in commands)
+    return [("cause", cause), ("evidence", session.get("lastError") or ""), ("next", next(steps, ""))]
 
 
 def reason_of(session: Json) -> str:

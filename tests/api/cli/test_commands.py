@@ -107,6 +107,17 @@ def test_a_delivery_whose_agent_fails_is_a_failure(delivery: Callable[..., Said]
     assert "error    The scenario answers planner with crash." in said.out
 
 
+def test_what_stopped_is_explained_by_cause_evidence_and_the_next_command(
+    delivery: Callable[..., Said], hansard: Hansard
+) -> None:
+    delivery(replies={"planner": [{"error": "crash"}]})
+    name = hansard("show", "latest", "--json").json["session"]["id"]
+    cause, evidence, step = hansard("explain", "latest").out.splitlines()[-3:]
+    assert cause == "cause     an agent's turn failed and no attempt is left"
+    assert evidence == "evidence  The scenario answers planner with crash."
+    assert step == f"next      hansard retry {name}"
+
+
 def test_a_delivery_that_runs_out_of_budget_says_so_and_goes_on_when_extended(
     delivery: Callable[..., Said], hansard: Hansard
 ) -> None:
