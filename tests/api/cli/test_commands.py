@@ -237,8 +237,8 @@ def test_the_same_key_starts_one_session_and_another_request_under_it_is_refused
 def test_a_session_is_cancelled_once_and_only_at_the_version_that_was_seen(hansard: Hansard) -> None:
     hansard("run", "-t", "x", "-f", "a", "--test", "true", "--detach")
     stale = hansard("cancel", "latest", "--if-version", "99")
-    assert (stale.code, stale.err) == (4, "hansard: The session is at version 3, not 99.\n")
-    done = hansard("cancel", "latest", "--if-version", "3", "--reason", "그만", "--json")
+    assert (stale.code, stale.err) == (4, "hansard: The session is at version 2, not 99.\n")
+    done = hansard("cancel", "latest", "--if-version", "2", "--reason", "그만", "--json")
     assert done.code == 0
     refused = hansard("cancel", "latest")
     sentence = "A delivery in the state cancelled cannot be cancelled. Nothing is allowed now."
