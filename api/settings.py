@@ -85,6 +85,9 @@ class Settings(BaseSettings):
     heartbeat_seconds: Seconds = 15.0
     claim_wait_seconds: Seconds = Field(default=30.0, description="how long an external worker is kept waiting at most")
     retry_attempts: Annotated[int, Field(ge=1, le=100)] = Field(default=5, description="attempts of a turn that fails")
+    no_progress_limit: Annotated[int, Field(ge=0, le=100)] = Field(
+        default=2, description="iterations in a row without progress after which a delivery rests; 0 for any number"
+    )
     retry_seconds: Annotated[float, Field(ge=0, le=3_600)] = Field(
         default=1.0, description="real seconds in a second of waiting between attempts"
     )

@@ -122,6 +122,9 @@ class DeliveryStart(Start):
     max_tokens: Annotated[StrictInt, Field(ge=1, le=2**53)] | None = None
     max_cost_micros: Annotated[StrictInt, Field(ge=1, le=2**53)] | None = None
     review: "WishBody | None" = Field(default=None, description="a review that a person decides, before packaging")
+    no_progress_limit: Annotated[StrictInt, Field(ge=0, le=100)] | None = Field(
+        default=None, description="iterations in a row without progress after which it rests; 0 for any number"
+    )
     baseline: StrictBool | None = Field(
         default=None,
         description="run the validation once before the first agent; default: as hansard.toml says, else yes",

@@ -78,11 +78,19 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings) -> StartDelive
         max_attempts=body.max_attempts,
         review=_wish(body.review, "review", team, "/review"),
         retry=retry_policy(body.retry, team, settings),
+        no_progress_limit=_first(
+            body.no_progress_limit, default.no_progress_limit, 0 if team.example else settings.no_progress_limit
+        ),
         baseline=project.validation.baseline if body.baseline is None else body.baseline,
         preparation=preparation_of(project),
         blobs=blobs,
         **shared,
     )
+
+
+def _first(asked: int | None, project: int | None, otherwise: int) -> int:
+    """The number of the request, else of the project's settings; 0 is a number, too."""
+    return next((number for number in (asked, project) if number is not None), otherwise)
 
 
 def retry_policy(body: RetryBody | None, team: Team, settings: Settings) -> RetryPolicy:

@@ -49,6 +49,7 @@ class StartDelivery(StartCommand):
     crew: dict[str, str] = {}
     review: ReviewSettings | None = None
     retry: RetryPolicy = ONCE
+    no_progress_limit: int = 0
     baseline: bool = False
     preparation: Preparation = Preparation()
 

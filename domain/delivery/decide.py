@@ -27,7 +27,8 @@ from domain.delivery.events import (
     TestsPassed,
     ValidationFailed,
 )
-from domain.delivery.state import Delivery
+from domain.delivery.progress import repeated, send_back
+from domain.delivery.state import Delivery, blocking, failing
 from domain.delivery.steps import (
     about,
     artifact,
@@ -256,6 +257,7 @@ def record_validation(now: Now[Delivery], command: RecordValidation) -> Events:
         yield TestsPassed(message="Validation passed.", summary=command.summary, **fields)
         return (yield from complete(now, "validation"))
     kind = command.classification or "unknown"
+    same = repeated(now.state, failing(command.summary))
     feedback = now.text(f"Validation failed at iteration {now.state.iteration} ({kind}).\n{command.summary}")
     yield ValidationFailed(
         message=f"Validation failed ({kind}).",
@@ -266,7 +268,7 @@ def record_validation(now: Now[Delivery], command: RecordValidation) -> Events:
         new_failures=new_failures(command.reasons, now.state.baseline),
         **fields,
     )
-    yield from next_iteration(now)
+    yield from send_back(now, same)
 
 
 def record_package(now: Now[Delivery], command: RecordPackage) -> Events:
@@ -313,6 +315,7 @@ def review(now: Now[Delivery], command: RecordReply) -> Events:
     fields = about(now, "review")
     yield PhaseCompleted(message="Phase review completed.", **fields)
     if found.blocking_issues:
+        same = repeated(now.state, blocking(issue.title for issue in found.blocking_issues))
         yield ReviewBlockingDetected(
             message=f"Review blocked at iteration {now.state.iteration}.",
             artifact_id=report.artifact_id,
@@ -322,7 +325,7 @@ def review(now: Now[Delivery], command: RecordReply) -> Events:
             feedback=now.text(blocking_feedback(now.state.iteration, found)),
             **fields,
         )
-        return (yield from next_iteration(now))
+        return (yield from send_back(now, same))
     yield ReviewApproved(
         message=f"Review approved at iteration {now.state.iteration}.",
         artifact_id=report.artifact_id,

@@ -1,6 +1,6 @@
 """What happens in a delivery. S4's names stand as the last part of each topic (contract §2)."""
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -60,6 +60,7 @@ class DeliveryStarted(DeliveryTransition):
         default=None, description="the review that a person decides before packaging, if any"
     )
     retry: RetryPolicy = Field(default=ONCE, description="how a failed turn is tried again")
+    no_progress_limit: int = Field(default=0, description="iterations in a row without progress; 0 for any number")
     baseline: bool = Field(default=False, description="whether the validation runs once before the first phase")
     preparation: Preparation = Field(default=Preparation(), description="how its workspace is made ready")
 
@@ -147,6 +148,14 @@ class ReviewBlockingDetected(DeliveryEvent):
     feedback: Text = Field(description="what the developer is told")
 
 
+class NoProgress(DeliveryTransition):
+    """An iteration changed nothing, or ended as the one before. At the limit the delivery rests and may be extended."""
+
+    TOPIC: ClassVar[str] = "delivery.no_progress"
+    same: Literal["files", "failures", "issues"] = Field(description="what is as it was before")
+    iterations: int = Field(description="how many iterations in a row made no progress")
+
+
 class ReviewApproved(DeliveryEvent):
     """The reviewer found nothing that blocks."""
 
@@ -229,6 +238,7 @@ EVENTS: tuple[type[DomainEvent], ...] = (
     TestsPassed,
     ValidationFailed,
     ReviewBlockingDetected,
+    NoProgress,
     ReviewApproved,
     ReviewHeld,
     FixRequested,

@@ -1,5 +1,7 @@
 """A delivery as its events made it: `evolve` assigns only, and decides nothing."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, get_args
 
@@ -17,6 +19,7 @@ from domain.delivery.events import (
     DeliveryStarted,
     DeliveryTransition,
     FixRequested,
+    NoProgress,
     PhaseCompleted,
     PhaseFailed,
     PhaseSkipped,
@@ -34,6 +37,8 @@ from domain.session.forks import SessionForked
 from domain.session.state import EventMetadata, Session, evolve_shared
 from domain.session.turns import Settled, TurnAnswered, TurnAttemptFailed, TurnRetried, Unready
 from domain.values.base import DomainEvent, Text
+
+_SECONDS = re.compile(r"\d+(\.\d+)? ?m?s\b")
 
 
 class BudgetStatus(NamedTuple):
@@ -142,6 +147,11 @@ class Delivery(Session):
     final_summary: str | None = None
     code: str | None = None
     """Why it came to rest, as a short name."""
+    no_progress_limit: int = 0
+    stuck: tuple[int, int] = (0, 0)
+    """The last iteration without progress, and how many there were in a row."""
+    verdict: tuple[int, str] = (0, "")
+    """The last iteration that was sent back, and by which failures or issues."""
     author: str = ""
     """The agent who wrote the work of this iteration."""
     preparation: Preparation = field(default_factory=Preparation)
@@ -240,6 +250,16 @@ def _unused_wait(before: Delivery, turn_id: str, at: int) -> int:
     return max(0, (turn.provider_wait or at) - at) if turn is not None else 0
 
 
+def failing(summary: str) -> str:
+    """The reasons of a failed validation, without how long it took."""
+    return "failures " + _SECONDS.sub("", summary)
+
+
+def blocking(titles: Iterable[str]) -> str:
+    """The blocking issues of a review, in any order."""
+    return "issues " + "; ".join(sorted(title.casefold() for title in titles))
+
+
 def _begin(event: DeliveryStarted, metadata: EventMetadata) -> Delivery:
     return Delivery(
         id=metadata.session_id,
@@ -262,6 +282,7 @@ def _begin(event: DeliveryStarted, metadata: EventMetadata) -> Delivery:
         repository=event.repository,
         review=event.review,
         retry=event.retry,
+        no_progress_limit=event.no_progress_limit,
         preparation=event.preparation,
         budget=Budget(limits=event.limits, started_at=metadata.at),
     )
@@ -301,8 +322,17 @@ def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
         case ValidationFailed():
             _mark(state, event, "failed")
             state.validation_summary = event.summary
+            state.verdict = event.iteration, failing(event.summary)
             _sent_back(state, event)
-        case FixRequested() | ReviewBlockingDetected():
+        case NoProgress():
+            state.stuck = event.iteration, event.iterations
+            if event.state == "exhausted":
+                state.resume = Resume(phase="implementation", iteration=event.iteration + 1)
+                state.stopped_at, state.code = at, "no_progress"
+        case ReviewBlockingDetected():
+            state.verdict = event.iteration, blocking(issue.title for issue in event.blocking_issues)
+            _sent_back(state, event)
+        case FixRequested():
             _sent_back(state, event)
         case BudgetExhausted():
             state.resume = Resume(phase=event.resume_phase, iteration=event.resume_iteration)
@@ -340,5 +370,6 @@ def _extended(state: Delivery, event: BudgetExtended) -> None:
     state.budget = state.budget._replace(limits=event.limits, paused=event.paused)
     if state.resume is None:
         return
+    state.stuck, state.verdict = (0, 0), (0, "")
     state.phases = {phase: "pending" if mark == "skipped" else mark for phase, mark in state.phases.items()}
     state.resume = state.stopped_at = state.exhausted_by = state.final_summary = state.code = None

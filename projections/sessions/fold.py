@@ -165,6 +165,9 @@ def _evolve_delivery(row: SessionRow, recorded: Recorded, event: delivery.Delive
         case delivery.BudgetExhausted():
             row.wait("budget", event.reason or "", position=recorded.position, at=recorded.at)
             row.choices = json.dumps(["extend"])
+        case delivery.NoProgress(state="exhausted"):
+            row.wait("budget", "no_progress", position=recorded.position, at=recorded.at)
+            row.choices = json.dumps(["extend"])
         case delivery.BudgetExtended():
             row.max_iterations = event.limits.max_iterations
             row.go_on()

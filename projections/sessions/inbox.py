@@ -27,6 +27,7 @@ _WHY: Final = {
     "rounds": "The rounds are used up.",
     "plan_invalid": "There is no valid plan.",
     "agent_failed": "An agent failed.",
+    "no_progress": "The last iterations made no progress.",
     "turn_failed": "A turn has no attempt left; retry it.",
 }
 
