@@ -90,14 +90,18 @@ def test_what_a_worker_writes_into_the_workspace_itself_is_recorded(client: Test
 
 
 def test_the_conversation_goes_on_where_the_last_result_left_it(client: TestClient) -> None:
-    session_id = begin(client)
-    assert result(client, claim(client), agentSession="thread 1").status_code == 200
+    """In its own role: the developer does not continue the planner's conversation."""
+    session_id = begin(client, validationCommands=["false"], maxIterations=2)
+    for role, thread in (("planner", "thread 1"), ("dev", "thread 2")):
+        turn = claim(client)
+        assert (turn["role"], turn["agentSession"]) == (role, None)
+        assert result(client, turn, agentSession=thread).status_code == 200
     turn = claim(client)
-    assert turn["agentSession"] == "thread 1"
+    assert (turn["role"], turn["agentSession"]) == ("dev", "thread 2")
     assert result(client, turn).status_code == 200
     ended(client, session_id)
     told = [found for found in only(events(client, session_id), "turn.answered") if found["agent"] == "Remote"]
-    assert [found["agentSession"] for found in told] == ["thread 1", "thread 1"]
+    assert [found["agentSession"] for found in told] == ["thread 1", "thread 2", "thread 2"]
 
 
 BODIES: dict[str, tuple[Json, Callable[[Json], bool]]] = {

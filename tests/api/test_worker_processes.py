@@ -52,7 +52,10 @@ def test_neither_the_examples_nor_another_team_stand_in_for_an_agent_that_a_sess
             worked_on(client)
             turn = waits(client, session_id)
             assert (turn["agent"], turn["elsewhere"]) == ("Ada", True)
-            assert "not in this team" in client.get(f"/sessions/{session_id}?lang=en").text
+            assert (
+                "waiting for a worker whose team file includes this agent"
+                in client.get(f"/sessions/{session_id}?lang=en").text
+            )
     with inside(tmp_path, team=team(tmp_path, "Ada")) as client:
         assert planned(client, session_id) == "The plan of Ada."
 

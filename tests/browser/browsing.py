@@ -120,3 +120,20 @@ def unfold(page: Page) -> None:
 
 def button(page: Page | Locator, name: str) -> Locator:
     return page.get_by_role("button", name=name, exact=True)
+
+
+def start_form(page: Page, kind: str) -> Locator:
+    """The form that starts a session of a kind, unfolded as a person would."""
+    for place in ("#start", f"#start-{kind}"):
+        if page.locator(place).get_attribute("open") is None:
+            page.locator(f"{place} > summary").click()
+    return page.locator(f"form[data-start={kind}]")
+
+
+def tab_to(page: Page, wanted: Locator) -> None:
+    """Press Tab until the element has the focus."""
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        if wanted.evaluate("(element) => element === document.activeElement"):
+            return
+    raise AssertionError(f"Tab never comes to {wanted}")

@@ -30,7 +30,7 @@ def test_a_checkpoint_is_reset_only_after_it_was_asked_twice(site: Browsing, ser
     sure = button(page, "Reset for good")
     expect(sure).to_be_hidden()
     page.get_by_text("Reset …").click()
-    expect(page.locator("#reset")).to_contain_text("The run ends for good")
+    expect(page.locator("#reset")).to_contain_text("This ends the run for good")
     sure.click()
     badge(page, "Reset")
     assert session(server.client, session_id)["status"] == "reset"

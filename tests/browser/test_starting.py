@@ -1,19 +1,11 @@
 """Sessions of every kind are started by clicking: by hand, from every preset, by keyboard alone."""
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from api.web.presets import PRESETS
 from tests.api.server import Server, session
-from tests.browser.browsing import PATIENCE_MS, Browsing, badge, button
-
-
-def _form(page: Page, kind: str) -> Locator:
-    """The form of a kind, unfolded as a person would."""
-    form = page.locator(f"form[data-start={kind}]")
-    if not form.is_visible():
-        page.locator(f"#start-{kind} > summary").click()
-    return form
+from tests.browser.browsing import PATIENCE_MS, Browsing, badge, button, start_form, tab_to
 
 
 def _started(page: Page, kind: str) -> str:
@@ -25,7 +17,7 @@ def _started(page: Page, kind: str) -> str:
 def test_every_preset_can_be_clicked_and_started(site: Browsing, server: Server, name: str) -> None:
     kind, body = PRESETS[name].kind, PRESETS[name].body
     page = site.tab("/")
-    _form(page, kind)
+    start_form(page, kind)
     page.locator(f"#start-{kind} a.preset[href*='preset={name}#']").click()
     form = page.locator(f"form[data-start={kind}]")
     expect(page.locator(f"#start-{kind} a.preset[aria-current=true]")).to_have_count(1)
@@ -37,7 +29,7 @@ def test_every_preset_can_be_clicked_and_started(site: Browsing, server: Server,
 
 def test_an_orchestration_is_started_by_hand(site: Browsing, server: Server) -> None:
     page = site.tab("/")
-    form = _form(page, "orchestration")
+    form = start_form(page, "orchestration")
     form.locator("[name=prompt]").fill("Build src/api.py and describe it.")
     form.locator("[name=employees]").fill("Backend:backend\nDocs:docs")
     form.locator("[name=maxRounds]").fill("2")
@@ -50,7 +42,7 @@ def test_an_orchestration_is_started_by_hand(site: Browsing, server: Server) -> 
 
 def test_a_review_is_started_by_hand(site: Browsing, server: Server) -> None:
     page = site.tab("/")
-    form = _form(page, "review")
+    form = start_form(page, "review")
     form.locator("[name=subject]").fill("Step: login")
     form.locator("[name=strategy]").select_option("red-team")
     form.locator("[name=maxRounds]").fill("1")
@@ -62,19 +54,13 @@ def test_a_review_is_started_by_hand(site: Browsing, server: Server) -> None:
 
 def test_a_delivery_is_started_by_keyboard_alone(site: Browsing, server: Server) -> None:
     page = site.tab("/")
+    tab_to(page, page.locator("#start > summary"))
+    page.keyboard.press("Enter")
     typed = {"task": "Typed, never clicked.", "filePaths": "src/typed.py", "validationCommands": "true"}
     for name, words in typed.items():
-        _tab_to(page, f"form[data-start=delivery] [name={name}]")
+        tab_to(page, page.locator(f"form[data-start=delivery] [name={name}]"))
         page.keyboard.type(words)
-    _tab_to(page, "form[data-start=delivery] .start-go button.strong")
+    tab_to(page, page.locator("form[data-start=delivery] .start-go button.strong"))
     page.keyboard.press("Enter")
     found = session(server.client, _started(page, "delivery"))
     assert (found["task"], found["filePaths"]) == ("Typed, never clicked.", ["src/typed.py"])
-
-
-def _tab_to(page: Page, selector: str) -> None:
-    for _ in range(80):
-        page.keyboard.press("Tab")
-        if page.evaluate("(selector) => document.activeElement.matches(selector)", selector):
-            return
-    raise AssertionError(f"Tab never comes to {selector}")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from api.web.presets import PRESETS
 from tests.api.scenes import (
@@ -20,7 +20,18 @@ from tests.api.scenes import (
 )
 from tests.api.server import Server, delivery, events, only, serving, session, until
 from tests.browser.accessible import faults
-from tests.browser.browsing import ARGUMENTS, CHROMIUM, PATIENCE_MS, Browsing, badge, browsing, button, unfold
+from tests.browser.browsing import (
+    ARGUMENTS,
+    CHROMIUM,
+    PATIENCE_MS,
+    Browsing,
+    badge,
+    browsing,
+    button,
+    start_form,
+    tab_to,
+    unfold,
+)
 from tests.browser.test_axe import OPTIONS
 from tests.browser.test_looks import PHONE, SMALL_TARGETS
 
@@ -47,10 +58,9 @@ def _watched(page: Page, words: str) -> None:
 
 def _from_preset(page: Page, name: str) -> None:
     kind = PRESETS[name].kind
-    if not page.locator(f"form[data-start={kind}]").is_visible():
-        page.locator(f"#start-{kind} > summary").click()
+    form = start_form(page, kind)
     page.locator(f"#start-{kind} a.preset[href*='preset={name}#']").click()
-    button(page.locator(f"form[data-start={kind}]"), "Start").click()
+    button(form, "Start").click()
     page.wait_for_url(f"**/sessions/{kind}-*", timeout=PATIENCE_MS)
     expect(page.get_by_role("heading", level=1)).to_have_text(PRESETS[name].body["title"])
 
@@ -132,10 +142,12 @@ def test_a_decision_made_elsewhere_meanwhile_is_told(site: Browsing, server: Ser
 
 def test_the_form_that_starts_a_session_is_filled_and_mended_by_keyboard_alone(site: Browsing, server: Server) -> None:
     page = site.tab("/")
+    tab_to(page, page.locator("#start > summary"))
+    page.keyboard.press("Enter")
     for name, words in {"task": "Typed.", "filePaths": "../up.py", "validationCommands": "true"}.items():
-        _tab_to(page, page.locator(f"form[data-start=delivery] [name={name}]"))
+        tab_to(page, page.locator(f"form[data-start=delivery] [name={name}]"))
         page.keyboard.type(words)
-    _tab_to(page, button(page.locator("form[data-start=delivery]"), "Start"))
+    tab_to(page, button(page.locator("form[data-start=delivery]"), "Start"))
     page.keyboard.press("Enter")
     wrong = page.locator("#delivery-filePaths")
     expect(wrong).to_be_focused()
@@ -143,19 +155,11 @@ def test_the_form_that_starts_a_session_is_filled_and_mended_by_keyboard_alone(s
     expect(page.locator("#delivery-task")).to_have_value("Typed.")
     page.keyboard.press("Control+a")
     page.keyboard.type("src/typed.py")
-    _tab_to(page, button(page.locator("form[data-start=delivery]"), "Start"))
+    tab_to(page, button(page.locator("form[data-start=delivery]"), "Start"))
     page.keyboard.press("Enter")
     page.wait_for_url("**/sessions/delivery-*", timeout=PATIENCE_MS)
     assert session(server.client, _identity(page))["filePaths"] == ["src/typed.py"]
     site.forgive("status of 422")
-
-
-def _tab_to(page: Page, wanted: Locator) -> None:
-    for _ in range(80):
-        page.keyboard.press("Tab")
-        if wanted.evaluate("(element) => element === document.activeElement"):
-            return
-    raise AssertionError(f"Tab never comes to {wanted}")
 
 
 # -- how it looks ------------------------------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ def test_views_that_are_not_what_the_log_says_are_found_and_mended_by_rebuild(ha
     assert hansard("verify").code == 0
     views = Settings().views_path
     with closing(sqlite3.connect(views, isolation_level=None)) as connection:
-        connection.execute("DELETE FROM worklog WHERE version = 1")
+        connection.execute("DELETE FROM overview WHERE session_id = 'delivery-1'")
     said = hansard("verify")
     assert (said.code, said.out) == (
         8,
@@ -271,7 +271,7 @@ def test_a_proof_holds_without_the_log(hansard: Hansard, log: Path, tmp_path: Pa
 
 def test_what_is_not_there_cannot_be_proved(hansard: Hansard, log: Path) -> None:
     said = hansard("prove", "delivery-1", "999")
-    assert (said.code, said.err) == (3, "hansard: There is no version 999 of 'delivery-1'.\n")
+    assert (said.code, said.err) == (3, "hansard: There is no version 999 of delivery-1.\n")
 
 
 # -- export, import, backup ------------------------------------------------------------------------------------------
@@ -343,7 +343,7 @@ def test_the_doctor_names_what_would_not_load_and_what_would_differ(hansard: Han
     change(log, "UPDATE events SET topic = 'turn.vanished' WHERE stream = 'review-1' AND version = 2")
     change(
         log,
-        "UPDATE events SET state = cast(replace(cast(state AS TEXT), 'Session started', 'Session began') AS BLOB)"
+        """UPDATE events SET state = cast(replace(cast(state AS TEXT), '"planning"', '"review"') AS BLOB)"""
         " WHERE stream = 'delivery-1' AND version = 1",
     )
     said = hansard("doctor", "--all", "--json")
@@ -361,7 +361,7 @@ def test_the_doctor_names_what_would_not_load_and_what_would_differ(hansard: Han
     ("topic", "before", "after", "found"),
     [
         ("channel.message_started", "implement", "complement", "leads to StartOrchestration"),
-        ("channel.session_noted", "is active", "was active", "NoteSession writes another channel.session_noted"),
+        ("channel.session_noted", '"role":"supervisor"', '"role":"planner"', "writes another channel.session_noted"),
         ("channel.session_noted", '"claims":true', '"claims":false', "leads to NoteSession"),
     ],
 )
