@@ -32,13 +32,15 @@ class Claiming:
         now = self._clock()
         if not self._turns.waiting(now):
             return None
-        lease = None
+        lease, looks = None, 0
         while lease is None and not self.stopped:
             ours = (turn.turn_id for turn in self._scan.look(now) if self._routing.place(turn) == "here")
             name, lease_ms = self._presence.name, self._lease_ms
             taken = (self._turns.take(turn_id, name, now=now, lease_ms=lease_ms) for turn_id in ours)
             lease = next((lease for lease in taken if lease is not None), None)
-            if self._scan.ended:
+            looks += 1
+            # A turn that waits for its next attempt lies in the part already seen: the second look begins there.
+            if self._scan.ended and looks > 1:
                 break
         return lease
 

@@ -36,6 +36,7 @@ from domain.session.turns import (
     TurnRetried,
 )
 from domain.values.base import Command, Refused, Unknown
+from domain.values.time import milliseconds
 
 log = logging.getLogger(__name__)
 
@@ -148,6 +149,14 @@ class Worker:
             self._loop.call_soon_threadsafe(self._let_go, settled)
         if any(isinstance(recorded.event, TurnRequested | TurnAttemptFailed | TurnRetried) for recorded in page):
             self._loop.call_soon_threadsafe(self._woken.set)
+        for recorded in page:
+            if isinstance(recorded.event, TurnAttemptFailed) and recorded.event.retry_at:
+                self._loop.call_soon_threadsafe(self._wake_at, milliseconds(recorded.event.retry_at))
+
+    def _wake_at(self, instant: int) -> None:
+        """Look again when a wait between attempts ends; without this, the next poll would find it."""
+        assert self._loop is not None, "only what runs is woken"
+        self._loop.call_later(max(0, instant - self._clock()) / 1000 + 0.001, self._woken.set)
 
     def _forget(self, event: AgentSessionsCleared) -> None:
         task = asyncio.create_task(self.runner.forget(event))

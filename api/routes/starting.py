@@ -104,7 +104,7 @@ def retry_policy(body: RetryBody | None, team: Team, settings: Settings) -> Retr
     }
     if unknown:
         raise Invalid(unknown)
-    return RetryPolicy(second=round(settings.retry_seconds * 1000), **chosen)
+    return RetryPolicy(second=max(1, round(settings.retry_seconds * 1000)), **chosen)
 
 
 def orchestration(body: Conversation, team: Team, settings: Settings) -> tuple[OrchestrationRequest, tuple[Blob, ...]]:

@@ -106,7 +106,7 @@ class Server:
             | {
                 "HANSARD_DATABASE": f"sqlite:///{self.database}",
                 "HANSARD_DATA_DIR": str(self.data),
-                "HANSARD_RETRY_SECONDS": "0.01",
+                "HANSARD_RETRY_SECONDS": "0.001",
             }
             | ours
         )
@@ -131,7 +131,7 @@ def serving(folder: Path, **settings: object) -> Iterator[Server]:
 @contextlib.contextmanager
 def inside(folder: Path, *, work: bool = True, **settings: Any) -> Iterator[TestClient]:
     """The application in this process, its worker included if there is to be one."""
-    ours = {"database": f"sqlite:///{folder / 'hansard.db'}", "data_dir": folder / "node", "retry_seconds": 0.01}
+    ours = {"database": f"sqlite:///{folder / 'hansard.db'}", "data_dir": folder / "node", "retry_seconds": 0.001}
     found = Settings(**(ours | _open(settings)))
     with TestClient(create_app(found, work=work), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
         yield client
