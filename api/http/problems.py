@@ -48,7 +48,7 @@ CODES = {
     "string_type": "should_be_string",
 }
 """What pydantic says in words of Python."""
-PATTERNS = {r"\S": "blank", r"^\S([^\x00-\x1f\x7f]*\S)?$": "not_one_line"}
+PATTERNS = {r"\S": "blank", r"^\S([^\x00-\x1f\x7f]*\S)?$": "not_one_line", r"^/[^\x00]*$": "path_not_absolute"}
 """What the patterns of our bodies mean."""
 
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from api import actions
 from api.http.commands import perform
-from api.http.idempotency import call_of
+from api.http.idempotency import call_of, kept
 from api.http.requests import answer_headers, read
 from api.projects import grant
 from api.routes.bodies import TrustProject
@@ -30,6 +30,7 @@ async def retry_turn(request: Request) -> Response:
     return await perform(await call_of(request), actions.retry)
 
 
+@kept
 async def trust_project(request: Request) -> Response:
     """POST /api/trust: no session's command, and no event: trust belongs to this machine."""
     call = await call_of(request)

@@ -199,7 +199,8 @@ def test_on_a_terminal_a_delivery_is_a_live_display(environment: dict[str, str],
     assert re.search("▶(planning|architecture|design|implementation|validation|review|packaging)", shown)
     assert "Review blocked in iteration 1" in shown
     assert "iteration 2/4" in shown
-    assert shown.rstrip().splitlines()[-1].startswith("\x1b[2mworkspace")
+    assert "\x1b[2mworkspace" in shown
+    assert shown.rstrip().splitlines()[-1].startswith("Take the result over: hansard merge delivery-")
 
 
 # --- signals --------------------------------------------------------------------------------------------------------

@@ -22,8 +22,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 @pytest.fixture
 def turn(client: TestClient) -> Iterator[Json]:
-    """The developer's turn of a new delivery; afterwards nothing of it waits."""
-    begin(client)
+    """The developer's turn of a new delivery, which has one attempt; afterwards nothing of it waits."""
+    begin(client, retry={"attempts": 1, "repairs": 0})
     found = claim(client)
     yield found
     client.post(f"/api/sessions/{found['sessionId']}/cancel", json={})

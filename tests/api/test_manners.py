@@ -323,7 +323,7 @@ def test_nothing_echoes_a_secret(client: TestClient) -> None:
         ({"maxTokens": 0}, "/maxTokens"),
         ({"validationCommands": ["true", " "]}, "/validationCommands/1"),
         ({"validationCommands": ["true && false"]}, "/validationCommands/0"),
-        ({"validationCommands": []}, "/testCommand"),
+        ({"validationCommands": []}, "/validationCommands"),
         ({"validationCommands": ["true", 7]}, "/validationCommands/1"),
         ({"validationCommands": [["true", 7]]}, "/validationCommands/0/1"),
         ({"testCommand": {"run": "true"}}, "/testCommand"),

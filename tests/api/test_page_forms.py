@@ -98,7 +98,8 @@ def test_a_preset_is_started_as_programs_would_start_it(client: TestClient, name
     kind, body = PRESETS[name].kind, PRESETS[name].body
     location = done(send(client, starting(page(client, f"/?preset={name}"), kind)))
     by_form = only(events(client, location.rpartition("/")[2]), f"{kind}.session_started")
-    by_json = only(events(client, start(client, body)), f"{kind}.session_started")
+    spelt = {name: value for name, value in body.items() if name != "baseline"}  # no form has a field for it
+    by_json = only(events(client, start(client, spelt)), f"{kind}.session_started")
     assert by_form == by_json and len(by_form) == 1
 
 

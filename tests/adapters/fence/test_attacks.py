@@ -153,7 +153,7 @@ def test_a_program_that_only_the_checkout_has_is_named_with_what_to_do(
     body = delivery(workspace=str(checkout), validationCommands=[[str(tool)]], maxIterations=1)
     session_id = start(running.client, body)
     ended(running.client, session_id)
-    [failed] = only(events(running.client, session_id), "delivery.validation_failed")
+    [failed] = only(events(running.client, session_id), "delivery.phase_failed")
     assert "hidden by the fence" in json.dumps(failed)
 
 

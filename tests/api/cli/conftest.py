@@ -37,6 +37,7 @@ def own_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "hansard" / "hansard.db"
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.setenv("HANSARD_RETRY_SECONDS", "0.01")
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     return path

@@ -72,7 +72,10 @@ def test_a_delivery_that_succeeds_is_shown_event_by_event_and_ends_with_its_resu
     lines = said.out.splitlines()
     assert said.code == 0
     assert lines[0] == f"session  {id_of(said)}"
-    assert lines[1:3] == ["status   success", "summary  Succeeded"]
+    assert lines[1:3] == [
+        "status   success",
+        "summary  Success on iteration 1. Validated by true. Review approved (score 100).",
+    ]
     assert lines[3].startswith("used     iteration 1/6, 0:0")
     talk = said.err.splitlines()
     assert talk[1] == "Workspace: a fresh, empty folder."
