@@ -173,7 +173,7 @@ SCENES: Final = (
     Scene("delivery-undecided", _with_waiting_review, "running (under_review)", ("decision", *RUNS)),
     Scene("delivery-packaging", _delivery(*PASSED, repository=True), "running (packaging)", RUNS),
     Scene("delivery-success", _delivery(*PASSED, "packed", repository=True), "success", ()),
-    Scene("delivery-failed", _delivery("fails"), "failed", ()),
+    Scene("delivery-failed", _delivery("fails"), "failed", ("retry",)),
     Scene("delivery-exhausted", _delivery(*CODED, "passes", BLOCKING, limits=ONE), "failed (exhausted)", ("extend",)),
     Scene("delivery-cancelled", _delivery("cancelled"), "cancelled", ()),
     Scene("orchestration-planning", _planned(), "active (planning)", GOES_ON),

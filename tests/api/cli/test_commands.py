@@ -20,7 +20,7 @@ def delivery(hansard: Hansard, scenario: Scenario) -> Callable[..., Said]:
     """Run a delivery with a harmless team, or with these replies."""
 
     def run(*words: str, replies: dict[str, list[Any]] | None = None) -> Said:
-        start = ("run", "-t", "더하기를 고쳐줘", "-f", "a.py,b.py", "--test", "true", "--fresh")
+        start = ("run", "-t", "더하기를 고쳐줘", "-f", "a.py,b.py", "--test", "true", "--fresh", "--no-baseline")
         return hansard(*start, "--scenario", scenario(replies), *words)
 
     return run
