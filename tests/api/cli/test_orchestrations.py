@@ -205,7 +205,7 @@ def test_only_recorded_a_decision_leaves_the_work_to_others(hansard: Hansard, ru
 
 
 def test_messages_start_continue_and_reset_what_belongs_to_their_origin(hansard: Hansard, scenario: Scenario) -> None:
-    file = scenario({"planner": [PLAN], "judge": JUDGE})
+    file = scenario({"planner": [PLAN], "judge": [*JUDGE, judged("아직", 문서=False)]})
     first = hansard("message", WORK, *TEAM, "--origin", "방", "--scenario", file)
     session_id = id_of(first)
     assert first.code == 6
