@@ -15,6 +15,7 @@ from pathlib import Path
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 VOLATILE = (
+    (r"Validated by /.*", "Validated by …"),  # the interpreter of this machine
     (r"\bperson:[\w.@-]+", "person:…"),
     (r"/\S*?/home\b", "~"),
     (r"\b(delivery|orchestration|review|debate|channel)-[0-9a-z]{8,}", r"\1-…"),
