@@ -43,8 +43,8 @@ class Job:
 
     @property
     def turn(self) -> Outstanding:
-        """The turn as it is now: its agent may have changed since it was requested."""
-        return self.session.outstanding[self.request.turn_id]
+        """The turn as it is now: its agent may have changed since. Raises Refused once it is settled."""
+        return self.session.turn(self.request.turn_id)
 
     @property
     def slot(self) -> int:

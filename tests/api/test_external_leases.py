@@ -110,7 +110,7 @@ def test_a_lease_that_ran_out_and_was_not_taken_can_still_be_answered(hasty: Tes
 
 
 def test_who_holds_on_for_longer_than_a_turn_may_take_has_failed(tmp_path: Path) -> None:
-    with inside(tmp_path, team=team(tmp_path, "dev", limits="turn_seconds = 0.3")) as client:
+    with inside(tmp_path, team=team(tmp_path, "dev", limits="turn_seconds = 0.3"), retry_attempts=1) as client:
         begin(client)
         found = claim(client)
         answer = until(lambda: a if (a := beat(client, found)).status_code != 200 else None, what="the end of patience")
