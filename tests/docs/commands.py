@@ -20,6 +20,7 @@ VOLATILE = (
     (r"/\S*?/home\b", "~"),
     (r"\b(delivery|orchestration|review|debate|channel)-[0-9a-z]{8,}", r"\1-…"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "…"),
+    (r"\b\d{4}-\d\d-\d\d\b", "…"),
     (r"\d\d:\d\d:\d\d(\.\d+)?", "…"),
     (r"\b\d+:\d\d\b", "…"),
     (r"\b[0-9a-f]{7,}…?", "…"),
