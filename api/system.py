@@ -19,8 +19,8 @@ from api.settings import Settings
 from projections.engine.catalogue import PROJECTIONS
 from projections.engine.follow import Follower
 from projections.engine.snapshots import Snapshots
-from projections.record.session import Sessions
 from projections.record.state import Records
+from projections.record.states import Sessions
 
 if TYPE_CHECKING:
     from pathlib import Path

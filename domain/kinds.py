@@ -24,8 +24,8 @@ from domain.orchestration import commands as orchestration_commands
 from domain.orchestration import decide as orchestration_decide
 from domain.orchestration import events as orchestration_events
 from domain.orchestration.commands import ResetOrchestration, StartOrchestration
+from domain.orchestration.evolve import evolve as orchestration_evolve
 from domain.orchestration.state import Orchestration
-from domain.orchestration.state import evolve as orchestration_evolve
 from domain.session import children, forking, forks, turns, workspace
 from domain.session.activity import activity_of
 from domain.session.decision import Kind, Now, Outcome

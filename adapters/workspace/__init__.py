@@ -11,6 +11,7 @@ from adapters.workspace.fitness import Room, check
 from adapters.workspace.merging import patched
 from adapters.workspace.paths import WorkspaceError, confine
 from adapters.workspace.repository import PATCH_BYTES
-from adapters.workspace.workspaces import Workspace, Workspaces
+from adapters.workspace.workspace import Workspace
+from adapters.workspace.workspaces import Workspaces
 
 __all__ = ["PATCH_BYTES", "Room", "Workspace", "WorkspaceError", "Workspaces", "check", "confine", "patched"]

@@ -5,7 +5,7 @@ from typing import Final
 
 from adapters.workspace.git import branch_at
 from adapters.workspace.paths import WorkspaceError
-from adapters.workspace.workspaces import Workspace
+from adapters.workspace.workspace import Workspace
 
 _BRANCHES: Final = 9
 """So many names are tried for a branch."""

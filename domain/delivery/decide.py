@@ -1,8 +1,5 @@
 """What a delivery answers to a command: events, or a refusal (S4 §4–§7, behaviour §3)."""
 
-import json
-from collections.abc import Generator
-
 from domain.delivery.baseline import new_failures, unready
 from domain.delivery.chart import PHASES, TABLE, Phase
 from domain.delivery.commands import (
@@ -18,64 +15,42 @@ from domain.delivery.events import (
     BudgetExtended,
     DeliveryRetried,
     DeliveryStarted,
-    FixRequested,
-    PhaseCompleted,
     PhaseFailed,
-    ReviewApproved,
-    ReviewBlockingDetected,
-    ReviewHeld,
     TestsPassed,
     ValidationFailed,
 )
-from domain.delivery.progress import repeated, send_back
-from domain.delivery.state import Delivery, blocking, failing
+from domain.delivery.reasons import failing
+from domain.delivery.reviews import close_review, review
+from domain.delivery.state import Delivery
 from domain.delivery.steps import (
     about,
+    answered,
     artifact,
     attempt,
-    blocking_feedback,
     complete,
     enter,
     exhaust,
-    fail,
     finish,
-    next_iteration,
-    review_subject,
+    repeated,
+    send_back,
     skip,
     succeed,
 )
 from domain.replies.artifacts import plan_parts
-from domain.replies.reviewer import ReviewArtifact, review_artifact
 from domain.session.budget import BudgetLimits
-from domain.session.children import CloseChild, ReviewSettings, fix_feedback
-from domain.session.decision import (
-    Events,
-    Now,
-    ask,
-    cancel_turn,
-    cancel_turns,
-    close_child,
-    content,
-    end_attempt,
-    headline,
-    read,
-    request_child,
-    retry_failed,
-    retry_waiting,
-)
+from domain.session.children import CloseChild
+from domain.session.decision import Events, Now, ask, cancel_turn, cancel_turns, content, end_attempt
+from domain.session.retry import retry_failed, retry_waiting
 from domain.session.turns import (
     ExpireTurn,
-    Failure,
     RecordPackage,
     RecordReply,
-    RecordTurn,
     RetryTurn,
     TurnAnswered,
     TurnFailed,
 )
-from domain.values.base import Command, DomainEvent, Refused
+from domain.values.base import Command, Refused
 from domain.values.sentences import Sentence
-from domain.values.time import iso
 
 
 def decide(now: Now[Delivery], command: Command) -> Events:
@@ -209,17 +184,6 @@ def _more(limit: int | None, extra: int | None) -> int | None:
 # -- turns ---------------------------------------------------------------------------------------------------------
 
 
-def answered(
-    now: Now[Delivery], command: RecordTurn, failure: Failure | None, *, barred: tuple[str, ...] = ()
-) -> Generator[DomainEvent, None, bool]:
-    """Record the end of an attempt; whether the turn was answered. Without another attempt its phase has failed."""
-    event = end_attempt(now, command, failure, barred=barred)
-    yield event
-    if isinstance(event, TurnFailed):
-        yield from fail(now, now.state.phase, event.failure)
-    return isinstance(event, TurnAnswered)
-
-
 def record_reply(now: Now[Delivery], command: RecordReply) -> Events:
     phase = now.state.phase
     if phase == "review":
@@ -302,87 +266,3 @@ def expire(now: Now[Delivery], command: ExpireTurn) -> Events:
 
 
 # -- reviews: by the delivery's own reviewer, then the one that a person decides ---------------------------------------
-
-
-def review(now: Now[Delivery], command: RecordReply) -> Events:
-    """Only blocking issues send back, never the score; what cannot be read is never a pass (S4 §5.2, K-36)."""
-    found = read(command, review_artifact)
-    failure = found if isinstance(found, Failure) else None
-    if not (yield from answered(now, command, failure, barred=(now.state.author,))) or isinstance(found, Failure):
-        return
-    report = artifact(now, "review", "application/json", now.text(_report(now, found)))
-    yield report
-    fields = about(now, "review")
-    yield PhaseCompleted(message="Phase review completed.", **fields)
-    if found.blocking_issues:
-        same = repeated(now.state, blocking(issue.title for issue in found.blocking_issues))
-        yield ReviewBlockingDetected(
-            message=f"Review blocked at iteration {now.state.iteration}.",
-            artifact_id=report.artifact_id,
-            blocking_issues=tuple(issue.model_dump() for issue in found.blocking_issues),
-            fix_plan=found.fix_plan,
-            score=found.score,
-            feedback=now.text(blocking_feedback(now.state.iteration, found)),
-            **fields,
-        )
-        return (yield from send_back(now, same))
-    yield ReviewApproved(
-        message=f"Review approved at iteration {now.state.iteration}.",
-        artifact_id=report.artifact_id,
-        score=found.score,
-        non_blocking=len(found.non_blocking_issues),
-        **fields,
-    )
-    yield from (hold(now, now.state.review) if now.state.review else enter(now, by="complete"))
-
-
-def _report(now: Now[Delivery], found: ReviewArtifact) -> str:
-    """The reviewer's answer as S4 §5.1 keeps it; all are kept, `artifactRefs.review` is the latest."""
-    state = now.state
-    report = {
-        "id": state.next_artifact,
-        "sessionId": state.id,
-        "phase": "review",
-        "iteration": state.iteration,
-        **found.model_dump(mode="json", by_alias=True),
-        "createdAt": iso(now.at),
-    }
-    return json.dumps(report, ensure_ascii=False)
-
-
-def hold(now: Now[Delivery], settings: ReviewSettings) -> Events:
-    """Approved work waits for a review and a person's decision before it is packaged (S2)."""
-    yield now.move("hold", ReviewHeld, message="Held for a review.", **about(now, "review"))
-    state = now.state
-    yield request_child(
-        now,
-        kind="review",
-        about="delivery",
-        title=f"Iteration {state.iteration}: {state.title or headline(state.task)}",
-        subject=review_subject(state),
-        settings=settings,
-        max_rounds=settings.max_rounds,
-        authors=(state.author,) if state.author else (),
-    )
-
-
-def close_review(now: Now[Delivery], command: CloseChild) -> Events:
-    """The review is decided: the work is packaged, or its findings go into the next iteration (K-25).
-
-    A delivery that has ended only records how its review ended (K-33).
-    """
-    child = now.state.open_children.get(command.child_id)
-    if child is None:
-        return
-    yield close_child(child, command)
-    if now.state.ended:
-        return
-    if command.choice != "apply_fix":
-        return (yield from enter(now, by="complete"))
-    yield FixRequested(
-        message=f"Review asks for a fix at iteration {now.state.iteration}.",
-        child_id=command.child_id,
-        feedback=now.text(fix_feedback(command.feedback, command.synthesis)),
-        **about(now, "review"),
-    )
-    yield from next_iteration(now)

@@ -1,7 +1,7 @@
 """Why a validation failed: the lines of its output that name a failing test or the first error."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 MOST: Final = 20
@@ -74,3 +74,16 @@ def _named(lines: list[str]) -> Iterator[str]:
 def _short(line: str) -> str:
     words = line.strip()
     return words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"
+
+
+_SECONDS = re.compile(r"\d+(\.\d+)? ?m?s\b")
+
+
+def failing(summary: str) -> str:
+    """The reasons of a failed validation, without how long it took."""
+    return "failures " + _SECONDS.sub("", summary)
+
+
+def blocking(titles: Iterable[str]) -> str:
+    """The blocking issues of a review, in any order."""
+    return "issues " + "; ".join(sorted(title.casefold() for title in titles))

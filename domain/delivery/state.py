@@ -1,9 +1,7 @@
 """A delivery as its events made it: `evolve` assigns only, and decides nothing."""
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 from domain.delivery.baseline import BaselineCommand, Preparation
 from domain.delivery.chart import PHASES, Phase, PhaseStatus, Status, status
@@ -30,83 +28,14 @@ from domain.delivery.events import (
     TestsPassed,
     ValidationFailed,
 )
+from domain.delivery.reasons import blocking, failing
 from domain.delivery.validation import ValidationStep
-from domain.session.budget import BudgetLimits, Reason, Spent
+from domain.session.budget import Budget, BudgetStatus, Reason
 from domain.session.children import ChildClosed, ReviewSettings
 from domain.session.forks import SessionForked
 from domain.session.state import EventMetadata, Session, evolve_shared
 from domain.session.turns import Settled, TurnAnswered, TurnAttemptFailed, TurnRetried, Unready
 from domain.values.base import DomainEvent, Text
-
-_SECONDS = re.compile(r"\d+(\.\d+)? ?m?s\b")
-
-
-class BudgetStatus(NamedTuple):
-    """The budget at one moment."""
-
-    max_iterations: int
-    max_minutes: int
-    started_at: int
-    deadline_at: int
-    elapsed_ms: int
-    remaining_iterations: int
-    reason: Reason | None = None
-    tokens: int | None = None
-    cost_micros: int | None = None
-
-
-class Budget(NamedTuple):
-    """Limits with a clock that starts with the session and stands still while the session is stopped (`paused`, ms)."""
-
-    limits: BudgetLimits
-    started_at: int
-    paused: int = 0
-    spent: Spent = Spent()
-
-    @property
-    def deadline_at(self) -> int:
-        return self.started_at + self.limits.max_minutes * self.limits.minute + self.paused
-
-    def exhausted(self, *, iteration: int, at: int) -> Reason | None:
-        """Why iteration `iteration` may not begin, None when it may."""
-        if iteration > self.limits.max_iterations:
-            return "iterations"
-        return self.overdrawn(at=at)
-
-    def overdrawn(self, *, at: int) -> Reason | None:
-        """Why nothing more may begin inside an iteration either."""
-        if at > self.deadline_at:
-            return "minutes"
-        if _reached(self.spent.tokens, self.limits.max_tokens):
-            return "tokens"
-        if _reached(self.spent.cost_micros, self.limits.max_cost_micros):
-            return "cost"
-        return None
-
-    def remaining(self, iteration: int) -> int:
-        """The iterations left, this one among them; before the first all are."""
-        return max(0, self.limits.max_iterations - max(1, iteration) + 1)
-
-    def elapsed(self, at: int) -> int:
-        """Milliseconds used by then."""
-        return max(0, at - self.started_at - self.paused)
-
-    def snapshot(self, *, iteration: int, at: int, reason: Reason | None = None) -> BudgetStatus:
-        return BudgetStatus(
-            max_iterations=self.limits.max_iterations,
-            max_minutes=self.limits.max_minutes,
-            started_at=self.started_at,
-            deadline_at=self.deadline_at,
-            elapsed_ms=self.elapsed(at),
-            remaining_iterations=self.remaining(iteration),
-            reason=reason,
-            tokens=self.spent.tokens,
-            cost_micros=self.spent.cost_micros,
-        )
-
-
-def _reached(used: int | None, limit: int | None) -> bool:
-    return used is not None and limit is not None and used >= limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,16 +177,6 @@ def _unused_wait(before: Delivery, turn_id: str, at: int) -> int:
     """What is left of a provider's wait that ends early."""
     turn = before.outstanding.get(turn_id)
     return max(0, (turn.provider_wait or at) - at) if turn is not None else 0
-
-
-def failing(summary: str) -> str:
-    """The reasons of a failed validation, without how long it took."""
-    return "failures " + _SECONDS.sub("", summary)
-
-
-def blocking(titles: Iterable[str]) -> str:
-    """The blocking issues of a review, in any order."""
-    return "issues " + "; ".join(sorted(title.casefold() for title in titles))
 
 
 def _begin(event: DeliveryStarted, metadata: EventMetadata) -> Delivery:

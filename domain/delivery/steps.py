@@ -1,14 +1,15 @@
 """The steps of a delivery: how a phase is entered and completed, and how the delivery comes to rest (S4 §6, §7.1)."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Generator
+from typing import Any, Literal
 
-from domain.delivery.baseline import red
 from domain.delivery.chart import PHASES, ROLES, Phase, PhaseStatus
+from domain.delivery.context import context
 from domain.delivery.events import (
     ArtifactCreated,
     AttemptStarted,
     BudgetExhausted,
+    NoProgress,
     PhaseCompleted,
     PhaseFailed,
     PhaseSkipped,
@@ -16,11 +17,22 @@ from domain.delivery.events import (
     SessionFinished,
 )
 from domain.delivery.state import Delivery
-from domain.replies.reviewer import ReviewArtifact
 from domain.session.budget import Reason
-from domain.session.decision import Events, Now, ask, clear_agents
-from domain.session.turns import Failure, Work
-from domain.values.base import Text
+from domain.session.decision import (
+    Events,
+    Now,
+    ask,
+    clear_agents,
+    end_attempt,
+)
+from domain.session.turns import (
+    Failure,
+    RecordTurn,
+    TurnAnswered,
+    TurnFailed,
+    Work,
+)
+from domain.values.base import DomainEvent, Text
 from domain.values.time import iso
 
 BUDGET_EXHAUSTED = "failed_budget_exhausted"
@@ -34,25 +46,6 @@ PROMPTS: dict[Phase, str] = {
     "review": "review_artifact@1",
 }
 
-MATERIAL: dict[str, Phase] = {
-    "plan": "planning",
-    "architecture": "architecture",
-    "design": "design",
-    "changes": "implementation",
-}
-"""The artifacts that later prompts quote, by the name of their place."""
-
-_WORK_PLACES = (
-    *("task", "files", "iteration", "max_iterations", "goals", "plan", "architecture", "design"),
-    *("feedback", "validation", "history"),
-)
-PLACES: dict[Phase, tuple[str, ...]] = {
-    "planning": ("task", "files", "max_iterations", "validation"),
-    "architecture": ("task", "files", "plan"),
-    "design": ("task", "files", "plan", "architecture"),
-    "implementation": _WORK_PLACES,
-    "review": (*_WORK_PLACES, "changes"),
-}
 
 # -- phases --------------------------------------------------------------------------------------------------------
 
@@ -229,61 +222,45 @@ def about(now: Now[Delivery], phase: Phase | None, *, role: str = "", iteration:
 # -- what agents are given to read ----------------------------------------------------------------------------------
 
 
-def context(delivery: Delivery, phase: Phase) -> dict[str, str | Text]:
-    """What fills the places of the phase's prompt; of a phase in which nobody is asked, nothing."""
-    places = PLACES.get(phase, ())
-    words = {
-        "task": delivery.task,
-        "files": _listed(delivery.file_paths),
-        "max_iterations": str(delivery.budget.limits.max_iterations),
-        "iteration": str(delivery.iteration),
-        "goals": _listed(delivery.goals),
-        "history": "\n".join(delivery.history),
-        "validation": _validation(delivery, phase),
-    }
-    found: dict[str, str | Text] = {name: text for name, text in words.items() if name in places}
-    found |= {name: delivery.contents.get(made, Text()) for name, made in MATERIAL.items() if name in places}
-    if "feedback" in places:
-        found["feedback"] = delivery.feedback
-    return found
+Same = Literal["files", "failures", "issues"]
 
 
-def _listed(lines: tuple[str, ...]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
+def repeated(delivery: Delivery, verdict: str) -> Same | None:
+    """What the iteration that is sent back, by this verdict, has in common with the one before; None for progress.
+
+    Changing no file is no progress either, where there is a workspace to write.
+    """
+    if delivery.workspace is not None and (delivery.patch is None or not delivery.patch.length):
+        return "files"
+    if delivery.verdict != (delivery.iteration - 1, verdict):
+        return None
+    return "failures" if verdict.startswith("failures ") else "issues"
 
 
-def _validation(delivery: Delivery, phase: Phase) -> str:
-    """What the commands reported: of the work, and before there was any. At first, which they are."""
-    if phase in ("implementation", "review"):
-        before = red(delivery.baseline) if delivery.baseline else ""
-        return "\n\n".join(filter(None, (delivery.validation_summary, before)))
-    return "\n".join(step.command for step in delivery.steps)
+def send_back(now: Now[Delivery], same: Same | None) -> Events:
+    """The next iteration, unless too many in a row have made no progress."""
+    state, limit = now.state, now.state.no_progress_limit
+    if same is None or not limit:
+        return (yield from next_iteration(now))
+    last, count = state.stuck
+    count = count + 1 if last == state.iteration - 1 else 1
+    message = f"No progress in iteration {state.iteration}: the same {same}."
+    fields: dict[str, Any] = {"message": message, "same": same, "iterations": count}
+    fields |= about(now, state.phase, role="supervisor")
+    if count < limit:
+        yield now.stay(NoProgress, **fields)
+        return (yield from next_iteration(now))
+    yield now.move("exhaust", NoProgress, **fields)
+    yield from skip(now, "pending")
+    yield from finish(now, "failed", "failed_no_progress")
 
 
-def blocking_feedback(iteration: int, review: ReviewArtifact) -> str:
-    """What the next iteration is told (behaviour §3.2)."""
-    return "\n".join(
-        [
-            f"Review blocked at iteration {iteration}.",
-            "Blocking issues:",
-            *_numbered([f"{issue.title}: {issue.detail}" for issue in review.blocking_issues]),
-            *(["Fix plan:", *_numbered(review.fix_plan)] if review.fix_plan else []),
-        ]
-    )
-
-
-def _numbered(lines: Sequence[str]) -> list[str]:
-    return [f"{number}. {line}" for number, line in enumerate(lines, start=1)]
-
-
-def review_subject(delivery: Delivery) -> str:
-    """Step, action and result (behaviour §2.4): the developer's words, the changes, the report of the tests."""
-    said = delivery.contents.get("implementation", Text())
-    parts = {
-        "Step": f"iteration {delivery.iteration} of the implementation",
-        "Action": delivery.task,
-        "Result": said.shown(),
-        "Validation": delivery.validation_summary,
-        "Changes in this iteration": delivery.patch.shown() if delivery.patch else "",
-    }
-    return "\n\n".join(f"{name}:\n{words}" for name, words in parts.items() if words)
+def answered(
+    now: Now[Delivery], command: RecordTurn, failure: Failure | None, *, barred: tuple[str, ...] = ()
+) -> Generator[DomainEvent, None, bool]:
+    """Record the end of an attempt; whether the turn was answered. Without another attempt its phase has failed."""
+    event = end_attempt(now, command, failure, barred=barred)
+    yield event
+    if isinstance(event, TurnFailed):
+        yield from fail(now, now.state.phase, event.failure)
+    return isinstance(event, TurnAnswered)

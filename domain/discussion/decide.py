@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from domain import replies
 from domain.convergence import Metrics, assess, stop_reason
 from domain.convergence.stripping import talk
 from domain.discussion import findings
@@ -29,20 +28,11 @@ from domain.discussion.strategies import CHOICES, PASSING, REWRITTEN, STRATEGIES
 from domain.session.actions import NO_BUDGET
 from domain.session.budget import Extension
 from domain.session.children import Decide
-from domain.session.decision import (
-    Events,
-    Now,
-    ask,
-    cancel_turn,
-    cancel_turns,
-    clear_agents,
-    content,
-    end_attempt,
-    retry_waiting,
-)
+from domain.session.decision import Events, Now, ask, cancel_turn, cancel_turns, clear_agents, content, end_attempt
 from domain.session.record import kind_of
+from domain.session.retry import retry_waiting
 from domain.session.turns import ExpireTurn, RecordReply, RetryTurn, TurnAttemptFailed, TurnRequested
-from domain.values.base import Command, Refused, Text, Unreadable
+from domain.values.base import Command, Refused, Text
 from domain.values.sentences import Sentence
 from domain.values.time import iso, milliseconds
 
@@ -136,26 +126,18 @@ def record_reply(now: Talk, command: RecordReply) -> Events:
         return
     words = content(command, command.reply)
     if turn.role == "synthesizer":
-        yield from synthesize(now, _said(words) if command.failure is None else "")
+        yield from synthesize(now, findings.spoken(words) if command.failure is None else "")
     elif command.failure is not None:
         yield from break_off(now)
     else:
         yield from add_round(now, turn.agent, words)
 
 
-def _said(reply: str) -> str:
-    """What was said, without what was only thought (behaviour §2.2); nothing where nobody should read it."""
-    try:
-        return replies.spoken(reply).strip()
-    except Unreadable:
-        return ""
-
-
 def add_round(now: Talk, agent: str, reply: str) -> Events:
     number = len(now.state.rounds) + 1
     part = STRATEGIES[now.state.strategy].part(number)
     feedback, problem = findings.read(now.state.kind, reply)
-    said = now.text(_said(reply))
+    said = now.text(findings.spoken(reply))
     yield voice(now, RoundAdded)(
         message=f"Round {number}: {part.role}.",
         role=part.role,
@@ -164,7 +146,7 @@ def add_round(now: Talk, agent: str, reply: str) -> Events:
         content=said,
         feedback=feedback,
         problem=problem if part.judges else None,
-        counted=None if said.digest is None else Text.of(talk(_said(reply)))[0].head,
+        counted=None if said.digest is None else Text.of(talk(findings.spoken(reply)))[0].head,
     )
     state = now.state
     metrics = assess(findings.counted(state), state.profile)

@@ -31,17 +31,9 @@ from domain.orchestration.state import Orchestration
 from domain.orchestration.steps import Run, ask_again, ask_first, begin_round, complete, spoken, stop
 from domain.session.attempts import ONCE
 from domain.session.children import CloseChild
-from domain.session.decision import (
-    Events,
-    cancel_turns,
-    clear_agents,
-    content,
-    end_attempt,
-    read,
-    retry_failed,
-    retry_waiting,
-)
+from domain.session.decision import Events, cancel_turns, clear_agents, content, end_attempt, read
 from domain.session.handover import hand_over
+from domain.session.retry import retry_failed, retry_waiting
 from domain.session.turns import Failure, RecordPackage, RecordReply, RetryTurn, TurnAttemptFailed, TurnFailed
 from domain.session.workspace import ResultPublished
 from domain.triage import triage

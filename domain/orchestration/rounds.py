@@ -19,7 +19,8 @@ from domain.orchestration.state import AGENT, Orchestration
 from domain.orchestration.steps import Run, ask_judge, begin_round, close_round, distribute, rest, revise_plan, spoken
 from domain.session.attempts import ONCE
 from domain.session.children import ChildRequested, CloseChild, fix_feedback, fix_issues
-from domain.session.decision import Events, close_child, headline, request_child
+from domain.session.decision import Events
+from domain.session.discussions import close_child, headline, request_child
 from domain.session.turns import Failure, RecordReply
 from domain.values.base import Unreadable
 

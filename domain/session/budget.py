@@ -1,6 +1,6 @@
-"""Limits, and what turns cost: what nobody reported is unknown, which is neither zero nor used up (S4 §7.1)."""
+"""Budgets: limits, and what turns cost. What nobody reported is unknown: neither zero nor used up (S4 §7.1)."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -62,3 +62,71 @@ def add(known: int | None, more: int | None) -> int | None:
     if more is None:
         return known
     return (known or 0) + more
+
+
+class BudgetStatus(NamedTuple):
+    """The budget at one moment."""
+
+    max_iterations: int
+    max_minutes: int
+    started_at: int
+    deadline_at: int
+    elapsed_ms: int
+    remaining_iterations: int
+    reason: Reason | None = None
+    tokens: int | None = None
+    cost_micros: int | None = None
+
+
+class Budget(NamedTuple):
+    """Limits with a clock that starts with the session and stands still while the session is stopped (`paused`, ms)."""
+
+    limits: BudgetLimits
+    started_at: int
+    paused: int = 0
+    spent: Spent = Spent()
+
+    @property
+    def deadline_at(self) -> int:
+        return self.started_at + self.limits.max_minutes * self.limits.minute + self.paused
+
+    def exhausted(self, *, iteration: int, at: int) -> Reason | None:
+        """Why iteration `iteration` may not begin, None when it may."""
+        if iteration > self.limits.max_iterations:
+            return "iterations"
+        return self.overdrawn(at=at)
+
+    def overdrawn(self, *, at: int) -> Reason | None:
+        """Why nothing more may begin inside an iteration either."""
+        if at > self.deadline_at:
+            return "minutes"
+        if _reached(self.spent.tokens, self.limits.max_tokens):
+            return "tokens"
+        if _reached(self.spent.cost_micros, self.limits.max_cost_micros):
+            return "cost"
+        return None
+
+    def remaining(self, iteration: int) -> int:
+        """The iterations left, this one among them; before the first all are."""
+        return max(0, self.limits.max_iterations - max(1, iteration) + 1)
+
+    def elapsed(self, at: int) -> int:
+        """Milliseconds used by then."""
+        return max(0, at - self.started_at - self.paused)
+
+    def snapshot(self, *, iteration: int, at: int, reason: Reason | None = None) -> BudgetStatus:
+        return BudgetStatus(
+            max_iterations=self.limits.max_iterations,
+            max_minutes=self.limits.max_minutes,
+            started_at=self.started_at,
+            deadline_at=self.deadline_at,
+            elapsed_ms=self.elapsed(at),
+            remaining_iterations=self.remaining(iteration),
+            reason=reason,
+            tokens=self.spent.tokens,
+            cost_micros=self.spent.cost_micros,
+        )
+
+
+def _reached(used: int | None, limit: int | None) -> bool:
+    return used is not None and limit is not None and used >= limit

@@ -9,18 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from domain.session.actions import refusal, unfit, with_release
-from domain.session.attempts import ONCE, PROVIDER_WAITS, step_after
+from domain.session.attempts import PROVIDER_WAITS, step_after
 from domain.session.chart import ChartTable
-from domain.session.children import (
-    ChildClosed,
-    ChildRequested,
-    CloseChild,
-    DiscussionBrief,
-    OpenChild,
-    ParentLink,
-    ReviewSettings,
-    child_id,
-)
 from domain.session.record import RecordedCommand
 from domain.session.state import EventMetadata, Moved, Outstanding, Session
 from domain.session.turns import (
@@ -29,13 +19,11 @@ from domain.session.turns import (
     Failure,
     RecordReply,
     RecordTurn,
-    RetryTurn,
     TurnAnswered,
     TurnAttemptFailed,
     TurnCancelled,
     TurnFailed,
     TurnRequested,
-    TurnRetried,
     Work,
 )
 from domain.values.base import Blob, Command, DomainEvent, Refused, StartCommand, Text, Unreadable
@@ -47,9 +35,6 @@ S = TypeVar("S", bound=Session)
 V = TypeVar("V")
 E = TypeVar("E", bound=DomainEvent)
 Events = Iterator[DomainEvent]
-
-CHILDREN = 1_000
-"""The folders of a session's own agents come before those of the discussions about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,38 +227,12 @@ def end_attempt(
         next=step.next,
         retry_at=None if step.at is None else iso(step.at),
         fallback_agent=step.agent,
-        deadline=_moved(turn.deadline, step.at - now.at) if waits and step.at else turn.deadline,
+        deadline=moved_deadline(turn.deadline, step.at - now.at) if waits and step.at else turn.deadline,
         **fields,
     )
 
 
-def retry_waiting(now: Now[S], command: RetryTurn) -> tuple[TurnRetried, ...]:
-    """Ask the turns that wait for their next attempt at once; none where none waits."""
-    waiting = (turn for turn in now.state.outstanding.values() if (turn.tries.until or 0) > now.at)
-    return tuple(_at_once(now, command, turn) for turn in waiting)
-
-
-def _at_once(now: Now[S], command: RetryTurn, turn: Outstanding) -> TurnRetried:
-    left = now.at - turn.provider_wait if turn.provider_wait else 0
-    return TurnRetried(reason=command.reason, deadline=_moved(turn.deadline, left), **_request(turn, turn.tries.ended))
-
-
-def retry_failed(now: Now[S], command: RetryTurn, deadline: int | None) -> TurnRetried:
-    """Ask the turn whose last attempt failed once more."""
-    turn = now.state.failed_turn
-    if turn is None:
-        raise now.refusal(command.REFUSAL)
-    until = None if deadline is None else iso(deadline)
-    return TurnRetried(reason=command.reason, deadline=until, **_request(turn, turn.tries.ended + 1))
-
-
-def _request(turn: Outstanding, attempts: int) -> dict[str, Any]:
-    """The fields of a request that a retry repeats."""
-    fields = {"work": turn.work, "phase": turn.phase, "round": turn.round, "attempts": attempts}
-    return {**_repeated(turn), **fields}
-
-
-def _moved(deadline: str | None, by: int) -> str | None:
+def moved_deadline(deadline: str | None, by: int) -> str | None:
     return None if deadline is None else iso(milliseconds(deadline) + by)
 
 
@@ -295,7 +254,7 @@ def settle(now: Now[S], command: RecordTurn) -> TurnAnswered | TurnFailed:
 
 def _fields(now: Now[S], command: RecordTurn, turn: Outstanding) -> dict[str, Any]:
     """What the end of every attempt records."""
-    fields: dict[str, Any] = {**_repeated(turn), "attempt": command.attempt, "seconds": command.seconds}
+    fields: dict[str, Any] = {**turn_identity(turn), "attempt": command.attempt, "seconds": command.seconds}
     fields |= {"fence": command.fence, "fence_gaps": command.fence_gaps}
     if isinstance(command, RecordReply):
         _accept_tree(now.state, command)
@@ -303,7 +262,7 @@ def _fields(now: Now[S], command: RecordTurn, turn: Outstanding) -> dict[str, An
     return fields
 
 
-def _repeated(turn: Outstanding) -> dict[str, str]:
+def turn_identity(turn: Outstanding) -> dict[str, str]:
     """The fields of a request that the event of its end repeats."""
     return {"turn_id": turn.turn_id, "agent": turn.agent, "role": turn.role}
 
@@ -322,7 +281,7 @@ def content(command: Command, text: Text) -> str:
 
 
 def cancel_turn(turn: Outstanding, reason: str) -> TurnCancelled:
-    return TurnCancelled(attempt=0, reason=reason, **_repeated(turn))
+    return TurnCancelled(attempt=0, reason=reason, **turn_identity(turn))
 
 
 def cancel_turns(now: Now[S], reason: str) -> Events:
@@ -337,58 +296,3 @@ def clear_agents(now: Now[S], reason: str) -> AgentSessionsCleared:
 
 
 # -- discussions ---------------------------------------------------------------------------------------------------
-
-
-def request_child(
-    now: Now[S],
-    *,
-    kind: str,
-    about: str,
-    title: str,
-    subject: str,
-    settings: ReviewSettings,
-    max_rounds: int,
-    authors: tuple[str, ...] = (),
-) -> ChildRequested:
-    """Start a discussion: by the same agents, over the same workspace as it is now, linked both ways.
-
-    `authors` wrote what is discussed.
-    """
-    state = now.state
-    number = len(state.children) + 1
-    brief = DiscussionBrief(
-        subject=now.text(subject),
-        strategy=settings.strategy,
-        max_rounds=max_rounds,
-        profile=settings.profile,
-        title=title,
-        labels=state.labels,
-        workspace=state.workspace,
-        home=state.home or state.id,
-        tree=state.tree,
-        lane=CHILDREN + number,
-        scenario=state.scenario,
-        crew=state.crew,
-        parent=ParentLink(session_id=state.id, about=about),
-        expires_ms=settings.expires_ms,
-        expires_as=settings.expires_as,
-        retry=state.retry,
-        authors=() if state.retry == ONCE else authors,  # nobody took anything over before
-    )
-    name = child_id(state.id, kind, number)
-    return ChildRequested(
-        message=f"A {kind} of {about} begins.", child_id=name, child_kind=kind, about=about, topic=brief
-    )
-
-
-def close_child(child: OpenChild, command: CloseChild) -> ChildClosed:
-    """Record how a discussion ended."""
-    fields = {name: getattr(command, name) for name in CloseChild.model_fields if name != "blobs"}
-    return ChildClosed(
-        message=f"The {child.kind} of {child.about} ended: {command.choice}.", about=child.about, **fields
-    )
-
-
-def headline(words: str) -> str:
-    """The first line that says something, short enough for a title."""
-    return next((line.strip() for line in words.splitlines() if line.strip()), "")[:120]

@@ -1,29 +1,19 @@
 """Puts an event into words, in the reader's language, from its type and data; its stored `message` is not read."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from domain.values.base import DomainEvent
-from domain.values.words import Language, Words, words
+from domain.values.words import Language, words
+from projections.record.placeholders import Data, Places
 
 ROOM: Final = "projections.record"
 """Where `messages.toml` has a sentence for each topic: `event.<topic>`, or `event.<topic>.<variant>`."""
-_DETAIL: Final = 300
-"""Characters of somebody's words within a sentence."""
-_FILES: Final = 3
-"""Changed files that a sentence names."""
-_FAILING: Final = re.compile(
-    r"^(?:E\s+\S|FAILED\b|ERROR\b|error\b|.*(?:Error|Exception)\b|.*\bnot found\b)", re.MULTILINE
-)
-"""Where the output of a failing command says why."""
 _DISCUSSIONS: Final = ("review", "debate")
-_AMOUNTS: Final = ("addIterations", "addMinutes", "addTokens", "addCostMicros")
 
 _LONG: Final = {"reply", "patch", "context", "content", "topic"}
 """Fields that take long to read and that no sentence without a recorded one needs."""
 
-Data = Mapping[str, Any]
 
 HIGHLIGHTED = frozenset(
     {
@@ -54,7 +44,7 @@ def describe(topic: str, data: Data, language: Language = "en", *, agents: Seque
     variant = _VARIANTS[event](data) if event in _VARIANTS else ""
     for key in (f"event.{event}.{variant}", f"event.{event}"):
         if key in say.messages:
-            return say.fill(key, _Places(say, data, agents)).strip()
+            return say.fill(key, Places(say, data, agents)).strip()
     return last.replace("_", " ").capitalize() or topic
 
 
@@ -126,200 +116,3 @@ _VARIANTS: Final[Mapping[str, Callable[[Data], str]]] = {
 
 
 # -- what fills it ---------------------------------------------------------------------------------------------------
-
-
-class _Places(dict[str, object]):
-    """The places of a sentence: computed ones by name, else the field of the event."""
-
-    def __init__(self, say: Words, data: Data, agents: Sequence[str]) -> None:
-        super().__init__()
-        self.say, self.data, self.agents = say, data, agents
-
-    def __missing__(self, name: str) -> object:
-        return _COMPUTED[name](self) if name in _COMPUTED else _one_line(self.data.get(name, ""))
-
-    def step(self, phase: object) -> str:
-        """A phase by its name: `planning`, or `phase 3 (development)`."""
-        named = self.say.of("step", str(phase))
-        return named if named != str(phase) else self.say.of("phase", str(phase))
-
-    def agent(self, index: int) -> str:
-        if index < len(self.agents):
-            return self.agents[index]
-        return self.say.fill("agent_number", {"n": index + 1})
-
-
-def _took(places: _Places) -> str:
-    return f"{float(places.data.get('seconds') or 0):.1f} s"
-
-
-def _elapsed(places: _Places) -> str:
-    seconds = int(places.data.get("elapsedMs") or 0) // 1000
-    return f"{seconds // 60}:{seconds % 60:02}"
-
-
-def _files(places: _Places) -> str:
-    files = [str(name) for name in places.data.get("files") or ()]
-    named = ", ".join(files[:_FILES]) + (", …" if len(files) > _FILES else "")
-    return places.say.fill("changed_files", {"files": named}) if files else ""
-
-
-def _failure(places: _Places) -> str:
-    return places.say.of("failure", str((places.data.get("failure") or {}).get("code", "crash")))
-
-
-def _detail(places: _Places) -> str:
-    """`: …`, why it happened, where the event says so."""
-    return _after_colon(_why_it_failed(places))
-
-
-def _why_it_failed(places: _Places) -> str:
-    data = places.data
-    if data.get("blockingIssues"):
-        return _issues(places, [str(issue.get("title", "")) for issue in data["blockingIssues"]])
-    if data.get("reasons"):
-        return "; ".join(str(reason) for reason in data["reasons"][:_FILES])
-    if data.get("summary") and "classification" in data:
-        return failing_line(str(data["summary"]))
-    if isinstance(data.get("issues"), str) and data["issues"]:
-        return str(data["issues"].partition("\n")[2].partition("\n")[0]).lstrip("- ")
-    if data.get("feedback") and isinstance(data["feedback"], dict) and data["feedback"].get("verdict"):
-        return str(data["feedback"]["verdict"])
-    names = ("errorMessage", "problem", "error")
-    return str(next((data[name] for name in names if data.get(name)), (data.get("failure") or {}).get("detail", "")))
-
-
-def failing_line(output: str) -> str:
-    """The first line of a command's output that says why it failed; else its last line."""
-    found = _FAILING.search(output)
-    lines = [line for line in output.splitlines() if line.strip()]
-    return output[found.start() :].partition("\n")[0] if found else lines[-1] if lines else ""
-
-
-def _issues(places: _Places, titles: Sequence[str]) -> str:
-    if len(titles) < 2:
-        return "".join(titles)
-    return places.say.fill("and_more_issues", {"first": titles[0], "n": len(titles) - 1})
-
-
-def _first(places: _Places) -> str:
-    """The first issue of a review that asks for a fix."""
-    issues = (places.data.get("feedback") or {}).get("issues") or ()
-    if places.data.get("choice") not in ("apply_fix", "revise") or not issues:
-        return ""
-    return _after_colon(_issues(places, [str(issue.get("description", "")) for issue in issues]))
-
-
-def _why(places: _Places) -> str:
-    """A person's reason, or why a turn was cancelled."""
-    data = places.data
-    if "turnId" in data:
-        return places.say.of("turn_end", str(data.get("reason", "")))
-    return _after_colon(next((data[name] for name in ("why", "rationale", "reason") if data.get(name)), ""))
-
-
-def _amounts(places: _Places) -> str:
-    """`2 iterations, 10 minutes`"""
-    found = ((name, int(places.data.get(name) or 0)) for name in _AMOUNTS)
-    return ", ".join(_amount(places.say, name, number) for name, number in found if number)
-
-
-def _amount(say: Words, name: str, number: int) -> str:
-    shown = f"{number / 1_000_000:.2f}" if name == "addCostMicros" else f"{number:,}"
-    return say.fill(f"amount_of.{name}.{'one' if number == 1 else 'many'}", {"n": shown})
-
-
-def _subject(places: _Places) -> str:
-    about = str(places.data.get("about", ""))
-    if not about.startswith("agent:"):
-        return places.say.of("subject", about)
-    named, colon, _ = str((places.data.get("topic") or {}).get("title", "")).partition(": ")
-    place = about.removeprefix("agent:")
-    agent = named if colon else places.agent(int(place) if place.isdecimal() else 0)
-    return places.say.fill("subject.agent", {"agent": _one_line(agent)})
-
-
-def _agents(places: _Places) -> str:
-    """Who works: of a round with the phase, of a plan by name."""
-    if "agentPhases" not in places.data:
-        return ", ".join(_one_line(agent.get("agent")) for agent in places.data.get("agents") or ())
-    at_work = [found for found in places.data["agentPhases"] or () if not found.get("completed")]
-    return ", ".join(f"{_one_line(found.get('agent'))} – {places.step(found.get('phase'))}" for found in at_work)
-
-
-def _choices(places: _Places) -> str:
-    names = [places.say.of("choice", str(choice)) for choice in places.data.get("choices") or ()]
-    return f" {places.say('or')} ".join(names)
-
-
-def _metric(name: str) -> Callable[[_Places], str]:
-    return lambda places: f"{float((places.data.get('metrics') or {}).get(name) or 0):.2f}"
-
-
-def _score(places: _Places) -> str:
-    """Of a review 0 to 100, where there is one; of a discussion the score of convergence."""
-    if "metrics" in places.data or "score" not in places.data:
-        return _metric("overallScore")(places)
-    score = places.data["score"]
-    return "" if score is None else places.say.fill("review_score", {"n": score})
-
-
-def _named(group: str, field: str = "") -> Callable[[_Places], str]:
-    return lambda places: places.say.of(group, str(places.data.get(field or group, "")))
-
-
-def _rounds(places: _Places) -> str:
-    return str((places.data.get("topic") or {}).get("maxRounds", "?"))
-
-
-def _strategy(places: _Places) -> str:
-    return places.say.of("strategy", str((places.data.get("topic") or {}).get("strategy", "")))
-
-
-def _step(places: _Places) -> str:
-    return places.step(places.data.get("phase") or "")
-
-
-def _after_colon(text: object) -> str:
-    line = _one_line(text)
-    return f": {line}" if line else ""
-
-
-def _one_line(value: object) -> str:
-    text = " ".join(str(value if value is not None else "").split())
-    return text if len(text) <= _DETAIL else f"{text[:_DETAIL]}…"
-
-
-_COMPUTED: Final[Mapping[str, Callable[[_Places], str]]] = {
-    "took": _took,
-    "red": lambda places: ", ".join(f"`{each['command']}`" for each in places.data["commands"] if not each["passed"]),
-    "retry": lambda places: str(places.data.get("retryAt") or "")[11:19],
-    "fallback": lambda places: str(places.data.get("fallbackAgent") or ""),
-    "elapsed": _elapsed,
-    "files": _files,
-    "failure": _failure,
-    "detail": _detail,
-    "problem": lambda places: _after_colon(places.data.get("problem")),
-    "feedback": lambda places: _after_colon(places.data.get("feedback")),
-    "error": lambda places: places.say.of("failure", str(places.data.get("errorType", ""))),
-    "classification": _named("classification"),
-    "used": lambda places: str(max(0, int(places.data.get("iteration") or 1) - 1)),
-    "outcome": lambda places: _after_colon(str(places.data.get("finalSummary", "")).partition(": ")[2]),
-    "first": _first,
-    "why": _why,
-    "amounts": _amounts,
-    "subject": _subject,
-    "agents": _agents,
-    "choice": _named("choice"),
-    "choices": _choices,
-    "role": _named("role"),
-    "status": _named("status"),
-    "stopped": _named("reason"),
-    "score": _score,
-    "agreement": _metric("agreementRatio"),
-    "stability": _metric("avgStability"),
-    "rounds": _rounds,
-    "strategy": _strategy,
-    "step": _step,
-    "Step": lambda places: _step(places)[:1].upper() + _step(places)[1:],
-}

@@ -1,21 +1,14 @@
 """A session as the outside sees it (contract §2, Views), now or as it stood at any version."""
 
-import threading
-from collections import OrderedDict
-from collections.abc import Iterable
 from typing import Any, Final
 
 from domain.delivery.chart import PHASES
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion, RoundContribution
-from domain.kinds import fold
 from domain.orchestration.phases import AgentPhases, phase_name
 from domain.orchestration.state import Orchestration, subtask_id
-from domain.session.record import Recorded, kind_of
 from domain.session.state import Outstanding, Session
 from domain.values.time import iso
-from projections.engine.ports import Histories
-from projections.engine.snapshots import Snapshots
 from projections.record.markdown import one_line
 from projections.record.result import result_of
 from projections.views.session import (
@@ -38,10 +31,6 @@ from projections.views.session import (
 
 TITLE = 80
 """Characters of a title."""
-STRIDE = 64
-"""Every so many versions a state is kept, so that a step through the history folds fewer events than that."""
-KEPT = 500
-"""Sessions whose states are kept."""
 
 
 def title_of(title: str, task: str) -> str:
@@ -236,70 +225,3 @@ def _decision(session: Discussion) -> DecisionView | None:
         at=iso(found.at),
         expired=found.expired,
     )
-
-
-class Sessions:
-    """Folded sessions by id and version. Remembers states and folds on from the nearest; safe for many threads."""
-
-    def __init__(self, log: Histories, snapshots: Snapshots | None = None, *, kept: int = KEPT) -> None:
-        self._log, self._snapshots, self._size = log, snapshots, kept
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[str, dict[int, Session]] = OrderedDict()
-
-    def get(self, session_id: str, version: int | None = None) -> Session | None:
-        """The session now, or as it stood after its event `version`; None if there is no such session or event.
-
-        Raises what the log raises for an event that it cannot read.
-        """
-        if version is not None and version < 1:
-            return None
-        session = self._nearest(session_id, version)
-        if session is not None and session.version == version:
-            return session
-        after = session.version if session else 0
-        seen: list[Session] = []
-        for recorded in self._log.history(session_id, after=after, upto=version):
-            session = _next(session, recorded)
-            if session.version % STRIDE == 0:
-                seen.append(session)
-        if session is None or (version is not None and session.version != version):
-            return None
-        self._keep(session_id, [*seen, session])
-        return session
-
-    def _nearest(self, session_id: str, version: int | None) -> Session | None:
-        """What is remembered, or a snapshot where more events than lie between two of them would have to be folded."""
-        known = self._remembered(session_id, version)
-        if self._snapshots is None:
-            return known
-        if known is not None and (version is None or version - known.version < self._snapshots.every):
-            return known
-        kept = self._snapshots.nearest(session_id, version)
-        return known if kept is None or (known is not None and known.version >= kept.version) else kept
-
-    def _remembered(self, session_id: str, version: int | None) -> Session | None:
-        with self._lock:
-            states = self._kept.get(session_id)
-            if states is None:
-                return None
-            self._kept.move_to_end(session_id)
-            known = max((number for number in states if version is None or number <= version), default=None)
-            return None if known is None else states[known]
-
-    def _keep(self, session_id: str, states: Iterable[Session]) -> None:
-        """States at every stride, and the newest one seen."""
-        with self._lock:
-            known = self._kept.setdefault(session_id, {})
-            known |= {state.version: state for state in states}
-            newest = max(known)
-            for number in [number for number in known if number % STRIDE and number != newest]:
-                del known[number]
-            self._kept.move_to_end(session_id)
-            while len(self._kept) > self._size:
-                self._kept.popitem(last=False)
-
-
-def _next(session: Session | None, recorded: Recorded) -> Session:
-    folded = fold(kind_of(recorded.session_id), [(recorded.event, recorded.metadata)], session)
-    assert folded is not None, "a session that had an event exists"
-    return folded

@@ -3,8 +3,17 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from domain.delivery.state import Budget, BudgetStatus
-from domain.session.budget import BudgetLimits, Iterations, Minutes, Reason, Spent, add, effective_iterations
+from domain.session.budget import (
+    Budget,
+    BudgetLimits,
+    BudgetStatus,
+    Iterations,
+    Minutes,
+    Reason,
+    Spent,
+    add,
+    effective_iterations,
+)
 from domain.values.base import Usage
 from tests.given import MINUTE, START
 

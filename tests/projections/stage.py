@@ -24,7 +24,7 @@ from domain.session.record import Recorded, kind_of
 from domain.session.state import Outstanding, Session
 from domain.session.turns import ExpireTurn, Failure, RecordPackage, RecordReply
 from domain.values.base import Command, Refused, Text, Usage
-from projections.record.session import Sessions
+from projections.record.states import Sessions
 from tests.claiming import claim
 from tests.projections.given import APPROVING, BLOCKING, NOON, SECOND
 

@@ -9,8 +9,8 @@ import pytest
 from adapters.store.sqlite.views import SqliteViews
 from projections.engine.follow import Follower
 from projections.record.mirror import Mirror, file_name
-from projections.record.session import Sessions
 from projections.record.state import Records
+from projections.record.states import Sessions
 from tests.projections.given import SECOND, written
 from tests.projections.stage import DEBATE, Stage, plan
 

@@ -7,7 +7,8 @@ import pytest
 from domain.kinds import fold
 from domain.session.budget import BudgetLimits
 from domain.values.base import Usage
-from projections.record.session import Sessions, view
+from projections.record.session import view
+from projections.record.states import Sessions
 from tests.projections.given import Story, Twin, exhausted, merged, success, wander
 
 

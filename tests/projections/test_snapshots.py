@@ -18,8 +18,8 @@ from projections.engine import snapshots as module
 from projections.engine.dump import dump
 from projections.engine.follow import Follower
 from projections.engine.snapshots import Snapshots
-from projections.record.session import Sessions
 from projections.record.state import Record, Records
+from projections.record.states import Sessions
 from tests.api.server import until
 from tests.projections.given import Story, store_events
 from tests.projections.stage import wander

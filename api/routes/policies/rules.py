@@ -5,9 +5,8 @@ from api.routes.policies import answers, bodies
 from domain import convergence as discussion
 from domain import replies, triage
 from domain.delivery import validation
-from domain.delivery.state import Budget
 from domain.orchestration import matching, phases
-from domain.session.budget import MINUTE, BudgetLimits
+from domain.session.budget import MINUTE, Budget, BudgetLimits
 from domain.values.base import Unreadable
 from projections.views.session import PlannedAgent, PlannedCommand
 

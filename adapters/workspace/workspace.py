@@ -1,0 +1,228 @@
+"""A session's workspace: what its agents work on, and what they have changed there."""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from adapters.workspace.comparing import compared
+from adapters.workspace.folders import delete, existing_folder, is_real_folder, tame
+from adapters.workspace.founding import SOURCE, given_git
+from adapters.workspace.git import git, in_theirs
+from adapters.workspace.merging import LARGEST, merge
+from adapters.workspace.paths import WorkspaceError, confine, in_a_sentence
+from adapters.workspace.repository import Repository, trail
+from adapters.workspace.writing import check_place, encoded, opened_folder, read, remove, write
+from domain.session.workspace import WorkspaceChanges
+from domain.values.sentences import Sentence
+
+_TRIES: Final = 5
+"""So often a folder is looked at while others write in it."""
+
+
+SLOT: Final = re.compile(r"tree-[0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """One session's folders and their recorded states; a state is the id of a commit in `repo.git`."""
+
+    home: Path
+    asked: str | None
+    """The folder that the session was started with."""
+    repository: str | None
+    """The top of the git repository that it lies in."""
+    prefix: str
+    """Where it lies in there, as a path with a slash behind it; empty at the top."""
+    dirty: bool
+    """The repository had uncommitted changes: they are not in the start state."""
+    start: str
+    branch: str | None = None
+    """The branch that was checked out when the session began."""
+
+    def base(self) -> str:
+        """The state everything began with."""
+        return self.start
+
+    @in_a_sentence()
+    def checkout(self, *, tree: str | None, slot: int) -> Path:
+        """The folder of this slot, brought to that state (None: the start); what the project ignores stays in it.
+        A folder without git is worked in as it is, whatever the state and the slot."""
+        if self.in_place is not None:
+            return existing_folder(self.in_place)
+        commit, folder = tree or self.start, self.home / f"tree-{int(slot)}"
+        with self._git.knowing(commit):
+            try:
+                self._restore(folder, commit)
+            except (OSError, WorkspaceError):
+                self._git.check(commit)
+                mark_of(folder).unlink(missing_ok=True)
+                delete(folder)
+                self._restore(folder, commit)
+        with opened_folder(folder, self.prefix):
+            return folder / self.prefix
+
+    @in_a_sentence()
+    def snapshot(self, folder: Path, *, message: str, parent: str | None, author: str = "") -> str:
+        """Record what the folder holds, as a commit on `parent`; `parent` itself when nothing is different.
+
+        A folder that is worked in as it is may have changed under several hands since: there the parent is the
+        latest snapshot, so that each contains all that came before."""
+        tree = self.tree_of(folder)
+        if self.in_place is None:
+            tame(tree)
+            return self._recorded(tree, tree.name, message=message, parent=parent, author=author)
+        with trail(self._git.path / "trail") as so_far:
+            parent = so_far.latest() or parent or self.start
+            for _ in range(_TRIES - 1):
+                with suppress(WorkspaceError):  # somebody is writing the very file that git reads
+                    return so_far.go_on(self._recorded(tree, SOURCE, message=message, parent=parent, author=author))
+            return so_far.go_on(self._recorded(tree, SOURCE, message=message, parent=parent, author=author))
+
+    def merge(self, *, ours: str, theirs: str, message: str) -> str:
+        """A commit that has what both have: one of the two where it follows the other (in a folder that is worked in
+        as it is, the later one always does), else a new one on both. No working tree is touched.
+
+        WorkspaceError names the files of which both changed the same lines."""
+        return merge(self._git, ours=ours, theirs=theirs, message=message)
+
+    def patch(self, before: str, after: str) -> str:
+        """A unified diff; of a binary file it only says that it differs. At most `PATCH_BYTES`."""
+        return self._git.patch(before, after)
+
+    def changes(self, after: str) -> WorkspaceChanges:
+        """All that differs from the start state: commits, oldest first, and files with their lines."""
+        return compared(self._git, self.start, after)
+
+    def changed_files(self, before: str, after: str) -> tuple[str, ...]:
+        """The paths that differ, sorted; a renamed file is both."""
+        return self._git.changed_files(before, after)
+
+    @in_a_sentence()
+    def write_files(self, folder: Path, files: Mapping[str, str | bytes | None]) -> tuple[str, ...]:
+        """Write these contents (None: remove the file), all or, when one path is not allowed, none; the normalised
+        paths."""
+        tree = self.tree_of(folder)
+        contents = {
+            confine(path): encoded(path, text) if isinstance(text, str) else text for path, text in files.items()
+        }
+        if len(contents) < len(files):
+            raise WorkspaceError(Sentence("file_given_twice"))
+        with opened_folder(tree, self.prefix) as root:
+            for path in contents:
+                check_place(root, path)
+                if any(other.startswith(f"{path}/") for other in contents):
+                    raise WorkspaceError(Sentence("file_and_folder", path=path))
+            for path, data in contents.items():
+                if data is None:
+                    remove(root, path)
+                else:
+                    write(root, path, data)
+        return tuple(contents)
+
+    @in_a_sentence()
+    def read_file(self, folder: Path, path: str) -> bytes | None:
+        """What stands in a file that may be patched, None where there is none."""
+        with opened_folder(self.tree_of(folder), self.prefix) as root:
+            place = confine(path)
+            check_place(root, place)
+            return read(root, place, LARGEST)
+
+    def publish(self, commit: str, branch: str) -> bool:
+        """Create the branch in the person's repository, or move it forward; False when the source has none. Their
+        checkout, index and current branch stay as they are; a branch that is checked out anywhere is refused."""
+        if self.repository is None:
+            return False
+        self._git.check(commit)
+        ref = f"refs/heads/{branch}"
+        git(["check-ref-format", "--branch", branch], cwd=self.home)
+        listed = in_theirs(["worktree", "list", "--porcelain", "-z"], Path(self.repository))
+        if f"branch {ref}".encode() in listed.split(b"\0"):
+            raise WorkspaceError(Sentence("branch_checked_out", branch=branch, path=self.repository))
+        self._git.run("update-ref", f"refs/hansard/{commit}", commit)
+        quiet = ["--no-write-fetch-head", "--no-auto-maintenance", "--no-tags", "--no-prune"]
+        origin = [str(self._git.path), f"refs/hansard/{commit}:{ref}"]
+        in_theirs(["fetch", *quiet, "--no-recurse-submodules", "--", *origin], Path(self.repository))
+        return True
+
+    @property
+    def in_place(self) -> Path | None:
+        """The person's own folder, when that is where the agents work: a folder without git."""
+        return Path(self.asked) if self.asked is not None and self.repository is None else None
+
+    @property
+    def source(self) -> Path | None:
+        """The top of the person's checkout; None for a fresh folder."""
+        return Path(self.repository or self.asked) if self.asked is not None else None
+
+    def is_ready(self, folder: Path) -> bool:
+        """Whether `mark_ready` was called since the folder was made."""
+        return mark_of(self._kept(folder)).exists()
+
+    @in_a_sentence()
+    def mark_ready(self, folder: Path) -> None:
+        """The folder has been set up: what is new in it never becomes part of the work."""
+        tree = self.tree_of(folder)
+        with self._git.index(SOURCE if self.in_place else tree.name) as index:
+            self._git.exclude(index.new(tree))
+        mark_of(self._kept(folder)).touch()
+
+    def _kept(self, folder: Path) -> Path:
+        return self.home / SOURCE if self.in_place else self.tree_of(folder)
+
+    @property
+    def _git(self) -> Repository:
+        return Repository(self.home / "repo.git")
+
+    def _restore(self, folder: Path, commit: str) -> None:
+        if not is_real_folder(folder):
+            delete(folder)
+            folder.mkdir(parents=True)
+        tame(folder)
+        delete(folder / ".git")
+        with self._git.index(folder.name) as index:
+            index.restore(folder, commit)
+            self._give_git(folder, commit, index.path)
+
+    def _recorded(self, tree: Path, name: str, *, message: str, parent: str | None, author: str) -> str:
+        with self._git.index(name) as index:
+            index.record(tree)
+            return self._git.follow(index.written(), message=message, parent=parent, author=author)
+
+    def _give_git(self, folder: Path, commit: str, index: Path) -> None:
+        """A repository for the agents, made where they cannot reach it and only then moved in."""
+        with tempfile.TemporaryDirectory(prefix="git-", dir=self.home) as made:
+            inside = Repository(Path(made) / ".git")
+            shutil.copytree(given_git(self._git), inside.path)
+            inside.write("objects/info/alternates", f"{self._git.path / 'objects'}\n")
+            inside.run("update-ref", "refs/heads/hansard", commit)
+            shutil.copy2(index, inside.path / "index")
+            inside.path.rename(folder / ".git")
+
+    @property
+    def objects(self) -> Path:
+        """Where the git of the working trees finds what was recorded."""
+        return self._git.path / "objects"
+
+    def tree_of(self, folder: Path) -> Path:
+        """The whole tree that a folder from `checkout` belongs to."""
+        if self.in_place is not None:
+            tree, expected = folder, self.in_place
+        else:
+            below = folder.relative_to(self.home).parts if folder.is_relative_to(self.home) else ()
+            tree = self.home / below[0] if below and SLOT.fullmatch(below[0]) else self.home
+            expected = tree / self.prefix
+        if folder != expected or tree == self.home:
+            raise WorkspaceError(Sentence("not_a_folder_of_the_workspace", path=folder))
+        if not is_real_folder(tree):
+            raise WorkspaceError(Sentence("folder_gone", path=folder))
+        return tree
+
+
+def mark_of(tree: Path) -> Path:
+    """The file that says that a working folder has been set up."""
+    return tree.with_name(f"ready-{tree.name}")

@@ -1,0 +1,112 @@
+"""The reviews of a delivery: its own reviewer's, then the one that a person decides."""
+
+import json
+
+from domain.delivery.context import blocking_feedback, review_subject
+from domain.delivery.events import (
+    FixRequested,
+    PhaseCompleted,
+    ReviewApproved,
+    ReviewBlockingDetected,
+    ReviewHeld,
+)
+from domain.delivery.reasons import blocking
+from domain.delivery.state import Delivery
+from domain.delivery.steps import about, answered, artifact, enter, next_iteration, repeated, send_back
+from domain.replies.reviewer import ReviewArtifact, review_artifact
+from domain.session.children import CloseChild, ReviewSettings, fix_feedback
+from domain.session.decision import (
+    Events,
+    Now,
+    read,
+)
+from domain.session.discussions import close_child, headline, request_child
+from domain.session.turns import (
+    Failure,
+    RecordReply,
+)
+from domain.values.time import iso
+
+
+def review(now: Now[Delivery], command: RecordReply) -> Events:
+    """Only blocking issues send back, never the score; what cannot be read is never a pass (S4 §5.2, K-36)."""
+    found = read(command, review_artifact)
+    failure = found if isinstance(found, Failure) else None
+    if not (yield from answered(now, command, failure, barred=(now.state.author,))) or isinstance(found, Failure):
+        return
+    report = artifact(now, "review", "application/json", now.text(_report(now, found)))
+    yield report
+    fields = about(now, "review")
+    yield PhaseCompleted(message="Phase review completed.", **fields)
+    if found.blocking_issues:
+        same = repeated(now.state, blocking(issue.title for issue in found.blocking_issues))
+        yield ReviewBlockingDetected(
+            message=f"Review blocked at iteration {now.state.iteration}.",
+            artifact_id=report.artifact_id,
+            blocking_issues=tuple(issue.model_dump() for issue in found.blocking_issues),
+            fix_plan=found.fix_plan,
+            score=found.score,
+            feedback=now.text(blocking_feedback(now.state.iteration, found)),
+            **fields,
+        )
+        return (yield from send_back(now, same))
+    yield ReviewApproved(
+        message=f"Review approved at iteration {now.state.iteration}.",
+        artifact_id=report.artifact_id,
+        score=found.score,
+        non_blocking=len(found.non_blocking_issues),
+        **fields,
+    )
+    yield from (hold(now, now.state.review) if now.state.review else enter(now, by="complete"))
+
+
+def _report(now: Now[Delivery], found: ReviewArtifact) -> str:
+    """The reviewer's answer as S4 §5.1 keeps it; all are kept, `artifactRefs.review` is the latest."""
+    state = now.state
+    report = {
+        "id": state.next_artifact,
+        "sessionId": state.id,
+        "phase": "review",
+        "iteration": state.iteration,
+        **found.model_dump(mode="json", by_alias=True),
+        "createdAt": iso(now.at),
+    }
+    return json.dumps(report, ensure_ascii=False)
+
+
+def hold(now: Now[Delivery], settings: ReviewSettings) -> Events:
+    """Approved work waits for a review and a person's decision before it is packaged (S2)."""
+    yield now.move("hold", ReviewHeld, message="Held for a review.", **about(now, "review"))
+    state = now.state
+    yield request_child(
+        now,
+        kind="review",
+        about="delivery",
+        title=f"Iteration {state.iteration}: {state.title or headline(state.task)}",
+        subject=review_subject(state),
+        settings=settings,
+        max_rounds=settings.max_rounds,
+        authors=(state.author,) if state.author else (),
+    )
+
+
+def close_review(now: Now[Delivery], command: CloseChild) -> Events:
+    """The review is decided: the work is packaged, or its findings go into the next iteration (K-25).
+
+    A delivery that has ended only records how its review ended (K-33).
+    """
+    child = now.state.open_children.get(command.child_id)
+    if child is None:
+        return
+    yield close_child(child, command)
+    if now.state.ended:
+        return
+    if command.choice != "apply_fix":
+        return (yield from enter(now, by="complete"))
+    yield FixRequested(
+        message=f"Review asks for a fix at iteration {now.state.iteration}.",
+        child_id=command.child_id,
+        feedback=now.text(fix_feedback(command.feedback, command.synthesis)),
+        **about(now, "review"),
+    )
+    yield from next_iteration(now)

@@ -1,0 +1,185 @@
+"""An orchestration after one more event: evolve only assigns."""
+
+from collections.abc import Iterator
+
+from domain.orchestration.events import (
+    CheckpointReached,
+    Completed,
+    Continued,
+    OrchestrationRequest,
+    OrchestrationRetried,
+    OrchestrationStarted,
+    OrchestrationTransition,
+    PartialReached,
+    PlanMade,
+    PlanRefused,
+    ReviewStarted,
+    RoundsAdded,
+    RoundStart,
+    VerdictGiven,
+    VerdictOverturned,
+    VerdictUnreadable,
+    WasReset,
+    WorkReported,
+)
+from domain.orchestration.matching import hindrances
+from domain.orchestration.phases import AgentPhases, Judged, paused
+from domain.orchestration.state import AGENT, Fix, Orchestration, WorkReport
+from domain.session.children import ChildClosed, ChildRequested
+from domain.session.state import EventMetadata, evolve_shared, without
+from domain.session.turns import TurnAnswered, TurnFailed
+from domain.values.base import DomainEvent
+
+
+def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadata) -> Orchestration:
+    """The orchestration after one more event."""
+    if isinstance(event, OrchestrationStarted):
+        return _begin(event, metadata)
+    assert run is not None, "an orchestration begins with session_started"
+    state = run.next(metadata)
+    if isinstance(event, OrchestrationTransition):
+        state.state = event.state
+    match event:
+        case PlanRefused():
+            state.refused_plans += 1
+            state.refusals = event.reasons
+        case PlanMade():
+            _planned(state, event)
+        case RoundStart():
+            _round(state, event)
+        case WorkReported():
+            report = WorkReport(result=event.result, report=event.report, claimed=event.claimed)
+            state.reports = state.reports | {event.index: report}
+        case VerdictUnreadable():
+            state.unreadable_verdicts, state.verdict_problem = event.attempt, event.problem
+            state.unjudged = event.round
+            state.warnings = (*state.warnings, f"Round {event.round}: the verdict was unreadable. {event.problem}")
+        case VerdictGiven():
+            _judged(state, event)
+        case ReviewStarted():
+            state.all_done, state.judged = event.all_done, event.words
+        case VerdictOverturned():
+            _overturned(state, event)
+        case CheckpointReached():
+            state.early, state.summary = state.active, event.summary
+            state.agents = tuple(paused(agent) for agent in state.agents)
+        case PartialReached():
+            state.summary, state.partial_reason = event.summary, event.reason
+        case Completed():
+            state.summary, state.last_error = event.summary, None
+            state.agents = tuple(agent.changed(completed=True) for agent in state.agents)
+        case Continued():
+            state.agents, state.last_round = event.agents, event.last_round
+            state.summary = state.partial_reason = None
+            state.refused_plans, state.refusals = 0, ()
+        case OrchestrationRetried():
+            state.summary = state.partial_reason = None
+            state.refused_plans, state.refusals = 0, ()
+        case RoundsAdded():
+            state.last_round = event.last_round
+        case TurnAnswered() | TurnFailed():
+            evolve_shared(state, event, metadata.at)
+            _settled(state, run, event)
+        case WasReset():
+            state.summary = event.summary
+        case ChildRequested() | ChildClosed():
+            evolve_shared(state, event, metadata.at)
+            _discussed(state, event)
+        case _:
+            evolve_shared(state, event, metadata.at)
+    return state
+
+
+def _begin(event: OrchestrationStarted, metadata: EventMetadata) -> Orchestration:
+    opening = event.opening
+    return Orchestration(
+        id=metadata.session_id,
+        kind="orchestration",
+        state=event.state,
+        version=1,
+        created_at=metadata.at,
+        updated_at=metadata.at,
+        policy=event.policy,
+        forced=opening.triage,
+        mode=event.mode,
+        triage=event.triage,
+        last_round=opening.max_rounds,
+        **{name: getattr(opening, name) for name in OrchestrationRequest.model_fields if name != "triage"},
+    )
+
+
+def _settled(state: Orchestration, before: Orchestration, event: TurnAnswered | TurnFailed) -> None:
+    """Only the planner's, the judge's and the assistant's turn can be retried; the run goes on without any other."""
+    turn = before.outstanding[event.turn_id]
+    if turn.lane and isinstance(event, TurnAnswered):
+        state.authors = state.authors | {turn.lane - 1: event.agent}
+    if turn.lane or turn.work == "package":
+        state.failed_turn = before.failed_turn
+
+
+def _discussed(state: Orchestration, event: ChildRequested | ChildClosed) -> None:
+    """Discussions have bounds of their own: rounds of debate about the plan, reviews of each piece of work."""
+    match event:
+        case ChildClosed(about="plan"):
+            state.debate_rounds += event.rounds
+        case ChildRequested(about=about) if about.startswith(AGENT):
+            step = state.step(int(about.removeprefix(AGENT)))
+            state.reviews = state.reviews | {step: state.reviews.get(step, 0) + 1}
+
+
+def _planned(state: Orchestration, event: PlanMade) -> None:
+    state.mode = "orchestrated"
+    state.plan, state.plan_version, state.agents = event.plan, event.plan_version, event.agents
+    state.warnings = (*state.warnings, *event.warnings)
+    state.refused_plans, state.refusals = 0, ()
+
+
+def _round(state: Orchestration, event: RoundStart) -> None:
+    state.round, state.parallel = event.round, event.parallel
+    state.warnings = tuple(dict.fromkeys((*state.warnings, *hindrances(state.claims))))
+    state.reports, state.passed = {}, {}
+    state.unreadable_verdicts, state.verdict_problem = 0, ""
+
+
+def _judged(state: Orchestration, event: VerdictGiven) -> None:
+    agent = state.agents[event.index]
+    moved = agent.changed(
+        history=(*agent.history, *_verdicts(state, event)),
+        current_phase_idx=event.phase_idx,
+        current_phase=agent.phase_profile[event.phase_idx],
+        completed=event.completed,
+    )
+    _replace(state, event.index, moved)
+    if not event.judged:
+        return
+    state.unjudged = None
+    if not event.passed:
+        state.feedback = state.feedback | {event.index: event.feedback}
+        return
+    state.passed = state.passed | {event.index: agent.current_phase_idx}
+    state.feedback = without(state.feedback, event.index)
+    state.fixes = without(state.fixes, event.index)
+
+
+def _verdicts(state: Orchestration, event: VerdictGiven) -> Iterator[Judged]:
+    """What a verdict says of each phase that it was about; a FAIL is about the one that the agent stays in."""
+    phases = event.judged if event.passed else ()
+    for phase in phases or (event.phase,):
+        yield Judged(round=event.round, phase=phase, passed=event.passed, feedback=event.feedback)
+
+
+def _overturned(state: Orchestration, event: VerdictOverturned) -> None:
+    agent, place = state.agents[event.index], state.passed[event.index]
+    failed = Judged(round=event.round, phase=event.phase, passed=False, feedback=event.feedback)
+    back = agent.changed(
+        history=(*agent.history, failed),
+        current_phase_idx=place,
+        current_phase=agent.phase_profile[place],
+        completed=False,
+    )
+    _replace(state, event.index, back)
+    state.fixes = state.fixes | {event.index: Fix(issues=event.issues, synthesis=event.synthesis)}
+
+
+def _replace(state: Orchestration, place: int, agent: AgentPhases) -> None:
+    state.agents = (*state.agents[:place], agent, *state.agents[place + 1 :])
