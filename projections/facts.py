@@ -9,10 +9,10 @@ from domain.discussion import events as discussion
 from domain.discussion.events import StopReason
 from domain.orchestration import events as orchestration
 from domain.orchestration.chart import status as orchestration_status
-from domain.session.budget import Spent
 from domain.session.children import ChildClosed
 from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnCancelled, TurnFailed, asked
 from domain.values.base import DomainEvent
+from domain.values.budget import Spent
 
 AT_REST: Final = frozenset({"success", "failed", "cancelled", "partial", "done", "reset", "decided"})
 """Statuses that end a run, for good or until a person starts it again; a checkpoint is a pause within one."""

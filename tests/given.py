@@ -17,11 +17,11 @@ from domain.kinds import carry_out, fold
 from domain.orchestration.commands import POLICY, ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.orchestration.state import Orchestration
-from domain.session.budget import BudgetLimits
 from domain.session.decision import Outcome
 from domain.session.state import EventMetadata, Outstanding, Session
 from domain.session.turns import Failure, FailureCode, RecordPackage, RecordReply, TurnRequested
 from domain.values.base import Command, DomainEvent, Refused, Text, Usage
+from domain.values.budget import BudgetLimits
 
 START = 1_700_000_000_000
 """An instant (milliseconds): 2023-11-14T22:13:20Z."""

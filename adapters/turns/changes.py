@@ -9,7 +9,7 @@ from adapters.turns.crediting import commit_message
 from adapters.turns.job import Job, checkout, text, workspace_of
 from adapters.workspace import Workspace, WorkspaceError, Workspaces, patched
 from adapters.workspace.publishing import hand_over
-from domain.replies.artifacts import FileChange, changes
+from domain.replies.delivery import FileChange, changes
 from domain.session.state import Session
 from domain.session.turns import Failure, RecordPackage, RecordReply
 from domain.session.workspace import WorkspaceChanges, WorkspacePrepared

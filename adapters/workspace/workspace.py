@@ -22,8 +22,6 @@ from domain.values.sentences import Sentence
 
 _TRIES: Final = 5
 """So often a folder is looked at while others write in it."""
-
-
 SLOT: Final = re.compile(r"tree-[0-9]+")
 
 

@@ -30,9 +30,9 @@ from domain.delivery.validation import DEFAULT_COMMANDS, ValidationStep, command
 from domain.discussion.strategies import CHOICES, strategy_of
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.session.attempts import RetryPolicy
-from domain.session.budget import DEFAULT_MINUTES, BudgetLimits, effective_iterations
 from domain.session.children import DiscussionBrief, ReviewSettings
 from domain.values.base import Blob, Invalid, Text
+from domain.values.budget import DEFAULT_MINUTES, BudgetLimits, effective_iterations
 from domain.values.sentences import Sentence, sentence_of
 from domain.values.spelling import folded
 

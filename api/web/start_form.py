@@ -10,7 +10,7 @@ from api.web.presets import PRESETS
 from domain.convergence import PROFILES
 from domain.discussion.strategies import STRATEGIES
 from domain.kinds import KINDS
-from domain.session.budget import DEFAULT_ITERATIONS, DEFAULT_MINUTES
+from domain.values.budget import DEFAULT_ITERATIONS, DEFAULT_MINUTES
 
 Reads = Literal["text", "lines", "number", "people", "json", "switch"]
 """How what is typed becomes JSON: a line each for `lines`; `name:role` a line for `people`; `{"enabled": true}` for a

@@ -7,6 +7,9 @@ from statemachine import State
 from statemachine.transition_list import TransitionList
 
 from domain.session.chart import Chart, ChartTable
+from domain.session.turns import (
+    Work,
+)
 
 Phase = Literal["planning", "architecture", "design", "implementation", "validation", "review", "packaging"]
 PHASES: tuple[Phase, ...] = get_args(Phase)
@@ -98,3 +101,34 @@ def status(state: str) -> Status:
             return "failed"
         case _:
             return "running"
+
+
+WORK: dict[Phase, Work] = {"validation": "validate", "packaging": "package"}
+"""In the other phases an agent is asked."""
+PROMPTS: dict[Phase, str] = {
+    "planning": "delivery_plan@1",
+    "architecture": "architecture@1",
+    "design": "design@1",
+    "implementation": "implementation@1",
+    "review": "review_artifact@1",
+}
+
+
+MATERIAL: dict[str, Phase] = {
+    "plan": "planning",
+    "architecture": "architecture",
+    "design": "design",
+    "changes": "implementation",
+}
+"""The artifacts that later prompts quote, by the name of their place."""
+_WORK_PLACES = (
+    *("task", "files", "iteration", "max_iterations", "goals", "plan", "architecture", "design"),
+    *("feedback", "validation", "history"),
+)
+PLACES: dict[Phase, tuple[str, ...]] = {
+    "planning": ("task", "files", "max_iterations", "validation"),
+    "architecture": ("task", "files", "plan"),
+    "design": ("task", "files", "plan", "architecture"),
+    "implementation": _WORK_PLACES,
+    "review": (*_WORK_PLACES, "changes"),
+}

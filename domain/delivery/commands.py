@@ -20,12 +20,12 @@ from domain.delivery.events import (
 )
 from domain.delivery.validation import ValidationStep
 from domain.session.attempts import ONCE, RetryPolicy
-from domain.session.budget import BudgetLimits, Extension
 from domain.session.children import ReviewSettings
 from domain.session.record import RecordedCommand
 from domain.session.state import Session
 from domain.session.turns import RecordPackage, RecordTurn, RetryTurn, TurnAnswered, TurnAttemptFailed, TurnFailed
 from domain.values.base import Command, DomainEvent, StartCommand, Text, Unknown
+from domain.values.budget import BudgetLimits, Extension
 from domain.values.sentences import Sentence
 
 More = Annotated[int, Field(ge=1)]

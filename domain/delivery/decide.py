@@ -36,8 +36,7 @@ from domain.delivery.steps import (
     skip,
     succeed,
 )
-from domain.replies.artifacts import plan_parts
-from domain.session.budget import BudgetLimits
+from domain.replies.delivery import plan_parts
 from domain.session.children import CloseChild
 from domain.session.decision import Events, Now, ask, cancel_turn, cancel_turns, content, end_attempt
 from domain.session.retry import retry_failed, retry_waiting
@@ -50,6 +49,7 @@ from domain.session.turns import (
     TurnFailed,
 )
 from domain.values.base import Command, Refused
+from domain.values.budget import BudgetLimits
 from domain.values.sentences import Sentence
 
 

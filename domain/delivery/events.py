@@ -8,9 +8,9 @@ from domain.delivery.baseline import BaselineCommand, Escape, Preparation, Setup
 from domain.delivery.chart import Phase
 from domain.delivery.validation import ValidationStep
 from domain.session.attempts import ONCE, RetryPolicy
-from domain.session.budget import BudgetLimits, Reason
 from domain.session.children import ReviewSettings
 from domain.values.base import DomainEvent, Text, Value
+from domain.values.budget import BudgetLimits, Reason
 
 
 class Issue(Value):

@@ -1,8 +1,8 @@
 """The reviews of a delivery: its own reviewer's, then the one that a person decides."""
 
 import json
+from collections.abc import Sequence
 
-from domain.delivery.context import blocking_feedback, review_subject
 from domain.delivery.events import (
     FixRequested,
     PhaseCompleted,
@@ -13,7 +13,7 @@ from domain.delivery.events import (
 from domain.delivery.reasons import blocking
 from domain.delivery.state import Delivery
 from domain.delivery.steps import about, answered, artifact, enter, next_iteration, repeated, send_back
-from domain.replies.reviewer import ReviewArtifact, review_artifact
+from domain.replies.delivery import ReviewArtifact, review_artifact
 from domain.session.children import CloseChild, ReviewSettings, fix_feedback
 from domain.session.decision import (
     Events,
@@ -25,6 +25,7 @@ from domain.session.turns import (
     Failure,
     RecordReply,
 )
+from domain.values.base import Text
 from domain.values.time import iso
 
 
@@ -110,3 +111,32 @@ def close_review(now: Now[Delivery], command: CloseChild) -> Events:
         **about(now, "review"),
     )
     yield from next_iteration(now)
+
+
+def blocking_feedback(iteration: int, review: ReviewArtifact) -> str:
+    """What the next iteration is told (behaviour §3.2)."""
+    return "\n".join(
+        [
+            f"Review blocked at iteration {iteration}.",
+            "Blocking issues:",
+            *_numbered([f"{issue.title}: {issue.detail}" for issue in review.blocking_issues]),
+            *(["Fix plan:", *_numbered(review.fix_plan)] if review.fix_plan else []),
+        ]
+    )
+
+
+def _numbered(lines: Sequence[str]) -> list[str]:
+    return [f"{number}. {line}" for number, line in enumerate(lines, start=1)]
+
+
+def review_subject(delivery: Delivery) -> str:
+    """Step, action and result (behaviour §2.4): the developer's words, the changes, the report of the tests."""
+    said = delivery.contents.get("implementation", Text())
+    parts = {
+        "Step": f"iteration {delivery.iteration} of the implementation",
+        "Action": delivery.task,
+        "Result": said.shown(),
+        "Validation": delivery.validation_summary,
+        "Changes in this iteration": delivery.patch.shown() if delivery.patch else "",
+    }
+    return "\n\n".join(f"{name}:\n{words}" for name, words in parts.items() if words)

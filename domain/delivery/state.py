@@ -30,12 +30,12 @@ from domain.delivery.events import (
 )
 from domain.delivery.reasons import blocking, failing
 from domain.delivery.validation import ValidationStep
-from domain.session.budget import Budget, BudgetStatus, Reason
 from domain.session.children import ChildClosed, ReviewSettings
 from domain.session.forks import SessionForked
 from domain.session.state import EventMetadata, Session, evolve_shared
 from domain.session.turns import Settled, TurnAnswered, TurnAttemptFailed, TurnRetried, Unready
 from domain.values.base import DomainEvent, Text
+from domain.values.budget import Budget, BudgetStatus, Reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from collections.abc import Generator
 from typing import Any, Literal
 
-from domain.delivery.chart import PHASES, ROLES, Phase, PhaseStatus
-from domain.delivery.context import context
+from domain.delivery.baseline import red
+from domain.delivery.chart import MATERIAL, PHASES, PLACES, PROMPTS, ROLES, WORK, Phase, PhaseStatus
 from domain.delivery.events import (
     ArtifactCreated,
     AttemptStarted,
@@ -17,7 +17,6 @@ from domain.delivery.events import (
     SessionFinished,
 )
 from domain.delivery.state import Delivery
-from domain.session.budget import Reason
 from domain.session.decision import (
     Events,
     Now,
@@ -30,21 +29,12 @@ from domain.session.turns import (
     RecordTurn,
     TurnAnswered,
     TurnFailed,
-    Work,
 )
 from domain.values.base import DomainEvent, Text
+from domain.values.budget import Reason
 from domain.values.time import iso
 
 BUDGET_EXHAUSTED = "failed_budget_exhausted"
-WORK: dict[Phase, Work] = {"validation": "validate", "packaging": "package"}
-"""In the other phases an agent is asked."""
-PROMPTS: dict[Phase, str] = {
-    "planning": "delivery_plan@1",
-    "architecture": "architecture@1",
-    "design": "design@1",
-    "implementation": "implementation@1",
-    "review": "review_artifact@1",
-}
 
 
 # -- phases --------------------------------------------------------------------------------------------------------
@@ -264,3 +254,34 @@ def answered(
     if isinstance(event, TurnFailed):
         yield from fail(now, now.state.phase, event.failure)
     return isinstance(event, TurnAnswered)
+
+
+def context(delivery: Delivery, phase: Phase) -> dict[str, str | Text]:
+    """What fills the places of the phase's prompt; of a phase in which nobody is asked, nothing."""
+    places = PLACES.get(phase, ())
+    words = {
+        "task": delivery.task,
+        "files": _listed(delivery.file_paths),
+        "max_iterations": str(delivery.budget.limits.max_iterations),
+        "iteration": str(delivery.iteration),
+        "goals": _listed(delivery.goals),
+        "history": "\n".join(delivery.history),
+        "validation": _validation(delivery, phase),
+    }
+    found: dict[str, str | Text] = {name: text for name, text in words.items() if name in places}
+    found |= {name: delivery.contents.get(made, Text()) for name, made in MATERIAL.items() if name in places}
+    if "feedback" in places:
+        found["feedback"] = delivery.feedback
+    return found
+
+
+def _listed(lines: tuple[str, ...]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _validation(delivery: Delivery, phase: Phase) -> str:
+    """What the commands reported: of the work, and before there was any. At first, which they are."""
+    if phase in ("implementation", "review"):
+        before = red(delivery.baseline) if delivery.baseline else ""
+        return "\n\n".join(filter(None, (delivery.validation_summary, before)))
+    return "\n".join(step.command for step in delivery.steps)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from domain import replies
 from domain.convergence import Metrics, assess, stop_reason
 from domain.convergence.stripping import talk
 from domain.discussion import findings
@@ -26,13 +27,12 @@ from domain.discussion.events import (
 from domain.discussion.state import Discussion
 from domain.discussion.strategies import CHOICES, PASSING, REWRITTEN, STRATEGIES, Part
 from domain.session.actions import NO_BUDGET
-from domain.session.budget import Extension
 from domain.session.children import Decide
 from domain.session.decision import Events, Now, ask, cancel_turn, cancel_turns, clear_agents, content, end_attempt
-from domain.session.record import kind_of
 from domain.session.retry import retry_waiting
 from domain.session.turns import ExpireTurn, RecordReply, RetryTurn, TurnAttemptFailed, TurnRequested
 from domain.values.base import Command, Refused, Text
+from domain.values.budget import Extension
 from domain.values.sentences import Sentence
 from domain.values.time import iso, milliseconds
 
@@ -75,7 +75,7 @@ def allowed_actions(discussion: Discussion) -> tuple[str, ...]:
 
 def voice(now: Talk, event: type[DiscussionEvent]) -> type[DiscussionEvent]:
     """The event under the topic of this kind."""
-    return VOICES[kind_of(now.id)][event]
+    return VOICES[now.kind.name][event]
 
 
 def start(now: Talk, command: StartDiscussion) -> Events:
@@ -126,7 +126,7 @@ def record_reply(now: Talk, command: RecordReply) -> Events:
         return
     words = content(command, command.reply)
     if turn.role == "synthesizer":
-        yield from synthesize(now, findings.spoken(words) if command.failure is None else "")
+        yield from synthesize(now, replies.said(words) if command.failure is None else "")
     elif command.failure is not None:
         yield from break_off(now)
     else:
@@ -137,7 +137,7 @@ def add_round(now: Talk, agent: str, reply: str) -> Events:
     number = len(now.state.rounds) + 1
     part = STRATEGIES[now.state.strategy].part(number)
     feedback, problem = findings.read(now.state.kind, reply)
-    said = now.text(findings.spoken(reply))
+    said = now.text(replies.said(reply))
     yield voice(now, RoundAdded)(
         message=f"Round {number}: {part.role}.",
         role=part.role,
@@ -146,7 +146,7 @@ def add_round(now: Talk, agent: str, reply: str) -> Events:
         content=said,
         feedback=feedback,
         problem=problem if part.judges else None,
-        counted=None if said.digest is None else Text.of(talk(findings.spoken(reply)))[0].head,
+        counted=None if said.digest is None else Text.of(talk(replies.said(reply)))[0].head,
     )
     state = now.state
     metrics = assess(findings.counted(state), state.profile)

@@ -5,9 +5,9 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from domain.convergence import Metrics
-from domain.session.budget import Spent
 from domain.session.children import DiscussionBrief, ParentLink
 from domain.values.base import DomainEvent, Text
+from domain.values.budget import Spent
 
 StopReason = Literal["converged", "stalled", "limit", "error", "cancelled"]
 

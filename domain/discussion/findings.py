@@ -27,14 +27,6 @@ def read(kind: str, reply: str) -> tuple[Feedback | None, str | None]:
     return found.model_dump(mode="json", by_alias=True), None
 
 
-def spoken(reply: str) -> str:
-    """What was said, without what was only thought (behaviour §2.2); nothing where nobody should read it."""
-    try:
-        return replies.spoken(reply).strip()
-    except Unreadable:
-        return ""
-
-
 def tallies(kind: str, words: str) -> Feedback | None:
     """The verdict and tallies at the end of a synthesis; None where they are unreadable."""
     try:

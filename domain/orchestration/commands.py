@@ -14,7 +14,6 @@ from domain.orchestration.events import (
     RoundsAdded,
     WasReset,
 )
-from domain.session.budget import Extension
 from domain.session.record import RecordedCommand
 from domain.session.state import Session
 from domain.session.turns import (
@@ -27,6 +26,7 @@ from domain.session.turns import (
 )
 from domain.session.workspace import ResultPublished
 from domain.values.base import Command, DomainEvent, StartCommand
+from domain.values.budget import Extension
 
 POLICY = "orchestration@1"
 """The version of the rules. A session keeps the name that it began with; there is one version so far."""

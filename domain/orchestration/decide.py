@@ -1,6 +1,5 @@
 """What an orchestration answers to a command: events, or a refusal (S0, S1, S3; behaviour §1; K-1…K-25)."""
 
-from collections.abc import Sequence
 from functools import partial
 
 from domain import replies
@@ -13,31 +12,31 @@ from domain.orchestration.commands import (
     ResetOrchestration,
     StartOrchestration,
 )
+from domain.orchestration.endings import Run, complete
 from domain.orchestration.events import (
     Continued,
     OrchestrateDone,
     OrchestrationRetried,
     OrchestrationStarted,
-    PlanMade,
-    PlanRefused,
+    PlanReturned,
     RoundsAdded,
     TriageSignals,
+    VerdictOverturned,
     WasReset,
 )
-from domain.orchestration.matching import match
-from domain.orchestration.phases import PhasePlan, Subtask, plan_agents
-from domain.orchestration.rounds import close_discussion, debate, debate_rounds_left, record_report, record_verdicts
-from domain.orchestration.state import Orchestration
-from domain.orchestration.steps import Run, ask_again, ask_first, begin_round, complete, spoken, stop
+from domain.orchestration.planning import ask_first, record_answer, record_plan, revise_plan
+from domain.orchestration.rounds import begin_round, close_round, record_report, record_verdicts
+from domain.orchestration.state import AGENT, Orchestration
 from domain.session.attempts import ONCE
-from domain.session.children import CloseChild
+from domain.session.children import CloseChild, fix_feedback, fix_issues
 from domain.session.decision import Events, cancel_turns, clear_agents, content, end_attempt, read
+from domain.session.discussions import close_child
 from domain.session.handover import hand_over
 from domain.session.retry import retry_failed, retry_waiting
 from domain.session.turns import Failure, RecordPackage, RecordReply, RetryTurn, TurnAttemptFailed, TurnFailed
 from domain.session.workspace import ResultPublished
 from domain.triage import triage
-from domain.values.base import Command, Text, Unreadable
+from domain.values.base import Command, Unreadable
 from domain.values.sentences import Sentence
 
 TRIAGE = "seed-ko@1"
@@ -48,8 +47,6 @@ NOTHING_TO_RESET = Sentence.foreign("리셋할 worklog가 없습니다. (There i
 RESET = "유저 요청으로 페이즈 리셋됨."
 RESET_DONE = "페이즈 리셋 완료. 새로 시작하려면 작업을 요청하세요."
 ALREADY_DONE = "모든 작업이 이미 완료되었습니다."
-PLANS = 2
-"""How often a plan is asked for before the run stops as `partial` (K-16, K-18, contract §5)."""
 ACTIONS = {"resume": ("continue",), "retry": ("retry",), "discard": ("reset", "cancel"), "extend": ("extend",)}
 """The actions of a person, by the step of the chart that they take (contract §2)."""
 
@@ -243,116 +240,52 @@ def record_package(now: Run, command: RecordPackage) -> Events:
         yield from hand_over(now, now.state.round)
 
 
-def record_answer(now: Run, command: RecordReply, words: str) -> Events:
-    """A direct answer; one that brings subtasks enters the same rounds as a plan would (§1.6).
+def close_discussion(now: Run, command: CloseChild) -> Events:
+    """The plan is accepted or revised, the work counts or is fixed.
 
-    Where nobody is there to take subtasks, the reply is the answer whatever it holds (§1.5).
+    A run that has ended only records how its discussions were closed (K-33).
     """
-    if command.failure is not None:
-        return stop(now, _code(now.state), now.state.last_error or "")
-    try:
-        plan = replies.subtasks(words)
-    except Unreadable:
-        return complete(now, now.text(_said(words)), by="answer")
-    if not now.state.employees:
-        return complete(now, command.reply, by="answer")
-    return adopt(now, command, plan.subtasks, plan=now.text("Agent-initiated dispatch"), source="agent", words=words)
+    child = now.state.open_children.get(command.child_id)
+    if child is None:
+        return
+    yield close_child(child, command)
+    if now.state.ended:
+        return
+    if child.about == "plan":
+        yield from close_debate(now, command)
+        return
+    if command.choice == "apply_fix":
+        yield overturn(now.state, int(child.about.removeprefix(AGENT)), command)
+    run = now.state
+    if not run.open_children:
+        yield from close_round(now, all_done=run.all_done and not run.fixes, words=run.judged.head)
 
 
-def _said(words: str) -> str:
-    """What the assistant says to people: without its thinking, and out of the planner's wrapping where it is all."""
-    try:
-        if not replies.without_json(words):
-            return replies.direct_answer(words).direct_answer
-    except Unreadable:
-        pass
-    return spoken(words).strip() or words
-
-
-def record_plan(now: Run, command: RecordReply, words: str) -> Events:
-    if command.failure is not None:
-        return record_no_plan(now, command, command.failure, words)
-    try:
-        plan = replies.subtasks(words)
-    except Unreadable as problem:
-        return record_planners_answer(now, command, words, str(problem))
-    return adopt(now, command, plan.subtasks, plan=command.reply, source="planner", words=words)
-
-
-def _code(run: Orchestration) -> str:
-    return "agent_failed" if run.retry == ONCE else "turn_failed"
-
-
-def record_no_plan(now: Run, command: RecordReply, failure: Failure, words: str) -> Events:
-    """The planner's turn failed. The old rules asked for another plan first."""
-    error = now.state.last_error or "The planner did not answer."
-    if now.state.retry == ONCE:
-        return refuse_plan(now, command, [error], "")
-    if failure.code == "unreadable":
-        return refuse_plan(now, command, [failure.detail], words, last=True)
-    return stop(now, "turn_failed", error)
-
-
-def record_planners_answer(now: Run, command: RecordReply, words: str, problem: str) -> Events:
-    """The planner may answer by itself, but a plan that a person sent back is not answered away."""
-    try:
-        if not now.state.plan_version:
-            return complete(now, now.text(replies.direct_answer(words).direct_answer), by="answer")
-    except Unreadable:
-        pass
-    return refuse_plan(now, command, [problem], words)
-
-
-def refuse_plan(now: Run, command: RecordReply, reasons: Sequence[str], words: str, *, last: bool = False) -> Events:
-    """An invalid plan is asked for once more, with the reasons; after that the run stops and can be continued."""
-    attempt = now.state.refused_plans + 1
-    yield PlanRefused(message="The plan does not hold.", reasons=tuple(reasons), attempt=attempt)
-    if attempt < PLANS and not last:
-        yield ask_again(now, command.reply, reasons)
-    else:
-        prose = replies.without_json(words)
-        yield from stop(now, "plan_invalid", "\n\n".join(filter(None, (prose, "; ".join(reasons)))))
-
-
-def adopt(
-    now: Run, command: RecordReply, subtasks: Sequence[Subtask], *, plan: Text, source: str, words: str
-) -> Events:
-    """A plan whose agents are all employees, by their exact names in any case (K-18)."""
-    names = [employee.name for employee in now.state.employees]
-    meant = [match(subtask.agent, names) for subtask in subtasks]
-    listed = ", ".join(names) or "none"
-    problems = [
-        f"There is no employee {subtask.agent!r}; there are: {listed}."
-        for subtask, name in zip(subtasks, meant, strict=True)
-        if name is None
-    ]
-    if problems:
-        return refuse_plan(now, command, problems, words)
-    agents = plan_agents(subtask.changed(agent=name) for subtask, name in zip(subtasks, meant, strict=True))
-    return make_plan(now, agents, plan=plan, source=source, words=words)
-
-
-def make_plan(now: Run, planned: PhasePlan, *, plan: Text, source: str, words: str) -> Events:
-    run, debated = now.state, debate_rounds_left(now.state)
+def close_debate(now: Run, command: CloseChild) -> Events:
+    if command.choice != "revise":
+        yield from begin_round(now, by="approve")
+        return
     yield now.move(
-        "debate" if debated else "dispatch",
-        PlanMade,
-        message=_plan_sentence(run, len(planned.agents)),
-        plan_version=run.plan_version + 1,
-        plan=plan,
-        agents=planned.agents,
-        warnings=planned.warnings,
-        last_round=run.last_round,
-        source=source,
+        "rethink",
+        PlanReturned,
+        message="The plan is to be revised.",
+        synthesis=command.synthesis,
+        child_id=command.child_id,
     )
-    if debated:
-        yield debate(now, debated, words)
-    else:
-        yield from begin_round(now)
+    yield revise_plan(now, command.synthesis)
 
 
-def _plan_sentence(run: Orchestration, agents: int) -> str:
-    def counted(number: int, thing: str) -> str:
-        return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
-
-    return f"A plan for {counted(agents, 'agent')}, in at most {counted(run.last_round, 'round')}."
+def overturn(run: Orchestration, place: int, command: CloseChild) -> VerdictOverturned:
+    agent = run.agents[place]
+    return VerdictOverturned(
+        message=f"{agent.agent} has to fix what the review found.",
+        role="person",
+        round=run.round,
+        index=place,
+        agent=agent.agent,
+        phase=agent.phase_profile[run.passed[place]],
+        feedback=fix_feedback(command.feedback, command.synthesis),
+        issues=fix_issues(command.feedback),
+        synthesis=command.synthesis,
+        child_id=command.child_id,
+    )

@@ -22,7 +22,7 @@ from domain.orchestration.events import (
     WasReset,
     WorkReported,
 )
-from domain.orchestration.matching import hindrances
+from domain.orchestration.parallel import hindrances
 from domain.orchestration.phases import AgentPhases, Judged, paused
 from domain.orchestration.state import AGENT, Fix, Orchestration, WorkReport
 from domain.session.children import ChildClosed, ChildRequested

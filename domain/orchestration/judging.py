@@ -1,12 +1,14 @@
 """What the judge of a round is shown, and what its verdicts mean for each subtask (§1.9; K-12, K-14, K-18)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from domain.orchestration.matching import match
-from domain.orchestration.phases import phase_name, widen
+from domain.orchestration.events import (
+    VerdictGiven,
+)
+from domain.orchestration.phases import PHASES, match, phase_name
 from domain.orchestration.state import Orchestration, subtask_id
-from domain.replies.judge import JudgeVerdict, Verdicts
+from domain.replies.orchestration import JudgeVerdict, Verdicts
 from domain.values.base import Unreadable
 
 RESULT = 1_200
@@ -40,12 +42,12 @@ def results(run: Orchestration) -> str:
     )
 
 
-def standing(run: Orchestration) -> str:
+def assignments(run: Orchestration) -> str:
     """A line for each subtask: whose it is, what is judged, by which criteria."""
-    return "\n".join(_standing(run, place) for place in range(len(run.agents)))
+    return "\n".join(_assignment(run, place) for place in range(len(run.agents)))
 
 
-def _standing(run: Orchestration, place: int) -> str:
+def _assignment(run: Orchestration, place: int) -> str:
     agent = run.agents[place]
     phases = ", ".join(f"{phase} ({phase_name(phase)})" for phase in judged_phases(run, place))
     verification = agent.verification
@@ -130,3 +132,45 @@ def _named(verdict: JudgeVerdict) -> str:
 def _failed(verdict: JudgeVerdict) -> str:
     """What the agent reads: the judge's words do not fit any more, but may still help."""
     return f"The turn failed: do the work again.\n{verdict.feedback}".strip()
+
+
+def verdict(run: Orchestration, place: int, *, judged: tuple[int, ...], passed: bool, feedback: str) -> VerdictGiven:
+    agent = run.agents[place]
+    index, completed = advance(agent.phase_profile, agent.current_phase_idx, passed, judged=len(judged))
+    return VerdictGiven(
+        message=f"{agent.agent}: {'PASS' if passed else 'FAIL'} in phase {agent.current_phase}.",
+        role="judge",
+        round=run.round,
+        index=place,
+        agent=agent.agent,
+        phase=agent.current_phase,
+        judged=judged,
+        passed=passed,
+        feedback=feedback,
+        phase_idx=index,
+        completed=completed,
+    )
+
+
+def advance(profile: Sequence[int], idx: int, passed: bool, *, judged: int = 1) -> tuple[int, bool]:
+    """Where the verdict leaves an agent, and whether it has finished: FAIL stays, PASS moves past all judged phases.
+
+    `judged` is how many phases from the current one the verdict was about (`widen`). A finished agent stands at the
+    last of its phases.
+    """
+    if not passed:
+        return idx, False
+    following = idx + max(1, judged)
+    last = len(profile) - 1
+    return (last, True) if following > last else (following, False)
+
+
+def widen(profile: Sequence[int], idx: int, claimed: Iterable[int]) -> tuple[int, ...]:
+    """The phases the next verdict is about: the current one, and with a claim of `phases_completed` all up to it.
+
+    A claim says what is to be judged, never what is done (K-12). Its highest phase counts, and only where it names
+    two or more (§1.8); numbers that are no phase are ignored.
+    """
+    known = {phase for phase in claimed if phase in PHASES and not isinstance(phase, bool)}
+    highest = max(known) if len(known) >= 2 else profile[idx]
+    return (profile[idx], *(phase for phase in profile[idx + 1 :] if phase <= highest))

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from domain.values.base import Value
+from domain.values.spelling import composed, folded
 
 Language = Literal["ko", "en"]
 
@@ -187,30 +188,6 @@ def phase_range(*, role: str, start_phase: float | None, end_phase: float | None
     return PhaseRange(start=start, end=end, profile=(nearest,), fell_back=True)
 
 
-def advance(profile: Sequence[int], idx: int, passed: bool, *, judged: int = 1) -> tuple[int, bool]:
-    """Where the verdict leaves an agent, and whether it has finished: FAIL stays, PASS moves past all judged phases.
-
-    `judged` is how many phases from the current one the verdict was about (`widen`). A finished agent stands at the
-    last of its phases.
-    """
-    if not passed:
-        return idx, False
-    following = idx + max(1, judged)
-    last = len(profile) - 1
-    return (last, True) if following > last else (following, False)
-
-
-def widen(profile: Sequence[int], idx: int, claimed: Iterable[int]) -> tuple[int, ...]:
-    """The phases the next verdict is about: the current one, and with a claim of `phases_completed` all up to it.
-
-    A claim says what is to be judged, never what is done (K-12). Its highest phase counts, and only where it names
-    two or more (§1.8); numbers that are no phase are ignored.
-    """
-    known = {phase for phase in claimed if phase in PHASES and not isinstance(phase, bool)}
-    highest = max(known) if len(known) >= 2 else profile[idx]
-    return (profile[idx], *(phase for phase in profile[idx + 1 :] if phase <= highest))
-
-
 def after_checkpoint(role: str, finished_profile: Sequence[int]) -> tuple[int, ...]:
     """The phases a run goes on with after a checkpoint: what the role has beyond the finished ones (K-7)."""
     finished = max(finished_profile, default=0)
@@ -239,3 +216,19 @@ def phase_name(phase: int, language: Language = "ko") -> str:
     """What people call a phase; `KeyError` where there is none of that number."""
     name = PHASES[phase]
     return name.ko if language == "ko" else name.en
+
+
+def match(agent: str, employees: Iterable[str]) -> str | None:
+    """The employee of exactly that name, else the only one of that name in another case, else None (K-18).
+
+    Two that differ in case alone are ambiguous unless one is exact: a plan that has to be guessed at is not valid.
+    """
+    names = list(dict.fromkeys(employees))
+    if agent in names:
+        return agent
+    for spelling in (composed, folded):
+        wanted = spelling(agent)
+        found = [name for name in names if spelling(name) == wanted]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None

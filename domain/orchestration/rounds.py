@@ -1,33 +1,166 @@
-"""What comes back in a round, and where it leads: reports, verdicts, reviews and debates (§1.8–§1.10; K-12…K-15, K-24,
-K-25).
-"""
+"""A round: who works, reports, verdicts, reviews of the work, and how it closes (§1.8–§1.10; K-12…K-15, K-25)."""
+
+from collections.abc import Mapping
+from functools import partial
 
 from domain import replies
-from domain.discussion.strategies import STRATEGIES
 from domain.orchestration import judging
+from domain.orchestration.endings import Run, complete, pause, rest, run_out
 from domain.orchestration.events import (
-    PlanReturned,
+    JudgingStarted,
     ReviewStarted,
-    VerdictGiven,
-    VerdictOverturned,
+    RoundDone,
+    RoundStart,
     VerdictRefused,
     VerdictUnreadable,
     WorkReported,
 )
-from domain.orchestration.phases import advance, phase_name
+from domain.orchestration.parallel import parallel
+from domain.orchestration.phases import phase_name
 from domain.orchestration.state import AGENT, Orchestration
-from domain.orchestration.steps import Run, ask_judge, begin_round, close_round, distribute, rest, revise_plan, spoken
 from domain.session.attempts import ONCE
-from domain.session.children import ChildRequested, CloseChild, fix_feedback, fix_issues
-from domain.session.decision import Events
-from domain.session.discussions import close_child, headline, request_child
-from domain.session.turns import Failure, RecordReply
-from domain.values.base import Unreadable
+from domain.session.decision import Events, ask
+from domain.session.discussions import headline, request_child
+from domain.session.turns import Failure, RecordReply, TurnRequested
+from domain.values.base import Text, Unreadable
+
+Places = Mapping[str, str | Text]
 
 JUDGEMENTS = 2
 """How often the judge is asked in one round before its verdict counts as unreadable (K-15)."""
 REVIEWS = 4
 """How often an agent's work on one phase is reviewed at most: once, and after each of three fixes (S2, K-25)."""
+PREVIOUS = 150
+"""Characters of an earlier report that the next agent sees."""
+ALL_DONE = "모든 작업 완료"
+
+# -- a round ----------------------------------------------------------------------------------------------------------
+
+
+def begin_round(now: Run, *, by: str = "") -> Events:
+    """The next round; `by` is the step of the chart that leads to it, if it has not been taken.
+
+    Which agents may work at once depends on the files that each names (K-19).
+    """
+    run = now.state
+    event = partial(now.move, by) if by else now.stay
+    at_once = dict(zip(run.active, parallel(run.claims), strict=True))
+    yield event(
+        RoundStart,
+        message=f"Round {run.round + 1} started.",
+        round=run.round + 1,
+        agent_phases=run.agent_phases,
+        parallel=tuple(at_once.get(place, False) for place in range(len(run.agents))),
+    )
+    yield from distribute(now)
+
+
+def distribute(now: Run) -> Events:
+    """The parallel group at once, then the others one by one, each seeing what came before; then the judge (§1.8)."""
+    run = now.state
+    if run.at_work:
+        return
+    waiting = [place for place in run.active if place not in run.reports]
+    together = [place for place in waiting if run.parallel[place]]
+    for place in together or waiting[:1]:
+        yield _assign(now, place)
+    if not waiting:
+        yield now.move("judge", JudgingStarted, message="The round is judged.", round=run.round)
+        yield ask_judge(now)
+
+
+def _assign(now: Run, place: int) -> TurnRequested:
+    run = now.state
+    agent = run.agents[place]
+    fixing = place in run.fixes
+    return ask(
+        now,
+        role=agent.role,
+        agent=agent.agent,
+        prompt="fix@1" if fixing else "work@1",
+        access="write",
+        lane=place + 1,
+        phase=str(agent.current_phase),
+        context=_fix_places(run, place) if fixing else _work_places(run, place),
+        round=run.round or None,
+    )
+
+
+def _fix_places(run: Orchestration, place: int) -> Places:
+    fix = run.fixes[place]
+    issues = "\n\n".join(filter(None, (fix.issues, run.feedback.get(place))))
+    return {"task": run.agents[place].task, "issues": issues, "synthesis": fix.synthesis}
+
+
+def _work_places(run: Orchestration, place: int) -> Places:
+    agent, at_once = run.agents[place], run.parallel[place]
+    peers = [peer for other, peer in enumerate(run.agents) if at_once and run.parallel[other] and other != place]
+    verification = agent.verification
+    return {
+        "task": agent.task,
+        "phase_number": str(agent.current_phase),
+        "remaining_phases": ",".join(str(phase) for phase in agent.phase_profile[agent.current_phase_idx + 1 :]),
+        "mode": "parallel" if at_once else "sequential",
+        "previous_results": "" if at_once else _previous(run),
+        "peers": "\n".join(f"- {peer.agent}: {', '.join(peer.affected_files)}" for peer in peers),
+        "pass_criteria": (verification.pass_criteria or "") if verification else "",
+        "fail_criteria": (verification.fail_criteria or "") if verification else "",
+        "feedback": run.feedback.get(place, ""),
+        "plan": run.plan or Text(),
+    }
+
+
+def _previous(run: Orchestration) -> str:
+    reports = ((run.agents[place].agent, report) for place, report in run.reports.items())
+    return "\n".join(f"- {agent} ({report.result}): {report.report.head[:PREVIOUS]}" for agent, report in reports)
+
+
+def ask_judge(now: Run, prompt: str = "verdict", **more: str | Text) -> TurnRequested:
+    run = now.state
+    phases = sorted({phase for place in run.active for phase in judging.judged_phases(run, place)})
+    context: Places = {
+        "task": run.prompt,
+        "round": str(run.round),
+        "max_rounds": str(run.last_round),
+        "results": judging.results(run),
+        "agents": judging.assignments(run),
+        "rubric": ",".join(str(phase) for phase in phases),
+        **more,
+    }
+    return ask(
+        now,
+        role="judge",
+        prompt=f"{prompt}@1",
+        reads="verdicts",
+        expects=judging.expected(run),
+        access="read",
+        context=context,
+        round=run.round or None,
+    )
+
+
+def close_round(now: Run, *, all_done: bool, words: str) -> Events:
+    """Scope done → checkpoint or done; rounds used up → partial; else the next round (§1.10)."""
+    run = now.state
+    scope_done = all_done or not run.active
+    yield RoundDone(
+        message=f"Round {run.round} finished.",
+        round=run.round,
+        action="complete" if scope_done else "next",
+        agent_phases=run.agent_phases,
+        all_done=all_done,
+    )
+    if scope_done and any(agent.checkpoint and not agent.checkpointed for agent in run.agents):
+        yield from pause(now, words)
+    elif scope_done:
+        yield from complete(now, now.text(replies.without_json(words) or ALL_DONE), by="finish", all_done=all_done)
+    elif run.round >= run.last_round:
+        yield from run_out(now)
+    else:
+        yield from begin_round(now, by="proceed")
+
+
+# -- reports ----------------------------------------------------------------------------------------------------------
 
 
 def record_report(now: Run, command: RecordReply, place: int, words: str) -> Events:
@@ -86,7 +219,7 @@ def record_no_verdicts(now: Run, command: RecordReply, failure: Failure) -> Even
 def advance_nobody(now: Run, problem: str) -> Events:
     run = now.state
     for place in run.active:
-        yield verdict(run, place, judged=(), passed=False, feedback=f"verdict_unreadable: {problem}")
+        yield judging.verdict(run, place, judged=(), passed=False, feedback=f"verdict_unreadable: {problem}")
     yield from close_round(now, all_done=False, words="")
 
 
@@ -106,30 +239,12 @@ def apply_verdicts(now: Run, found: judging.Judgement, words: str) -> Events:
         yield VerdictRefused(message=f"{name} {reason}.", round=run.round, agent=name, reason=reason)
     for place, given in sorted(found.given.items()):
         judged = judging.judged_phases(run, place)
-        yield verdict(run, place, judged=judged, passed=given.passed, feedback=given.feedback)
+        yield judging.verdict(run, place, judged=judged, passed=given.passed, feedback=given.feedback)
     places = to_review(now.state)
     if places:
         yield from review_work(now, places, all_done=found.all_done, words=words)
     else:
         yield from close_round(now, all_done=found.all_done, words=words)
-
-
-def verdict(run: Orchestration, place: int, *, judged: tuple[int, ...], passed: bool, feedback: str) -> VerdictGiven:
-    agent = run.agents[place]
-    index, completed = advance(agent.phase_profile, agent.current_phase_idx, passed, judged=len(judged))
-    return VerdictGiven(
-        message=f"{agent.agent}: {'PASS' if passed else 'FAIL'} in phase {agent.current_phase}.",
-        role="judge",
-        round=run.round,
-        index=place,
-        agent=agent.agent,
-        phase=agent.current_phase,
-        judged=judged,
-        passed=passed,
-        feedback=feedback,
-        phase_idx=index,
-        completed=completed,
-    )
 
 
 # -- reviews of the work -------------------------------------------------------------------------------------------
@@ -173,83 +288,3 @@ def _subject(run: Orchestration, place: int) -> str:
     phase = agent.phase_profile[run.passed[place]]
     step = f"{agent.agent} ({agent.role}), phase {phase} ({phase_name(phase)})"
     return f"Step:\n{step}\n\nAction:\n{agent.task}\n\nResult:\n{report.report.shown()}"
-
-
-# -- debates about the plan ----------------------------------------------------------------------------------------
-
-
-def debate_rounds_left(run: Orchestration) -> int:
-    """The rounds of debate that the plan may still have (K-24); none where they are too few for a debate (K-28)."""
-    if run.plan_review is None:
-        return 0
-    left = run.plan_review.max_rounds - run.debate_rounds
-    return left if left >= STRATEGIES[run.plan_review.strategy].minimum else 0
-
-
-def debate(now: Run, max_rounds: int, words: str) -> ChildRequested:
-    """The plan goes to a debate before anybody works on it; `words` are the reply that holds it."""
-    run, settings = now.state, now.state.plan_review
-    assert settings is not None, "a plan that is to be debated"
-    return request_child(
-        now,
-        kind="debate",
-        about="plan",
-        title=f"Plan: {run.title or headline(run.prompt)}",
-        subject=f"Request:\n{run.prompt}\n\nPlan:\n{spoken(words).strip()}",
-        settings=settings,
-        max_rounds=max_rounds,
-    )
-
-
-# -- a discussion has ended ----------------------------------------------------------------------------------------
-
-
-def close_discussion(now: Run, command: CloseChild) -> Events:
-    """The plan is accepted or revised, the work counts or is fixed.
-
-    A run that has ended only records how its discussions were closed (K-33).
-    """
-    child = now.state.open_children.get(command.child_id)
-    if child is None:
-        return
-    yield close_child(child, command)
-    if now.state.ended:
-        return
-    if child.about == "plan":
-        yield from close_debate(now, command)
-        return
-    if command.choice == "apply_fix":
-        yield overturn(now.state, int(child.about.removeprefix(AGENT)), command)
-    run = now.state
-    if not run.open_children:
-        yield from close_round(now, all_done=run.all_done and not run.fixes, words=run.judged.head)
-
-
-def close_debate(now: Run, command: CloseChild) -> Events:
-    if command.choice != "revise":
-        yield from begin_round(now, by="approve")
-        return
-    yield now.move(
-        "rethink",
-        PlanReturned,
-        message="The plan is to be revised.",
-        synthesis=command.synthesis,
-        child_id=command.child_id,
-    )
-    yield revise_plan(now, command.synthesis)
-
-
-def overturn(run: Orchestration, place: int, command: CloseChild) -> VerdictOverturned:
-    agent = run.agents[place]
-    return VerdictOverturned(
-        message=f"{agent.agent} has to fix what the review found.",
-        role="person",
-        round=run.round,
-        index=place,
-        agent=agent.agent,
-        phase=agent.phase_profile[run.passed[place]],
-        feedback=fix_feedback(command.feedback, command.synthesis),
-        issues=fix_issues(command.feedback),
-        synthesis=command.synthesis,
-        child_id=command.child_id,
-    )

@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 
 from domain.orchestration.chart import Status, status
 from domain.orchestration.events import (
+    AgentPhase,
     Employee,
     Forced,
     Mode,
     TriageSignals,
 )
-from domain.orchestration.matching import FileClaim
+from domain.orchestration.parallel import FileClaim
 from domain.orchestration.phases import AgentPhases, resumed
 from domain.session.children import ReviewSettings
 from domain.session.state import Session
@@ -118,6 +119,18 @@ class Orchestration(Session):
     def affected_files(self) -> tuple[str, ...]:
         """The files that the plan names."""
         return tuple(path for agent in self.agents for path in agent.affected_files)
+
+    @property
+    def agent_phases(self) -> tuple[AgentPhase, ...]:
+        """The phase of every agent, for the round's events."""
+        return tuple(
+            AgentPhase(agent=agent.agent, phase=agent.current_phase, completed=agent.completed) for agent in self.agents
+        )
+
+    @property
+    def worklog(self) -> str:
+        """Where the record of the run can be read (contract §2)."""
+        return f"/api/sessions/{self.id}/worklog"
 
     def has_several(self, name: str) -> bool:
         """Whether the agent has more than one subtask of the plan."""

@@ -3,8 +3,17 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from domain.replies.artifacts import FileChange, PlanParts, changes, plan_parts
-from domain.replies.checklist import ChecklistStep, checklist
+from domain.replies.delivery import (
+    ChecklistStep,
+    FileChange,
+    PlanParts,
+    ReviewArtifact,
+    ReviewIssue,
+    changes,
+    checklist,
+    plan_parts,
+    review_artifact,
+)
 from domain.replies.discussion import (
     DebateFeedback,
     DebateSynthesis,
@@ -18,12 +27,19 @@ from domain.replies.discussion import (
     review,
     review_synthesis,
 )
-from domain.replies.judge import JudgeVerdict, Verdicts, phases_completed, verdicts
-from domain.replies.planner import DirectAnswer, Plan, PlannedSubtask, direct_answer, subtasks
-from domain.replies.prose import without_json
-from domain.replies.reviewer import ReviewArtifact, ReviewIssue, review_artifact
+from domain.replies.extraction import said, spoken, without_json
+from domain.replies.orchestration import (
+    DirectAnswer,
+    JudgeVerdict,
+    Plan,
+    PlannedSubtask,
+    Verdicts,
+    direct_answer,
+    phases_completed,
+    subtasks,
+    verdicts,
+)
 from domain.replies.shapes import wire
-from domain.replies.spoken import spoken
 from domain.values.base import Invalid
 from domain.values.sentences import Sentence
 from domain.values.strict import JSON
@@ -58,6 +74,7 @@ __all__ = [
     "review",
     "review_artifact",
     "review_synthesis",
+    "said",
     "spoken",
     "subtasks",
     "verdicts",

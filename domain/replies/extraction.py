@@ -1,4 +1,7 @@
-"""How JSON is read out of prose (K-29, K-49): the last object of a reply, unless an earlier one contradicts it."""
+"""How JSON is read out of prose (K-29, K-49): the last object of a reply, unless an earlier one contradicts it.
+
+And what a reply says to people: without thinking, without JSON (behaviour §1.10, §2.2).
+"""
 
 import re
 from collections.abc import Callable, Sequence
@@ -6,9 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Generic, TypeAlias, TypeVar
 
-from domain.replies.objects import JsonPiece, pieces
-from domain.replies.spoken import spoken
 from domain.values.base import Unreadable
+from domain.values.embedded_json import JsonPiece, pieces
 from domain.values.strict import JSON, Malformed, decode
 
 Object: TypeAlias = dict[str, JSON]
@@ -96,3 +98,88 @@ def _keys(names: tuple[str, ...]) -> re.Pattern[str]:
     """One of these in the place of a key: first in its braces, before a colon, or where the text was cut off."""
     key = f'"(?:{"|".join(map(re.escape, names))})"'
     return re.compile(rf"\{{\s*+{key}|{key}\s*+(?::|\Z)")
+
+
+# -- what was said ----------------------------------------------------------------------------------------------------
+
+LONGEST_REPLY = 4 * 1024 * 1024
+"""UTF-8 bytes. The bound on the work that one reply can cause here."""
+_TAG = re.compile(
+    r"""\\[^\n] | (?P<quote>") | (?P<line>\n)
+      | (?P<think><think(?:ing)?>) | (?P<tool>\[TOOL_CALL\])
+      | (?P<end></think(?:ing)?>|\[/TOOL_CALL\])""",
+    re.IGNORECASE | re.ASCII | re.VERBOSE,
+)
+_ANY_TAG = re.compile(r"</?think(?:ing)?>|\[/?TOOL_CALL\]", re.IGNORECASE | re.ASCII)
+_ENDS = {
+    "think": re.compile(r"</think(?:ing)?>", re.IGNORECASE | re.ASCII),
+    "tool": re.compile(r"\[/TOOL_CALL\]", re.IGNORECASE | re.ASCII),
+}
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def spoken(text: str) -> str:
+    """The reply without `<think>…</think>`, `<thinking>…</thinking>` and `[TOOL_CALL]…[/TOOL_CALL]`.
+
+    A block that nothing closes reaches to the end, an end that nothing opened from the beginning: when in doubt it was
+    thought, not said. A tag between two double quotes of one line is a word in a string. Raises `Unreadable` for what
+    no reader should try: more than `LONGEST_REPLY`, U+0000 or a lone surrogate.
+    """
+    _admit(text)
+    return _without_thoughts(text) if _ANY_TAG.search(text) else text
+
+
+def said(text: str) -> str:
+    """The reply without its thinking; empty where no reader should try it."""
+    try:
+        return spoken(text).strip()
+    except Unreadable:
+        return ""
+
+
+def _admit(text: str) -> None:
+    if _UNSTORABLE.search(text):
+        raise Unreadable("The reply holds U+0000 or a lone surrogate.")
+    if len(text) > LONGEST_REPLY or len(text.encode()) > LONGEST_REPLY:
+        raise Unreadable(f"The reply is longer than {LONGEST_REPLY} bytes.")
+
+
+def _without_thoughts(text: str) -> str:
+    kept: list[str] = []
+    at = begin = 0
+    quoted = False
+    while token := _TAG.search(text, at):
+        at = token.end()
+        match token.lastgroup:
+            case "quote":
+                quoted = not quoted
+            case "line":
+                quoted = False
+            case "end" if not quoted:
+                kept, begin = [], at
+            case "think" | "tool" as kind if not quoted:
+                kept.append(text[begin : token.start()])
+                end = _ENDS[kind].search(text, at)
+                if end is None:
+                    return "".join(kept)
+                at = begin = end.end()
+    return "".join([*kept, text[begin:]])
+
+
+_EMPTY_FENCE = re.compile(r"^[ \t]*```[A-Za-z0-9]*[ \t]*\n\s*```[ \t]*$", re.MULTILINE)
+_BLANK_LINES = re.compile(r"\n{3,}")
+
+
+def without_json(text: str) -> str:
+    """The words around the JSON objects; empty for a reply that no reader would try."""
+    try:
+        words = spoken(text)
+    except Unreadable:
+        return ""
+    kept, at = [], 0
+    for piece in sorted(pieces(words)):
+        if piece.closed and piece.end > at:
+            kept.append(words[at : piece.begin])
+            at = piece.end
+    prose = _EMPTY_FENCE.sub("", "".join([*kept, words[at:]]))
+    return _BLANK_LINES.sub("\n\n", prose).strip()

@@ -1,12 +1,13 @@
 """What the agents' answers have in common: closed types, caps, and the sentence that says what does not fit."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Annotated, TypeVar
 
 from pydantic import BeforeValidator, ConfigDict, Field, StrictBool, StrictStr, ValidationError
+from pydantic_core import ErrorDetails
 
 from domain.replies.extraction import Object
-from domain.replies.wording import worded
 from domain.values.base import Unreadable, Value
 from domain.values.strict import JSON
 
@@ -84,3 +85,29 @@ def wire(value: Value) -> JSON:
     """The value as the contract spells it."""
     dumped: JSON = value.model_dump(mode="json", by_alias=True)
     return dumped
+
+
+_SENTENCES: Mapping[str, str] = MappingProxyType(
+    {
+        "missing": "is missing",
+        "string_type": "should be a text",
+        "bool_type": "should be true or false",
+        "int_type": "should be a whole number",
+        "tuple_type": "should be a list",
+        "model_type": "should be an object",
+        "literal_error": "should be {expected}",
+        "greater_than_equal": "should be at least {ge}",
+        "less_than_equal": "should be at most {le}",
+        "string_too_long": "should have at most {max_length} characters",
+        "too_long": "should have at most {max_length} entries",
+        "too_short": "should have at least {min_length} entries",
+        "value_error": "{error}",
+    }
+)
+"""By the library's names of them; what stands in braces it tells beside the name."""
+
+
+def worded(found: ErrorDetails) -> str:
+    """`should have at least 1 entry`: without a capital, without a full stop, without what was sent."""
+    sentence = _SENTENCES.get(found["type"], "is not what was asked for").format_map(found.get("ctx", {}))
+    return sentence.replace(" 1 entries", " 1 entry").replace(" 1 characters", " 1 character")

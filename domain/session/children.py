@@ -7,8 +7,8 @@ from pydantic import Field
 
 from domain.convergence import Profile
 from domain.session.attempts import ONCE, RetryPolicy
-from domain.session.budget import Spent
 from domain.values.base import Command, DomainEvent, Text, Value
+from domain.values.budget import Spent
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Self, TypeVar
 
 from domain.session.attempts import FRESH, ONCE, PROVIDER_WAITS, NextAttempt, RetryPolicy, Tries, after
-from domain.session.budget import Spent
 from domain.session.children import ChildClosed, ChildRequested, OpenChild
 from domain.session.forks import Reuse, SessionDiverged, SessionForked, SessionReleased
 from domain.session.turns import (
@@ -23,6 +22,7 @@ from domain.session.turns import (
 )
 from domain.session.workspace import ResultPublished, WorkspaceChanges, WorkspacePrepared
 from domain.values.base import DomainEvent, Refused, Text
+from domain.values.budget import Spent
 from domain.values.sentences import Sentence
 from domain.values.spelling import thread_name
 from domain.values.time import milliseconds

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
-from domain.session.budget import Spent
 from domain.session.record import Recorded
+from domain.values.budget import Spent
 from domain.values.time import iso
 from projections.facts import spent_by
 from projections.views.record import BudgetEntry

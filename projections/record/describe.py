@@ -13,8 +13,6 @@ _DISCUSSIONS: Final = ("review", "debate")
 
 _LONG: Final = {"reply", "patch", "context", "content", "topic"}
 """Fields that take long to read and that no sentence without a recorded one needs."""
-
-
 HIGHLIGHTED = frozenset(
     {
         "delivery.review_blocking_detected", "delivery.review_approved", "delivery.budget_exhausted",

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from domain.orchestration.decide import RESET, RESET_DONE
-from domain.orchestration.steps import ALL_DONE, CHECKPOINT_DONE
+from domain.orchestration.endings import CHECKPOINT_DONE
+from domain.orchestration.rounds import ALL_DONE
 from domain.values.words import Language, Words, words
 
 ROOM: Final = "projections.record"

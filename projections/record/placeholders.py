@@ -8,21 +8,13 @@ from domain.values.words import Words
 
 _DETAIL: Final = 300
 """Characters of somebody's words within a sentence."""
-
-
 _FILES: Final = 3
 """Changed files that a sentence names."""
-
-
 _FAILING: Final = re.compile(
     r"^(?:E\s+\S|FAILED\b|ERROR\b|error\b|.*(?:Error|Exception)\b|.*\bnot found\b)", re.MULTILINE
 )
 """Where the output of a failing command says why."""
-
-
 _AMOUNTS: Final = ("addIterations", "addMinutes", "addTokens", "addCostMicros")
-
-
 Data = Mapping[str, Any]
 
 

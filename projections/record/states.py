@@ -12,8 +12,6 @@ from projections.engine.snapshots import Snapshots
 
 STRIDE = 64
 """Every so many versions a state is kept, so that a step through the history folds fewer events than that."""
-
-
 KEPT = 500
 """Sessions whose states are kept."""
 

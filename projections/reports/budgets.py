@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
-from domain.session.budget import BudgetLimits, Spent
 from domain.session.children import ChildClosed
 from domain.session.record import Recorded
 from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnCancelled, TurnFailed
+from domain.values.budget import BudgetLimits, Spent
 from projections.engine.ports import Database
 from projections.facts import spent_by
 from projections.reports.figures import Row, known

@@ -10,11 +10,11 @@ from domain.discussion import events as discussion
 from domain.kinds import KINDS
 from domain.orchestration import events as orchestration
 from domain.orchestration.chart import status as orchestration_status
-from domain.session.budget import add
 from domain.session.children import ParentLink
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnAttemptFailed, TurnFailed, TurnRequested, TurnRetried
+from domain.values.budget import add
 from domain.values.time import milliseconds
 from projections.engine.ports import Database, Projection
 from projections.facts import spent_by, status_of, stop_reason

@@ -12,9 +12,9 @@ from domain.discussion.events import StopReason
 from domain.orchestration.chart import Status as OrchestrationStatus
 from domain.orchestration.events import Mode
 from domain.orchestration.phases import AgentPhases, PhaseVerification
-from domain.session.budget import Reason
 from domain.session.turns import Work
 from domain.session.workspace import FileStatus
+from domain.values.budget import Reason
 from projections.views.base import View, absent
 
 

@@ -25,9 +25,9 @@ from adapters.writer.writer import CommandEnvelope, Writer
 from domain.delivery.commands import CancelDelivery, ExtendBudget, StartDelivery
 from domain.delivery.state import Delivery
 from domain.delivery.validation import ValidationStep
-from domain.session.budget import BudgetLimits
 from domain.session.turns import RecordReply, TurnAnswered
 from domain.values.base import Text
+from domain.values.budget import BudgetLimits
 from tests.api.server import (
     PATIENCE,
     Server,

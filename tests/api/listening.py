@@ -13,8 +13,8 @@ from adapters.store import open_store
 from adapters.writer.writer import CommandAnswer, CommandEnvelope, Writer
 from domain.delivery.commands import ExtendBudget, StartDelivery
 from domain.delivery.validation import ValidationStep
-from domain.session.budget import BudgetLimits
 from domain.values.base import Text
+from domain.values.budget import BudgetLimits
 from tests.api.server import PATIENCE
 
 SCENARIO = {"replies": {"planner": [{"text": "late", "delayMs": 86_400_000}]}}

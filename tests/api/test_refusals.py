@@ -15,9 +15,9 @@ from api.settings import Settings
 from domain.delivery.commands import CancelDelivery, RecordValidation
 from domain.discussion.commands import CancelDiscussion
 from domain.orchestration.commands import ResetOrchestration
-from domain.session.budget import BudgetLimits
 from domain.session.children import Decide
 from domain.session.turns import RecordPackage
+from domain.values.budget import BudgetLimits
 from tests.api.server import system
 from tests.projections.given import APPROVING, BLOCKING
 from tests.projections.stage import DEBATE, REVIEW, Stage, challenge, critique, plan, subtask, verdicts

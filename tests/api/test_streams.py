@@ -24,10 +24,10 @@ from adapters.writer.writer import CommandEnvelope, Writer
 from api.http.frames import SseFrame
 from domain.delivery.commands import CancelDelivery, ExtendBudget, StartDelivery
 from domain.delivery.validation import ValidationStep
-from domain.session.budget import BudgetLimits
 from domain.session.record import Causation, Recorded
 from domain.session.turns import TurnCancelled
 from domain.values.base import Text
+from domain.values.budget import BudgetLimits
 from projections.engine.follow import Follower
 from tests.api.server import PATIENCE, Json, Server, delivery, ended, events, inside, serving, session, start, until
 

@@ -18,8 +18,8 @@ from adapters.writer.writer import CommandEnvelope, Writer
 from domain.delivery.commands import ExtendBudget, StartDelivery
 from domain.delivery.validation import ValidationStep
 from domain.kinds import fold
-from domain.session.budget import BudgetLimits
 from domain.values.base import Text
+from domain.values.budget import BudgetLimits
 from tests.api.server import delivery, serving, start
 from tests.benchmarks.measuring import Tell, bare_handler, commits_a_second, posts_a_second, resident_bytes, together
 

@@ -3,7 +3,8 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from domain.session.budget import (
+from domain.values.base import Usage
+from domain.values.budget import (
     Budget,
     BudgetLimits,
     BudgetStatus,
@@ -14,7 +15,6 @@ from domain.session.budget import (
     add,
     effective_iterations,
 )
-from domain.values.base import Usage
 from tests.given import MINUTE, START
 
 

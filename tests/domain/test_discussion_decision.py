@@ -6,10 +6,10 @@ from domain.discussion.commands import CancelDiscussion, StartDiscussion
 from domain.discussion.events import Cancelled, Decided, Expired
 from domain.kinds import allowed_actions
 from domain.orchestration.commands import ContinueOrchestration
-from domain.session.budget import Spent
 from domain.session.children import Choice, Decide, ParentLink
 from domain.session.turns import ExpireTurn, TurnCancelled, TurnRequested
 from domain.values.base import Text, Usage
+from domain.values.budget import Spent
 from domain.values.time import iso
 from tests.discussing import DiscussionStory, critique, topic, waiting
 from tests.given import START, topics

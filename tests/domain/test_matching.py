@@ -5,7 +5,8 @@ import unicodedata
 
 import pytest
 
-from domain.orchestration.matching import FileClaim, hindrances, match, parallel, place_of
+from domain.orchestration.parallel import FileClaim, hindrances, parallel, place_of
+from domain.orchestration.phases import match
 
 TEAM = ["Frontend", "Backend", "Data", "Docs"]
 

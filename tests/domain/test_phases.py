@@ -5,16 +5,15 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from domain.orchestration.judging import advance, widen
 from domain.orchestration.phases import (
     PHASES,
     AgentPhases,
     Subtask,
-    advance,
     after_checkpoint,
     full_profile,
     phase_name,
     plan_agents,
-    widen,
 )
 
 Json = dict[str, Any]

@@ -15,9 +15,9 @@ from adapters.proof.transfer import export
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation
 from domain.discussion.commands import CancelDiscussion
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration
-from domain.session.budget import BudgetLimits
 from domain.session.children import Decide
 from domain.session.turns import ExpireTurn, RecordPackage
+from domain.values.budget import BudgetLimits
 from tests.projections.given import APPROVING, BLOCKING
 from tests.projections.stage import DEBATE, REVIEW, Stage, challenge, critique, plan, subtask, verdicts, wander
 

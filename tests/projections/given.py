@@ -13,11 +13,11 @@ from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidat
 from domain.delivery.state import Delivery
 from domain.delivery.validation import ValidationStep
 from domain.kinds import allowed_actions, carry_out, fold
-from domain.session.budget import BudgetLimits
 from domain.session.record import Causation, Recorded, kind_of
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import Failure, RecordReply, RetryTurn
 from domain.values.base import Blob, Command, Text, Usage
+from domain.values.budget import BudgetLimits
 from projections.engine.follow import Follower
 from projections.record.state import record_of
 from projections.record.worklog import render

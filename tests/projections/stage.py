@@ -18,12 +18,12 @@ from domain.orchestration.commands import AddRounds, ContinueOrchestration, Rese
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.orchestration.state import Orchestration
 from domain.session.activity import ActivitySummary, ToolUse
-from domain.session.budget import BudgetLimits
 from domain.session.children import Decide, DiscussionBrief, ReviewSettings
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Outstanding, Session
 from domain.session.turns import ExpireTurn, Failure, RecordPackage, RecordReply
 from domain.values.base import Command, Refused, Text, Usage
+from domain.values.budget import BudgetLimits
 from projections.record.states import Sessions
 from tests.claiming import claim
 from tests.projections.given import APPROVING, BLOCKING, NOON, SECOND

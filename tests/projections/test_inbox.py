@@ -9,10 +9,10 @@ from adapters.store.sqlite.views import SqliteViews
 from domain.delivery.commands import RecordValidation
 from domain.discussion.commands import CancelDiscussion
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration
-from domain.session.budget import BudgetLimits
 from domain.session.children import Decide
 from domain.session.turns import ExpireTurn
 from domain.values.base import Command, Invalid
+from domain.values.budget import BudgetLimits
 from projections.engine.follow import Follower
 from projections.sessions import inbox, overview
 from tests.projections.given import SECOND

@@ -10,12 +10,12 @@ import pytest
 from adapters.store.sqlite.views import SqliteViews
 from domain.convergence import SHIPPED_V3
 from domain.orchestration.commands import ContinueOrchestration
-from domain.session.budget import BudgetLimits
 from domain.session.children import Decide
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import ExpireTurn
 from domain.values.base import DomainEvent, Unknown, Usage
+from domain.values.budget import BudgetLimits
 from projections.engine.dump import dump
 from projections.engine.follow import Follower
 from projections.engine.ports import Database, each

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from domain.kinds import fold
-from domain.session.budget import BudgetLimits
 from domain.values.base import Usage
+from domain.values.budget import BudgetLimits
 from projections.record.session import view
 from projections.record.states import Sessions
 from tests.projections.given import Story, Twin, exhausted, merged, success, wander

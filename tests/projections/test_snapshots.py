@@ -11,9 +11,9 @@ from adapters.store import Store
 from adapters.store.sqlite.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
 from domain.kinds import KINDS, fold
-from domain.session.budget import BudgetLimits
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
+from domain.values.budget import BudgetLimits
 from projections.engine import snapshots as module
 from projections.engine.dump import dump
 from projections.engine.follow import Follower

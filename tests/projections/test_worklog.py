@@ -2,8 +2,8 @@
 
 import pytest
 
-from domain.session.budget import BudgetLimits
 from domain.values.base import Usage
+from domain.values.budget import BudgetLimits
 from tests.projections.given import Story, exhausted, success, wander, written
 
 

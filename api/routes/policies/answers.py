@@ -4,9 +4,9 @@ from typing import Any
 
 from pydantic import Field
 
-from domain.session.budget import Reason
 from domain.triage import Intent
 from domain.values.base import Value
+from domain.values.budget import Reason
 from projections.views.session import PlannedAgent, PlannedCommand
 
 

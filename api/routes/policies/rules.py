@@ -5,9 +5,11 @@ from api.routes.policies import answers, bodies
 from domain import convergence as discussion
 from domain import replies, triage
 from domain.delivery import validation
-from domain.orchestration import matching, phases
-from domain.session.budget import MINUTE, Budget, BudgetLimits
+from domain.orchestration import phases
+from domain.orchestration.parallel import FileClaim
+from domain.orchestration.parallel import parallel as parallel_claims
 from domain.values.base import Unreadable
+from domain.values.budget import MINUTE, Budget, BudgetLimits
 from projections.views.session import PlannedAgent, PlannedCommand
 
 
@@ -26,19 +28,19 @@ def plan_phases(body: bodies.PhasesBody) -> answers.PhasesAnswer:
 
 
 def match(body: bodies.MatchBody) -> answers.MatchAnswer:
-    return answers.MatchAnswer(employee=matching.match(body.agent, body.employees))
+    return answers.MatchAnswer(employee=phases.match(body.agent, body.employees))
 
 
 def parallel(body: bodies.ParallelBody) -> answers.ParallelAnswer:
     claims = [
-        matching.FileClaim(
+        FileClaim(
             agent=claim.agent,
             parallel=claim.parallel is True,
             affected_files=None if claim.affected_files is None else tuple(claim.affected_files),
         )
         for claim in body.agents
     ]
-    return answers.ParallelAnswer(parallel=tuple(matching.parallel(claims)))
+    return answers.ParallelAnswer(parallel=tuple(parallel_claims(claims)))
 
 
 def convergence(body: bodies.ConvergenceBody) -> discussion.Metrics:

@@ -21,22 +21,6 @@ class FileClaim(Value):
     affected_files: tuple[str, ...] | None = None
 
 
-def match(agent: str, employees: Iterable[str]) -> str | None:
-    """The employee of exactly that name, else the only one of that name in another case, else None (K-18).
-
-    Two that differ in case alone are ambiguous unless one is exact: a plan that has to be guessed at is not valid.
-    """
-    names = list(dict.fromkeys(employees))
-    if agent in names:
-        return agent
-    for spelling in (composed, folded):
-        wanted = spelling(agent)
-        found = [name for name in names if spelling(name) == wanted]
-        if found:
-            return found[0] if len(found) == 1 else None
-    return None
-
-
 def parallel(claims: Iterable[FileClaim]) -> list[bool]:
     """Who works in parallel, in the order of the plan (K-19).
 

@@ -1,0 +1,95 @@
+"""How a run ends or comes to rest: paused, complete, out of rounds, stopped (S0 2-D)."""
+
+from domain import replies
+from domain.orchestration.events import (
+    CheckpointReached,
+    Completed,
+    OrchestrateDone,
+    PartialReached,
+)
+from domain.orchestration.phases import AgentPhases, phase_name
+from domain.orchestration.state import Orchestration
+from domain.session.decision import Events, Now, clear_agents
+from domain.session.handover import hand_over
+from domain.values.base import Text
+
+Run = Now[Orchestration]
+
+CHECKPOINT_DONE = "요청된 scope 완료"
+PAUSED = "Checkpoint: a person decides how it goes on."
+HINT = '다음: "리뷰해봐", "이어서 해줘", "리셋해"'
+TO_CONTINUE = '이어서 진행하려면 "이어서 해줘"라고 말씀하세요.'
+
+
+def pause(now: Run, words: str) -> Events:
+    summary, round = now.text(replies.without_json(words) or CHECKPOINT_DONE), now.state.round
+    yield now.move("pause", CheckpointReached, message=PAUSED, round=round, summary=summary, hint=HINT)
+    yield from _done(now, HINT, summary, checkpoint=True)
+
+
+def complete(now: Run, summary: Text, *, by: str, all_done: bool = False) -> Events:
+    """The end: all agents completed, their conversations cleared (S1)."""
+    yield now.move(by, Completed, message="Done.", round=now.state.round, summary=summary, all_done=all_done)
+    yield clear_agents(now, "done")
+    yield from _done(now, "Done.", summary)
+
+
+def run_out(now: Run) -> Events:
+    return rest(now, "rounds", "The rounds are used up.")
+
+
+def rest(now: Run, reason: str, sentence: str) -> Events:
+    """The run stops in a round and can be continued."""
+    run = now.state
+    done = [agent for agent in run.agents if agent.completed]
+    pending = [agent for agent in run.agents if not agent.completed]
+    summary = now.text(_unfinished(run, done, pending))
+    yield now.move(
+        "stop",
+        PartialReached,
+        message=sentence,
+        round=run.round,
+        reason=reason,
+        summary=summary,
+        done=tuple(agent.agent for agent in done),
+        pending=tuple(agent.agent for agent in pending),
+    )
+    yield from _done(now, sentence, summary)
+
+
+def _unfinished(run: Orchestration, done: list[AgentPhases], pending: list[AgentPhases]) -> str:
+    lines = [
+        f"## 완료 ({len(done)})",
+        *(f"- ✅ {agent.agent} ({agent.role})" for agent in done),
+        "",
+        f"## 미완료 ({len(pending)})",
+        *(
+            f"- ⏳ {agent.agent} ({agent.role}) — Phase {agent.current_phase}: {phase_name(agent.current_phase)}"
+            for agent in pending
+        ),
+        "",
+        TO_CONTINUE,
+        f"Worklog: {run.worklog}",
+    ]
+    return "\n".join(lines)
+
+
+def stop(now: Run, reason: str, words: str) -> Events:
+    """The run stops without a plan or an answer and can be continued (contract §5)."""
+    summary = now.text(words)
+    yield now.move("stop", PartialReached, message=f"Stopped: {reason}.", reason=reason, summary=summary)
+    yield from _done(now, "Stopped.", summary)
+
+
+def _done(now: Run, message: str, text: Text, *, checkpoint: bool = False) -> Events:
+    """The seeds' broadcast at every end of a run (§1.13); what was changed is handed over."""
+    run = now.state
+    yield OrchestrateDone(
+        message=message,
+        round=run.round,
+        text=text,
+        origin=run.origin,
+        status=run.status,
+        checkpoint=checkpoint,
+    )
+    yield from hand_over(now, run.round)

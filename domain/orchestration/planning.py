@@ -1,0 +1,209 @@
+"""The plan of a run: how it is asked for, read, debated and adopted; or the direct answer (S0, S1, K-16…K-24)."""
+
+from collections.abc import Sequence
+
+from domain import replies
+from domain.discussion.strategies import STRATEGIES
+from domain.orchestration.endings import Run, complete, stop
+from domain.orchestration.events import (
+    PlanMade,
+    PlanRefused,
+)
+from domain.orchestration.phases import PhasePlan, Subtask, match, plan_agents
+from domain.orchestration.rounds import Places, begin_round
+from domain.orchestration.state import Orchestration
+from domain.session.attempts import ONCE
+from domain.session.children import ChildRequested
+from domain.session.decision import Events, ask
+from domain.session.discussions import headline, request_child
+from domain.session.turns import Access, Failure, RecordReply, TurnRequested
+from domain.values.base import Text, Unreadable
+
+PLANS = 2
+"""How often a plan is asked for before the run stops as `partial` (K-16, K-18, contract §5)."""
+
+
+def record_answer(now: Run, command: RecordReply, words: str) -> Events:
+    """A direct answer; one that brings subtasks enters the same rounds as a plan would (§1.6).
+
+    Where nobody is there to take subtasks, the reply is the answer whatever it holds (§1.5).
+    """
+    if command.failure is not None:
+        return stop(now, _code(now.state), now.state.last_error or "")
+    try:
+        plan = replies.subtasks(words)
+    except Unreadable:
+        return complete(now, now.text(_said(words)), by="answer")
+    if not now.state.employees:
+        return complete(now, command.reply, by="answer")
+    return adopt(now, command, plan.subtasks, plan=now.text("Agent-initiated dispatch"), source="agent", words=words)
+
+
+def _said(words: str) -> str:
+    """What the assistant says to people: without its thinking, and out of the planner's wrapping where it is all."""
+    try:
+        if not replies.without_json(words):
+            return replies.direct_answer(words).direct_answer
+    except Unreadable:
+        pass
+    return spoken(words).strip() or words
+
+
+def record_plan(now: Run, command: RecordReply, words: str) -> Events:
+    if command.failure is not None:
+        return record_no_plan(now, command, command.failure, words)
+    try:
+        plan = replies.subtasks(words)
+    except Unreadable as problem:
+        return record_planners_answer(now, command, words, str(problem))
+    return adopt(now, command, plan.subtasks, plan=command.reply, source="planner", words=words)
+
+
+def _code(run: Orchestration) -> str:
+    return "agent_failed" if run.retry == ONCE else "turn_failed"
+
+
+def record_no_plan(now: Run, command: RecordReply, failure: Failure, words: str) -> Events:
+    """The planner's turn failed. The old rules asked for another plan first."""
+    error = now.state.last_error or "The planner did not answer."
+    if now.state.retry == ONCE:
+        return refuse_plan(now, command, [error], "")
+    if failure.code == "unreadable":
+        return refuse_plan(now, command, [failure.detail], words, last=True)
+    return stop(now, "turn_failed", error)
+
+
+def record_planners_answer(now: Run, command: RecordReply, words: str, problem: str) -> Events:
+    """The planner may answer by itself, but a plan that a person sent back is not answered away."""
+    try:
+        if not now.state.plan_version:
+            return complete(now, now.text(replies.direct_answer(words).direct_answer), by="answer")
+    except Unreadable:
+        pass
+    return refuse_plan(now, command, [problem], words)
+
+
+def refuse_plan(now: Run, command: RecordReply, reasons: Sequence[str], words: str, *, last: bool = False) -> Events:
+    """An invalid plan is asked for once more, with the reasons; after that the run stops and can be continued."""
+    attempt = now.state.refused_plans + 1
+    yield PlanRefused(message="The plan does not hold.", reasons=tuple(reasons), attempt=attempt)
+    if attempt < PLANS and not last:
+        yield ask_again(now, command.reply, reasons)
+    else:
+        prose = replies.without_json(words)
+        yield from stop(now, "plan_invalid", "\n\n".join(filter(None, (prose, "; ".join(reasons)))))
+
+
+def adopt(
+    now: Run, command: RecordReply, subtasks: Sequence[Subtask], *, plan: Text, source: str, words: str
+) -> Events:
+    """A plan whose agents are all employees, by their exact names in any case (K-18)."""
+    names = [employee.name for employee in now.state.employees]
+    meant = [match(subtask.agent, names) for subtask in subtasks]
+    listed = ", ".join(names) or "none"
+    problems = [
+        f"There is no employee {subtask.agent!r}; there are: {listed}."
+        for subtask, name in zip(subtasks, meant, strict=True)
+        if name is None
+    ]
+    if problems:
+        return refuse_plan(now, command, problems, words)
+    agents = plan_agents(subtask.changed(agent=name) for subtask, name in zip(subtasks, meant, strict=True))
+    return make_plan(now, agents, plan=plan, source=source, words=words)
+
+
+def make_plan(now: Run, planned: PhasePlan, *, plan: Text, source: str, words: str) -> Events:
+    run, debated = now.state, debate_rounds_left(now.state)
+    yield now.move(
+        "debate" if debated else "dispatch",
+        PlanMade,
+        message=_plan_sentence(run, len(planned.agents)),
+        plan_version=run.plan_version + 1,
+        plan=plan,
+        agents=planned.agents,
+        warnings=planned.warnings,
+        last_round=run.last_round,
+        source=source,
+    )
+    if debated:
+        yield debate(now, debated, words)
+    else:
+        yield from begin_round(now)
+
+
+def _plan_sentence(run: Orchestration, agents: int) -> str:
+    def counted(number: int, thing: str) -> str:
+        return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+    return f"A plan for {counted(agents, 'agent')}, in at most {counted(run.last_round, 'round')}."
+
+
+def ask_first(now: Run) -> TurnRequested:
+    """Ask for the first answer: the assistant's of a direct request, else the planner's."""
+    if now.state.state == "direct":
+        return _asked(now, role="assistant", prompt="direct", context=request_places(now.state), access="write")
+    return _asked(now, role="planner", prompt="plan", reads="subtasks", context=plan_places(now.state))
+
+
+def ask_again(now: Run, answer: Text, reasons: Sequence[str]) -> TurnRequested:
+    """Ask for a valid plan, with the reasons why the one before is not."""
+    listed = "\n".join(f"- {reason}" for reason in reasons)
+    context = {**plan_places(now.state), "answer": answer, "reasons": listed}
+    if now.state.state == "direct":
+        return _asked(now, role="assistant", prompt="plan_repair", context=context, access="write")
+    return _asked(now, role="planner", prompt="plan_repair", reads="subtasks", context=context)
+
+
+def revise_plan(now: Run, synthesis: Text) -> TurnRequested:
+    """Ask the planner for another version of the plan, with the outcome of the debate (K-24)."""
+    run = now.state
+    context: Places = {"task": run.prompt, "plan": run.plan or Text(), "synthesis": synthesis}
+    return _asked(now, role="planner", prompt="revise_plan", reads="subtasks", context=context)
+
+
+def request_places(run: Orchestration) -> dict[str, str | Text]:
+    employees = "\n".join(f"- {employee.name} ({employee.role})" for employee in run.employees)
+    return {"task": run.prompt, "employees": employees}
+
+
+def plan_places(run: Orchestration) -> dict[str, str | Text]:
+    return {**request_places(run), "max_rounds": str(run.max_rounds), "worklog": run.worklog}
+
+
+def _asked(
+    now: Run, *, role: str, prompt: str, context: Places, reads: str = "text", access: Access = "read"
+) -> TurnRequested:
+    run = now.state
+    prompt = f"{prompt}@1"
+    return ask(now, role=role, prompt=prompt, context=context, reads=reads, access=access, round=run.round or None)
+
+
+def spoken(words: str) -> str:
+    """A reply without its thinking; as it is, where no reader would try it."""
+    try:
+        return replies.spoken(words)
+    except Unreadable:
+        return words
+
+
+def debate_rounds_left(run: Orchestration) -> int:
+    """The rounds of debate that the plan may still have (K-24); none where they are too few for a debate (K-28)."""
+    if run.plan_review is None:
+        return 0
+    left = run.plan_review.max_rounds - run.debate_rounds
+    return left if left >= STRATEGIES[run.plan_review.strategy].minimum else 0
+
+
+def debate(now: Run, max_rounds: int, words: str) -> ChildRequested:
+    """The plan goes to a debate before anybody works on it; `words` are the reply that holds it."""
+    run, settings = now.state, now.state.plan_review
+    assert settings is not None, "a plan that is to be debated"
+    return request_child(
+        now,
+        kind="debate",
+        about="plan",
+        title=f"Plan: {run.title or headline(run.prompt)}",
+        subject=f"Request:\n{run.prompt}\n\nPlan:\n{spoken(words).strip()}",
+        settings=settings,
+        max_rounds=max_rounds,
+    )

@@ -1,0 +1,203 @@
+"""The artifacts of a delivery. An artifact is text; JSON in it is read where it fits (§2)."""
+
+import math
+import re
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, StrictStr, model_validator
+
+from domain.replies.extraction import Object, Shape, find, last, spoken
+from domain.replies.shapes import (
+    LONGEST_STRING,
+    MOST_ENTRIES,
+    Few,
+    MaybeFew,
+    ReplyShape,
+    SomeWords,
+    Words,
+    absent,
+    fitted,
+)
+from domain.values.base import Unreadable
+from domain.values.strict import JSON
+
+_PARTS = "plan"
+_CHANGES = "list of changes"
+_PART_KEYS = ("goals", "modules", "checklist")
+
+
+class PlanParts(ReplyShape):
+    """What a reviewer is told of the plan (behaviour §3.2)."""
+
+    goals: MaybeFew[Words] = ()
+    modules: MaybeFew[Words] = ()
+    checklist: MaybeFew[Words] = ()
+
+
+class FileChange(ReplyShape):
+    """The new content of one file: the whole of it, or a patch with the whole to fall back on.
+
+    The path is the agent's word: it is resolved, or refused, where files are written.
+    """
+
+    path: Annotated[SomeWords, Field(max_length=4096)]
+    content: StrictStr | None = Field(default=None, exclude_if=absent)
+    patch: StrictStr | None = Field(default=None, exclude_if=absent)
+    fallback_content: StrictStr | None = Field(default=None, exclude_if=absent)
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "FileChange":
+        if self.content is None and self.patch is None and self.fallback_content is None:
+            raise ValueError("neither content nor a patch is given")
+        return self
+
+
+class FileChanges(ReplyShape):
+    changes: Few[FileChange]
+
+
+def plan_parts(text: str) -> PlanParts:
+    """The lists of a plan that are in the text as JSON; empty where there are none, or where they are not strings."""
+    try:
+        return last(text, _PLAN)
+    except Unreadable:
+        return PlanParts()  # any text is a plan
+
+
+def changes(text: str) -> tuple[FileChange, ...]:
+    """The changes that are in the text as JSON; none in plain text. Raises `Unreadable`, naming the entry that does not
+    fit: a change is never dropped.
+    """
+    found = find(text, _DEVELOPMENT)
+    return found.changes if found is not None else ()
+
+
+def _plans(found: Object) -> bool:
+    return not found.keys().isdisjoint(_PART_KEYS)
+
+
+def _parts(found: Object) -> PlanParts:
+    """Each list by itself: a checklist of objects does not cost the goals."""
+    return fitted(PlanParts, {key: found.get(key) for key in _PART_KEYS if _strings(found.get(key))}, name=_PARTS)
+
+
+def _strings(given: object) -> bool:
+    return isinstance(given, list) and len(given) <= MOST_ENTRIES and all(isinstance(each, str) for each in given)
+
+
+def _develops(found: Object) -> bool:
+    return "changes" in found
+
+
+def _changed(found: Object) -> JSON:
+    return found["changes"]
+
+
+def _development(found: Object) -> FileChanges:
+    return fitted(FileChanges, found, name=_CHANGES)
+
+
+_PLAN = Shape(name=_PARTS, keys=_PART_KEYS, claims=_plans, fit=_parts)
+_DEVELOPMENT = Shape(name=_CHANGES, keys=("changes",), claims=_develops, fit=_development, decides=_changed)
+
+
+# -- the reviewer: its answer decides whether the work goes back (S4 §5, K-36) ----------------------------------------
+
+_ARTIFACT = "review artifact"
+
+
+def _advice(given: object) -> int | None:
+    """A number is rounded and clamped to 0..100; everything else says nothing (contract §5, details)."""
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        return None
+    return math.floor(min(100, max(0, given)) + 0.5)
+
+
+def _listed(given: object) -> object:
+    """A plan that is written as one text has one step."""
+    if isinstance(given, str):
+        return (given,) if given.strip() else ()
+    return given
+
+
+class ReviewIssue(ReplyShape):
+    id: SomeWords
+    title: SomeWords
+    detail: SomeWords
+
+
+class ReviewArtifact(ReplyShape):
+    """Only `blocking_issues` send back, so they have to be a list; one malformed issue makes all of it unreadable."""
+
+    blocking_issues: Few[ReviewIssue]
+    non_blocking_issues: MaybeFew[ReviewIssue] = ()
+    score: Annotated[int | None, BeforeValidator(_advice)] = None
+    fix_plan: Annotated[MaybeFew[SomeWords], BeforeValidator(_listed)] = ()
+
+
+def review_artifact(text: str) -> ReviewArtifact:
+    """The reviewer's findings. Raises `Unreadable`: what cannot be read is never an approval."""
+    return last(text, _REVIEW)
+
+
+def _reviews(found: Object) -> bool:
+    return not found.keys().isdisjoint(_KEYS)
+
+
+def _artifact(found: Object) -> ReviewArtifact:
+    return fitted(ReviewArtifact, found, name=_ARTIFACT)
+
+
+def _blocking(found: Object) -> JSON:
+    return found.get("blockingIssues")
+
+
+_KEYS = ("blockingIssues", "nonBlockingIssues", "fixPlan")
+_REVIEW = Shape(name=_ARTIFACT, keys=_KEYS, claims=_reviews, fit=_artifact, decides=_blocking)
+
+
+# -- the steps of a plan that is written as a list (contract §5): `- [ ] id: text [depends: a, b]`, `1. text` ---------
+
+_BOX = re.compile(r"[ \t]*+[-*+][ \t]++\[[ xX]?\][ \t]++(?:(?P<id>[\w.\-]{1,100}):[ \t]++)?+(?P<text>\S.*)")
+_NUMBER = re.compile(r"[ \t]*+[0-9]{1,4}[.)][ \t]++(?P<text>\S.*)")
+_DEPENDS = re.compile(r"\[depends(?:[ \t]++on)?+:(?P<ids>[^\[\]]*+)\][ \t]*+$", re.IGNORECASE | re.ASCII)
+
+
+class ChecklistStep(ReplyShape):
+    """One thing to do. Nothing has been done when a plan is read, whatever its boxes say."""
+
+    id: str
+    description: str
+    status: Literal["pending"] = "pending"
+    depends_on: tuple[str, ...] = Field(default=(), exclude_if=lambda given: not given)
+
+
+def checklist(text: str) -> tuple[ChecklistStep, ...]:
+    """The steps in their order, at least one. Raises `Unreadable`."""
+    lines = [found for line in spoken(text).splitlines() if (found := _BOX.match(line) or _NUMBER.match(line))]
+    if not lines:
+        raise Unreadable("The reply holds no checklist.")
+    if len(lines) > MOST_ENTRIES:
+        raise Unreadable(f"The checklist has more than {MOST_ENTRIES} steps.")
+    given = [line.groupdict().get("id") for line in lines]
+    ids = _names(given)
+    return tuple(_step(line["text"], name=name) for line, name in zip(lines, ids, strict=True))
+
+
+def _names(given: Iterable[str | None]) -> list[str]:
+    names = [name or f"step-{index}" for index, name in enumerate(given)]
+    if len(set(names)) < len(names):
+        raise Unreadable("Two steps of the checklist have the same id.")
+    return names
+
+
+def _step(words: str, *, name: str) -> ChecklistStep:
+    if len(words) > LONGEST_STRING:
+        raise Unreadable(f"A step of the checklist is longer than {LONGEST_STRING} characters.")
+    depends = _DEPENDS.search(words)
+    description = (words[: depends.start()] if depends else words).strip()
+    if not description:
+        raise Unreadable("A step of the checklist says nothing.")
+    named = [part.strip() for part in depends["ids"].split(",")] if depends else []
+    return ChecklistStep(id=name, description=description, depends_on=tuple(filter(None, named)))

@@ -1,0 +1,179 @@
+"""The replies of an orchestration: the plan or a direct answer (behaviour §1.5, §1.7), and verdicts."""
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, ConfigDict, Field, field_serializer, field_validator
+
+from domain.orchestration.phases import PHASES, Bound, OnlyTrue, PhaseVerification, Role, Subtask
+from domain.replies.extraction import Object, Shape, last
+from domain.replies.shapes import MOST_ENTRIES, Bool, MaybeFew, MaybeWords, ReplyShape, SomeWords, Words, absent, fitted
+from domain.values.base import Unreadable
+from domain.values.spelling import folded, trimmed
+from domain.values.strict import JSON
+
+_SUBTASKS = "list of subtasks"
+_DIRECT = "direct answer"
+
+
+def _nobody(given: object) -> object:
+    if given:
+        raise ValueError("there are subtasks beside it")
+    return () if given is None else given
+
+
+class SubtaskVerification(PhaseVerification):
+    """`phases.Verification` within the caps of an agent's words."""
+
+    pass_criteria: Words | None = Field(default=None, exclude_if=absent)
+    fail_criteria: Words | None = Field(default=None, exclude_if=absent)
+    affected_files: MaybeFew[SomeWords] | None = Field(default=None, exclude_if=absent)
+
+
+class PlannedSubtask(Subtask):
+    """`phases.Subtask` as an agent may write it: somebody, something to do, everything within the caps."""
+
+    agent: SomeWords
+    role: Annotated[Role, Field(max_length=200)] = "custom"
+    task: SomeWords
+    start_phase: Bound = Field(default=None, exclude_if=absent)
+    end_phase: Bound = Field(default=None, exclude_if=absent)
+    verification: SubtaskVerification | None = Field(default=None, exclude_if=absent)
+
+    @field_serializer("start_phase", "end_phase")
+    def _whole(self, bound: float | None) -> int | float | None:
+        return int(bound) if bound is not None and bound.is_integer() and abs(bound) <= 2**53 else bound
+
+
+class Plan(ReplyShape):
+    """Who does what: at least one subtask."""
+
+    subtasks: Annotated[tuple[PlannedSubtask, ...], Field(min_length=1, max_length=MOST_ENTRIES)]
+
+
+class DirectAnswer(ReplyShape):
+    """The planner answers by itself and gives nobody anything to do."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+    direct_answer: SomeWords
+    subtasks: Annotated[tuple[PlannedSubtask, ...], BeforeValidator(_nobody)] = ()
+
+
+def subtasks(text: str) -> Plan:
+    """The plan of a planner's reply. Raises `Unreadable`."""
+    return last(text, _PLAN)
+
+
+def direct_answer(text: str) -> DirectAnswer:
+    """The planner's own answer, where it gives no subtasks beside it. Raises `Unreadable`."""
+    return last(text, _ANSWER)
+
+
+def _plans(found: Object) -> bool:
+    return "subtasks" in found
+
+
+def _answers(found: Object) -> bool:
+    return "direct_answer" in found or "subtasks" in found
+
+
+def _given(found: Object) -> JSON:
+    return found.get("subtasks") or []
+
+
+def _plan(found: Object) -> Plan:
+    return fitted(Plan, found, name=_SUBTASKS)
+
+
+def _answer(found: Object) -> DirectAnswer:
+    return fitted(DirectAnswer, found, name=_DIRECT)
+
+
+_PLAN = Shape(name=_SUBTASKS, keys=("subtasks",), claims=_plans, fit=_plan, decides=_given)
+_ANSWER = Shape(name=_DIRECT, keys=("direct_answer", "subtasks"), claims=_answers, fit=_answer, decides=_given)
+
+
+# -- verdicts on a round, and what an employee claims about its own phases (S1, behaviour §1.8, §1.9) -----------------
+
+_VERDICTS = "list of verdicts"
+
+
+class JudgeVerdict(ReplyShape):
+    """`pass` is a boolean or the answer is unreadable: `"false"` is no pass (K-14). `subtask` is needed only for an
+    agent that has several.
+    """
+
+    agent: SomeWords
+    subtask: SomeWords | None = Field(default=None, exclude_if=absent)
+    passed: Bool = Field(alias="pass")
+    feedback: MaybeWords = ""
+
+
+class Verdicts(ReplyShape):
+    """At most one verdict for each subtask of an agent. `all_done` is true for the boolean true alone."""
+
+    verdicts: Annotated[tuple[JudgeVerdict, ...], Field(min_length=1, max_length=MOST_ENTRIES)]
+    all_done: OnlyTrue = False
+
+    @field_validator("verdicts")
+    @classmethod
+    def _one_each(cls, given: tuple[JudgeVerdict, ...]) -> tuple[JudgeVerdict, ...]:
+        if len({(_name(verdict.agent), _name(verdict.subtask)) for verdict in given}) < len(given):
+            raise ValueError("one agent has several verdicts")
+        return given
+
+
+def verdicts(text: str) -> Verdicts:
+    """The verdicts of a review of a round. Raises `Unreadable`."""
+    return last(text, _JUDGEMENT)
+
+
+def phases_completed(text: str) -> tuple[int, ...]:
+    """The phases that an employee claims to have done at once, ascending; none unless it names at least two (K-12)."""
+    try:
+        return last(text, _CLAIM)
+    except Unreadable:
+        return ()  # most replies make no claim, and one that cannot be read widens nothing
+
+
+def _judges(found: Object) -> bool:
+    return isinstance(found.get("verdicts"), list)
+
+
+def _decided(found: Object) -> object:
+    """Who passes, and whether all is done; where that cannot be read, the list as it is."""
+    match found["verdicts"]:
+        case [*given] if all(isinstance(verdict, dict) for verdict in given):
+            passed = [
+                (_name(verdict.get("agent")), _name(verdict.get("subtask")), verdict.get("pass"))
+                for verdict in given
+                if isinstance(verdict, dict)
+            ]
+            return sorted(passed, key=repr), found.get("allDone") is True
+        case other:
+            return other
+
+
+def _name(given: object) -> str:
+    return folded(trimmed(given)) if isinstance(given, str) else ""
+
+
+def _judgement(found: Object) -> Verdicts:
+    return fitted(Verdicts, found, name=_VERDICTS)
+
+
+def _claims_phases(found: Object) -> bool:
+    return "phases_completed" in found
+
+
+def _phases(found: Object) -> tuple[int, ...]:
+    match found["phases_completed"]:
+        case [_, _, *_] as given if all(type(phase) is int and phase in PHASES for phase in given):
+            phases = {phase for phase in given if isinstance(phase, int)}
+            return tuple(sorted(phases)) if len(phases) > 1 else ()
+        case _:
+            return ()
+
+
+_JUDGEMENT = Shape(name=_VERDICTS, keys=("verdicts",), claims=_judges, fit=_judgement, decides=_decided)
+_CLAIM = Shape(name="claim of phases", keys=("phases_completed",), claims=_claims_phases, fit=_phases)
