@@ -28,6 +28,7 @@ KINDS = {
     "adapters": "system",
     "api": "system",
     "golden": "system",
+    "simulator": "system",
     "browser": "acceptance",
     "docs": "acceptance",
     "benchmarks": "acceptance",

@@ -13,7 +13,7 @@ from adapters.agents.port import Agent, Reply, Turn
 from adapters.agents.prompts.again import again
 from adapters.agents.prompts.recap import Exchange, recap
 from adapters.agents.scripted import Scenario, Scripted
-from adapters.agents.team import Member, Team, build
+from adapters.agents.team import Member, Team
 from adapters.fence import Grant
 from adapters.turns.changes import NOTHING, keep, patch_of
 from adapters.turns.earlier import said_before
@@ -29,6 +29,8 @@ from domain.values.spelling import thread_name
 
 History = Callable[[str], Sequence[Recorded]]
 """The events of a session."""
+Build = Callable[[Member, Path], Agent]
+"""Makes the agent that a member of the team is; it keeps what is its own below the folder."""
 
 
 class Asking:
@@ -44,8 +46,9 @@ class Asking:
         whole: Whole,
         history: History,
         live: Live,
+        build: Build,
     ) -> None:
-        self._team, self._workspaces, self._folder, self._whole = team, workspaces, folder, whole
+        self._team, self._workspaces, self._folder, self._whole, self._build = team, workspaces, folder, whole, build
         self._fencing, self._history, self._live = fencing, history, live
         self._agents: dict[str, Agent] = {}
 
@@ -85,7 +88,7 @@ class Asking:
 
     def _built(self, member: Member) -> Agent:
         if member.name not in self._agents:
-            self._agents[member.name] = build(member, self._folder)
+            self._agents[member.name] = self._build(member, self._folder)
         return self._agents[member.name]
 
     def prompt(self, job: Job) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from adapters import processes
 from adapters.store import Lease, Turns
 from adapters.store.turns import TurnScan
-from adapters.turns.presence import Presence
+from adapters.turns.presence import Peers
 from adapters.turns.routing import Routing
 
 log = logging.getLogger(__name__)
@@ -19,7 +19,7 @@ class Claiming:
     """The turns that a worker may take. Blocks: call it from a thread, one at a time."""
 
     def __init__(
-        self, *, turns: Turns, routing: Routing, presence: Presence, clock: Callable[[], int], lease_ms: int
+        self, *, turns: Turns, routing: Routing, presence: Peers, clock: Callable[[], int], lease_ms: int
     ) -> None:
         self._turns, self._routing, self._presence = turns, routing, presence
         self._clock, self._lease_ms = clock, lease_ms

@@ -4,14 +4,16 @@ import asyncio
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol, TypedDict
 
 from adapters import processes
 from adapters.agents.activity import Activity
 from adapters.project.escapes import inspect
 from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job, checkout, workspace_of
+from adapters.turns.live import Live
 from adapters.turns.validating import CommandPlace, ValidationSettings, can_start, output_of, run_step, validate
 from adapters.workspace import Workspace, WorkspaceError, Workspaces
 from domain.delivery.baseline import Baseline, BaselineCommand, Preparation, SetupCommand, unready
@@ -23,6 +25,52 @@ from domain.delivery.validation import DID_NOT_EXIT, ValidationStep
 Observe = Callable[[Activity], None]
 """Hears what the commands print."""
 _TAIL = 2_000
+
+
+class Commands(Protocol):
+    """What runs the commands of a delivery."""
+
+    async def prepare(self, job: Job) -> RecordBaseline:
+        """Make the workspace ready and run each validation command once."""
+        ...
+
+    async def validate(self, job: Job) -> RecordValidation:
+        """Run the validation of an iteration."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HostCommands:
+    """Runs them on this machine, in a fence. `homes` has a home for each session."""
+
+    workspaces: Workspaces
+    homes: Path
+    fencing: Fencing
+    settings: ValidationSettings
+    live: Live
+
+    async def prepare(self, job: Job) -> RecordBaseline:
+        return await prepare(job, **self._place(job))
+
+    async def validate(self, job: Job) -> RecordValidation:
+        return await validated(job, **self._place(job))
+
+    def _place(self, job: Job) -> "_Place":
+        return {
+            "workspaces": self.workspaces,
+            "home": self.homes / job.session.id,
+            "fencing": self.fencing,
+            "settings": self.settings,
+            "observe": self.live.attempt(job.lease.turn_id).observe,
+        }
+
+
+class _Place(TypedDict):
+    workspaces: Workspaces
+    home: Path
+    fencing: Fencing
+    settings: ValidationSettings
+    observe: Observe
 
 
 async def prepare(

@@ -8,7 +8,7 @@ import uuid
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 _MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -26,6 +26,17 @@ def _content(path: Path) -> str:
     with suppress(OSError):
         return path.read_text().strip()
     return ""
+
+
+class Peers(Protocol):
+    """This worker's name, and what it knows of other workers."""
+
+    @property
+    def name(self) -> str: ...
+    def others(self) -> tuple[str, ...]: ...
+    def gone(self, name: str) -> bool: ...
+    def forget(self, name: str) -> None: ...
+    def leave(self) -> None: ...
 
 
 class Presence:

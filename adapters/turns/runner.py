@@ -6,22 +6,21 @@ A fork recalls the answers of its source instead of asking again.
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from adapters.agents.port import Reply
-from adapters.agents.team import Team
+from adapters.agents.team import Team, build
 from adapters.store import Store
 from adapters.store.mapper import whole
-from adapters.turns.asking import Asking
+from adapters.turns.asking import Asking, Build
 from adapters.turns.changes import base_of, merge, patch_of, publish
 from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job, checkout, left
 from adapters.turns.live import Live
-from adapters.turns.preparing import prepare, validated
+from adapters.turns.preparing import Commands, HostCommands
 from adapters.turns.prompting import judged_place, material
 from adapters.turns.validating import ValidationSettings
 from adapters.workspace import WorkspaceError, Workspaces
@@ -65,9 +64,10 @@ class TurnRunner:
         data_dir: Path,
         settings: ValidationSettings,
         live: Live,
+        build: Build = build,
+        commands: "Commands | None" = None,
     ) -> None:
-        self._store, self._workspaces, self._data_dir, self._settings = store, workspaces, data_dir, settings
-        self._live = live
+        self._store, self._workspaces = store, workspaces
         self._fencing = Fencing(settings.sandbox, log=settings.log, private=data_dir)
         self._asking = Asking(
             team=team,
@@ -77,7 +77,9 @@ class TurnRunner:
             whole=partial(whole, store),
             history=store.history,
             live=live,
+            build=build,
         )
+        self._commands = commands or HostCommands(workspaces, data_dir / "homes", self._fencing, settings, live)
 
     async def do(self, job: Job) -> Command:
         """The command that records what came of the turn; only a cancellation is raised."""
@@ -92,7 +94,8 @@ class TurnRunner:
         return command if base is None else command.model_copy(update={"prepared": base})
 
     async def _outcome(self, job: Job) -> Command:
-        started = time.monotonic()
+        now = asyncio.get_running_loop().time
+        started = now()
         reuse = job.session.reuse
         if reuse is not None and job.lease.work != "package":
             return await asyncio.to_thread(recall, job, reuse, self._store, partial(whole, self._store))
@@ -105,22 +108,14 @@ class TurnRunner:
         except Exception as error:  # whatever it is, the turn has failed; else its session would wait for ever
             log.exception("turn %s broke", job.lease.turn_id)
             failure = Failure(code="crash", detail=f"{type(error).__name__}: {error}")
-        return failed(job, failure, seconds=time.monotonic() - started)
+        return failed(job, failure, seconds=now() - started)
 
     async def _done(self, job: Job) -> Command:
         match job.lease.work:
-            case "prepare" | "validate" as work:
-                do = prepare if work == "prepare" else validated
-                home = self._data_dir / "homes" / job.session.id
-                observe = self._live.attempt(job.lease.turn_id).observe
-                return await do(
-                    job,
-                    workspaces=self._workspaces,
-                    home=home,
-                    fencing=self._fencing,
-                    settings=self._settings,
-                    observe=observe,
-                )
+            case "prepare":
+                return await self._commands.prepare(job)
+            case "validate":
+                return await self._commands.validate(job)
             case "package":
                 return await asyncio.to_thread(publish, job, self._workspaces)
             case _:

@@ -7,7 +7,6 @@ the next one and cannot answer it any more. Everything a person or a deadline de
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from adapters.store import DamagedEvent, Fenced, Lease, Store, StoreError
 from adapters.turns import Job, TurnRunner, ancestors, deadline_of, outcome_of
 from adapters.turns.claiming import Claiming
 from adapters.turns.live import Live
-from adapters.turns.presence import Presence
+from adapters.turns.presence import Peers, Presence
 from adapters.turns.routing import Routing, place_of
 from adapters.workspace import Room, Workspaces
 from adapters.writer.writer import Busy, CommandAnswer, Writer
@@ -74,9 +73,11 @@ class Worker:
         data_dir: Path,
         settings: WorkerSettings,
         live: Live | None = None,
+        runner: TurnRunner | None = None,
+        peers: Peers | None = None,
     ) -> None:
         self._store, self._writer, self._clock, self._settings = store, writer, clock, settings
-        self._team, self._presence = team, Presence(data_dir / "workers")
+        self._team, self._presence = team, peers or Presence(data_dir / "workers")
         self._claiming = Claiming(
             turns=store.turns,
             routing=Routing(team, writer.load),
@@ -84,7 +85,7 @@ class Worker:
             clock=clock,
             lease_ms=round(settings.lease * 1000),
         )
-        self.runner = TurnRunner(
+        self.runner = runner or TurnRunner(
             store=store,
             team=team,
             workspaces=Workspaces(data_dir / "workspaces", settings.room, settings.log),
@@ -275,8 +276,9 @@ class Worker:
     async def _record(self, job: Job, command: Command) -> None:
         """Record the outcome, once; what comes too late is dropped, a store that does not answer is asked again."""
         lease = job.lease
-        started = time.monotonic()
-        while time.monotonic() - started < self._settings.lease:
+        now = asyncio.get_running_loop().time
+        started = now()
+        while now() - started < self._settings.lease:
             try:
                 recording = asyncio.ensure_future(self._writer.do(outcome_of(job, command, self.name)))
                 recording.add_done_callback(_taken_note)

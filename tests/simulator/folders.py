@@ -1,0 +1,104 @@
+"""Workspaces in memory: the twin of `adapters.workspace` for as many sessions as a simulation has."""
+
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import sha1
+from pathlib import Path
+
+from adapters.workspace.founding import Earlier
+from domain.session.workspace import ChangedFile, WorkspaceChanges
+
+Files = dict[str, bytes]
+ROOT = Path("/simulated")
+
+
+def state_of(files: Files, parent: str | None) -> str:
+    """The id of a recorded state: of what it holds and of what came before."""
+    told = repr((sorted(files.items()), parent)).encode()
+    return sha1(told, usedforsecurity=False).hexdigest()
+
+
+class MemoryWorkspace:
+    """The folders and recorded states of one session."""
+
+    repository = source = in_place = branch = None
+    dirty, prefix = False, ""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.objects = home / "objects"
+        self.folders: dict[Path, Files] = {}
+        self.start = state_of({}, None)
+        self.states: dict[str, Files] = {self.start: {}}
+
+    def base(self) -> str:
+        return self.start
+
+    def checkout(self, *, tree: str | None, slot: int) -> Path:
+        folder = self.home / f"tree-{slot}"
+        self.folders[folder] = dict(self.states[tree or self.start])
+        return folder
+
+    def tree_of(self, folder: Path) -> Path:
+        return folder
+
+    def write_files(self, folder: Path, files: Mapping[str, str | bytes | None]) -> None:
+        for path, content in files.items():
+            if content is None:
+                self.folders[folder].pop(path, None)
+            else:
+                self.folders[folder][path] = content.encode() if isinstance(content, str) else content
+
+    def read_file(self, folder: Path, path: str) -> bytes | None:
+        return self.folders[folder].get(path)
+
+    def snapshot(self, folder: Path, *, message: str, parent: str | None, author: str = "") -> str:
+        files = dict(self.folders[folder])
+        if parent is not None and self.states[parent] == files:
+            return parent
+        state = state_of(files, parent)
+        self.states[state] = files
+        return state
+
+    def changed_files(self, before: str, after: str) -> tuple[str, ...]:
+        old, new = self.states[before], self.states[after]
+        return tuple(sorted(path for path in {*old, *new} if old.get(path) != new.get(path)))
+
+    def patch(self, before: str, after: str) -> str:
+        return "".join(f"changed {path}\n" for path in self.changed_files(before, after))
+
+    def changes(self, after: str) -> WorkspaceChanges:
+        files = tuple(ChangedFile(path=path, status="modified") for path in self.changed_files(self.start, after))
+        return WorkspaceChanges(head=after, commits=(after,), files=files)
+
+    def merge(self, *, ours: str, theirs: str, message: str) -> str:
+        """Agents of a simulation never write the same file."""
+        files = self.states[ours] | self.states[theirs]
+        state = state_of(files, ours + theirs)
+        self.states[state] = files
+        return state
+
+    def publish(self, commit: str, branch: str) -> bool:
+        return False
+
+
+class MemoryWorkspaces:
+    """Survives the servers of a simulation, as a disk does."""
+
+    root = ROOT
+
+    def __init__(self) -> None:
+        self.made: dict[str, MemoryWorkspace] = {}
+
+    def copy(self, ancestors: Iterable[str], session_id: str) -> None:
+        """Simulations do not fork."""
+
+    def exists(self, session_id: str) -> bool:
+        return session_id in self.made
+
+    def open(
+        self, session_id: str, source: Path | None, earlier: Callable[[], Earlier | None] = lambda: None
+    ) -> MemoryWorkspace:
+        return self.made.setdefault(session_id, MemoryWorkspace(ROOT / session_id))
+
+    def holding(self, folder: Path) -> MemoryWorkspace:
+        return self.made[folder.parent.name]

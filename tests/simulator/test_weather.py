@@ -1,0 +1,49 @@
+"""Sessions under bad weather end as they do in good weather (contract-2 §10)."""
+
+import pytest
+
+from tests.simulator.weather import CALM, Weather
+from tests.simulator.world import World
+
+
+def world(seed: int, share: float, *, deliveries: int, orchestrations: int, **fields: bool) -> World:
+    return World(Weather(seed, share), deliveries=deliveries, orchestrations=orchestrations, **fields).run()
+
+
+def ends(found: World) -> dict[str, tuple[str, dict[str, bytes]]]:
+    return {name: (outcome.status, outcome.files) for name, outcome in found.outcomes.items()}
+
+
+def check(seed: int, *, deliveries: int, orchestrations: int) -> World:
+    calm = world(seed, CALM, deliveries=deliveries, orchestrations=orchestrations, trouble=False)
+    assert {status for status, _ in ends(calm).values()} == {"success", "done"}
+    bad = world(seed, 0.2, deliveries=deliveries, orchestrations=orchestrations)
+    assert ends(bad) == ends(calm)
+    assert bad.asked.twice == []
+    assert sum(bad.asked.bad.values()) > bad.asked.attempts / 8, "the weather was bad"
+    return bad
+
+
+def test_sessions_under_weather_end_as_without_it() -> None:
+    check(1, deliveries=80, orchestrations=20)
+
+
+@pytest.mark.nightly
+def test_a_thousand_sessions_under_weather_end_as_without_it() -> None:
+    bad = check(7, deliveries=1_000, orchestrations=200)
+    assert bad.asked.bad["three_days"] and bad.killed > 10
+
+
+def test_without_a_person_each_session_ends_well_or_rests_with_retry() -> None:
+    found = world(2, 0.2, deliveries=40, orchestrations=10, person=False)
+    for name, outcome in found.outcomes.items():
+        assert outcome.status in ("success", "done") or (outcome.waits and {"retry", "extend"} & {*outcome.actions}), (
+            name
+        )
+    assert found.asked.twice == []
+
+
+def test_the_same_seed_writes_the_same_log() -> None:
+    one, other = (world(3, 0.3, deliveries=5, orchestrations=3) for _ in range(2))
+    assert one.digest() == other.digest()
+    assert one.digest() != world(4, 0.3, deliveries=5, orchestrations=3).digest()
