@@ -30,10 +30,10 @@ from domain.kinds import allowed_actions
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.session.attempts import RetryPolicy
-from domain.session.budget import BudgetLimits
 from domain.session.state import Session
 from domain.session.turns import RetryTurn
 from domain.values.base import Command, Refused, Text
+from domain.values.budget import BudgetLimits
 from projections.engine.follow import Follower
 from projections.sessions import inbox
 from projections.views.sessions import WaitingItem
