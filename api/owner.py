@@ -60,8 +60,7 @@ def key_for(address: str, settings: Settings) -> str:
     if named or not is_loopback(urlsplit(address).hostname or ""):
         return named
     try:
-        note = _note(urlsplit(address).port or 80)
-        path = Path(note.read_text(encoding="utf-8")) if note.exists() else owner_file(settings)
+        path = _noted(urlsplit(address).port or 80) or owner_file(settings)
         return path.read_text(encoding="ascii").strip()
     except (OSError, ValueError):  # no server was started here, or by another account
         return ""
@@ -70,15 +69,46 @@ def key_for(address: str, settings: Settings) -> str:
 @contextmanager
 def noted(settings: Settings, port: int) -> Iterator[None]:
     """While a server listens on the port, commands of this account find its owner's key there."""
-    note = _note(port)
+    note, ours = _note(port), f"{os.getpid()} {_began(os.getpid())}\n{owner_file(settings)}"
     with suppress(OSError):
         private_folder(note.parent)
-        note.write_text(str(owner_file(settings)), encoding="utf-8")
+        note.write_text(ours, encoding="utf-8")
     try:
         yield
     finally:
         with suppress(OSError):
-            note.unlink()
+            if note.read_text(encoding="utf-8") == ours:
+                note.unlink()
+
+
+def _noted(port: int) -> Path | None:
+    """The key file of the server on the port. A note that a killed server left says nothing: another account's
+    program may listen there now, and would be shown the key."""
+    try:
+        process, _, path = _note(port).read_text(encoding="utf-8").partition("\n")
+    except FileNotFoundError:
+        return None
+    pid, _, began = process.partition(" ")
+    return Path(path) if pid.isdecimal() and _runs(int(pid)) and began == _began(int(pid)) else None
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # somebody else's now
+        return False
+    return True
+
+
+def _began(pid: int) -> str:
+    """When the process began, in the kernel's ticks: ids are given again. Empty where the system does not say."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    return stat.rpartition(")")[2].split()[19]
 
 
 def _note(port: int) -> Path:

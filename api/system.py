@@ -150,7 +150,8 @@ class System(Core):
         return self._external
 
     def _logins(self) -> "Logins":
-        from api.http.logins import Keys, Logins
+        from api.http.keys import Keys
+        from api.http.logins import Logins
         from api.owner import account, keys_file, owners_key
 
         settings = self.settings

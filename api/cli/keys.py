@@ -4,6 +4,8 @@ import hashlib
 import os
 import re
 import secrets
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -13,6 +15,7 @@ from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.options import HERE
 from api.cli.terminal import put, say, visible
+from api.http.keys import DEFAULT, Key, Scope, parse, seconds_of
 from api.owner import account, keys_file, owner_file, owners_key
 
 _NAME: Final = re.compile(r"[^\W_](?:[\w.@-]{0,98}[\w])?")
@@ -25,11 +28,19 @@ def key(
     name: Annotated[str | None, Parameter(help="Who uses the key; the name becomes the actor in the record.")] = None,
     /,
     *,
+    scope: Annotated[
+        Scope,
+        Parameter(
+            help="What it may do: read, operate (start, continue, cancel …), decide (decisions, budgets, trust), admin;"
+            " each includes those before it. turns: only the turns of an external agent."
+        ),
+    ] = DEFAULT,
+    expires: Annotated[str | None, Parameter(help="When it ends: 45s, 30m, 12h, 30d. Else never.")] = None,
     file: Annotated[Path | None, Parameter(help="The file of keys. HANSARD_API_KEYS_FILE.")] = None,
 ) -> int:
     """Make, list and revoke API keys. A new key is printed once; the file keeps only its SHA-256.
 
-    hansard key new ada
+    hansard key new ada --scope decide --expires 30d
     """
     path = file or _configured()
     try:
@@ -42,22 +53,26 @@ def key(
             case "new" | "revoke", None:
                 raise Failed(f"Which key? `hansard key {action} NAME`.", code=exits.USAGE)
             case "new", str():
-                return _make(path, name)
+                return _make(path, name, scope, expires)
             case "revoke", str():
                 return _revoke(path, name)
             case _, None:
-                return _make(path, action)
+                return _make(path, action, scope, expires)
             case _:
                 raise Failed(f"{action!r} is not one of new, list, revoke.", code=exits.USAGE)
     except OSError as error:
         raise Failed(f"{path}: {error.strerror}.") from None
 
 
-def _make(path: Path, name: str) -> int:
+def _make(path: Path, name: str, scope: Scope, expires: str | None) -> int:
     if not _NAME.fullmatch(name):
         raise Failed(f"{name!r} is no name for a key: letters, digits and ._@- are.", code=exits.USAGE)
+    try:
+        until = int(time.time()) + seconds_of(expires) if expires else None
+    except ValueError as error:
+        raise Failed(f"--expires: {error}", code=exits.USAGE) from None
     key = f"hansard_{secrets.token_urlsafe(32)}"
-    _append(path, name, hashlib.sha256(key.encode()).hexdigest())
+    _append(path, Key(name, hashlib.sha256(key.encode()).hexdigest(), scope, until))
     put(key)
     say("Save this key now, it is not shown again. Only its hash is stored.")
     say("Sign in to the page with it, or send `Authorization: Bearer …`; for this command line: HANSARD_API_KEY.")
@@ -66,11 +81,18 @@ def _make(path: Path, name: str) -> int:
 
 def _list(path: Path) -> int:
     if _owner().exists():
-        put(f"{account()} (owner)")
+        put(f"{account()}  admin  owner")
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-        if _name_of(line):
-            put(visible(_name_of(line)))
+        if key := parse(line):
+            put(visible(_shown(key)))
     return exits.OK
+
+
+def _shown(key: Key) -> str:
+    if key.expires is None:
+        return f"{key.name}  {key.scope}"
+    when = datetime.fromtimestamp(key.expires, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return f"{key.name}  {key.scope}  {'expired' if key.expired(time.time()) else 'until'} {when}"
 
 
 def _revoke(path: Path, name: str) -> int:
@@ -108,13 +130,13 @@ def _owner() -> Path:
     return owner_file(HERE.settings())
 
 
-def _append(path: Path, name: str, digest: str) -> None:
+def _append(path: Path, key: Key) -> None:
     """One line more, readable by its owner only; a name that is there already is refused."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     with os.fdopen(descriptor, "r+", encoding="utf-8") as file:
         os.fchmod(descriptor, 0o600)
         known = file.read()
-        if any(_name_of(line) == name for line in known.splitlines()):
-            raise Failed(f"{path} has a key of {name} already; revoke it first.", code=exits.REFUSED)
-        file.write(("" if known.endswith("\n") or not known else "\n") + f"{name}:{digest}\n")
+        if any(_name_of(line) == key.name for line in known.splitlines()):
+            raise Failed(f"{path} has a key of {key.name} already; revoke it first.", code=exits.REFUSED)
+        file.write(("" if known.endswith("\n") or not known else "\n") + f"{key.line}\n")

@@ -13,6 +13,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from api.http.guards import Guard, OnError
+from api.http.scopes import check_scope
 from api.system import System
 from domain.values.base import HansardError
 
@@ -25,13 +26,15 @@ OnHttpException = Callable[[Request, HTTPException], Awaitable[Response]]
 class _Methods:
     """One path, a handler for each method: so that a 405 names all of them in `Allow`."""
 
-    def __init__(self, get: Handler | None, post: Handler | None) -> None:
-        self._get, self._post = get, post
+    def __init__(self, path: str, get: Handler | None, post: Handler | None) -> None:
+        self._path, self._get, self._post = path, get, post
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         handler = self._post if scope["method"] == "POST" else self._get
         assert handler is not None, "the route names the methods"
-        response = await handler(Request(scope, receive, send))
+        request = Request(scope, receive, send)
+        check_scope(request, scope["method"], self._path)
+        response = await handler(request)
         await response(scope, receive, send)
 
 
@@ -41,7 +44,7 @@ def routes(gets: Iterable[PathHandler], posts: Iterable[PathHandler]) -> list[Ro
     return [
         Route(
             path,
-            _Methods(get.get(path), post.get(path)),
+            _Methods(path, get.get(path), post.get(path)),
             methods=[*(["GET"] if path in get else []), *(["POST"] if path in post else [])],
         )
         for path in dict.fromkeys((*get, *post))

@@ -8,8 +8,10 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request, cookie_parser
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Send
+from starlette.types import Scope as Connection
 
+from api.http.keys import Scope
 from api.http.logins import Logins
 from api.http.problems import Problem, problem
 from api.settings import Settings
@@ -48,7 +50,7 @@ class Guard:
         more = {name.strip().lower() for name in settings.allowed_hosts.split(",") if name.strip()}
         self._hosts = {"127.0.0.1", "localhost", "[::1]", settings.host.lower()} | more
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         headers = {name: value.decode("latin-1") for name, value in reversed(scope["headers"])}
@@ -57,7 +59,9 @@ class Guard:
             refused = problem(Problem(421, Sentence("unknown_host")))
             return await refused(scope, receive, _with_headers(send))
         try:
-            scope.setdefault("state", {})["actor"] = self._actor(scope["path"], headers)
+            state = scope.setdefault("state", {})
+            state["actor"] = self._actor(scope["path"], headers)
+            state["scope"] = self._scope(state["actor"])
             if scope["method"] not in SAFE:
                 _check_origin(headers, scope["scheme"], host)
         except Problem as error:
@@ -73,6 +77,13 @@ class Guard:
             return isinstance(self._entry, str) or bool(_owner(self._entry, headers))
         except Problem:
             return False
+
+    def _scope(self, actor: str) -> Scope | None:
+        """What the caller may do: everything where no key is asked for, nothing without one."""
+        if isinstance(self._entry, str):
+            return "admin"
+        key = self._entry.keys.named(actor.removeprefix("person:"))
+        return key.scope if key else None
 
     def _actor(self, path: str, headers: Given) -> str:
         """In whose name the request comes; nobody's ("") where it may come without one."""

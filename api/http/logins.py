@@ -1,85 +1,36 @@
-"""Who somebody is: by an API key, or by the cookie that a browser was given for one."""
+"""Signing in with a browser: a cookie for a key, a link that works once, and a limit on guessing."""
 
 import base64
 import hashlib
 import hmac
+import math
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from api.http.keys import Keys
+
 LONGEST_COOKIE: Final = 1_000
-
-
-class Keys:
-    """The API keys of some files: a line each, `name:sha256-of-the-key`; and the owner's, by name and file. Read again
-    whenever a file changes."""
-
-    def __init__(self, *paths: Path, owner: tuple[str, Path] | None = None) -> None:
-        self._paths, self._owner = paths, owner
-        self._read_at: tuple[int, ...] = ()
-        self._keys: dict[str, str] = {}
-
-    def name_of(self, key: str) -> str | None:
-        """Whose key it is, compared in constant time; None if nobody's. A file that cannot be read admits nobody."""
-        self._refresh()
-        digest = hashlib.sha256(key.encode()).hexdigest().encode()
-        found = None
-        for name, known in self._keys.items():
-            if hmac.compare_digest(known.encode(), digest):
-                found = name
-        return found
-
-    def digest_of(self, name: str) -> str | None:
-        """What is kept of somebody's key; None of a name without one."""
-        self._refresh()
-        return self._keys.get(name)
-
-    def _refresh(self) -> None:
-        files = (*self._paths, *([self._owner[1]] if self._owner else []))
-        changed = tuple(_changed(path) for path in files)
-        if changed != self._read_at:
-            kept = (pair for path in self._paths for pair in _listed(path))
-            self._keys, self._read_at = {**self._owned(), **dict(kept)}, changed
-
-    def _owned(self) -> dict[str, str]:
-        if self._owner is None or not (key := _text(self._owner[1]).strip()):
-            return {}
-        return {self._owner[0]: hashlib.sha256(key.encode()).hexdigest()}
-
-
-def _changed(path: Path) -> int:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return -1
-
-
-def _text(path: Path) -> str:
-    """Nothing of a file that cannot be read: it admits nobody."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return ""
-
-
-def _listed(path: Path) -> Iterator[tuple[str, str]]:
-    for line in _text(path).splitlines():
-        name, colon, digest = line.strip().partition(":")
-        if colon and not name.startswith("#"):
-            yield name.strip(), digest.strip().lower()
+GUESSES: Final = 10
+"""Wrong keys that an address may show in a row."""
+_PER_GUESS: Final = 6.0
+"""Seconds after which one more is allowed."""
+_ADDRESSES: Final = 10_000
 
 
 class Logins:
     """Cookies for browsers that have shown a key. A cookie says whose the key is and when it ends, and is signed with a
-    secret that stands beside the log, over the key's digest, too: it ends with the key's line in the file."""
+    secret that stands beside the keys, over the key's digest, too: it ends with the key's line in the file."""
 
     def __init__(self, keys: Keys, secret: Path, *, seconds: float, now: Callable[[], float]) -> None:
         self.keys, self.seconds, self._now = keys, int(seconds), now
         self._secret = _made(secret)
         self._links: dict[str, str] = {}
+        self.guesses = Guesses(now)
         self.cookie = f"hansard_{hashlib.sha256(self._secret).hexdigest()[:8]}"
         """Its name: browsers keep one jar for all ports of a machine, and there may be several servers on it."""
 
@@ -113,8 +64,32 @@ class Logins:
 
     def _signed(self, name: str, until: int) -> str:
         """Empty for a name without a key."""
-        digest = self.keys.digest_of(name)
-        return hmac.new(self._secret, f"{until}.{digest}.{name}".encode(), "sha256").hexdigest() if digest else ""
+        key = self.keys.named(name)
+        return hmac.new(self._secret, f"{until}.{key.digest}.{name}".encode(), "sha256").hexdigest() if key else ""
+
+
+class Guesses:
+    """How many wrong keys each address has shown of late."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._wrong: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait(self, address: str) -> int:
+        """Seconds until the address may try again; 0: now."""
+        over = self._level(address) - (GUESSES - 1)
+        return max(0, math.ceil(over * _PER_GUESS))
+
+    def wrong(self, address: str) -> None:
+        level = self._level(address)
+        self._wrong.pop(address, None)
+        self._wrong[address] = (level + 1, self._now())
+        if len(self._wrong) > _ADDRESSES:
+            self._wrong.popitem(last=False)
+
+    def _level(self, address: str) -> float:
+        level, at = self._wrong.get(address, (0.0, 0.0))
+        return max(0.0, level - (self._now() - at) / _PER_GUESS)
 
 
 def _made(path: Path) -> bytes:

@@ -7,7 +7,8 @@ PROBLEMS = MappingProxyType(
         400: "The request cannot be parsed: invalid JSON (UTF-8, no duplicate keys, NaN, NUL or lone surrogates, at "
         "most 64 levels) or a malformed header. Correct it; retrying will not help.",
         401: "This server requires an API key. Send `Authorization: Bearer …` with a key from its key file.",
-        403: "The request may not come from there, for example from a page of another origin.",
+        403: "The key does not have the scope that `scope` names (`hansard key new NAME --scope …`), or the request "
+        "comes from a page of another origin.",
         404: "The session, version, artifact or address does not exist. Check the id.",
         405: "This address does not support the method. `Allow` lists the methods it supports.",
         406: "The server cannot answer in a format that the request accepts.",

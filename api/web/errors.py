@@ -51,8 +51,15 @@ def _page(request: Request, say: Words, problem: Response, detail: str) -> Respo
         named = f"error.{problem.status_code}"
         title = say(named) if named in say.messages else say("error.other")
         html = render(request, say, "error.html", title=title, status=problem.status_code, detail=detail[:2_000])
-    kept = _without(problem, "content-type", "content-length")
+    kept = _without(problem, "content-type", "content-length") | _once_more(request, problem)
     return HTMLResponse(html, status_code=problem.status_code, headers={"Cache-Control": "no-store", **kept})
+
+
+def _once_more(request: Request, problem: Response) -> dict[str, str]:
+    """A link on another site brings no cookie: the browser is to come again from here, with it. It then says that it
+    comes from the same site, and is not sent again."""
+    foreign = request.headers.get("sec-fetch-site") == "cross-site" and request.method == "GET"
+    return {"Refresh": "0"} if problem.status_code == 401 and foreign else {}
 
 
 def _without(problem: Response, *names: str) -> dict[str, str]:

@@ -8,9 +8,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.http.logins import Logins
+from api.http.problems import Problem
 from api.http.requests import answer_headers, only, system
 from api.web.forms.reading import fields
 from api.web.rendering import explicit, language_of, linker, page, render
+from domain.values.sentences import Sentence
 from domain.values.words import Words
 
 HOME: Final = "/"
@@ -42,8 +44,12 @@ async def sign_in(request: Request) -> Response:
         return _away(linker(explicit(request))())
     found = await fields(request)
     back = _ours(found.get("back", ""))
+    address = request.client.host if request.client else ""
+    if wait := logins.guesses.wait(address):
+        raise Problem(429, Sentence("too_many_sign_ins", seconds=wait), headers={"Retry-After": str(wait)})
     name = logins.keys.name_of(found.get("apiKey", "").strip())
     if name is None:
+        logins.guesses.wrong(address)
         return page(_shown(request, language_of(request), back=back, wrong=True), status=401)
     return _signed_in(request, logins, name, back)
 
@@ -88,4 +94,4 @@ def _away(to: str) -> Response:
 def _give(request: Request, answer: Response, logins: Logins, value: str, seconds: int) -> None:
     """No script reads the cookie; other sites' pages can send it with no command."""
     secure = request.url.scheme == "https"
-    answer.set_cookie(logins.cookie, value, max_age=seconds, secure=secure, httponly=True, samesite="lax")
+    answer.set_cookie(logins.cookie, value, max_age=seconds, secure=secure, httponly=True, samesite="strict")

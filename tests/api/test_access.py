@@ -141,3 +141,14 @@ def test_a_revoked_key_ends_its_streams_within_a_second(tmp_path: Path) -> None:
                     began = time.monotonic()
         assert 0 < time.monotonic() - began < 2
         assert server.client.get("/api/events", headers=ours).status_code == 401
+
+
+def test_a_killed_servers_note_shows_its_key_to_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HANSARD_API_KEY", raising=False)
+    elsewhere = Settings(database=f"sqlite:///{tmp_path / 'other.db'}")
+    with serving(tmp_path, auth="key") as server:
+        server.kill()
+        assert key_for(server.url, elsewhere) == ""
+        server.start()
+        found = {"Authorization": f"Bearer {key_for(server.url, elsewhere)}"}
+        assert server.client.get("/api/sessions", headers=found).status_code == 200

@@ -11,7 +11,8 @@ import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
-from api.http.logins import Keys, Logins
+from api.http.keys import Keys
+from api.http.logins import GUESSES, Guesses, Logins
 from api.web.assets import SHEET
 from tests.api.seen import BROWSER, Seen
 from tests.api.server import delivery, events, inside, start
@@ -61,7 +62,9 @@ def test_what_is_done_in_the_browser_stands_under_the_owners_name(client: TestCl
 
 def test_the_cookie_is_for_the_browser_alone_and_for_its_own_site(client: TestClient) -> None:
     cookie = sign_in(client).headers["set-cookie"]
-    assert re.fullmatch(r"hansard_[0-9a-f]{8}=[\w.-]+; HttpOnly; Max-Age=604800; Path=/; SameSite=lax", cookie), cookie
+    assert re.fullmatch(r"hansard_[0-9a-f]{8}=[\w.-]+; HttpOnly; Max-Age=604800; Path=/; SameSite=strict", cookie), (
+        cookie
+    )
     assert KEY not in cookie
     with_tls = client.post("https://localhost/login", data={"apiKey": KEY}, headers=FORM, follow_redirects=False)
     assert with_tls.headers["set-cookie"].endswith("; Secure")
@@ -191,3 +194,21 @@ def test_another_servers_cookie_is_nobodys(tmp_path: Path, keys: Path) -> None:
     ours, theirs = (Logins(Keys(keys), tmp_path / name, seconds=60, now=lambda: 0) for name in ("a", "b"))
     assert ours.cookie != theirs.cookie
     assert theirs.name_of(ours.issue("alice")) is None
+
+
+def test_guessing_is_slowed_down_for_its_address(client: TestClient) -> None:
+    answers = [sign_in(client, f"wrong-{number}") for number in range(GUESSES + 2)]
+    assert [answer.status_code for answer in answers] == [401] * GUESSES + [429] * 2
+    assert 0 < int(answers[-1].headers["retry-after"]) <= 6
+    assert sign_in(client).status_code == 429
+    assert client.get("/api/sessions", headers={"Authorization": f"Bearer {KEY}"}).status_code == 200
+
+
+def test_guesses_are_forgotten_with_time() -> None:
+    now = [0.0]
+    guesses = Guesses(lambda: now[0])
+    for _ in range(GUESSES):
+        guesses.wrong("10.0.0.1")
+    assert (guesses.wait("10.0.0.1"), guesses.wait("10.0.0.2")) == (6, 0)
+    now[0] = 6.0
+    assert guesses.wait("10.0.0.1") == 0

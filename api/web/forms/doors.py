@@ -16,6 +16,7 @@ from api import actions
 from api.http.commands import Action
 from api.http.problems import of_field
 from api.http.requests import NUMBER, answer_headers, only, system
+from api.http.scopes import check_scope
 from api.web import inbox_page, pages
 from api.web.forms.passing import FormOutcome, hand_over, key_of
 from api.web.forms.reading import fields
@@ -165,6 +166,7 @@ def _known(found: dict[str, str], names: set[str]) -> None:
 
 async def _carried_out(request: Request, asked: Asked) -> FormOutcome | Sent:
     """What was done, or what is to be said of what was not."""
+    check_scope(request, "POST", f"/api/sessions/{{id}}/{asked.name}")
     say = language_of(request)
     if asked.door.ends and not asked.really:
         errors, outcome = {"really": say("form.really")}, FormOutcome(422, {}, False)

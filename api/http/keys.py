@@ -1,0 +1,117 @@
+"""API keys: a file with a line for each, `name:sha256-of-the-key[:scope[:expires]]`, kept by digest."""
+
+import hashlib
+import hmac
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+Scope = Literal["read", "operate", "decide", "admin", "turns"]
+SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
+DEFAULT: Final[Scope] = "operate"
+_UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_DURATION: Final = re.compile(r"([1-9][0-9]{0,8})([smhd])")
+
+
+def seconds_of(duration: str) -> int:
+    """`30d` → 2592000. Raises ValueError."""
+    found = _DURATION.fullmatch(duration)
+    if found is None:
+        raise ValueError(f"{duration!r} is not a duration such as 45s, 30m, 12h or 30d.")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key as its file has it."""
+
+    name: str
+    digest: str
+    scope: Scope = "admin"
+    expires: int | None = None
+    """Unix time in seconds."""
+
+    @property
+    def line(self) -> str:
+        expires = "" if self.expires is None else f":{self.expires}"
+        return f"{self.name}:{self.digest}:{self.scope}{expires}"
+
+    def expired(self, now: float) -> bool:
+        return self.expires is not None and self.expires <= now
+
+
+def parse(line: str) -> Key | None:
+    """The key of a line; None for a comment, a blank line, or one that cannot be read: it admits nobody. A line
+    without a scope has all of them, as before there were scopes."""
+    name, colon, rest = line.strip().partition(":")
+    digest, _, rest = rest.partition(":")
+    scope, _, expires = (part.strip() for part in rest.partition(":"))
+    if not colon or name.startswith("#") or scope not in ("", *SCOPES) or not (expires.isdecimal() or not expires):
+        return None
+    held: Scope = next((each for each in SCOPES if each == scope), "admin")
+    return Key(name.strip(), digest.strip().lower(), held, int(expires) if expires else None)
+
+
+class Keys:
+    """The API keys of some files, and the owner's, by name and file. Read again whenever a file changes."""
+
+    def __init__(
+        self, *paths: Path, owner: tuple[str, Path] | None = None, now: Callable[[], float] = time.time
+    ) -> None:
+        self._paths, self._owner, self._now = paths, owner, now
+        self._read_at: tuple[int, ...] = ()
+        self._keys: dict[str, Key] = {}
+
+    def name_of(self, key: str) -> str | None:
+        """Whose key it is, compared in constant time; None if nobody's, or expired. A file that cannot be read admits
+        nobody."""
+        self._refresh()
+        digest = hashlib.sha256(key.encode()).hexdigest().encode()
+        found = None
+        for name, known in self._keys.items():
+            if hmac.compare_digest(known.digest.encode(), digest):
+                found = name
+        return found if found is not None and self.named(found) else None
+
+    def named(self, name: str) -> Key | None:
+        """Somebody's key; None of a name without one, or whose key has expired."""
+        self._refresh()
+        found = self._keys.get(name)
+        return None if found is None or found.expired(self._now()) else found
+
+    def _refresh(self) -> None:
+        files = (*self._paths, *([self._owner[1]] if self._owner else []))
+        changed = tuple(_changed(path) for path in files)
+        if changed != self._read_at:
+            listed = {key.name: key for path in self._paths for key in _listed(path)}
+            self._keys, self._read_at = self._owned() | listed, changed
+
+    def _owned(self) -> dict[str, Key]:
+        if self._owner is None or not (key := _text(self._owner[1]).strip()):
+            return {}
+        name = self._owner[0]
+        return {name: Key(name, hashlib.sha256(key.encode()).hexdigest())}
+
+
+def _changed(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return -1
+
+
+def _text(path: Path) -> str:
+    """Nothing of a file that cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _listed(path: Path) -> Iterator[Key]:
+    for line in _text(path).splitlines():
+        if key := parse(line):
+            yield key

@@ -1,0 +1,102 @@
+"""What each key may do: every route with no key, with each scope, with an expired and with a revoked key."""
+
+import hashlib
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from starlette.testclient import TestClient
+
+from api.app import COMMANDS, FORMS, PAGES, VIEWS
+from api.http.keys import SCOPES
+from tests.api.seen import BROWSER
+from tests.api.server import delivery, events, inside, start
+
+OPEN: Final = frozenset({"/healthz", "/readyz", "/login", "/logout", "/assets/{name}"})
+OPERATE: Final = ("cancel", "retry", "fork", "continue", "reset", "message", "sessions")
+DECIDE: Final = ("decision", "permission", "scope", "budget", "trust")
+ROUTES: Final = [("GET", path) for path, _ in (*VIEWS, *PAGES)] + [("POST", path) for path, _ in (*COMMANDS, *FORMS)]
+ALLOWED: Final = {
+    "read": {"read"},
+    "operate": {"read", "operate"},
+    "decide": {"read", "operate", "decide"},
+    "admin": {"read", "operate", "decide", "turns"},
+    "turns": {"turns"},
+}
+
+
+def needs(method: str, path: str) -> str:
+    """The scope of a route as the contract words it."""
+    last = path.rpartition("/")[2]
+    if method == "GET" or path.startswith("/api/policies") or path in ("/decisions", "/sessions/{id}"):
+        return "read"
+    if path.startswith("/api/turns/"):
+        return "turns"
+    assert path == "/" or last in OPERATE or last in DECIDE, f"{path} has no scope"
+    return "decide" if last in DECIDE else "operate"
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("keys") / "keys"
+    lines = [line(scope, scope) for scope in SCOPES] + [line("old", "admin", int(time.time()) - 1), line("late", "all")]
+    path.write_text("\n".join([*lines, line("before").rpartition(":")[0]]))
+    return path
+
+
+def line(name: str, *rest: object) -> str:
+    return ":".join([name, hashlib.sha256(f"key of {name}".encode()).hexdigest(), *map(str, rest or ("",))])
+
+
+def of(name: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer key of {name}"}
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory, keys: Path) -> Iterator[TestClient]:
+    with inside(tmp_path_factory.mktemp("log"), work=False, api_keys_file=keys) as found:
+        yield found
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+def test_a_route_lets_in_who_has_its_scope(client: TestClient, method: str, path: str) -> None:
+    if path in OPEN:
+        return
+    address, scope = re.sub(r"\{\w+\}", "delivery-1", path), needs(method, path)
+    if path in ("/api/events", "/api/sessions/{id}/events"):
+        address += "?limit=1"
+    for name in (*SCOPES, "before"):
+        answer = client.request(method, address, headers=of(name), json={} if method == "POST" else None)
+        if scope in ALLOWED["admin" if name == "before" else name]:
+            assert answer.status_code not in (401, 403), name
+        else:
+            assert (answer.status_code, answer.json()["scope"]) == (403, scope), name
+            assert f"scope {scope}; yours has {name}" in answer.json()["detail"]
+    for name in ("old", "late", "nobody"):
+        assert client.request(method, address, headers=of(name)).status_code == 401, name
+
+
+@pytest.mark.parametrize(
+    ("door", "scope"), [("decision", "decide"), ("budget", "decide"), ("cancel", "operate"), ("fork", "operate")]
+)
+@pytest.mark.parametrize("page", ["/decisions", "/sessions/delivery-1"])
+def test_a_form_asks_for_the_scope_of_its_command(client: TestClient, door: str, scope: str, page: str) -> None:
+    form = {"door": door, "session": "delivery-1", "key": "0" * 32, "version": "1", "really": "yes"}
+    if door == "fork":
+        del form["version"]
+    held = "read" if scope == "operate" else "operate"
+    headers = BROWSER | {"Sec-Fetch-Site": "same-origin"}
+    refused = client.post(page, data=form, headers=headers | of(held))
+    assert (refused.status_code, f"scope {scope}" in refused.text) == (403, True)
+    assert client.post(page, data=form, headers=headers | of(scope)).status_code not in (401, 403)
+
+
+def test_a_key_that_operates_starts_a_session_and_does_not_extend_it(client: TestClient) -> None:
+    session_id = start(client, delivery(), **of("operate"))
+    client.headers.update(of("read"))
+    assert {event["actor"] for event in events(client, session_id)} == {"person:operate"}
+    refused = client.post(f"/api/sessions/{session_id}/budget", json={"addIterations": 1}, headers=of("operate"))
+    assert (refused.status_code, refused.json()["code"]) == (403, "scope_needed")
