@@ -5,7 +5,7 @@ from domain.session.turns import Failure
 from domain.values.base import Value
 
 
-class Settings(Value):
+class ExternalSettings(Value):
     """There is nothing to set: who comes with a key of this server, or from this machine, may claim its turns."""
 
 

@@ -29,7 +29,7 @@ def _without_nul(text: str) -> str:
     return text
 
 
-def _not_empty(entries: tuple["Entry", ...]) -> tuple["Entry", ...]:
+def _not_empty(entries: tuple["ScriptedAnswer", ...]) -> tuple["ScriptedAnswer", ...]:
     if not entries:
         raise ValueError(Sentence("no_entries"))
     return entries
@@ -72,7 +72,7 @@ class Told(Usage):
         return Usage(**self.model_dump(exclude={"model"}))
 
 
-class Entry(Value):
+class ScriptedAnswer(Value):
     """One answer, after the steps of its `activity`. `error` needs no more time than they do."""
 
     text: Words = ""
@@ -85,7 +85,9 @@ class Entry(Value):
 
 
 Entries = Annotated[
-    tuple[Annotated[Entry, BeforeValidator(_spelled_out)], ...], Field(max_length=1_000), AfterValidator(_not_empty)
+    tuple[Annotated[ScriptedAnswer, BeforeValidator(_spelled_out)], ...],
+    Field(max_length=1_000),
+    AfterValidator(_not_empty),
 ]
 
 
@@ -106,11 +108,11 @@ class Scenario(Value):
         except orjson.JSONEncodeError as error:
             raise Invalid({at: Sentence("not_json", detail=error)}) from None
 
-    def delay(self, entry: Entry) -> float:
+    def delay(self, entry: ScriptedAnswer) -> float:
         """Seconds of silence before the answer."""
         return (self.delay_ms if entry.delay_ms is None else entry.delay_ms) / 1_000
 
-    def entry(self, turn: Turn) -> Entry | None:
+    def entry(self, turn: Turn) -> ScriptedAnswer | None:
         """What is said in this turn; None where the scenario leaves the agent and its role out.
 
         Exact spelling goes before any: an agent "Reviewer" may hold the roles reviewer and critic.
@@ -139,7 +141,7 @@ class Scripted:
             scenario = self._scenario if turn.scenario is None else Scenario.parse(turn.scenario, at="/scenario")
         except Invalid as error:
             return Reply(agent_session=turn.agent_session, failure=Failure(code="refused", detail=str(error)))
-        entry = scenario.entry(turn) or Entry(text=harmless(turn))
+        entry = scenario.entry(turn) or ScriptedAnswer(text=harmless(turn))
         failure = await _play(entry, scenario.delay(entry), turn) or _scripted_failure(entry, turn)
         reply = _unsaid(entry, turn, failure) if failure else _said(entry, turn)
         return replace(reply, seconds=time.monotonic() - started)
@@ -175,22 +177,22 @@ def harmless(turn: Turn) -> str:
             return "ok"
 
 
-def _scripted_failure(entry: Entry, turn: Turn) -> Failure | None:
+def _scripted_failure(entry: ScriptedAnswer, turn: Turn) -> Failure | None:
     if entry.error is None:
         return None
     detail = f"The scenario answers {turn.agent} with {entry.error}."
     return Failure(code=entry.error, detail=detail, retry_after=entry.retry_after)
 
 
-def _unsaid(entry: Entry, turn: Turn, failure: Failure) -> Reply:
+def _unsaid(entry: ScriptedAnswer, turn: Turn, failure: Failure) -> Reply:
     """A failure as the script wants it may have said something before; one that came too late has not."""
-    said = entry if entry.error else Entry()
+    said = entry if entry.error else ScriptedAnswer()
     told = said.usage
     handle = turn.agent_session
     return Reply(said.text, told.usage(), agent_session=handle, failure=failure, model=told.model)
 
 
-def _said(entry: Entry, turn: Turn) -> Reply:
+def _said(entry: ScriptedAnswer, turn: Turn) -> Reply:
     usage, model = entry.usage.usage(), entry.usage.model
     encoded = entry.text.encode()
     limit = turn.limits.output_bytes
@@ -203,7 +205,7 @@ def _said(entry: Entry, turn: Turn) -> Reply:
     return Reply(entry.text, usage, entry.files, handle, model=model)
 
 
-async def _play(entry: Entry, seconds: float, turn: Turn) -> Failure | None:
+async def _play(entry: ScriptedAnswer, seconds: float, turn: Turn) -> Failure | None:
     """The steps, then silence until so much time has passed; the failure if a bound of the turn comes first."""
     spent, used = 0.0, entry.usage.usage()
     if turn.observe is not None and used != Usage():

@@ -7,10 +7,8 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from adapters.agents.command import Command
-from adapters.agents.command import Settings as CommandSettings
-from adapters.agents.external import External
-from adapters.agents.external import Settings as ExternalSettings
+from adapters.agents.command import CommandAgent, CommandSettings
+from adapters.agents.external import External, ExternalSettings
 from adapters.agents.parsing import BadTeam, dotted, parsed, place_of
 from adapters.agents.port import Agent, Limits
 from adapters.agents.presets import NAMES, preset
@@ -158,7 +156,7 @@ def build(member: Member, data_dir: Path) -> Agent:
         case Scenario() as scenario:
             return Scripted(scenario)
         case CommandSettings() as settings:
-            return Command(settings.named(member.model), data_dir)
+            return CommandAgent(settings.named(member.model), data_dir)
         case ExternalSettings():
             return External()
 

@@ -26,7 +26,7 @@ class BadProject(HansardError):
         self.places = dict(places)
 
 
-class Table(Value):
+class TomlTable(Value):
     """A table of the file: its keys are in snake_case, unknown ones are refused."""
 
     model_config = ConfigDict(alias_generator=None)
@@ -45,7 +45,7 @@ Command = str | tuple[str, ...]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
-class Workspace(Table):
+class WorkspaceSetup(TomlTable):
     """How a new workspace is made ready."""
 
     setup: tuple[Command, ...] = ()
@@ -54,7 +54,7 @@ class Workspace(Table):
     env: dict[Name, str] = {}
 
 
-class Validation(Table):
+class Validation(TomlTable):
     """What is run to validate, where a request names nothing."""
 
     commands: tuple[Command, ...] = ()
@@ -62,7 +62,7 @@ class Validation(Table):
     network: Literal["none", "all"] = "none"
 
 
-class Defaults(Table):
+class Defaults(TomlTable):
     """Defaults of start requests."""
 
     max_iterations: Annotated[int, Field(ge=1, le=20)] | None = None
@@ -73,7 +73,7 @@ class Defaults(Table):
     team: str | None = None
 
 
-class Scope(Table):
+class Scope(TomlTable):
     """Which paths agents are meant to change, and what happens when they change others."""
 
     allow: tuple[str, ...] = ("**",)
@@ -85,10 +85,10 @@ class Scope(Table):
         return tuple(path for path in paths if not _matches(path, self.allow) or _matches(path, self.deny))
 
 
-class Project(Table):
+class Project(TomlTable):
     """The file. `digest` covers what only takes effect once the person has trusted it."""
 
-    workspace: Workspace = Workspace()
+    workspace: WorkspaceSetup = WorkspaceSetup()
     validation: Validation = Validation()
     delivery: Defaults = Defaults()
     scope: Scope = Scope()

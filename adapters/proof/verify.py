@@ -32,7 +32,7 @@ class Unchecked(HansardError):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class LogFault:
     """What is wrong, and where: a position of the log, or None for the file as a whole."""
 
     position: int | None
@@ -48,7 +48,7 @@ class Verification:
     head: int = 0
     root: str = ""
     unchecked: str | None = None
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[LogFault] = field(default_factory=list)
 
     @property
     def sound(self) -> bool:
@@ -61,7 +61,7 @@ class Verification:
 
     def blame(self, position: int | None, problem: str) -> None:
         if len(self.faults) < MOST:
-            self.faults.append(Fault(position, problem))
+            self.faults.append(LogFault(position, problem))
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 from eventsourcing.persistence import ApplicationRecorder, StoredEvent, Subscription
 
 from adapters.store.mapper import decode, encode
-from adapters.store.port import Conflict, Receipt, Row, Write
+from adapters.store.port import Conflict, Row, StoredReceipt, Write
 from adapters.store.turns import TurnChange, change_of
 from domain.session.record import Recorded
 
@@ -84,10 +84,10 @@ class Attachments:
     batch, and is made from the position of the last of them."""
 
     texts: Sequence[tuple[str, str]] = ()
-    receipts: Sequence[tuple[int, Callable[[int], Receipt]]] = ()
+    receipts: Sequence[tuple[int, Callable[[int], StoredReceipt]]] = ()
     turns: Sequence[TurnChange] = ()
 
-    def made_receipts(self, head: int, positions: Sequence[int]) -> list[Receipt]:
+    def made_receipts(self, head: int, positions: Sequence[int]) -> list[StoredReceipt]:
         """The receipts of a batch that follows the position `head`."""
         return [make(positions[count - 1] if count else head) for count, make in self.receipts]
 
@@ -108,7 +108,7 @@ class EventRecorder(ApplicationRecorder, ABC):
         """
 
     @abstractmethod
-    def receipts(self, keys: Sequence[str]) -> dict[str, Receipt]: ...
+    def receipts(self, keys: Sequence[str]) -> dict[str, StoredReceipt]: ...
 
     def append(self, writes: Sequence[Write]) -> list[list[Recorded]]:
         """Store the writes of a batch in one transaction; the recorded events of each, in order."""
@@ -131,7 +131,7 @@ class EventRecorder(ApplicationRecorder, ABC):
         except Conflict as error:
             raise Conflict(f"The log holds some of these events already: {error}", streams=error.streams) from error
 
-    def receipt(self, key: str) -> Receipt | None:
+    def receipt(self, key: str) -> StoredReceipt | None:
         """The first answer that was given under this key."""
         return self.receipts([key]).get(key)
 
@@ -142,7 +142,7 @@ class EventRecorder(ApplicationRecorder, ABC):
 def _rows_of(writes: Sequence[Write]) -> tuple[list[StoredEvent], Attachments]:
     events: list[StoredEvent] = []
     texts: list[tuple[str, str]] = []
-    receipts: list[tuple[int, Callable[[int], Receipt]]] = []
+    receipts: list[tuple[int, Callable[[int], StoredReceipt]]] = []
     turns: list[TurnChange] = []
     for write in writes:
         texts += ((blob.digest, blob.content) for blob in write.blobs)

@@ -9,13 +9,13 @@ from eventsourcing.persistence import StoredEvent
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from adapters.store.port import Broken, DamagedEvent, Entry, Texts
+from adapters.store.port import Broken, DamagedEvent, NewEvent, Texts
 from domain.kinds import event_class
 from domain.session.record import Causation, Recorded
 from domain.values.base import Text, Unknown
 
 
-def encode(entry: Entry) -> StoredEvent:
+def encode(entry: NewEvent) -> StoredEvent:
     """The row of an event: envelope and data in one JSON object."""
     event, causation = entry.event, entry.causation
     version = version_of(event.TOPIC)

@@ -13,7 +13,7 @@ from eventsourcing.persistence import Notification, StoredEvent
 from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, EventRecorder, StreamHeads
 from adapters.store.mapper import decode_all
 from adapters.store.memory_turns import MemoryTurn, MemoryTurns, apply
-from adapters.store.port import PAGE, Conflict, Receipt, Row, StoreError
+from adapters.store.port import PAGE, Conflict, Row, StoredReceipt, StoreError
 from domain.session.record import Recorded, kind_of
 
 
@@ -24,7 +24,7 @@ class MemoryLog:
     rows: list[Row] = field(default_factory=list)
     streams: dict[str, list[Row]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
-    receipts: dict[str, Receipt] = field(default_factory=dict)
+    receipts: dict[str, StoredReceipt] = field(default_factory=dict)
     turns: dict[str, MemoryTurn] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -117,7 +117,7 @@ class MemoryStore(EventRecorder):
         with self._opened() as log:
             return log.texts.get(digest)
 
-    def receipts(self, keys: Sequence[str]) -> dict[str, Receipt]:
+    def receipts(self, keys: Sequence[str]) -> dict[str, StoredReceipt]:
         with self._opened() as log:
             return {key: log.receipts[key] for key in keys if key in log.receipts}
 
@@ -158,7 +158,7 @@ def _decoded(rows: Iterable[Row]) -> list[Recorded]:
     return decode_all([row[:5] for row in rows])
 
 
-def _check_free(log: MemoryLog, rows: Sequence[Row], receipts: Sequence[Receipt]) -> None:
+def _check_free(log: MemoryLog, rows: Sequence[Row], receipts: Sequence[StoredReceipt]) -> None:
     """Raises Conflict with every version and key that is taken, in the log or twice in the batch."""
     streams = {row.stream for row in rows if row.version <= len(log.streams.get(row.stream, ()))}
     keys = {receipt.key for receipt in receipts} & log.receipts.keys()

@@ -65,7 +65,7 @@ class Fenced(StoreError):
         self.turn_id, self.attempt = turn_id, attempt
 
 
-class Entry(NamedTuple):
+class NewEvent(NamedTuple):
     """An event to be stored as version `version` of its session."""
 
     session_id: str
@@ -79,7 +79,7 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class StoredReceipt:
     """The first answer to a command, stored with its events: the same key always gets the same bytes."""
 
     key: str
@@ -93,9 +93,9 @@ class Receipt:
 class Write:
     """Everything that one command changes, stored whole or not at all. `receipt` gets the last position."""
 
-    entries: Sequence[Entry] = ()
+    entries: Sequence[NewEvent] = ()
     blobs: Sequence[Blob] = ()
-    receipt: Callable[[int], Receipt] | None = None
+    receipt: Callable[[int], StoredReceipt] | None = None
     adopted: bool = False
     """The entries are another session's history: its turns ended there."""
 
@@ -213,10 +213,10 @@ class Store(Log, Protocol):
     def version(self, session_id: str) -> int:
         """The newest version of a session, 0 if there is none."""
 
-    def receipt(self, key: str) -> Receipt | None:
+    def receipt(self, key: str) -> StoredReceipt | None:
         """The first answer that was given under this key."""
 
-    def receipts(self, keys: Sequence[str]) -> dict[str, Receipt]:
+    def receipts(self, keys: Sequence[str]) -> dict[str, StoredReceipt]:
         """The first answers that were given under these keys."""
 
     @property

@@ -55,7 +55,7 @@ class HostCommands:
     async def validate(self, job: Job) -> RecordValidation:
         return await validated(job, **self._place(job))
 
-    def _place(self, job: Job) -> "_Place":
+    def _place(self, job: Job) -> "_SourcePlace":
         return {
             "workspaces": self.workspaces,
             "home": self.homes / job.session.id,
@@ -65,7 +65,7 @@ class HostCommands:
         }
 
 
-class _Place(TypedDict):
+class _SourcePlace(TypedDict):
     workspaces: Workspaces
     home: Path
     fencing: Fencing

@@ -206,7 +206,7 @@ _LONGEST = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Trail:
+class LatestSnapshot:
     """A small file that holds the latest snapshot."""
 
     file: int
@@ -221,11 +221,11 @@ class Trail:
 
 
 @contextmanager
-def trail(path: Path) -> Iterator[Trail]:
+def trail(path: Path) -> Iterator[LatestSnapshot]:
     """Ours alone until we leave: two snapshots at once would both follow the same one."""
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
-        yield Trail(file)
+        yield LatestSnapshot(file)
     finally:
         os.close(file)

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from adapters.store import Receipt
+from adapters.store import StoredReceipt
 from adapters.writer.unit_of_work import CommandEnvelope
 from domain.session.state import Session
 from domain.values.base import HansardError, Refused, Stale, Unknown
@@ -32,7 +32,7 @@ class Repeated(HansardError):
 
     replayed = True
 
-    def __init__(self, receipt: Receipt) -> None:
+    def __init__(self, receipt: StoredReceipt) -> None:
         super().__init__(Sentence("already_answered"))
         self.status, self.body = receipt.status, receipt.body
 
@@ -70,14 +70,14 @@ def same(first: str, second: str) -> None:
         raise KeyReused(Sentence("idempotency_key_reused"))
 
 
-def receipt_of(envelope: CommandEnvelope, answer: CommandAnswer, at: int) -> Receipt:
+def receipt_of(envelope: CommandEnvelope, answer: CommandAnswer, at: int) -> StoredReceipt:
     """What is kept of an answer under the envelope's key."""
-    return Receipt(_key(envelope), envelope.fingerprint, answer.status, answer.body, at)
+    return StoredReceipt(_key(envelope), envelope.fingerprint, answer.status, answer.body, at)
 
 
-def refusal_of(envelope: CommandEnvelope, error: HansardError, at: int) -> Callable[[int], Receipt]:
+def refusal_of(envelope: CommandEnvelope, error: HansardError, at: int) -> Callable[[int], StoredReceipt]:
     """A refusal is an answer too: the same key is refused in the same words, whatever has happened since."""
-    receipt = Receipt(_key(envelope), envelope.fingerprint, REFUSED, orjson.dumps(_words(error)), at)
+    receipt = StoredReceipt(_key(envelope), envelope.fingerprint, REFUSED, orjson.dumps(_words(error)), at)
     return lambda _: receipt
 
 
@@ -96,7 +96,7 @@ def _words(error: HansardError) -> dict[str, Any]:
     return words
 
 
-def first_answer(receipt: Receipt) -> CommandAnswer:
+def first_answer(receipt: StoredReceipt) -> CommandAnswer:
     """The answer that was given under the key; raises the refusal that was, or Repeated."""
     if receipt.status >= _ERRORS:
         raise Repeated(receipt)

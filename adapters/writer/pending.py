@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from adapters.store import Conflict, Fenced, Receipt, Write
+from adapters.store import Conflict, Fenced, StoredReceipt, Write
 from adapters.writer.answers import CommandAnswer, again, answer_to, first_answer, receipt_of, same
 from adapters.writer.unit_of_work import CommandEnvelope
 from domain.session.state import Session
@@ -63,7 +63,7 @@ class Pending:
 
     # -- under a key -----------------------------------------------------------------------------------------------
 
-    def answered_before(self, key: str, receipts: Mapping[str, Receipt], first: "dict[str, Pending]") -> bool:
+    def answered_before(self, key: str, receipts: Mapping[str, StoredReceipt], first: "dict[str, Pending]") -> bool:
         """Whether the same request was answered before, or comes twice in this batch."""
         earlier = first.setdefault(key, self)
         if earlier is not self:
@@ -77,10 +77,10 @@ class Pending:
         self.answer = first_answer(receipt)
         return True
 
-    def receipt(self) -> Callable[[int], Receipt]:
+    def receipt(self) -> Callable[[int], StoredReceipt]:
         """The store makes the receipt when it knows the position; the caller gets the same answer."""
 
-        def receipt(position: int) -> Receipt:
+        def receipt(position: int) -> StoredReceipt:
             self.told = answer_to(self.envelope, self.sessions, position)
             return receipt_of(self.envelope, self.told, self.sessions[self.envelope.session_id].updated_at)
 

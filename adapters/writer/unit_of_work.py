@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from adapters.store import Entry, Fenced
+from adapters.store import Fenced, NewEvent
 from domain.discussion.commands import CancelDiscussion
 from domain.kinds import CHANNEL, carry_out, fold
 from domain.policy import Reaction, react
@@ -52,7 +52,7 @@ class Loaded:
 class Effects:
     """Everything that one command changes, in every session it touches."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[NewEvent] = field(default_factory=list)
     blobs: dict[str, Blob] = field(default_factory=dict)
     sessions: dict[str, Session] = field(default_factory=dict)
     adopted: bool = False
@@ -140,7 +140,7 @@ class UnitOfWork:
 
     def _carry_out(
         self, envelope: CommandEnvelope, step: "_Step", touched: dict[str, Session | None], effects: Effects
-    ) -> list[Entry]:
+    ) -> list[NewEvent]:
         reaction, name = step.reaction, step.reaction.session_id
         loaded = self._session(name)
         before = touched.setdefault(name, loaded.session) if name not in touched else loaded.session
@@ -158,14 +158,15 @@ class UnitOfWork:
         correlation = envelope.correlation_id or decision.session.parent or name
         causation = Causation(reaction.actor or envelope.actor, envelope.command_id, correlation, step.caused_by)
         entries = [
-            Entry(name, version + number, at, causation, event) for number, event in enumerate(decision.events, start=1)
+            NewEvent(name, version + number, at, causation, event)
+            for number, event in enumerate(decision.events, start=1)
         ]
         loaded.session = effects.sessions[name] = decision.session
         effects.entries.extend(entries)
         effects.blobs.update((blob.digest, blob) for blob in decision.blobs)
         return entries
 
-    def _check_fence(self, entry: Entry) -> None:
+    def _check_fence(self, entry: NewEvent) -> None:
         """Raises Fenced for an answer that comes late. The store checks again: leases may move until the commit."""
         match entry.event:
             case TurnCancelled():
@@ -184,7 +185,7 @@ class UnitOfWork:
         events = [renamed(recorded.event, source=command.source, fork=name) for recorded in history]
         for recorded, event in zip(history, events, strict=True):
             causation = recorded.causation._replace(correlation_id=name)
-            effects.entries.append(Entry(name, recorded.version, recorded.at, causation, event))
+            effects.entries.append(NewEvent(name, recorded.version, recorded.at, causation, event))
         moments = (EventMetadata(name, recorded.at) for recorded in history)
         return fold(kind_of(name), zip(events, moments, strict=True))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 
-from adapters.store import Conflict, Fenced, Receipt, Store, Write
+from adapters.store import Conflict, Fenced, Store, StoredReceipt, Write
 from adapters.writer.answers import Busy, CommandAnswer, KeyReused, answer_to, fingerprint, refusal_of
 from adapters.writer.pending import Pending, tell
 from adapters.writer.unit_of_work import CommandEnvelope, UnitOfWork
@@ -177,12 +177,12 @@ class Writer:
 
     # -- one command -----------------------------------------------------------------------------------------------
 
-    def _receipts(self, batch: Sequence[Pending]) -> dict[str, Receipt]:
+    def _receipts(self, batch: Sequence[Pending]) -> dict[str, StoredReceipt]:
         keys = [pending.envelope.key for pending in batch if pending.envelope.key is not None]
         return self.store.receipts(keys) if keys else {}
 
     def _prepare(
-        self, pending: Pending, work: UnitOfWork, receipts: dict[str, Receipt], first: dict[str, Pending]
+        self, pending: Pending, work: UnitOfWork, receipts: dict[str, StoredReceipt], first: dict[str, Pending]
     ) -> None:
         try:
             if pending.envelope.key is None or not pending.answered_before(pending.envelope.key, receipts, first):

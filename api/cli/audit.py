@@ -45,7 +45,7 @@ def verify(
     proof
         A proof of one event, made by `hansard prove`; it is checked without a log, with the public key alone.
     """
-    from adapters.proof.verify import Fault, Verification
+    from adapters.proof.verify import LogFault, Verification
     from adapters.proof.verify import verify as verify_log
     from adapters.store import StoreError
     from adapters.store.sqlite.connection import is_damaged
@@ -65,7 +65,7 @@ def verify(
     except StoreError as error:
         if error.__cause__ is not None and is_unavailable(error.__cause__) and not is_damaged(error.__cause__):
             raise  # it was not looked at
-        verdict = Verification(faults=[Fault(None, str(error))])
+        verdict = Verification(faults=[LogFault(None, str(error))])
     return _tell(verdict, settings.database_path, json=json)
 
 

@@ -157,13 +157,13 @@ def posts(team: "Team") -> Iterator[Finding]:
 
 
 def programs(team: "Team") -> Iterator[Finding]:
-    from adapters.agents.command import Settings as Program
+    from adapters.agents.command import CommandSettings
     from adapters.agents.command.call import login
     from adapters.processes import clean_environment, resolve_secrets
 
     path = clean_environment()["PATH"]
     for member in team.agents:
-        if not isinstance(member.settings, Program):
+        if not isinstance(member.settings, CommandSettings):
             continue
         program = member.settings.argv[0]
         try:

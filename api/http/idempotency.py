@@ -16,7 +16,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adapters.store import Conflict, Receipt, Store, Write
+from adapters.store import Conflict, Store, StoredReceipt, Write
 from adapters.writer.answers import KeyReused, fingerprint, first_answer, same
 from api.http.problems import of, problem
 from api.http.requests import answer_headers, idempotency_key, raw_body, read_object, system, version_of
@@ -69,7 +69,7 @@ class ApiCall:
         """What identifies the request beside its key."""
         return fingerprint(b"POST", self.path.encode(), self.raw)
 
-    def receipt(self) -> Receipt | None:
+    def receipt(self) -> StoredReceipt | None:
         """What was answered before under the key."""
         return None if self.owned_key is None else self.system.store.receipt(self.owned_key)
 
@@ -140,7 +140,7 @@ async def _first(call: ApiCall, answer: Response, *, whole: bool = False) -> Res
     """Keep the answer; where another was kept under the key before, that is the one."""
     assert call.owned_key is not None, "only answers under a key are kept"
     body = bytes(answer.body)
-    receipt = Receipt(
+    receipt = StoredReceipt(
         call.owned_key,
         call.fingerprint,
         answer.status_code,
@@ -154,7 +154,7 @@ async def _first(call: ApiCall, answer: Response, *, whole: bool = False) -> Res
     return _again(first) if first.body else _marked(answer)
 
 
-def _entered(store: Store, receipt: Receipt) -> Receipt:
+def _entered(store: Store, receipt: StoredReceipt) -> StoredReceipt:
     """The receipt that holds for the key: the first."""
     known = store.receipt(receipt.key)
     if known is not None:
@@ -166,7 +166,7 @@ def _entered(store: Store, receipt: Receipt) -> Receipt:
     return receipt
 
 
-def _again(receipt: Receipt) -> Response:
+def _again(receipt: StoredReceipt) -> Response:
     """The first answer, once more."""
     if not 200 <= receipt.status < 300:
         try:

@@ -1,4 +1,4 @@
-"""`python -m api.openapi > docs/openapi.json`: write the description anew after a change of doors or shapes."""
+"""`python -m api.openapi > docs/openapi.json`: write the description anew after a change of endpoints or shapes."""
 
 import sys
 

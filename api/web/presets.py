@@ -16,7 +16,7 @@ A_MINUTE_AND_MORE = 75_000
 """Milliseconds that nobody has whose time ends after a minute."""
 
 
-class Preset(NamedTuple):
+class DemoSession(NamedTuple):
     """`rests` is the status at which the session ends or waits for a person."""
 
     kind: Kind
@@ -181,8 +181,8 @@ _LEGACY = {name: value for name, value in _LEGACY.items() if name != "maxIterati
 
 PRESETS: Final = MappingProxyType(
     {
-        "approved": Preset("delivery", _delivery("Preset: approved", "Add a login page.", {}), "success"),
-        "regression": Preset(
+        "approved": DemoSession("delivery", _delivery("Preset: approved", "Add a login page.", {}), "success"),
+        "regression": DemoSession(
             "delivery",
             _delivery(
                 "Preset: one regression",
@@ -191,7 +191,7 @@ PRESETS: Final = MappingProxyType(
             ),
             "success",
         ),
-        "blocked": Preset(
+        "blocked": DemoSession(
             "delivery",
             _delivery(
                 "Preset: blocked until the budget ends",
@@ -201,7 +201,7 @@ PRESETS: Final = MappingProxyType(
             ),
             "failed",
         ),
-        "time": Preset(
+        "time": DemoSession(
             "delivery",
             _delivery(
                 "Preset: time exhausted",
@@ -211,13 +211,13 @@ PRESETS: Final = MappingProxyType(
             ),
             "failed",
         ),
-        "recovery": Preset("delivery", _RECOVERY, "success"),
-        "legacy": Preset("delivery", _LEGACY, "failed"),
-        "continue": Preset("orchestration", _orchestration("Preset: checkpoint, continue, done"), "checkpoint"),
-        "reset": Preset("orchestration", _orchestration("Preset: checkpoint, reset"), "checkpoint"),
-        "red-team": Preset("review", _red_team(), "waiting_for_decision"),
-        "perspectives": Preset("debate", _perspectives(), "waiting_for_decision"),
-        "stalled": Preset("debate", _stalled(), "waiting_for_decision"),
+        "recovery": DemoSession("delivery", _RECOVERY, "success"),
+        "legacy": DemoSession("delivery", _LEGACY, "failed"),
+        "continue": DemoSession("orchestration", _orchestration("Preset: checkpoint, continue, done"), "checkpoint"),
+        "reset": DemoSession("orchestration", _orchestration("Preset: checkpoint, reset"), "checkpoint"),
+        "red-team": DemoSession("review", _red_team(), "waiting_for_decision"),
+        "perspectives": DemoSession("debate", _perspectives(), "waiting_for_decision"),
+        "stalled": DemoSession("debate", _stalled(), "waiting_for_decision"),
     }
 )
 """By the name under which the form offers them (`start_preset.…` of the catalogue)."""

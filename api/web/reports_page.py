@@ -65,7 +65,7 @@ DRAWN: Final = MappingProxyType(
 )
 
 
-class Table(NamedTuple):
+class FigureTable(NamedTuple):
     """Columns by name and whether they hold figures, which stand right; the rows' cells are words."""
 
     name: str
@@ -78,9 +78,9 @@ class ReportPage:
     """A report ready to be shown. `sums` are totals by something, `totals` those of everything."""
 
     name: str
-    table: Table
+    table: FigureTable
     totals: tuple[tuple[str, str], ...]
-    sums: tuple[Table, ...]
+    sums: tuple[FigureTable, ...]
     more: int
     as_of: int
     chart: Markup | None
@@ -134,7 +134,7 @@ def report_page(report: Report, found: ReportAnswer, say: Words) -> ReportPage:
     )
 
 
-def _sums(totals: Row, say: Words) -> list[Table]:
+def _sums(totals: Row, say: Words) -> list[FigureTable]:
     """Totals by something: lists of rows, and rows that stand each by the word that it is about."""
     found = [_table(name, tuple(rows[0]), rows[:ROWS], say) for name, rows in totals.items() if _is(rows, list)]
     by_word = [{"measure": word, **row} for word, row in totals.items() if _is(row, dict)]
@@ -145,10 +145,10 @@ def _is(value: Any, kind: type) -> bool:
     return isinstance(value, kind) and bool(value)
 
 
-def _table(name: str, columns: Sequence[str], rows: Sequence[Row], say: Words) -> Table:
+def _table(name: str, columns: Sequence[str], rows: Sequence[Row], say: Words) -> FigureTable:
     """Without the columns of which nothing is known, but for the first, which says what a row is about."""
     used = [column for column in columns if column == columns[0] or any(row.get(column) is not None for row in rows)]
-    return Table(
+    return FigureTable(
         name=name,
         columns=tuple((column, _is_figure(rows, column)) for column in used),
         rows=tuple(tuple(cell(column, row.get(column), say) for column in used) for row in rows),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from domain.session.record import Recorded
 from domain.values.base import Unknown
 from projections.engine import snapshots
-from projections.engine.ports import Database, Log, Projection
+from projections.engine.ports import Database, EventLog, Projection
 
 SCHEMA = (
     "CREATE TABLE IF NOT EXISTS progress (view TEXT PRIMARY KEY, shape TEXT NOT NULL, position BIGINT NOT NULL,"
@@ -22,7 +22,7 @@ LONGEST_ERROR = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class LogPage:
     """A stretch of the log, decoded once: what lies behind one position up to and with `end`."""
 
     end: int
@@ -42,7 +42,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ViewProblem:
     """What keeps a view from following. `subject` is a view that is parked, `log` for an event that cannot be read, or
     `follower` for the loop itself."""
 
@@ -51,16 +51,16 @@ class Problem:
     error: str
 
 
-def read(log: Log, *, after: int, limit: int) -> Page:
+def read(log: EventLog, *, after: int, limit: int) -> LogPage:
     """The next page. One event that cannot be read costs its page single reads, never the loop."""
     try:
         events = log.log(after=after, limit=limit)
     except UNREADABLE:
         return _read_singly(log, after=after, limit=limit)
-    return Page(end=events[-1].position if events else after, events=events)
+    return LogPage(end=events[-1].position if events else after, events=events)
 
 
-def _read_singly(log: Log, *, after: int, limit: int) -> Page:
+def _read_singly(log: EventLog, *, after: int, limit: int) -> LogPage:
     """An unreadable event is taken to stand at the very next position: the log says only that there is one behind."""
     events: list[Recorded] = []
     unreadable: dict[int, str] = {}
@@ -76,7 +76,7 @@ def _read_singly(log: Log, *, after: int, limit: int) -> Page:
             break
         events.extend(found)
         end = found[-1].position
-    return Page(end=end, events=events, unreadable=unreadable)
+    return LogPage(end=end, events=events, unreadable=unreadable)
 
 
 class Folding:
@@ -85,7 +85,7 @@ class Folding:
     def __init__(self, projections: Iterable[Projection]) -> None:
         self.projections = tuple(projections)
 
-    def prepare(self, db: Database, log: Log) -> None:
+    def prepare(self, db: Database, log: EventLog) -> None:
         """Make the tables. Views of another shape, or of another log than this one, are all folded anew."""
         for statement in SCHEMA:
             db.execute(statement)
@@ -100,7 +100,7 @@ class Folding:
             self.refold(db, log)
 
     @staticmethod
-    def _is_strange(known: dict[str, Progress], log: Log, projection: Projection) -> bool:
+    def _is_strange(known: dict[str, Progress], log: EventLog, projection: Projection) -> bool:
         progress = known.get(projection.name)
         if progress is None:
             return False
@@ -117,16 +117,16 @@ class Folding:
         running = [progress[name].position for name in names if progress[name].error is None]
         return min(running, default=None)
 
-    def problems(self, db: Database) -> list[Problem]:
+    def problems(self, db: Database) -> list[ViewProblem]:
         parked = [
-            Problem(name, progress.failed_at or progress.position, progress.error)
+            ViewProblem(name, progress.failed_at or progress.position, progress.error)
             for name, progress in sorted(self.progress(db).items())
             if progress.error is not None
         ]
         rows = db.execute("SELECT position, error FROM unreadable ORDER BY position LIMIT 100").fetchall()
-        return [*parked, *(Problem("log", position, error) for position, error in rows)]
+        return [*parked, *(ViewProblem("log", position, error) for position, error in rows)]
 
-    def fold(self, db: Database, page: Page) -> None:
+    def fold(self, db: Database, page: LogPage) -> None:
         """Each view takes the events that are new to it: another process may have folded some of them already."""
         for position, error in page.unreadable.items():
             db.execute("INSERT INTO unreadable VALUES (?, ?) ON CONFLICT (position) DO NOTHING", (position, error))
@@ -153,7 +153,7 @@ class Folding:
                 return _park(db, projection, recorded, alone, events)
         raise RuntimeError(f"The view {projection.name} is no pure fold: {error}, but not event by event.")
 
-    def refold(self, db: Database, log: Log) -> None:
+    def refold(self, db: Database, log: EventLog) -> None:
         """Empty every view, parked ones too, and fold the whole log from zero, inside the caller's transaction."""
         head = log.head()
         db.execute("DELETE FROM unreadable")
@@ -181,7 +181,7 @@ def shape(projection: Projection) -> str:
     return hashlib.sha256(words.encode()).hexdigest()[:16]
 
 
-def _behind(page: Page, position: int) -> Sequence[Recorded]:
+def _behind(page: LogPage, position: int) -> Sequence[Recorded]:
     return [recorded for recorded in page.events if recorded.position > position]
 
 
@@ -247,7 +247,7 @@ def _park(db: Database, projection: Projection, poison: Recorded, error: str, ev
     db.execute("UPDATE progress SET failed_at = ?, error = ? WHERE view = ?", values)
 
 
-def _is_of(progress: Progress, log: Log) -> bool:
+def _is_of(progress: Progress, log: EventLog) -> bool:
     """Whether the view was folded from this log: a log that was put back to an earlier day has other events."""
     if progress.position > log.head():
         return False

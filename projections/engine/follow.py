@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from domain.session.record import Recorded
 from projections.engine.catalogue import PROJECTIONS
-from projections.engine.fold import PAGE, Folding, Page, Problem, read
-from projections.engine.ports import Log, Projection, Views
+from projections.engine.fold import PAGE, Folding, LogPage, ViewProblem, read
+from projections.engine.ports import EventLog, Projection, Views
 
 GATHERING = 0.01
 """Seconds for which events gather to a page, unless somebody waits for one: a page costs more than its events."""
@@ -46,7 +46,7 @@ class Follower:
 
     def __init__(
         self,
-        log: Log,
+        log: EventLog,
         views: Views,
         projections: Iterable[Projection] = PROJECTIONS,
         *,
@@ -131,7 +131,7 @@ class Follower:
             self._publish(page)
             return page.end > start
 
-    def _publish(self, page: Page) -> None:
+    def _publish(self, page: LogPage) -> None:
         fresh = [recorded for recorded in page.events if recorded.position > self._published]
         self._published = max(self._published, page.end)
         if fresh:
@@ -198,12 +198,12 @@ class Follower:
         names = (projection.name for projection in self._folding.projections)
         return {name: max(0, head - progress[name].position) for name in names}
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[ViewProblem]:
         """What keeps views from following, empty when all is well. Rebuilding un-parks."""
         with self._views.reading() as db:
             problems = self._folding.problems(db)
         failure = self._failure
-        return problems if failure is None else [*problems, Problem("follower", self._position, failure)]
+        return problems if failure is None else [*problems, ViewProblem("follower", self._position, failure)]
 
     def rebuild(self) -> int:
         """Fold the whole log again from zero, in one transaction: readers see the old views until the new ones stand.

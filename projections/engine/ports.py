@@ -40,7 +40,7 @@ class Views(Protocol):
     def reading(self) -> AbstractContextManager[Database]: ...
 
 
-class Log(Protocol):
+class EventLog(Protocol):
     """The log, as far as views need it."""
 
     def log(self, *, after: int = 0, limit: int = ...) -> Sequence[Recorded]:

@@ -50,7 +50,7 @@ class Light(NamedTuple):
     tone: str
 
 
-class Mark(NamedTuple):
+class CountMark(NamedTuple):
     """Something that is counted: the n-th round, assessment, plan."""
 
     version: int
@@ -69,7 +69,7 @@ class Verdict(NamedTuple):
     by: str
 
 
-class Claim(NamedTuple):
+class ClaimMark(NamedTuple):
     """Phases that an agent says it has done; a claim is no verdict (K-12)."""
 
     version: int
@@ -79,7 +79,7 @@ class Claim(NamedTuple):
     result: str
 
 
-class Outcome(NamedTuple):
+class ReviewMark(NamedTuple):
     """What the delivery's own reviewer found (S4 §9.3)."""
 
     version: int
@@ -112,7 +112,7 @@ class Closed(NamedTuple):
     rounds: int
 
 
-class Fork(NamedTuple):
+class ForkMark(NamedTuple):
     """The history up to here is that of `source`, up to its event `source_version`."""
 
     version: int

@@ -26,7 +26,7 @@ from projections.views.session import (
     SessionView,
     SynthesisView,
     TriageView,
-    Turn,
+    TurnView,
 )
 
 TITLE = 80
@@ -73,9 +73,9 @@ def _common(session: Session, task: str) -> dict[str, Any]:
     }
 
 
-def turn_view(turn: Outstanding) -> Turn:
+def turn_view(turn: Outstanding) -> TurnView:
     """A turn that is waited for."""
-    return Turn(
+    return TurnView(
         turn_id=turn.turn_id,
         work=turn.work,
         agent=turn.agent,

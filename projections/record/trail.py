@@ -11,7 +11,19 @@ from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.values.base import DomainEvent
 from projections.record.describe import HIGHLIGHTED
-from projections.record.marks import Claim, Closed, Fork, Left, Light, Mark, Opened, Outcome, Step, Verdict, tone_of
+from projections.record.marks import (
+    ClaimMark,
+    Closed,
+    CountMark,
+    ForkMark,
+    Left,
+    Light,
+    Opened,
+    ReviewMark,
+    Step,
+    Verdict,
+    tone_of,
+)
 
 
 @dataclass(slots=True)
@@ -22,18 +34,18 @@ class Trail:
     at: list[int] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     lights: list[Light] = field(default_factory=list)
-    rounds: list[Mark] = field(default_factory=list)
-    plans: list[Mark] = field(default_factory=list)
+    rounds: list[CountMark] = field(default_factory=list)
+    plans: list[CountMark] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
-    claims: list[Claim] = field(default_factory=list)
-    outcomes: list[Outcome] = field(default_factory=list)
+    claims: list[ClaimMark] = field(default_factory=list)
+    outcomes: list[ReviewMark] = field(default_factory=list)
     opened: list[Opened] = field(default_factory=list)
     closed: list[Closed] = field(default_factory=list)
-    forks: list[Fork] = field(default_factory=list)
+    forks: list[ForkMark] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
-    syntheses: list[Mark] = field(default_factory=list)
-    asked: list[Mark] = field(default_factory=list)
-    answered: list[Mark] = field(default_factory=list)
+    syntheses: list[CountMark] = field(default_factory=list)
+    asked: list[CountMark] = field(default_factory=list)
+    answered: list[CountMark] = field(default_factory=list)
     _budget: dict[str, Any] = field(default_factory=dict)
 
     def add(self, recorded: Recorded) -> None:
@@ -60,17 +72,17 @@ class Trail:
     def _tell(self, event: DomainEvent, version: int) -> None:
         match event:
             case discussion.RoundAdded():
-                self.rounds.append(Mark(version, event.round))
+                self.rounds.append(CountMark(version, event.round))
             case discussion.Synthesized():
-                self.syntheses.append(Mark(version, event.round))
+                self.syntheses.append(CountMark(version, event.round))
             case discussion.DecisionRequested():
-                self.asked.append(Mark(version, event.round))
+                self.asked.append(CountMark(version, event.round))
             case discussion.Ending():
-                self.answered.append(Mark(version, event.round))
+                self.answered.append(CountMark(version, event.round))
             case orchestration.PlanMade():
-                self.plans.append(Mark(version, event.plan_version))
+                self.plans.append(CountMark(version, event.plan_version))
             case orchestration.WorkReported() if event.claimed or event.result == "error":
-                self.claims.append(Claim(version, event.index, event.round, event.claimed, event.result))
+                self.claims.append(ClaimMark(version, event.index, event.round, event.claimed, event.result))
             case orchestration.VerdictGiven():
                 self.verdicts.append(_verdict(event, version))
             case orchestration.VerdictOverturned():
@@ -86,7 +98,7 @@ class Trail:
             case ChildRequested():
                 self.opened.append(Opened(version, event.child_id, event.child_kind, event.about, event.topic.strategy))
             case SessionForked():
-                self.forks.append(Fork(version, event.source, event.source_version))
+                self.forks.append(ForkMark(version, event.source, event.source_version))
             case ChildClosed():
                 self.closed.append(Closed(version, event.child_id, event.choice, event.by, event.rounds))
 
@@ -134,9 +146,9 @@ def _outcome(
     remarks: int | None,
     issues: tuple[tuple[str, str], ...],
     fixes: tuple[str, ...],
-) -> Outcome:
+) -> ReviewMark:
     approved = isinstance(event, delivery.ReviewApproved)
-    return Outcome(version, event.iteration, event.artifact_id, approved, event.score, remarks, issues, fixes)
+    return ReviewMark(version, event.iteration, event.artifact_id, approved, event.score, remarks, issues, fixes)
 
 
 def _sum(known: int | None, more: int | None) -> int | None:

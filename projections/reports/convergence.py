@@ -51,7 +51,7 @@ PROJECTION = LEDGER.projection(_read, discussion.DiscussionEvent)
 
 
 @dataclass(slots=True)
-class _Talk:
+class _DiscussionFacts:
     """A discussion as its facts tell it. `shared`: it had ended before it was forked."""
 
     kind: str
@@ -77,7 +77,7 @@ class _Talk:
 def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:
     talks = [_talk(facts) for facts in LEDGER.by_session(db, filters).values() if facts[0].what == "began"]
     counted = [talk for talk in talks if not talk.shared]
-    groups: dict[tuple[str, str, str], list[_Talk]] = {}
+    groups: dict[tuple[str, str, str], list[_DiscussionFacts]] = {}
     for talk in counted:
         groups.setdefault((talk.kind, talk.strategy, talk.profile), []).append(talk)
     rows = [
@@ -87,14 +87,14 @@ def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:
     return rows, _row(counted)
 
 
-def _talk(facts: Sequence[Fact]) -> _Talk:
-    talk = _Talk(facts[0].kind)
+def _talk(facts: Sequence[Fact]) -> _DiscussionFacts:
+    talk = _DiscussionFacts(facts[0].kind)
     for fact in facts:
         _go_on(talk, fact)
     return talk
 
 
-def _go_on(talk: _Talk, fact: Fact) -> None:
+def _go_on(talk: _DiscussionFacts, fact: Fact) -> None:
     word = fact["word"]
     match fact.what:
         case "began":
@@ -112,7 +112,7 @@ def _go_on(talk: _Talk, fact: Fact) -> None:
             talk.profile = fact["profile"] or talk.profile
 
 
-def _row(talks: Sequence[_Talk]) -> Row:
+def _row(talks: Sequence[_DiscussionFacts]) -> Row:
     stops = {stop: sum(talk.stop == stop for talk in talks) for stop in STOPS}
     decisions = _decisions(talks)
     clear = decisions["upheld"] + decisions["overruled"]
@@ -129,7 +129,7 @@ def _row(talks: Sequence[_Talk]) -> Row:
     }
 
 
-def _decisions(talks: Iterable[_Talk]) -> dict[str, int]:
+def _decisions(talks: Iterable[_DiscussionFacts]) -> dict[str, int]:
     found = [talk.decision for talk in talks]
     return {word: found.count(word) for word in ("upheld", "overruled", "unclear")}
 

@@ -12,7 +12,7 @@ from domain.values.sentences import Sentence
 from domain.values.time import iso
 from projections.engine.ports import LATEST, Database
 from projections.sessions.row import ROWS, SessionRow, normal
-from projections.views.session import Turn
+from projections.views.session import TurnView
 from projections.views.sessions import SessionItem, SessionPage, WaitsFor
 
 LONGEST_WORDS = 1_000
@@ -116,8 +116,8 @@ def items(db: Database, rows: Sequence[SessionRow]) -> tuple[SessionItem, ...]:
     return tuple(_item(row, turns[row.session_id], children[row.session_id]) for row in rows)
 
 
-def _turns(db: Database, ids: Sequence[str]) -> dict[str, list[Turn]]:
-    found: dict[str, list[Turn]] = defaultdict(list)
+def _turns(db: Database, ids: Sequence[str]) -> dict[str, list[TurnView]]:
+    found: dict[str, list[TurnView]] = defaultdict(list)
     if ids:
         rows = db.execute(
             "SELECT session_id, turn_id, work, agent, role, phase, round, requested_at, attempt,"
@@ -126,7 +126,7 @@ def _turns(db: Database, ids: Sequence[str]) -> dict[str, list[Turn]]:
             ids,
         ).fetchall()
         for session_id, turn_id, work, agent, role, phase, number, at, attempt, until, reason in rows:
-            turn = Turn(
+            turn = TurnView(
                 turn_id=turn_id,
                 work=work,
                 agent=agent,
@@ -154,7 +154,7 @@ def _children(db: Database, ids: Sequence[str]) -> dict[str, list[str]]:
     return found
 
 
-def _item(row: SessionRow, turns: Sequence[Turn], children: Sequence[str]) -> SessionItem:
+def _item(row: SessionRow, turns: Sequence[TurnView], children: Sequence[str]) -> SessionItem:
     return SessionItem.model_validate(
         {
             "id": row.session_id,

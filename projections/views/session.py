@@ -18,7 +18,7 @@ from domain.values.budget import Reason
 from projections.views.base import View, absent
 
 
-class Turn(View):
+class TurnView(View):
     """A turn that is waited for."""
 
     turn_id: str
@@ -56,7 +56,7 @@ class Listed(View):
     parent: str | None
     children: tuple[str, ...]
     forked_from: str | None
-    outstanding_turns: tuple[Turn, ...]
+    outstanding_turns: tuple[TurnView, ...]
     last_error: str | None
 
 

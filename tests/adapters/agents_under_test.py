@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from adapters.agents.command import Command, Settings
+from adapters.agents.command import CommandAgent, CommandSettings
 from adapters.agents.port import Agent, Reply, Turn
 from adapters.agents.scripted import DAY_MS, Scenario, Scripted
 
@@ -88,23 +88,23 @@ class CommandSubject:
         os.mkfifo(self.pipe)
         self.pids: list[int] = []
 
-    def ordered(self, *argv: str, orders: dict[str, Any], **settings: Any) -> Command:
+    def ordered(self, *argv: str, orders: dict[str, Any], **settings: Any) -> CommandAgent:
         (self.folder / "orders.json").write_text(json.dumps(orders))
         base = (sys.executable, str(self.program), str(self.folder / "orders.json"))
         reading: dict[str, Any] = {"output": "json", "text_path": "text"} if self.output == "json" else {}
         if "resume" in settings:
             settings["resume_argv"] = (*base, *settings.pop("resume"))
-        return Command(Settings(argv=(*base, *argv), **{**reading, **settings}), self.folder / "data")
+        return CommandAgent(CommandSettings(argv=(*base, *argv), **{**reading, **settings}), self.folder / "data")
 
-    def says(self, text: str) -> Command:
+    def says(self, text: str) -> CommandAgent:
         said = text if self.output == "text" else json.dumps({"text": text})
         (self.folder / "said").write_text(said, encoding="utf-8")
         return self.ordered(orders={"say": str(self.folder / "said")}, resume=())
 
-    def fails(self) -> Command:
+    def fails(self) -> CommandAgent:
         return self.ordered(orders={"exit": 3})
 
-    def hangs(self) -> Command:
+    def hangs(self) -> CommandAgent:
         return self.ordered(orders={"hang": 600, "child": str(self.pipe)})
 
     async def asked(self) -> None:

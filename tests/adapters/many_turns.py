@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from adapters.agents.external import Settings
+from adapters.agents.external import ExternalSettings
 from adapters.agents.scripted import Scenario
 from adapters.agents.team import Member, Team
 from adapters.store import Lease, Store
@@ -14,7 +14,7 @@ from tests.given import START
 LEASE = 60_000
 TEAM = Team(
     agents=(
-        Member(name="Remote", roles=("planner",), adapter="external", settings=Settings()),
+        Member(name="Remote", roles=("planner",), adapter="external", settings=ExternalSettings()),
         Member(name="Local", roles=("dev",), adapter="scripted", settings=Scenario()),
     )
 )

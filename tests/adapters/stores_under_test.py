@@ -7,7 +7,7 @@ from weakref import WeakValueDictionary
 
 from eventsourcing.persistence import StoredEvent
 
-from adapters.store import Entry, Receipt, Row, Store, Write, open_store
+from adapters.store import NewEvent, Row, Store, StoredReceipt, Write, open_store
 from adapters.store.memory import MemoryLog, MemoryStore
 from domain.session.record import Causation
 from domain.session.state import EventMetadata
@@ -58,9 +58,9 @@ class Database:
 
 def entries(
     events: Sequence[DomainEvent], *, session_id: str = "delivery-1", after: int = 0, at: int = START
-) -> list[Entry]:
+) -> list[NewEvent]:
     """Events as the versions behind `after` of a session."""
-    return [Entry(session_id, version, at, CAUSE, event) for version, event in enumerate(events, start=after + 1)]
+    return [NewEvent(session_id, version, at, CAUSE, event) for version, event in enumerate(events, start=after + 1)]
 
 
 def write(
@@ -77,8 +77,8 @@ def write(
     return Write(given, blobs, None if key is None else lambda position: receipt(key, position))
 
 
-def receipt(key: str, position: int = 0) -> Receipt:
-    return Receipt(key, "fingerprint", 202, b'{"position":%d}' % position, START)
+def receipt(key: str, position: int = 0) -> StoredReceipt:
+    return StoredReceipt(key, "fingerprint", 202, b'{"position":%d}' % position, START)
 
 
 def told(session_id: str = "delivery-1", **fields: object) -> DeliveryStory:

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from adapters.agents.activity import Activity
-from adapters.agents.command import Command, Settings
+from adapters.agents.command import CommandAgent, CommandSettings
 from adapters.agents.port import Reply
 from tests.adapters.agents_under_test import TURN, CommandSubject, ask, code
 
@@ -143,7 +143,7 @@ def test_a_secret_that_is_not_there_fails_the_turn(command: CommandSubject, monk
 
 
 def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
-    failure = ask(Command(Settings(argv=("no-such-agent-anywhere",)), tmp_path)).failure
+    failure = ask(CommandAgent(CommandSettings(argv=("no-such-agent-anywhere",)), tmp_path)).failure
     assert failure is not None
     assert failure.code == "refused"
     assert "no-such-agent-anywhere" in failure.detail
@@ -201,7 +201,7 @@ def test_nul_does_not_reach_the_log(command: CommandSubject) -> None:
 # --- command: conversations ------------------------------------------------------------------------------------------
 
 
-def talker(command: CommandSubject, session: str = "id-7", **settings: Any) -> Command:
+def talker(command: CommandSubject, session: str = "id-7", **settings: Any) -> CommandAgent:
     reading = {"output": "json", "text_path": "text", "session_path": "session"}
     return command.ordered(
         "start", orders={"report": session}, resume=("resume", "{agent_session}"), **reading, **settings
@@ -338,7 +338,7 @@ def test_a_conversation_that_the_program_has_lost_starts_again(command: CommandS
         update={"resume_argv": (sys.executable, str(command.folder / "lose.py"), "{agent_session}")}
     )
     again = replace(TURN, turn_id="t-2", agent_session=first.agent_session, recap=lambda: "Earlier: hello.")
-    reply = ask(Command(settings, command.folder / "data"), again)
+    reply = ask(CommandAgent(settings, command.folder / "data"), again)
     assert told(reply)["stdin"] == "Earlier: hello.\n\nWrite the API."
     assert (reply.resumed, reply.new_conversation) == (False, "The program no longer knows the conversation.")
 
@@ -389,7 +389,7 @@ def test_one_of_the_login_variables_is_enough_and_one_is_needed(
 RETRY = '{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"retry_delay_ms":7000,"error_status":%d}\n'
 
 
-def streaming(command: CommandSubject, said: str, *, hang: float) -> Command:
+def streaming(command: CommandSubject, said: str, *, hang: float) -> CommandAgent:
     (command.folder / "said").write_text(said)
     orders = {"say": str(command.folder / "said"), "hang": hang}
     return command.ordered(orders=orders, output="json", text_path="result", stream="claude", idle_seconds=0.5)

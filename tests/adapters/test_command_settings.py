@@ -7,7 +7,7 @@ import orjson
 import pytest
 from pydantic import ValidationError
 
-from adapters.agents.command import Settings
+from adapters.agents.command import CommandSettings
 from adapters.agents.command.output import messages, model_of, text_of, usage_of
 from adapters.agents.command.settings import Pick
 from domain.values.base import Usage
@@ -133,7 +133,7 @@ def test_the_streams_of_known_programs_can_be_read(
 
 @pytest.mark.parametrize("tokens", [-1, 1.5e300, True, "12", None, []])
 def test_an_implausible_cost_is_unknown(tokens: object) -> None:
-    settings = Settings.model_validate(
+    settings = CommandSettings.model_validate(
         {"argv": ["x"], "output": "json", "text_path": "t", "usage_paths": {"input_tokens": "n"}}
     )
     assert usage_of([{"n": tokens}], settings.usage_paths) == Usage(input_tokens=None)
@@ -152,7 +152,7 @@ def test_an_implausible_cost_is_unknown(tokens: object) -> None:
     ],
 )
 def test_a_model_is_a_plausible_name_or_unknown(named: object, model: str | None) -> None:
-    settings = Settings.model_validate(
+    settings = CommandSettings.model_validate(
         {"argv": ["x"], "output": "json", "text_path": "t", "usage_paths": {"model": "m"}}
     )
     assert model_of([{"m": named}], settings.usage_paths) == model
@@ -187,7 +187,7 @@ def test_a_model_is_a_plausible_name_or_unknown(named: object, model: str | None
 )
 def test_settings_that_cannot_work_are_refused(settings: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValidationError) as refused:
-        Settings.model_validate(settings)
+        CommandSettings.model_validate(settings)
     assert problem in str(refused.value)
     assert "sk-written-here" not in refused.value.errors()[0]["msg"]
 
@@ -236,6 +236,6 @@ def test_settings_that_cannot_work_are_refused(settings: dict[str, Any], problem
     ids=["codex", "claude", "copilot", "opencode"],
 )
 def test_the_command_lines_of_known_programs_can_be_said(settings: dict[str, Any]) -> None:
-    read = Settings.model_validate_json(orjson.dumps(settings), strict=True)
+    read = CommandSettings.model_validate_json(orjson.dumps(settings), strict=True)
     assert read.resumes_by_id
     assert read.prompt_on_stdin(read.argv) is (settings["argv"][0] == "claude")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.agents.external import External, Settings
+from adapters.agents.external import External, ExternalSettings
 from adapters.agents.scripted import Scenario
 from adapters.agents.team import Member, Team, build
 from adapters.agents.team import load as load_team
@@ -25,7 +25,7 @@ from tests.given import START
 LEASE = 60_000
 TEAM = Team(
     agents=(
-        Member(name="Remote", roles=("planner", "backend"), adapter="external", settings=Settings()),
+        Member(name="Remote", roles=("planner", "backend"), adapter="external", settings=ExternalSettings()),
         Member(name="Local", roles=("dev",), adapter="scripted", settings=Scenario()),
     )
 )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.agents.command.settings import Settings
+from adapters.agents.command.settings import CommandSettings
 from adapters.agents.presets import NAMES, preset, presets
 from adapters.agents.team import BadTeam, Member, load
 
@@ -21,7 +21,7 @@ def member(folder: Path, text: str) -> Member:
 def test_every_preset_makes_an_agent(name: str, home: str, tmp_path: Path) -> None:
     found = member(tmp_path, f'preset = "{name}"\n[agents.settings]\nhome = "{home}"')
     settings = found.settings
-    assert isinstance(settings, Settings)
+    assert isinstance(settings, CommandSettings)
     assert (found.adapter, found.preset, settings.home) == ("command", name, home)
     known = preset(name)
     assert known is not None
@@ -32,7 +32,7 @@ def test_every_preset_makes_an_agent(name: str, home: str, tmp_path: Path) -> No
 
 def test_reading_roles_have_other_arguments_than_writing_ones() -> None:
     for known in presets():
-        settings = Settings.model_validate(known.extended({"home": "user"}))
+        settings = CommandSettings.model_validate(known.extended({"home": "user"}))
         reading, writing = (settings.template(resumed=False, writes=writes) for writes in (False, True))
         assert reading != writing, known.name
 
@@ -43,7 +43,7 @@ def test_a_team_file_extends_a_preset(tmp_path: Path) -> None:
     )
     found = member(tmp_path, text)
     settings = found.settings
-    assert isinstance(settings, Settings)
+    assert isinstance(settings, CommandSettings)
     assert (found.model, settings.idle_seconds) == ("opus", 900)
     assert set(settings.env) == {
         "DISABLE_AUTOUPDATER",

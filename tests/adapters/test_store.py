@@ -17,7 +17,7 @@ import pytest
 from eventsourcing.application import LocalNotificationLog
 from eventsourcing.persistence import ApplicationRecorder, IntegrityError, StoredEvent
 
-from adapters.store import Broken, Conflict, DamagedEvent, Entry, Fenced, Store, StoreError, Write, open_store
+from adapters.store import Broken, Conflict, DamagedEvent, Fenced, NewEvent, Store, StoreError, Write, open_store
 from adapters.store.mapper import encode
 from adapters.store.sqlite.store import SqliteStore
 from domain.delivery.commands import CancelDelivery
@@ -43,7 +43,7 @@ def test_what_is_appended_is_what_is_read(store: Store) -> None:
     story = told().in_review()
     story.approves(after=1_000)
     given = [
-        Entry(metadata.session_id, version, metadata.at, CAUSE, event)
+        NewEvent(metadata.session_id, version, metadata.at, CAUSE, event)
         for version, (event, metadata) in enumerate(story.history, start=1)
     ]
     # As it happened: the turns are settled by the attempt that holds them.

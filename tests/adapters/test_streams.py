@@ -7,7 +7,7 @@ import pytest
 
 from adapters.agents.activity import Activity
 from adapters.agents.command.output import messages, text_of, usage_of
-from adapters.agents.command.settings import Settings
+from adapters.agents.command.settings import CommandSettings
 from adapters.agents.presets import preset
 from adapters.agents.streams import Stream, activities
 from domain.values.base import Usage
@@ -103,7 +103,7 @@ def test_unknown_shapes_are_no_error(stream: Stream, message: dict[str, object])
 def test_presets_count_what_the_provider_counted(stream: Stream, used: Usage) -> None:
     known = preset(stream)
     assert known is not None
-    settings = Settings.model_validate(known.extended({}))
+    settings = CommandSettings.model_validate(known.extended({}))
     found = messages((RECORDED / f"{stream}.jsonl").read_text("utf-8"))
     assert usage_of(found, settings.usage_paths) == used
     assert settings.text_path is not None

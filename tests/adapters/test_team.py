@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.agents.command import Command, Settings
+from adapters.agents.command import CommandAgent, CommandSettings
 from adapters.agents.port import Limits, Turn
 from adapters.agents.scripted import Scripted
 from adapters.agents.team import BadTeam, Team, build, load
@@ -79,10 +79,10 @@ def test_each_member_is_built_with_its_settings(team: Team, tmp_path: Path) -> N
     assert says(team, "Ada", tmp_path) == "from the file"
     assert says(team, "Zoe", tmp_path) == "from the table"
     backend = team.agents[1]
-    assert backend.settings == Settings(
+    assert backend.settings == CommandSettings(
         argv=("codex", "exec", "{prompt}"), env={"OPENAI_API_KEY": "env:OPENAI_API_KEY"}
     )
-    assert isinstance(build(backend, tmp_path), Command)
+    assert isinstance(build(backend, tmp_path), CommandAgent)
     assert isinstance(build(team.agents[0], tmp_path), Scripted)
 
 

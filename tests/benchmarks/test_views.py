@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.store import Entry, Store, Write
+from adapters.store import NewEvent, Store, Write
 from adapters.store.sqlite.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
 from adapters.writer.writer import Writer
@@ -39,7 +39,7 @@ def lengthen(store: Store, writer: Writer, session_id: str, version: int) -> Non
             at = session.updated_at + 1_000
             decision = carry_out("delivery", session, MORE, EventMetadata(session_id, at))
             causation = Causation("test", "more", session_id, "more")
-            writes.append(Write([Entry(session_id, session.version + 1, at, causation, decision.events[0])]))
+            writes.append(Write([NewEvent(session_id, session.version + 1, at, causation, decision.events[0])]))
             session = decision.session
         store.append(writes)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.agents.command.settings import PLACES, Settings, UsagePaths
+from adapters.agents.command.settings import PLACES, CommandSettings, UsagePaths
 from adapters.agents.presets import NAMES
 from adapters.agents.team import load
 
@@ -31,7 +31,7 @@ def test_every_team_file_is_one(page: str, tmp_path: Path) -> None:
         path = tmp_path / f"{number}.toml"
         path.write_text(text, encoding="utf-8")
         [member] = load(path).agents
-        assert isinstance(member.settings, Settings)
+        assert isinstance(member.settings, CommandSettings)
         programs.append(member.settings.argv[0])
         if number:  # the first one only shows the shape
             assert {"planner", "dev", "reviewer", "judge", "critic", "synthesizer", "backend"} <= set(member.roles)
@@ -50,7 +50,7 @@ def test_presets_need_nothing_but_their_name(page: str, tmp_path: Path) -> None:
 def test_every_setting_and_every_place_is_told(page: str) -> None:
     found = set(re.findall(r"^\| `(\w+)`(?:, `(\w+)`)? \|", words(page), re.MULTILINE))
     told = {name for names in found for name in names if name}
-    assert set(Settings.model_fields) | {"command", "external", "scripted", *NAMES} == told
+    assert set(CommandSettings.model_fields) | {"command", "external", "scripted", *NAMES} == told
     for place in PLACES | {"agent_session"}:
         assert f"`{{{place}}}`" in words(page)
     for name in UsagePaths.model_fields:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from adapters.store import Entry, Store, Write
+from adapters.store import NewEvent, Store, Write
 from adapters.store.sqlite.views import SqliteViews
 from domain.delivery.commands import CancelDelivery, ExtendBudget, RecordValidation, StartDelivery
 from domain.delivery.state import Delivery
@@ -196,7 +196,7 @@ def exhausted(session_id: str = "delivery-1", *, at: int = NOON) -> Story:
 def store_events(store: Store, events: Sequence[Recorded], blobs: Sequence[Blob] = ()) -> None:
     """Append events, one write each, every turn leased before its answer comes."""
     for recorded in events:
-        entry = Entry(recorded.session_id, recorded.version, recorded.at, recorded.causation, recorded.event)
+        entry = NewEvent(recorded.session_id, recorded.version, recorded.at, recorded.causation, recorded.event)
         store.append([Write(entries=[entry], blobs=blobs)])
         while claim(store, "worker", now=0, lease_ms=2**60) is not None:
             pass

@@ -14,7 +14,7 @@ from adapters.store.sqlite.views import SqliteViews, ViewsUnavailable
 from domain.session.record import Recorded
 from projections.engine.catalogue import PROJECTIONS
 from projections.engine.dump import dump
-from projections.engine.fold import Problem
+from projections.engine.fold import ViewProblem
 from projections.engine.follow import Follower
 from projections.engine.ports import Database, Projection, each
 from projections.sessions import overview
@@ -285,7 +285,7 @@ def test_a_poison_event_parks_its_view_and_no_other(views: SqliteViews) -> None:
     assert follower.catch_up() == 66
     assert counted(views, "good") == list(range(1, 67))
     assert counted(views, "bad") == list(range(1, 20))
-    assert follower.problems() == [Problem("bad", 20, "KeyError: 'a poison event'")]
+    assert follower.problems() == [ViewProblem("bad", 20, "KeyError: 'a poison event'")]
     assert follower.lags() == {"good": 0, "bad": 47}
     log.add(success("delivery-2").events)
     assert follower.catch_up() == 132
@@ -321,9 +321,9 @@ def test_an_event_that_cannot_be_read_is_skipped_and_reported(views: SqliteViews
     readable = [position for position in range(1, 66) if position not in (20, 21)]
     assert counted(views, "seen") == positions(heard) == readable
     assert follower.problems() == [
-        Problem("log", 20, "ValueError: event 20 does not fit"),
-        Problem("log", 21, "ValueError: event 21 does not fit"),
-        Problem("log", 66, "ValueError: event 66 does not fit"),
+        ViewProblem("log", 20, "ValueError: event 20 does not fit"),
+        ViewProblem("log", 21, "ValueError: event 21 does not fit"),
+        ViewProblem("log", 66, "ValueError: event 66 does not fit"),
     ]
     log.broken = set()
     assert follower.rebuild() == 66
@@ -409,7 +409,7 @@ def test_a_loop_that_keeps_failing_is_a_problem(views: SqliteViews, monkeypatch:
     monkeypatch.setattr(log, "log", broken)
     follower.start()
     assert failed.wait(LONG)
-    assert follower.problems() == [Problem("follower", 0, "ConnectionError: the log is gone")]
+    assert follower.problems() == [ViewProblem("follower", 0, "ConnectionError: the log is gone")]
     assert follower.failing == "ConnectionError: the log is gone"
     follower.stop()
 

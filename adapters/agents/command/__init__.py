@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from adapters.agents.command.call import Misreadable, prepare
-from adapters.agents.command.conversation import USER, Conversation, begun, folder_of, owns, read_handle, remove
+from adapters.agents.command.conversation import USER, AgentConversation, begun, folder_of, owns, read_handle, remove
 from adapters.agents.command.meter import added, plus
 from adapters.agents.command.reading import Run
-from adapters.agents.command.settings import IDLE_SECONDS, Settings
+from adapters.agents.command.settings import IDLE_SECONDS, CommandSettings
 from adapters.agents.command.watch import Hopeless, Watch
 from adapters.agents.port import Limits, Reply, Turn
 from adapters.fence import Fence
 from adapters.processes import run
 from domain.session.turns import Failure, FailureCode
 
-__all__ = ["Command", "Settings"]
+__all__ = ["CommandAgent", "CommandSettings"]
 
 ENVELOPE = 8
 """A stream of JSON messages may be this many times as long as the answer in it, where the settings do not say."""
@@ -31,18 +31,18 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Talk:
+class _TurnConversation:
     """The conversation that a turn takes place in. `why` it is a new one, where another was to be resumed."""
 
-    conversation: Conversation
+    conversation: AgentConversation
     resumed: bool = False
     why: str | None = None
 
 
-class Command:
+class CommandAgent:
     """Asks the program; keeps one home per conversation below `data_dir`."""
 
-    def __init__(self, settings: Settings, data_dir: Path) -> None:
+    def __init__(self, settings: CommandSettings, data_dir: Path) -> None:
         self._settings = settings
         self._homes = data_dir.absolute() / "homes"
 
@@ -60,7 +60,7 @@ class Command:
         if conversation and conversation.home != USER:
             await asyncio.to_thread(_clear, self._home(conversation), self._meter(conversation))
 
-    def _talk(self, turn: Turn) -> _Talk:
+    def _talk(self, turn: Turn) -> _TurnConversation:
         """The conversation to resume, or a new one."""
         if turn.agent_session is None or self._settings.resume_argv is None:
             return self._new(turn, None)
@@ -68,9 +68,9 @@ class Command:
         why = self._obstacle(turn, found)
         if found is None or why is not None:
             return self._new(turn, why)
-        return _Talk(found, resumed=True)
+        return _TurnConversation(found, resumed=True)
 
-    def _obstacle(self, turn: Turn, found: Conversation | None) -> str | None:
+    def _obstacle(self, turn: Turn, found: AgentConversation | None) -> str | None:
         """Why the turn cannot go on with this conversation: programs keep one per folder."""
         if found is None or not owns(turn, found) or (found.home == USER) != (self._settings.home == "user"):
             return "The conversation belongs to another session or agent."
@@ -82,17 +82,17 @@ class Command:
             return "The home of the conversation is not on this machine."
         return None
 
-    def _new(self, turn: Turn, why: str | None) -> _Talk:
-        return _Talk(begun(turn, home=self._settings.home), why=why)
+    def _new(self, turn: Turn, why: str | None) -> _TurnConversation:
+        return _TurnConversation(begun(turn, home=self._settings.home), why=why)
 
-    def _home(self, conversation: Conversation) -> Path:
+    def _home(self, conversation: AgentConversation) -> Path:
         return Path.home() if conversation.home == USER else self._homes / conversation.home
 
-    def _meter(self, conversation: Conversation) -> Path:
+    def _meter(self, conversation: AgentConversation) -> Path:
         name = conversation.home if conversation.home != USER else f"user-{conversation.id.replace('/', '_')}"
         return self._homes / f"{name}.usage.json"
 
-    async def _asked(self, turn: Turn, talk: _Talk) -> Reply:
+    async def _asked(self, turn: Turn, talk: _TurnConversation) -> Reply:
         """The program's answer in this conversation, and what is kept of it afterwards."""
         try:
             scratch = Path(tempfile.mkdtemp(prefix="hansard-"))
@@ -111,7 +111,7 @@ class Command:
             gone = () if kept else (self._home(talk.conversation), self._meter(talk.conversation))
             await asyncio.to_thread(_clear, scratch, *gone)
 
-    async def _run(self, turn: Turn, talk: _Talk, *, scratch: Path, fence: Fence) -> Reply:
+    async def _run(self, turn: Turn, talk: _TurnConversation, *, scratch: Path, fence: Fence) -> Reply:
         settings, limits, conversation = self._settings.inside(fence.level), turn.limits, talk.conversation
         home = self._home(conversation)
         try:
@@ -154,7 +154,7 @@ class Command:
             return self._settings.output_bytes or limits.output_bytes * ENVELOPE
         return min(limits.output_bytes, self._settings.output_bytes or limits.output_bytes)
 
-    def _read(self, finished: Run, talk: _Talk, limits: Limits) -> Reply:
+    def _read(self, finished: Run, talk: _TurnConversation, limits: Limits) -> Reply:
         reply = finished.reply(talk.conversation, most=limits.output_bytes)
         paths = self._settings.usage_paths
         if paths and paths.cumulative and reply.usage.tokens is not None:
@@ -167,7 +167,7 @@ class Command:
         return replace(reply, agent_session=talk.conversation.handle if talk.resumed else None)
 
 
-def _prompt(turn: Turn, talk: _Talk) -> str:
+def _prompt(turn: Turn, talk: _TurnConversation) -> str:
     """What is asked: with what was said before where the conversation is lost, or a word on the attempt before."""
     if talk.why is not None and turn.recap is not None and (recap := turn.recap()):
         return f"{recap}\n\n{turn.prompt}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from adapters.agents.command.settings import PLACE, REFERENCES, Settings, Template, fill, places
+from adapters.agents.command.settings import PLACE, REFERENCES, CommandSettings, Template, fill, places
 from adapters.agents.port import Turn
 from adapters.processes import clean_environment, resolve_secrets
 from domain.values.base import HansardError
@@ -35,7 +35,9 @@ class Call:
         return text.replace("\0", "\ufffd")
 
 
-def prepare(settings: Settings, turn: Turn, *, resumed: bool, agent_session: str, home: Path, scratch: Path) -> Call:
+def prepare(
+    settings: CommandSettings, turn: Turn, *, resumed: bool, agent_session: str, home: Path, scratch: Path
+) -> Call:
     """Everything in its place. Raises OSError, `Misreadable`, and ValueError for a secret that is not there."""
     template = settings.template(resumed=resumed, writes=turn.access == "write")
     env = {**settings.env, **login(settings)}
@@ -71,7 +73,7 @@ def prepare(settings: Settings, turn: Turn, *, resumed: bool, agent_session: str
     )
 
 
-def login(settings: Settings) -> dict[str, str]:
+def login(settings: CommandSettings) -> dict[str, str]:
     """The variables with a login that are set here, by name. Raises ValueError where a private home gets none."""
     pairs = [(name, source or name) for name, _, source in (key.partition("=") for key in settings.keys)]
     given = any(name in settings.env for name, _ in pairs)

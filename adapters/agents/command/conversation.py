@@ -16,7 +16,7 @@ _PROGRAM_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+=~-]{0,255}")
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class AgentConversation:
     """`home` names a folder of ours (or the user's own home), never a path; `id` is what the program calls it;
     `folder` is the digest of the folder that it worked in, where it alone can be continued."""
 
@@ -29,23 +29,23 @@ class Conversation:
         return f"command:{self.home}/{self.folder}:{self.id}"
 
 
-def begun(turn: Turn, *, home: Literal["private", "user"]) -> Conversation:
+def begun(turn: Turn, *, home: Literal["private", "user"]) -> AgentConversation:
     """A new one. A private home is shared with no other attempt: half its name is the owner, half the attempt."""
     private = _owner(turn) + _digest(turn.turn_id, str(turn.attempt))
-    return Conversation(USER if home == "user" else private, folder=folder_of(turn))
+    return AgentConversation(USER if home == "user" else private, folder=folder_of(turn))
 
 
 def folder_of(turn: Turn) -> str:
     return _digest(str(turn.workspace or ""))
 
 
-def read_handle(handle: str | None) -> Conversation | None:
+def read_handle(handle: str | None) -> AgentConversation | None:
     """The conversation; None for what is no handle of ours."""
     found = _HANDLE.fullmatch(handle or "")
-    return Conversation(found[1], found[3] or "", found[2] or "") if found else None
+    return AgentConversation(found[1], found[3] or "", found[2] or "") if found else None
 
 
-def owns(turn: Turn, conversation: Conversation) -> bool:
+def owns(turn: Turn, conversation: AgentConversation) -> bool:
     """Whether it is this agent's in this session: a fork does not write into its source's home."""
     return conversation.home == USER or conversation.home.startswith(_owner(turn))
 

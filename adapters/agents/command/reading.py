@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from adapters.agents.command.call import Call
-from adapters.agents.command.conversation import Conversation, program_id
+from adapters.agents.command.conversation import AgentConversation, program_id
 from adapters.agents.command.output import Message, error_of, has_final, messages, model_of, text_of, usage_of
-from adapters.agents.command.settings import Settings
+from adapters.agents.command.settings import CommandSettings
 from adapters.agents.failures import LINES, TAIL, failure_of, last_lines
 from adapters.agents.port import Reply
 from adapters.processes import Finished
@@ -18,11 +18,11 @@ from domain.session.turns import Failure, FailureCode
 class Run:
     """A program that has ended, and what it was called with."""
 
-    settings: Settings
+    settings: CommandSettings
     call: Call
     finished: Finished
 
-    def reply(self, conversation: Conversation, *, most: int) -> Reply:
+    def reply(self, conversation: AgentConversation, *, most: int) -> Reply:
         """The answer, of at most so many bytes, or the failure; usage as the program counts it."""
         settings, finished, call = self.settings, self.finished, self.call
         found = messages(finished.stdout) if settings.output == "json" else ()
@@ -92,7 +92,7 @@ class Run:
             words = _outside_json(self.finished.stdout) if self.settings.output == "json" else self.finished.stdout
         return self.call.scrub(last_lines(self.call.scrub(words)))
 
-    def _handle(self, found: Sequence[Message], conversation: Conversation) -> str | None:
+    def _handle(self, found: Sequence[Message], conversation: AgentConversation) -> str | None:
         """The handle to resume with; None when the program cannot, or did not say by which id."""
         settings = self.settings
         if settings.resume_argv is None:

@@ -75,7 +75,7 @@ class UsagePaths(Value):
         return self
 
 
-class Settings(Value):
+class CommandSettings(Value):
     """`argv` starts a conversation, `resume_argv` (with the place `{agent_session}`) continues one.
 
     Places are filled literally, once. The prompt goes to stdin where the template asks for neither `{prompt}` nor
@@ -139,7 +139,7 @@ class Settings(Value):
         """The same, asking this model where the settings name none."""
         return self if self.model or not model else self.model_copy(update={"model": model})
 
-    def inside(self, level: Level) -> "Settings":
+    def inside(self, level: Level) -> "CommandSettings":
         """The settings for a run in such a fence."""
         if self.fenced_args is None or level != "bwrap":
             return self

@@ -7,7 +7,7 @@ import orjson
 
 from adapters.agents.activity import Activity, tail
 from adapters.agents.command.call import Call
-from adapters.agents.command.settings import Settings
+from adapters.agents.command.settings import CommandSettings
 from adapters.agents.port import Reply, Turn
 from adapters.agents.streams import activities
 from domain.session.turns import Failure
@@ -24,7 +24,7 @@ class Hopeless(Exception):
 class Watch:
     """Reads the lines of one run, without secrets. The turn hears the lines, and the activities in them."""
 
-    def __init__(self, settings: Settings, call: Call, turn: Turn) -> None:
+    def __init__(self, settings: CommandSettings, call: Call, turn: Turn) -> None:
         self._settings, self._call, self._turn = settings, call, turn
         self._retry: Activity | None = None
 

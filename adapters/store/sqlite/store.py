@@ -17,7 +17,7 @@ from eventsourcing.persistence import Notification, StoredEvent
 
 from adapters.private import private_file, private_folder
 from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, EventRecorder, StreamHeads
-from adapters.store.port import Conflict, Receipt, Row, StoreError
+from adapters.store.port import Conflict, Row, StoredReceipt, StoreError
 from adapters.store.sqlite.connection import (
     WriteHealth,
     check_ownership,
@@ -137,7 +137,7 @@ class SqliteStore(SqliteLog, EventRecorder):
         self, stored_events: Sequence[StoredEvent], *, attachments: Attachments = NO_ATTACHMENTS, **_: Any
     ) -> Sequence[int]:
         batch: AppendBatch | None = None
-        receipts: list[Receipt] = []
+        receipts: list[StoredReceipt] = []
         try:
             with self._transaction() as connection:
                 batch = AppendBatch(self._heads, _last_given(connection), partial(_hash_of, connection))
@@ -155,7 +155,7 @@ class SqliteStore(SqliteLog, EventRecorder):
         self._writing.appended()
         return positions
 
-    def _conflict(self, rows: Sequence[Row], receipts: Sequence[Receipt]) -> Conflict:
+    def _conflict(self, rows: Sequence[Row], receipts: Sequence[StoredReceipt]) -> Conflict:
         """What of a batch others have written. The transaction is rolled back, so all that is found is theirs."""
         with self._reading() as connection:
             return Conflict(
@@ -165,7 +165,7 @@ class SqliteStore(SqliteLog, EventRecorder):
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
-    def receipts(self, keys: Sequence[str]) -> dict[str, Receipt]:
+    def receipts(self, keys: Sequence[str]) -> dict[str, StoredReceipt]:
         """The first answers that were given under these keys."""
         with self._reading() as connection:
             return _receipts(connection, keys)
@@ -223,7 +223,7 @@ def _hash_of(connection: sqlite3.Connection, stream: str, version: int) -> bytes
     return None if found is None else bytes(found[0])
 
 
-def _receipts(connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Receipt]:
+def _receipts(connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, StoredReceipt]:
     marks = ",".join("?" * len(keys))
     rows = connection.execute(f"SELECT * FROM receipts WHERE key IN ({marks})", keys).fetchall()
-    return {row[0]: Receipt(*row) for row in rows}
+    return {row[0]: StoredReceipt(*row) for row in rows}

@@ -3,7 +3,7 @@
 from adapters.agents.team import Team
 from adapters.turns.routing import place_of
 from domain.session.state import Session
-from projections.views.session import SessionView, Turn
+from projections.views.session import SessionView, TurnView
 
 
 def told(view: SessionView, session: Session, team: Team) -> SessionView:
@@ -13,7 +13,7 @@ def told(view: SessionView, session: Session, team: Team) -> SessionView:
     return view.model_copy(update={"outstanding_turns": turns})
 
 
-def _marked(turn: Turn, session: Session, team: Team) -> Turn:
+def _marked(turn: TurnView, session: Session, team: Team) -> TurnView:
     if turn.work != "ask":
         return turn
     place = place_of(session, turn.agent, turn.role, team)

@@ -5,7 +5,7 @@ from typing import Any
 
 from api.web.session.patches import files_of
 from api.web.session.standing import Standing
-from api.web.session.turns import Turn, patch_of, turns_of
+from api.web.session.turns import TurnCard, patch_of, turns_of
 from api.web.shown import cut
 
 
@@ -28,7 +28,7 @@ def changes(standing: Standing) -> dict[str, Any]:
     }
 
 
-def _turn(turn: Turn, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _turn(turn: TurnCard, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {
         "id": turn.id,
         "number": turn.number,

@@ -7,7 +7,7 @@ from api.web.session.standing import SENTENCE, Standing
 from api.web.shown import cut
 from domain.orchestration.phases import PHASES, AgentPhases, phase_name
 from domain.orchestration.state import Orchestration
-from projections.record.marks import Claim, Verdict
+from projections.record.marks import ClaimMark, Verdict
 
 AGENTS = 60
 VERDICTS, FEW = 8, 2
@@ -38,7 +38,7 @@ def _agent(
     index: int,
     agent: AgentPhases,
     verdicts: Sequence[Verdict],
-    claims: Sequence[Claim],
+    claims: Sequence[ClaimMark],
 ) -> dict[str, Any]:
     said = [found for found in verdicts if found.place == index]
     claimed = [found for found in claims if found.place == index]
@@ -67,7 +67,7 @@ def _gate(session: Orchestration, agent: AgentPhases) -> str:
 
 
 def _cell(
-    session: Orchestration, agent: AgentPhases, phase: int, said: Sequence[Verdict], claimed: Sequence[Claim]
+    session: Orchestration, agent: AgentPhases, phase: int, said: Sequence[Verdict], claimed: Sequence[ClaimMark]
 ) -> dict[str, Any]:
     """`state`: passed, failed, current, open, or outside of what the agent goes through."""
     here = [found for found in said if phase in found.phases]
@@ -98,5 +98,5 @@ def _cell(
     }
 
 
-def _judged_since(claim: Claim, verdicts: Sequence[Verdict]) -> bool:
+def _judged_since(claim: ClaimMark, verdicts: Sequence[Verdict]) -> bool:
     return any(found.version > claim.version for found in verdicts)

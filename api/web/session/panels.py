@@ -69,14 +69,14 @@ PANELS: Final = (
 )
 
 
-class View(NamedTuple):
+class Selection(NamedTuple):
     """What of a session is looked at: a tab, and in it a turn by its id, or ""."""
 
     tab: str = "overview"
     turn: str = ""
 
 
-_Key = tuple[str, int, Language, Language | None, View]
+_Key = tuple[str, int, Language, Language | None, Selection]
 
 
 class Gallery:
@@ -96,7 +96,7 @@ class Gallery:
     def trail(self, session: Session) -> Trail:
         return self.record(session).trail
 
-    def panels(self, session: Session, say: Words, named: Language | None, of: View) -> Panels:
+    def panels(self, session: Session, say: Words, named: Language | None, of: Selection) -> Panels:
         key = (session.id, session.version, say.language, named, of)
         with self._lock:
             found = self._kept.get(key)
@@ -107,7 +107,7 @@ class Gallery:
         self._keep(key, made)
         return made
 
-    def _make(self, session: Session, say: Words, named: Language | None, of: View) -> Panels:
+    def _make(self, session: Session, say: Words, named: Language | None, of: Selection) -> Panels:
         standing = Standing(
             session=session,
             it=told(view(session), session, self._system.team).wire(),

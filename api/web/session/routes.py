@@ -20,7 +20,7 @@ from api.web.forms.sent import NOTHING, Sent
 from api.web.model import ICONS, clock
 from api.web.rendering import KEY, explicit, fragment, language_of, page, render
 from api.web.session.acting import act
-from api.web.session.panels import TABS, Panels, View
+from api.web.session.panels import TABS, Panels, Selection
 from api.web.session.reading import as_of, gallery, reading
 from api.web.session.rows import Span, Wanted, around, following, newest, window
 from api.web.session.standing import badge_of
@@ -131,13 +131,13 @@ def _wanted(request: Request) -> Wanted:
     return Wanted(roles=tuple(role for role in roles if role), highlights=flag == "1")
 
 
-def _view(request: Request) -> View:
+def _view(request: Request) -> Selection:
     """The tab, and the turn that the address names: in its path, or as what a tab is filtered by."""
     turn = str(request.path_params.get("turn") or request.query_params.get("turnId") or "")
     tab = "turns" if "turn" in request.path_params else request.query_params.get("tab", "") or TABS[0]
     if tab not in TABS:
         raise of_field("tab", Sentence("not_one_of", choices=list(TABS)))
-    return View(tab, turn)
+    return Selection(tab, turn)
 
 
 def _panels(request: Request, inside: System, session: Session, say: Words) -> Panels:

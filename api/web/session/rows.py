@@ -29,7 +29,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class EventRow:
     """An event in the list. `clock` is the time since the session began."""
 
     version: int
@@ -86,11 +86,11 @@ def window(
     }
 
 
-def _row(happened: timeline.Happened, session: Session, language: Language) -> Row:
+def _row(happened: timeline.Happened, session: Session, language: Language) -> EventRow:
     entry, event = happened.entry, happened.recorded.event
     agents = [agent.agent for agent in session.agents] if isinstance(session, Orchestration) else []
     words = describe(event.TOPIC, event.model_dump(mode="json", by_alias=True), language, agents=agents)
-    return Row(
+    return EventRow(
         version=entry.version,
         clock=clock(entry.at - session.created_at),
         role=cut(entry.role, 40),

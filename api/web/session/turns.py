@@ -22,7 +22,7 @@ ICONS: Final = {"answered": "✓", "failed": "✕", "cancelled": "–", "open": 
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class TurnCard:
     """A turn, its last attempt if one has ended, and the report that a validation made."""
 
     number: int
@@ -41,7 +41,7 @@ class Turn:
         return "open" if self.attempt is None or self.open else self.attempt.outcome
 
 
-def turns_of(standing: Standing) -> tuple[Turn, ...]:
+def turns_of(standing: Standing) -> tuple[TurnCard, ...]:
     """The turns that had been requested by then, in that order; nobody works on a person's."""
     record, version = standing.record, standing.version
     reports = [made for made in record.artifacts if made.version <= version and made.phase == "validation"]
@@ -51,7 +51,7 @@ def turns_of(standing: Standing) -> tuple[Turn, ...]:
         ended = [attempt for attempt in entry.attempts if attempt.version <= version]
         last = ended[-1] if ended else None
         made = _after(reports, last) if last and entry.work == "validate" else None
-        found.append(Turn(number, entry, last, entry.status(version) == "requested", made))
+        found.append(TurnCard(number, entry, last, entry.status(version) == "requested", made))
     return tuple(found)
 
 
@@ -85,7 +85,7 @@ def turns(standing: Standing) -> dict[str, Any]:
     }
 
 
-def _line(standing: Standing, turn: Turn) -> dict[str, Any]:
+def _line(standing: Standing, turn: TurnCard) -> dict[str, Any]:
     """A turn in the list."""
     entry, attempt, ran = turn.entry, turn.attempt, report_of(standing, turn)
     state = "failed" if ran and not ran["passed"] else turn.state
@@ -106,7 +106,7 @@ def _line(standing: Standing, turn: Turn) -> dict[str, Any]:
     }
 
 
-def _whole(standing: Standing, turn: Turn) -> dict[str, Any]:
+def _whole(standing: Standing, turn: TurnCard) -> dict[str, Any]:
     """All that is known of a turn; its long texts are a link away."""
     attempt = turn.attempt
     event = event_of(standing, attempt.version) if attempt else None
@@ -136,7 +136,7 @@ def _whole(standing: Standing, turn: Turn) -> dict[str, Any]:
     }
 
 
-def _live(standing: Standing, turn: Turn) -> str:
+def _live(standing: Standing, turn: TurnCard) -> str:
     """Where a page asks what the agent does right now."""
     now = turn.open and standing.version == standing.record.version
     return f"/api/sessions/{quote(standing.session.id)}/turns/{quote(turn.id)}/activity" if now else ""
@@ -174,7 +174,7 @@ def whole(standing: Standing, text: Text) -> str:
     return standing.store.text(text.digest) or text.head
 
 
-def report_of(standing: Standing, turn: Turn) -> dict[str, Any] | None:
+def report_of(standing: Standing, turn: TurnCard) -> dict[str, Any] | None:
     """The commands that a validation ran."""
     made = event_of(standing, turn.report.version) if turn.report else None
     return report(whole(standing, made.content)) if isinstance(made, ArtifactCreated) else None

@@ -8,7 +8,7 @@ from api.web.shown import cut, newest_of, rendered
 from domain.values.base import Text
 from projections.record import artifacts as made
 from projections.record import worklog as log
-from projections.record.marks import Outcome
+from projections.record.marks import ReviewMark
 
 TASK: Final = 4_000
 FILES, STEPS, LABELS, LISTED, SHOWN, CHILDREN = 50, 20, 32, 100, 10, 50
@@ -61,7 +61,7 @@ def reviews(standing: Standing) -> dict[str, Any]:
     return {"newest": _outcome(found[-1]) if found else None, "all": [_outcome(one) for one in found[-20:]]}
 
 
-def _outcome(found: Outcome) -> dict[str, Any]:
+def _outcome(found: ReviewMark) -> dict[str, Any]:
     return {
         "version": found.version,
         "iteration": found.iteration,

@@ -13,7 +13,7 @@ Row = tuple[str, str]
 entry of that place, wherever it is."""
 
 
-class Body(NamedTuple):
+class SectionText(NamedTuple):
     """What a section says from a version on."""
 
     version: int
@@ -37,7 +37,7 @@ class LogRow(NamedTuple):
 class Worklog:
     """All that was written, in the order of versions. `agents` are the names in the plan, by place."""
 
-    sections: dict[str, list[Body]] = field(default_factory=dict)
+    sections: dict[str, list[SectionText]] = field(default_factory=dict)
     log: list[LogRow] = field(default_factory=list)
     agents: list[str] = field(default_factory=list)
 
@@ -46,7 +46,7 @@ class Worklog:
         if section.startswith(LOG):
             self.log.append(LogRow(version, section, body))
         elif self.newest(section) != body:
-            self.sections.setdefault(section, []).append(Body(version, body))
+            self.sections.setdefault(section, []).append(SectionText(version, body))
 
     def newest(self, section: str) -> str | None:
         """What a section says by now."""
@@ -66,7 +66,7 @@ class Worklog:
         return [(row.section, row.body) for row in rows]
 
 
-def _upto(bodies: list[Body], version: int) -> str | None:
+def _upto(bodies: list[SectionText], version: int) -> str | None:
     place = bisect_right(bodies, version, key=lambda body: body.version)
     return bodies[place - 1].text if place else None
 
