@@ -177,7 +177,7 @@ async def _print(api: Api, session_id: str, *, after: int, limit: int | None, js
         after, left = int(page[-1]["version"]), left - len(page)
 
 
-Name = Literal["summary", "budgets", "quality", "convergence", "decisions", "costs"]
+Name = Literal["summary", "budgets", "quality", "convergence", "decisions", "costs", "waits"]
 
 
 async def report(

@@ -61,6 +61,7 @@ DRAWN: Final = MappingProxyType(
         ),
         "decisions": Drawn(("kind", "reason", "by", "choice"), "waitedMsMean", _column("waitedMsMean"), False),
         "costs": Drawn(("agent", "role"), "tokens", _column("tokens"), True),
+        "waits": Drawn(("cause", "agent"), "waitedMs", _column("waitedMs"), True),
     }
 )
 
@@ -193,6 +194,7 @@ _GROUPS: Final = MappingProxyType(
         "reason": "reports_reason",
         "by": "reports_by",
         "measure": "reports_measure",
+        "cause": "reports_cause",
     }
 )
 """The messages under which the values of a column stand."""

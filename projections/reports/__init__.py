@@ -8,7 +8,7 @@ from domain.values.base import Unknown
 from domain.values.sentences import Sentence
 from domain.values.time import iso
 from projections.engine.ports import Database, Projection
-from projections.reports import budgets, convergence, costs, decisions, quality, summary
+from projections.reports import budgets, convergence, costs, decisions, quality, summary, waits
 from projections.reports.figures import Row
 from projections.reports.ledger import Filters
 from projections.views.reports import Name, ReportAnswer, ReportFilters
@@ -35,6 +35,7 @@ REPORTS: Final[dict[str, Report]] = {
         Report("convergence", convergence.PROJECTION, convergence.COLUMNS, convergence.make),
         Report("decisions", decisions.PROJECTION, decisions.COLUMNS, decisions.make),
         Report("costs", costs.PROJECTION, costs.COLUMNS, costs.make),
+        Report("waits", waits.PROJECTION, waits.COLUMNS, waits.make),
     )
 }
 PROJECTIONS: tuple[Projection, ...] = tuple(found.projection for found in REPORTS.values())

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from projections.views.base import View
 
-Name = Literal["summary", "budgets", "quality", "convergence", "decisions", "costs"]
+Name = Literal["summary", "budgets", "quality", "convergence", "decisions", "costs", "waits"]
 
 
 class ReportFilters(View):

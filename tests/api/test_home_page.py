@@ -159,12 +159,12 @@ def test_all_pages_lead_to_each_other(client: TestClient) -> None:
         assert {"/", "/decisions", "/reports"} <= {href for href, _ in links}
 
 
-@pytest.mark.parametrize("name", ["summary", "budgets", "quality", "convergence", "decisions", "costs"])
+@pytest.mark.parametrize("name", ["summary", "budgets", "quality", "convergence", "decisions", "costs", "waits"])
 def test_every_report_is_a_table_with_its_csv(client: TestClient, name: str) -> None:
     words = "<script>alert(1)</script>"
     waiting_review(client, words)
     at_checkpoint(client, words)
-    finished(client, task=words, labels=["x"])
+    finished(client, task=words, labels=["x"], replies={"planner": [{"error": "lost_conversation"}, words]})
     seen = harmless(page(client, f"/reports?name={name}&from=2020-01-01&to=&kind=&label="))
     csv = f"/api/reports/{name}?format=csv&from=2020-01-01"
     assert csv in [link.get("href") for link in seen.all("a")]

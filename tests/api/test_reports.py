@@ -20,13 +20,15 @@ from tests.api import talks
 from tests.api.server import Json, delivery, ended, events, inside, start, system
 
 DAY = "2026-11-21"
+STUMBLES = {"planner": [{"error": "lost_conversation"}, "A plan."]}
+"""The first attempt fails, and the next one answers."""
 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """A delivery, a review that a person overruled, and a debate that waits."""
     with inside(tmp_path_factory.mktemp("reports")) as found:
-        ended(found, start(found, delivery(labels=["demo"])))
+        ended(found, start(found, delivery(labels=["demo"], replies=STUMBLES)))
         waiting = talks.waits(found, talks.review(maxRounds=1, title="=1+1"))
         talks.decided(found, waiting["id"], "apply_fix")
         talks.waits(found, talks.debate(labels=["demo"]))

@@ -54,7 +54,7 @@ def pages(server: Server) -> dict[str, str]:
     }
     found = {name: f"/sessions/{session_id}" for name, session_id in sessions.items()}
     kinds = {f"form of a {kind}": f"/?start={kind}" for kind in ("delivery", "orchestration", "review", "debate")}
-    reports = ("summary", "budgets", "quality", "convergence", "decisions", "costs")
+    reports = ("summary", "budgets", "quality", "convergence", "decisions", "costs", "waits")
     return (
         {"home": "/", "inbox": "/decisions", "error": "/sessions/none", "reference": "/docs"}
         | empty

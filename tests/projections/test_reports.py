@@ -10,16 +10,18 @@ import pytest
 from adapters.store.sqlite.views import SqliteViews
 from domain.convergence import SHIPPED_V3
 from domain.orchestration.commands import ContinueOrchestration
+from domain.session.attempts import RetryPolicy
 from domain.session.children import Decide
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
-from domain.session.turns import ExpireTurn
+from domain.session.turns import ExpireTurn, Failure, FailureCode, RecordReply, RetryTurn
 from domain.values.base import DomainEvent, Unknown, Usage
 from domain.values.budget import BudgetLimits
 from projections.engine.dump import dump
 from projections.engine.follow import Follower
 from projections.engine.ports import Database, each
 from projections.reports import REPORTS, Filters, report, summary
+from tests.claiming import claim
 from tests.projections.given import APPROVING, NOON, SECOND, Story, Twin, caught_up, exhausted, merged, success
 from tests.projections.stage import EMPLOYEES, Stage, challenge, critique, plan, subtask, verdicts, wander
 
@@ -277,6 +279,35 @@ def test_a_validation_costs_nothing_that_could_be_reported(deliveries: SqliteVie
     }
 
 
+def _fails(stage: Stage, code: FailureCode, attempt: int, **usage: int) -> None:
+    claim(stage.store, "worker", now=stage.at, lease_ms=2**60)
+    turn_id = stage.turn("delivery-1").turn_id
+    failure = Failure(code=code, detail="bad weather")
+    command = RecordReply(turn_id=turn_id, attempt=attempt, seconds=2.0, usage=Usage(**usage), failure=failure)
+    stage.do("delivery-1", command)
+
+
+def test_waits_are_counted_by_cause_with_what_they_cost(stage: Stage, folded: Any) -> None:
+    stage.delivers(retry=RetryPolicy(attempts=3, backoff_seconds=(60.0, 600.0)))
+    _fails(stage, "rate_limit", 1, input_tokens=7, cost_micros=3)
+    stage.at += 60 * SECOND
+    _fails(stage, "rate_limit", 2)
+    stage.at += 9 * SECOND
+    stage.do("delivery-1", RetryTurn(reason="the limit is gone"))
+    _fails(stage, "network", 3, input_tokens=1)
+    stage.at += 60 * SECOND
+    _fails(stage, "auth", 4)
+    columns = ("cause", "agent", "attempts", "failures", "waits", "waitedMs", "lostMs", "tokens", "costMicros")
+    assert rows(folded(), "waits", *columns) == [
+        ("auth", "planner", 1, 1, 0, 0, 2_000, None, None),
+        ("network", "planner", 1, 0, 1, 60_000, 2_000, 1, None),
+        ("rate_limit", "planner", 2, 0, 2, 70_000, 4_000, 7, 3),
+    ]
+    totals = told(folded(), "waits")["totals"]
+    assert (totals["attempts"], totals["failures"], totals["waitedMs"]) == (4, 1, 130_000)
+    assert [row["hour"] for row in totals["byHour"]] == ["2026-11-21T12:00:00.000Z"]
+
+
 # -- filters -------------------------------------------------------------------------------------------------------
 
 
@@ -320,7 +351,7 @@ def test_a_report_says_what_it_was_asked_for(deliveries: SqliteViews) -> None:
 
 
 def test_an_unknown_report_is_unknown(deliveries: SqliteViews) -> None:
-    with pytest.raises(Unknown, match="there are summary, budgets, quality, convergence, decisions, costs"):
+    with pytest.raises(Unknown, match="there are summary, budgets, quality, convergence, decisions, costs, waits"):
         told(deliveries, "profits")
 
 
