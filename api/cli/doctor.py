@@ -9,20 +9,20 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
 from api.cli import exits
+from api.cli.health import Finding, check_team, histories
 from api.cli.options import TEAM, Where
 from api.cli.terminal import paint, put, put_json, visible
 
 if TYPE_CHECKING:
     from api.settings import Settings
 
-Mark = Literal["ok", "warn", "fail"]
 
 _STYLES: Final = {"ok": "green", "warn": "yellow", "fail": "red"}
 _LEAST_GIT: Final = (2, 36)
@@ -32,16 +32,6 @@ _NO_SPACE: Final = 100_000_000
 _AHEAD_SECONDS: Final = 300.0
 _WRITTEN: Final = 1_767_225_600
 """2026-01-01: a clock that stands before it is wrong."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing, how it is, and what to do about it."""
-
-    mark: Mark
-    name: str
-    found: str
-    advice: str = ""
 
 
 def doctor(
@@ -72,8 +62,6 @@ def doctor(
         return try_agents(settings, json=json)
     findings = list(_examine(settings))
     if all_:
-        from api.cli.health import histories
-
         findings += histories(settings)
     if json:
         put_json({"items": [asdict(finding) for finding in findings]})
@@ -106,8 +94,6 @@ def _examine(settings: "Settings") -> Iterator[Finding]:
         yield check()
     if path.is_file() and path.stat().st_size:
         yield record(path, settings.views_path)
-    from api.cli.health import check_team
-
     yield from check_team(settings)
 
 

@@ -4,11 +4,11 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
-from api.cli.doctor import Finding
 from api.cli.terminal import counted
 from domain.values.base import HansardError
 
@@ -19,6 +19,19 @@ if TYPE_CHECKING:
     from api.settings import Settings
     from domain.replay import Difference
     from domain.session.record import Recorded
+
+Mark = Literal["ok", "warn", "fail"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing, how it is, and what to do about it."""
+
+    mark: Mark
+    name: str
+    found: str
+    advice: str = ""
+
 
 _LOAD: Final = "`hansard verify` says whether the log was changed; if not, this version lacks what reads the event."
 _STAYS: Final = "It stays as it is recorded."

@@ -1,12 +1,14 @@
 """Reading requests strictly: body, headers and query into values, or a problem that names the field (contract §3)."""
 
 import asyncio
+import hashlib
 import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
+from starlette.responses import Response
 
 from api.http.problems import Problem, invalid, misfit, of_field
 from api.system import System
@@ -190,3 +192,12 @@ async def reached(request: Request, position: int) -> None:
 
 def answer_headers(**more: Any) -> dict[str, str]:
     return {"Cache-Control": "no-store", **more}
+
+
+def unless_known(request: Request, content: bytes, media_type: str) -> Response:
+    """Content that changes only with the software: 304 for those who have it already."""
+    tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    headers = {"ETag": tag, "Cache-Control": "no-cache"}
+    if has_it_already(request, tag):
+        return Response(status_code=304, headers=headers)
+    return Response(content, headers=headers, media_type=media_type)

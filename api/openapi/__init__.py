@@ -1,7 +1,6 @@
 """GET /openapi.json: what the endpoints take and answer, made from the handlers (OpenAPI 3.1)."""
 
 import asyncio
-import hashlib
 import json
 from collections.abc import Sequence
 from functools import cached_property
@@ -11,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.http.application import PathHandler
-from api.http.requests import has_it_already
+from api.http.requests import unless_known
 
 __all__ = ["Document", "show_openapi"]
 
@@ -39,12 +38,3 @@ async def show_openapi(request: Request) -> Response:
     document: Document = request.app.state.document
     content = await asyncio.to_thread(lambda: document.content)
     return unless_known(request, content, "application/json")
-
-
-def unless_known(request: Request, content: bytes, media_type: str) -> Response:
-    """Content that changes only with the software: 304 for those who have it already."""
-    tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-    headers = {"ETag": tag, "Cache-Control": "no-cache"}
-    if has_it_already(request, tag):
-        return Response(status_code=304, headers=headers)
-    return Response(content, headers=headers, media_type=media_type)

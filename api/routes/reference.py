@@ -12,7 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.http.problems import TITLES
-from api.openapi import Document, unless_known
+from api.http.requests import unless_known
+from api.openapi import Document
 from api.openapi.problems import PROBLEMS
 from api.openapi.schemas import PLACE
 

@@ -11,7 +11,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.openapi import unless_known
+from api.http.requests import unless_known
 from domain.values.base import Unknown
 from domain.values.sentences import Sentence
 

@@ -11,7 +11,7 @@ from domain.channel.events import (
     SessionNoted,
 )
 from domain.channel.state import PAUSED, Channel, empty
-from domain.orchestration.decide import NOTHING_TO_CONTINUE, NOTHING_TO_RESET
+from domain.orchestration.commands import NOTHING_TO_CONTINUE, NOTHING_TO_RESET
 from domain.orchestration.events import OrchestrationRequest
 from domain.session.decision import Events, Now
 from domain.session.state import EventMetadata

@@ -27,6 +27,7 @@ from domain.session.turns import (
 from domain.session.workspace import ResultPublished
 from domain.values.base import Command, DomainEvent, StartCommand
 from domain.values.budget import Extension
+from domain.values.sentences import Sentence
 
 POLICY = "orchestration@1"
 """The version of the rules. A session keeps the name that it began with; there is one version so far."""
@@ -93,3 +94,9 @@ def _package(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Seque
     published = next((event for event in events if isinstance(event, ResultPublished)), None)
     fields = published.model_dump() if published else {}
     return command.model_copy(update={"slot": first.slot, **fields})
+
+
+NOTHING_TO_CONTINUE = Sentence.foreign(
+    "이어갈 worklog가 없습니다. (There is nothing to continue.)", "nothing_to_continue"
+)
+NOTHING_TO_RESET = Sentence.foreign("리셋할 worklog가 없습니다. (There is nothing to reset.)", "nothing_to_reset")

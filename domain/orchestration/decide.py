@@ -6,6 +6,8 @@ from domain import replies
 from domain.orchestration import judging
 from domain.orchestration.chart import TABLE
 from domain.orchestration.commands import (
+    NOTHING_TO_CONTINUE,
+    NOTHING_TO_RESET,
     AddRounds,
     ClearAgentSessions,
     ContinueOrchestration,
@@ -37,13 +39,8 @@ from domain.session.turns import Failure, RecordPackage, RecordReply, RetryTurn,
 from domain.session.workspace import ResultPublished
 from domain.triage import triage
 from domain.values.base import Command, Unreadable
-from domain.values.sentences import Sentence
 
 TRIAGE = "seed-ko@1"
-NOTHING_TO_CONTINUE = Sentence.foreign(
-    "이어갈 worklog가 없습니다. (There is nothing to continue.)", "nothing_to_continue"
-)
-NOTHING_TO_RESET = Sentence.foreign("리셋할 worklog가 없습니다. (There is nothing to reset.)", "nothing_to_reset")
 RESET = "유저 요청으로 페이즈 리셋됨."
 RESET_DONE = "페이즈 리셋 완료. 새로 시작하려면 작업을 요청하세요."
 ALREADY_DONE = "모든 작업이 이미 완료되었습니다."

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from domain.convergence import Profile
+from domain.convergence.profiles import Profile
 from domain.session.turns import TurnRequested
 from domain.values.base import Command, DomainEvent
 

@@ -1,0 +1,48 @@
+"""The import graph of each room: no circles, and few levels between the first module and the last."""
+
+import ast
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LEVELS = {"domain": 18, "adapters": 20, "projections": 10, "api": 22}
+"""The longest chain of imports that a room may have."""
+
+
+def modules(room: str) -> dict[str, Path]:
+    return {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in (ROOT / room).rglob("*.py")
+    }
+
+
+def imported(path: Path) -> set[str]:
+    """The names that a file imports, wherever in it: `a.b`, and `a.b.c` for `from a.b import c`."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def graph(room: str) -> dict[str, set[str]]:
+    """The modules of the room that each one imports; a package counts where nothing in it is meant."""
+    known = modules(room)
+    found = {name: imported(path) & known.keys() - {name} for name, path in known.items()}
+    return {
+        name: {other for other in others if not any(one.startswith(f"{other}.") for one in others)}
+        for name, others in found.items()
+    }
+
+
+@pytest.mark.parametrize("room", LEVELS)
+def test_no_room_has_circles_or_a_long_chain_of_imports(room: str) -> None:
+    found = graph(room)
+    level: dict[str, int] = {}
+    for name in TopologicalSorter(found).static_order():
+        level[name] = 1 + max((level[other] for other in found[name]), default=0)
+    assert max(level.values()) <= LEVELS[room]
