@@ -7,9 +7,8 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from domain.convergence.negation import negated, plain
 from domain.convergence.profiles import SEED, Profile
-from domain.convergence.stripping import talk
+from domain.convergence.said import negated, plain, talk
 from domain.convergence.words import WORD_LISTS, ConvergenceWords
 
 # A line that begins with a small letter, or with a Korean negator, goes on with the sentence of the line before.

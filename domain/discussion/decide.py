@@ -4,7 +4,7 @@ from typing import Any
 
 from domain import replies
 from domain.convergence import Metrics, assess, stop_reason
-from domain.convergence.stripping import talk
+from domain.convergence.said import talk
 from domain.discussion import findings
 from domain.discussion.chart import TABLES
 from domain.discussion.commands import CancelDiscussion, StartDiscussion

@@ -1,7 +1,6 @@
 """What a message asks for: a run or a direct answer (`triage`), to continue or reset (`intent`, or `nearly` so)."""
 
-from domain.triage.intents import Intent, intent
-from domain.triage.near import Suggestion, nearly
+from domain.triage.intents import Intent, Suggestion, intent, nearly
 from domain.triage.rule import Signal, Triage, triage
 from domain.triage.words import DEFAULT_POLICY, POLICIES, SignalWords, TriageWords
 

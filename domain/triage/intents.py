@@ -46,3 +46,53 @@ def intent(text: str) -> Intent | None:
         return None
     words = composed(words)
     return next((meaning for meaning, phrase in _PHRASES if phrase.fullmatch(words)), None)
+
+
+# -- nearly so: such a message starts nothing, it is asked about ------------------------------------------------------
+
+Suggestion = Literal["continue", "reset", "cancel"]
+
+_SOFTENED = f"(?:(?:please|just|now|ok|okay|so|let'?s|can you|could you|자|그럼|그냥|이제|제발)[{SPACE},]+)*"
+_ENDING = (
+    f"(?:을|를)?{_GAP}(?:진행{_GAP})?"
+    f"(?:해|하자|하세요|하죠|해라|할래|할까요?|가자|가요|시작|시켜줘|부탁(?:해요?|합니다|드려요|드립니다)?"
+    f"|(?:시작{_GAP})?(?:해|시작해){_GAP}(?:줘|줘요|주세요|주라|줄래요?|봐|봐요|보자|보세요|요)?)?"
+)
+_THANKS = f"(?:[{SPACE},]+(?:please|now|then|thanks?|지금|바로))*[{SPACE}.!~?…]*"
+
+_WORDS: tuple[tuple[Suggestion, str], ...] = (
+    (
+        "continue",
+        rf"(?:/?(?:continue|proceed|resume|go on|go ahead|carry on|keep going|keep on|move on|next)(?: on| with it)?"
+        rf"|(?:이어서|이어|계속(?:해서)?|다음(?:{_GAP}단계)?(?:로)?|리뷰|진행){_ENDING})",
+    ),
+    (
+        "reset",
+        rf"(?:/?(?:reset|restart|start over|start again|start from scratch|from scratch|from the (?:beginning|start)"
+        rf"|begin again)(?: it| that| all| everything| the run)?"
+        rf"|(?:(?:페이즈?{_GAP})?리셋|초기화|다시{_GAP}처음부터|처음부터(?:{_GAP}다시)?){_ENDING}|다시{_GAP}시작{_ENDING})",
+    ),
+    (
+        "cancel",
+        rf"(?:/?(?:cancel|stop|abort|quit|halt|never ?mind)(?: it| that| this| all| everything| the run)?"
+        rf"|(?:취소|중단|중지|정지|그만|스톱){_ENDING}|그만둬(?:줘|요)?|멈춰(?:줘|요|주세요)?)",
+    ),
+)
+_NEAR_PHRASES = tuple(
+    (meaning, re.compile(f"{_SOFTENED}{words}{_THANKS}", re.ASCII | re.IGNORECASE)) for meaning, words in _WORDS
+)
+
+
+def nearly(text: str) -> tuple[Suggestion, ...]:
+    """What the whole text may mean, the nearest first; empty for a message like any other.
+
+    It says nothing of the exact phrases (`intent`), which come first wherever both are asked.
+    """
+    words = trimmed(text)
+    if len(words) > LONGEST:
+        return ()
+    words = composed(words)
+    nearest = next((meaning for meaning, phrase in _NEAR_PHRASES if phrase.fullmatch(words)), None)
+    if nearest is None:
+        return ()
+    return (nearest, *(meaning for meaning, _ in _NEAR_PHRASES if meaning != nearest))
