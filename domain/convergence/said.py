@@ -96,9 +96,9 @@ def _without(text: str, spans: list[tuple[int, int]]) -> str:
 
 # -- negation ---------------------------------------------------------------------------------------------------------
 
-# English negates before the word, Korean after it, both within the clause. An English negator reaches over at most four
-# words, not over a conjunction, and not over a word of the other side ("no flaws accepted"). Korean negators bind to the
-# nearest word before them and cancel each other out ("동의하지 않을 수 없습니다" agrees).
+# English negates before the word, Korean after it, both within the clause. An English negator reaches over at most
+# four words, not over a conjunction, and not over a word of the other side ("no flaws accepted"). Korean negators bind
+# to the nearest word before them and cancel each other out ("동의하지 않을 수 없습니다" agrees).
 
 LINE = "\n"
 _STOPS = frozenset(".;:!?…。！？；：|—–-" + LINE)
