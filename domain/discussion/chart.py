@@ -20,7 +20,11 @@ class ReviewChart(Chart):
 
     close = reviewing.to(synthesizing)
     break_off = reviewing.to(waiting_for_decision)
-    retry = reviewing.to(reviewing, cond="waits") | synthesizing.to(synthesizing, cond="waits")
+    retry = (
+        reviewing.to(reviewing, cond="waits")
+        | synthesizing.to(synthesizing, cond="waits")
+        | waiting_for_decision.to(reviewing, cond="broken_off")
+    )
     synthesize = synthesizing.to(waiting_for_decision)
     decide = waiting_for_decision.to(decided)
     cancel = reviewing.to(cancelled) | synthesizing.to(cancelled) | waiting_for_decision.to(cancelled)
@@ -37,7 +41,11 @@ class DebateChart(Chart):
 
     close = debating.to(synthesizing)
     break_off = debating.to(waiting_for_decision)
-    retry = debating.to(debating, cond="waits") | synthesizing.to(synthesizing, cond="waits")
+    retry = (
+        debating.to(debating, cond="waits")
+        | synthesizing.to(synthesizing, cond="waits")
+        | waiting_for_decision.to(debating, cond="broken_off")
+    )
     synthesize = synthesizing.to(waiting_for_decision)
     decide = waiting_for_decision.to(decided)
     cancel = debating.to(cancelled) | synthesizing.to(cancelled) | waiting_for_decision.to(cancelled)

@@ -2,10 +2,11 @@
 
 from typing import ClassVar
 
-from domain.discussion.events import Cancelled, Decided, DiscussionStarted
+from domain.discussion.events import Cancelled, Decided, DiscussionRetried, DiscussionStarted
 from domain.session.children import Decide, DiscussionBrief
 from domain.session.record import RecordedCommand
 from domain.session.state import Session
+from domain.session.turns import RetryTurn
 from domain.values.base import Command, StartCommand
 
 POLICY = "discussion@1"
@@ -31,6 +32,8 @@ def command_of(recorded: RecordedCommand, _: Session | None) -> Command | None:
         match event:
             case Decided():
                 return Decide(choice=event.choice, rationale=event.rationale, actor=event.actor)
+            case DiscussionRetried():
+                return RetryTurn(reason=event.why)
             case Cancelled():
                 return CancelDiscussion(reason=event.reason)
     return None

@@ -17,6 +17,7 @@ from domain.discussion.events import (
     Decided,
     DecisionRequested,
     DiscussionEvent,
+    DiscussionRetried,
     DiscussionStarted,
     Expired,
     LimitReached,
@@ -29,7 +30,7 @@ from domain.discussion.strategies import CHOICES, PASSING, REWRITTEN, STRATEGIES
 from domain.session.actions import NO_BUDGET
 from domain.session.children import Decide
 from domain.session.decision import Events, Now, ask, cancel_turn, cancel_turns, clear_agents, content, end_attempt
-from domain.session.retry import retry_waiting
+from domain.session.retry import retry_failed, retry_waiting
 from domain.session.turns import ExpireTurn, RecordReply, RetryTurn, TurnAttemptFailed, TurnRequested
 from domain.values.base import Command, Refused, Text
 from domain.values.budget import Extension
@@ -84,11 +85,16 @@ def start(now: Talk, command: StartDiscussion) -> Events:
 
 
 def retry(now: Talk, command: RetryTurn) -> Events:
-    """The turn that waits for its next attempt is asked at once."""
+    """The turn that waits is asked at once; a turn that broke the talk off is asked again instead of a decision."""
     waiting = retry_waiting(now, command)
-    if not waiting:
-        raise now.refusal(command.REFUSAL)
-    yield from waiting
+    if waiting:
+        return (yield from waiting)
+    now.next("retry", refusal=command.REFUSAL)
+    yield from cancel_turns(now, "retried")
+    message = f"Retried: {command.reason}" if command.reason else "Retried."
+    event = voice(now, DiscussionRetried)
+    yield now.move("retry", event, message=message, round=len(now.state.rounds), why=command.reason)
+    yield retry_failed(now, command, None)
 
 
 # -- rounds --------------------------------------------------------------------------------------------------------

@@ -67,6 +67,12 @@ class AgentFailed(DiscussionTransition):
     error: str = Field(description="what went wrong")
 
 
+class DiscussionRetried(DiscussionTransition):
+    """A person has the turn that failed asked again; every round before it stays."""
+
+    why: str = Field(default="", description="as the person gave it")
+
+
 class Synthesized(DiscussionTransition):
     """The discussion in one text; a `fallback` is only its rounds, joined."""
 
@@ -159,6 +165,12 @@ class ReviewAgentFailed(AgentFailed):
     TOPIC: ClassVar[str] = "review.agent_failed"
 
 
+class ReviewRetried(DiscussionRetried):
+    """A person has the turn that failed asked again; every round before it stays."""
+
+    TOPIC: ClassVar[str] = "review.retried"
+
+
 class ReviewSynthesized(Synthesized):
     """The discussion in one text; a `fallback` is only its rounds, joined."""
 
@@ -234,6 +246,12 @@ class DebateAgentFailed(AgentFailed):
     TOPIC: ClassVar[str] = "debate.agent_failed"
 
 
+class DebateRetried(DiscussionRetried):
+    """A person has the turn that failed asked again; every round before it stays."""
+
+    TOPIC: ClassVar[str] = "debate.retried"
+
+
 class DebateSynthesized(Synthesized):
     """The discussion in one text; a `fallback` is only its rounds, joined."""
 
@@ -273,6 +291,7 @@ VOICES: dict[str, dict[type[DiscussionEvent], type[DiscussionEvent]]] = {
         Stalled: ReviewStalled,
         LimitReached: ReviewLimitReached,
         AgentFailed: ReviewAgentFailed,
+        DiscussionRetried: ReviewRetried,
         Synthesized: ReviewSynthesized,
         DecisionRequested: ReviewDecisionRequested,
         Decided: ReviewDecided,
@@ -287,6 +306,7 @@ VOICES: dict[str, dict[type[DiscussionEvent], type[DiscussionEvent]]] = {
         Stalled: DebateStalled,
         LimitReached: DebateLimitReached,
         AgentFailed: DebateAgentFailed,
+        DiscussionRetried: DebateRetried,
         Synthesized: DebateSynthesized,
         DecisionRequested: DebateDecisionRequested,
         Decided: DebateDecided,

@@ -11,6 +11,7 @@ from domain.discussion.events import (
     Converged,
     Decided,
     DecisionRequested,
+    DiscussionRetried,
     DiscussionStarted,
     DiscussionTransition,
     Expired,
@@ -94,7 +95,13 @@ class Discussion(Session):
         return "turn_failed" if self.stop_reason == "error" else self.stop_reason
 
     def guard(self, name: str) -> bool:
-        return name == "waits" and self.waits
+        match name:
+            case "waits":
+                return self.waits
+            case "broken_off":
+                return self.stop_reason == "error" and self.failed_turn is not None
+            case _:
+                return False
 
 
 def evolve(discussion: Discussion | None, event: DomainEvent, metadata: EventMetadata) -> Discussion:
@@ -123,6 +130,9 @@ def evolve(discussion: Discussion | None, event: DomainEvent, metadata: EventMet
         case DecisionRequested():
             state.feedback, state.choices, state.dissent = event.feedback, event.choices, event.dissent
             state.expires_at, state.waiting_since = event.expires_at, metadata.at
+        case DiscussionRetried():
+            state.stop_reason = state.feedback = state.expires_at = state.waiting_since = None
+            state.choices = state.dissent = ()
         case Decided() | Expired() | Cancelled():
             state.decision, state.choices = _decision(event, metadata.at), ()
             if isinstance(event, Cancelled):

@@ -163,7 +163,7 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
     """Assign what the events that every kind of session has say of it; any other event changes nothing here."""
     match event:
         case TurnRequested():
-            state.failed_turn = state.failed_turn if event.work == "package" else None
+            state.failed_turn = state.failed_turn if event.work in ("package", "wait") else None
             state.turns += 1
             state.asked = _counted(state.asked, event.agent)
             state.asked_roles = _counted(state.asked_roles, event.role)

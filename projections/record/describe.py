@@ -27,7 +27,7 @@ HIGHLIGHTED = frozenset(
             for kind in ("review", "debate")
             for last_part in (
                 "converged", "stalled", "limit_reached", "agent_failed", "decision_requested", "decided", "expired",
-                "cancelled",
+                "cancelled", "retried",
             )
         ),
     }

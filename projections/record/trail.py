@@ -77,7 +77,7 @@ class Trail:
                 self.syntheses.append(CountMark(version, event.round))
             case discussion.DecisionRequested():
                 self.asked.append(CountMark(version, event.round))
-            case discussion.Ending():
+            case discussion.Ending() | discussion.DiscussionRetried():
                 self.answered.append(CountMark(version, event.round))
             case orchestration.PlanMade():
                 self.plans.append(CountMark(version, event.plan_version))

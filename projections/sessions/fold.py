@@ -212,9 +212,13 @@ def _evolve_discussion(row: SessionRow, recorded: Recorded, event: discussion.Di
             row.last_error = event.error
         case discussion.Synthesized():
             row.synthesis = shortened(event.synthesis.head, HEAD)
+        case discussion.DiscussionRetried():
+            row.stop_reason = row.last_error = None
+            row.go_on()
         case discussion.DecisionRequested():
             row.wait("decision", row.stop_reason or "", position=recorded.position, at=recorded.at)
-            row.choices, row.expires_at = json.dumps(event.choices), event.expires_at
+            again = ("retry",) if row.stop_reason == "error" else ()
+            row.choices, row.expires_at = json.dumps([*event.choices, *again]), event.expires_at
             row.feedback = json.dumps(_in_short(event.feedback), ensure_ascii=False)
         case discussion.Ending():
             row.go_on()
@@ -291,5 +295,5 @@ OVERVIEW: Final = Projection(
     tables=("overview", "overview_words", "overview_labels", "overview_turns"),
     schema=SCHEMA,
     apply=apply,
-    version=6,
+    version=7,
 )

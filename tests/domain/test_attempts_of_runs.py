@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from domain.discussion.decide import allowed_actions as discussion_actions
 from domain.orchestration.decide import allowed_actions
 from domain.orchestration.events import OrchestrationRetried, VerdictUnreadable
 from domain.session.attempts import ONCE, RetryPolicy
@@ -197,3 +198,30 @@ def test_sessions_from_before_there_were_attempts_keep_their_rules() -> None:
     found = judging(retry=ONCE)
     found.answer("Well done.")
     assert found.request.prompt == "verdict_repair@1"
+
+
+# -- what broke off ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("expires_ms", [None, 60_000])
+def test_a_talk_that_broke_off_can_be_asked_again_instead_of_decided(expires_ms: int | None) -> None:
+    found = DiscussionStory(retry=POLICY, expires_ms=expires_ms)
+    fails(found, "auth")
+    assert (found.talk.state, found.talk.reason) == ("waiting_for_decision", "turn_failed")
+    assert {"retry", "decision"} <= {*discussion_actions(found.talk)}
+    recorded = found.when(RetryTurn(reason="signed in"))
+    assert [event.TOPIC for event in recorded if "cancelled" not in event.TOPIC] == ["review.retried", "turn.retried"]
+    assert (found.talk.state, found.talk.reason, found.talk.choices) == ("reviewing", None, ())
+    [turn] = found.talk.outstanding.values()
+    assert (turn.work, turn.role) == ("ask", "reviewer")
+    found.answer("It is fine.", attempt=2)
+    assert len(found.talk.rounds) == 1
+
+
+def test_a_talk_that_came_to_its_end_has_no_turn_to_retry() -> None:
+    found = DiscussionStory(max_rounds=1)
+    found.answer("It is fine.")
+    found.answer("A synthesis.")
+    assert found.talk.state == "waiting_for_decision"
+    assert "retry" not in discussion_actions(found.talk)
+    found.refused(RetryTurn())

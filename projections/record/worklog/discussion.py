@@ -11,6 +11,7 @@ from domain.discussion.events import (
     Decided,
     DecisionRequested,
     DiscussionEvent,
+    DiscussionRetried,
     DiscussionStarted,
     DiscussionTransition,
     Expired,
@@ -113,6 +114,9 @@ def _closed(event: DiscussionEvent) -> Iterator[Row]:
             yield "log", point("Stopped", event.message)
         case AgentFailed():
             yield "log", f"### Failed after round {event.round}\n\n{point('Error', event.error)}"
+        case DiscussionRetried():
+            lines = [point("Reason", event.why)] if event.why.strip() else []
+            yield "log", "\n\n".join(["### Asked again", *lines])
         case Synthesized():
             note = "The synthesis failed; the rounds stand in for it.\n\n" if event.fallback else ""
             yield "synthesis", note + block(event.synthesis.head)
