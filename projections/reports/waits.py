@@ -60,7 +60,7 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
 PROJECTION = LEDGER.projection(_read, TurnAttemptFailed, TurnFailed, TurnRetried, TurnCancelled)
 
 
-class Group(NamedTuple):
+class WaitGroup(NamedTuple):
     """What a row is about."""
 
     hour: str
@@ -72,16 +72,16 @@ def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:
     facts = unshared(LEDGER.facts(db, filters))
     waited = _waited(facts)
     attempts = [fact for fact in facts if fact.what != ENDED and filters.holds(fact.at)]
-    groups: dict[Group, list[Fact]] = defaultdict(list)
+    groups: dict[WaitGroup, list[Fact]] = defaultdict(list)
     for fact in attempts:
         groups[_group(fact)].append(fact)
     rows = [{**group._asdict(), **_sum(groups[group], waited)} for group in sorted(groups)]
-    by = {f"by{name.capitalize()}": _by(name, attempts, waited) for name in Group._fields}
+    by = {f"by{name.capitalize()}": _by(name, attempts, waited) for name in WaitGroup._fields}
     return rows, _sum(attempts, waited) | by
 
 
-def _group(fact: Fact) -> Group:
-    return Group(iso(fact.at // HOUR * HOUR), fact["cause"], fact["agent"])
+def _group(fact: Fact) -> WaitGroup:
+    return WaitGroup(iso(fact.at // HOUR * HOUR), fact["cause"], fact["agent"])
 
 
 def _waited(facts: Iterable[Fact]) -> Counter[int]:

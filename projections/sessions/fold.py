@@ -213,7 +213,7 @@ def _evolve_discussion(row: SessionRow, recorded: Recorded, event: discussion.Di
         case discussion.Synthesized():
             row.synthesis = shortened(event.synthesis.head, HEAD)
         case discussion.DiscussionRetried():
-            row.stop_reason = row.last_error = None
+            row.stop_reason = None
             row.go_on()
         case discussion.DecisionRequested():
             row.wait("decision", row.stop_reason or "", position=recorded.position, at=recorded.at)

@@ -21,7 +21,7 @@ from domain.session.activity import ActivitySummary, ToolUse
 from domain.session.children import Decide, DiscussionBrief, ReviewSettings
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Outstanding, Session
-from domain.session.turns import ExpireTurn, Failure, RecordPackage, RecordReply
+from domain.session.turns import ExpireTurn, Failure, RecordPackage, RecordReply, RetryTurn
 from domain.values.base import Command, Refused, Text, Usage
 from domain.values.budget import BudgetLimits
 from projections.record.states import Sessions
@@ -181,6 +181,8 @@ def _anything(stage: Stage, session: Session, chance: random.Random, number: int
 
 def _persons(session: Session, chance: random.Random) -> Command:
     timers = [turn for turn in session.outstanding.values() if turn.work == "wait"]
+    if "retry" in allowed_actions(session) and chance.random() < 0.5:
+        return RetryTurn(reason=HOSTILE)
     match session:
         case Discussion() if timers and chance.random() < 0.3:
             return ExpireTurn(turn_id=timers[0].turn_id)
@@ -198,7 +200,7 @@ def _persons(session: Session, chance: random.Random) -> Command:
 
 
 def _reply(session: Session, turn: Outstanding, chance: random.Random) -> Command:
-    common: dict[str, Any] = {"turn_id": turn.turn_id, "attempt": 1, "seconds": 1.0}
+    common: dict[str, Any] = {"turn_id": turn.turn_id, "attempt": turn.tries.ended + 1, "seconds": 1.0}
     failure = Failure(code="timeout", detail=HOSTILE) if chance.random() < 0.07 else None
     if turn.work == "validate":
         passed = failure is None and chance.random() < 0.9

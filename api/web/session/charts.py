@@ -158,6 +158,7 @@ def _discussion(talk: str) -> Diagram:
             Way("close", (talk,), "synthesizing", "M112 71H126"),
             Way("synthesize", ("synthesizing",), "waiting_for_decision", "M230 71H244"),
             Way("break_off", (talk,), "waiting_for_decision", "M60 56V32H296V56", (150, 27)),
+            Way("retry", ("waiting_for_decision",), talk, "M296 86V98H60V86"),
             Way("decide", ("waiting_for_decision",), "decided", "M348 71H362"),
             Way("cancel", (talk, "synthesizing", "waiting_for_decision"), "cancelled", "M178 104V136", (184, 124)),
         ),
