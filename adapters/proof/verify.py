@@ -18,7 +18,7 @@ from adapters.store.sqlite.views import is_unavailable
 from domain.kinds import fold
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
-from domain.session.turns import Settled, TurnRequested
+from domain.session.turns import Settled, TurnAttemptFailed, TurnFailed, TurnRequested, TurnRetried
 from domain.values.base import HansardError
 
 MOST = 100
@@ -180,10 +180,23 @@ def _folded(verdict: Verification, row: Row, seen: _Seen) -> None:
     match recorded.event:
         case TurnRequested() as event:
             seen.turns[event.turn_id] = (row.stream, row.version, event.work, event.agent, event.role)
+        case TurnAttemptFailed(fallback_agent=str(agent)) as event:
+            _given_to(seen, event.turn_id, agent)
+        case TurnRetried() as event:
+            _given_to(seen, event.turn_id, event.agent)
+        case TurnFailed():
+            return  # a person may have it asked again
         case Settled() as event:
             seen.turns.pop(event.turn_id, None)
         case _:
             return
+
+
+def _given_to(seen: _Seen, turn_id: str, agent: str) -> None:
+    """Another agent is asked from now on."""
+    if turn_id in seen.turns:
+        stream, version, work, _, role = seen.turns[turn_id]
+        seen.turns[turn_id] = (stream, version, work, agent, role)
 
 
 def _texts(rows: Rows, verdict: Verification, seen: _Seen) -> None:

@@ -12,7 +12,7 @@ from eventsourcing.persistence import Notification, StoredEvent
 
 from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, EventRecorder, StreamHeads
 from adapters.store.mapper import decode_all
-from adapters.store.memory_turns import MemoryTurn, MemoryTurns, apply
+from adapters.store.memory_turns import MemoryTurn, MemoryTurns, TurnTable, apply
 from adapters.store.port import PAGE, Conflict, Row, StoredReceipt, StoreError
 from domain.session.record import Recorded, kind_of
 
@@ -25,7 +25,7 @@ class MemoryLog:
     streams: dict[str, list[Row]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     receipts: dict[str, StoredReceipt] = field(default_factory=dict)
-    turns: dict[str, MemoryTurn] = field(default_factory=dict)
+    turns: TurnTable = field(default_factory=TurnTable)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
@@ -72,7 +72,7 @@ class MemoryStore(EventRecorder):
             log.rows += batch.rows
             log.texts = dict(attachments.texts) | log.texts
             log.receipts.update((receipt.key, receipt) for receipt in receipts)
-            log.turns.update(turns.maps[0])
+            log.turns.keep(turns.maps[0])
         self._heads.keep(batch.heads)
         return positions
 
@@ -177,7 +177,9 @@ class MemoryRows:
     def frozen(self) -> Iterator["MemoryRows"]:
         log = self._log
         with log.lock:
-            copy = MemoryLog(list(log.rows), dict(log.streams), dict(log.texts), dict(log.receipts), dict(log.turns))
+            copy = MemoryLog(
+                list(log.rows), dict(log.streams), dict(log.texts), dict(log.receipts), TurnTable(log.turns)
+            )
         yield MemoryRows(copy)
 
     def events(self, streams: Sequence[str] | None = None, *, after: int = 0, page: int = PAGE) -> Iterator[Row]:

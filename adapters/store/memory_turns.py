@@ -1,8 +1,9 @@
 """The lease table of the store in memory."""
 
 import threading
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from adapters.store.port import Conflict, Fenced
 from adapters.store.turns import (
@@ -60,6 +61,27 @@ class MemoryTurn:
         )
 
 
+class TurnTable(dict[str, MemoryTurn]):
+    """The lease table by turn. `unsettled` has the lines that are not settled, so that no look grows with history."""
+
+    def __init__(self, lines: Mapping[str, MemoryTurn] = MappingProxyType({})) -> None:
+        super().__init__()
+        self.unsettled: dict[str, MemoryTurn] = {}
+        self.keep(lines)
+
+    def __setitem__(self, turn_id: str, turn: MemoryTurn) -> None:
+        super().__setitem__(turn_id, turn)
+        if turn.state in ("queued", "running"):
+            self.unsettled[turn_id] = turn
+        else:
+            self.unsettled.pop(turn_id, None)
+
+    def keep(self, lines: Mapping[str, MemoryTurn]) -> None:
+        """Take over all of these lines."""
+        for turn_id, turn in lines.items():
+            self[turn_id] = turn
+
+
 def apply(turns: MutableMapping[str, MemoryTurn], change: TurnChange) -> None:
     """Change the table. Raises Fenced or Conflict."""
     if isinstance(change, NewTurn):
@@ -89,12 +111,12 @@ def _may_end(turn: MemoryTurn, change: TurnEnd) -> bool:
 class MemoryTurns:
     """The lease table."""
 
-    def __init__(self, turns: dict[str, MemoryTurn], lock: threading.RLock) -> None:
+    def __init__(self, turns: TurnTable, lock: threading.RLock) -> None:
         self._turns, self._lock = turns, lock
 
     def _unsettled(self) -> list[MemoryTurn]:
         with self._lock:
-            return [turn for turn in self._turns.values() if turn.state in ("queued", "running")]
+            return list(self._turns.unsettled.values())
 
     def take(self, turn_id: str, worker: str, *, now: int, lease_ms: int) -> Lease | None:
         with self._lock:
@@ -106,7 +128,8 @@ class MemoryTurns:
         return taken.lease()
 
     def waiting(self, now: int) -> bool:
-        return any(turn.free(now) for turn in self._unsettled())
+        with self._lock:
+            return any(turn.free(now) for turn in self._turns.unsettled.values())
 
     def open(self, now: int, *, limit: int, after: TurnPlace = FIRST, upto: TurnPlace = LAST) -> TurnPage:
         between = (turn for turn in self._unsettled() if after < turn.open.place <= upto)

@@ -217,8 +217,7 @@ def _evolve_discussion(row: SessionRow, recorded: Recorded, event: discussion.Di
             row.go_on()
         case discussion.DecisionRequested():
             row.wait("decision", row.stop_reason or "", position=recorded.position, at=recorded.at)
-            again = ("retry",) if row.stop_reason == "error" else ()
-            row.choices, row.expires_at = json.dumps([*event.choices, *again]), event.expires_at
+            row.choices, row.expires_at = json.dumps(event.choices), event.expires_at
             row.feedback = json.dumps(_in_short(event.feedback), ensure_ascii=False)
         case discussion.Ending():
             row.go_on()

@@ -10,7 +10,9 @@ from adapters.proof import checkpoints
 from adapters.proof.merkle import Tree
 from adapters.proof.verify import verify
 from adapters.store import StoreError
+from domain.session.turns import RetryTurn
 from tests.adapters.audited import copied, exported, harmed, opened, rows, verified, written
+from tests.projections.stage import Stage
 
 
 @pytest.fixture(scope="module")
@@ -279,6 +281,13 @@ def _root(log: Path, size: int) -> bytes:
             if tree.size < size:
                 tree.add(row.hash)
     return tree.root()
+
+
+def test_a_turn_that_a_person_has_asked_again_is_no_fault(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    stage.delivers().fails("delivery-1").do("delivery-1", RetryTurn())
+    assert verify(stage.store).faults == []
+    stage.store.close()
 
 
 # -- what stands beside the events -----------------------------------------------------------------------------------

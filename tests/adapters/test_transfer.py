@@ -315,7 +315,7 @@ def test_sessions_that_came_in_without_their_parent_or_children_can_be_cancelled
     """A parent's discussions come along; a discussion's parent does not."""
     there = tmp_path / "there"
     there.mkdir()
-    told = wander(there, 5, 200)
+    told = wander(there, 6, 200)
     waiting = [session for session in told.sessions() if session.parent and not session.ended]
     told.store.close()
     assert waiting, "a discussion about another session is open"

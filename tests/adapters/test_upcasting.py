@@ -9,6 +9,7 @@ from eventsourcing.persistence import StoredEvent
 
 from adapters.store import mapper as entries
 from adapters.store.mapper import upcast
+from adapters.store.port import NewEvent
 from domain.kinds import TOPICS
 from domain.session.turns import TurnCancelled
 from tests.adapters.stores_under_test import CAUSE
@@ -61,7 +62,7 @@ def test_an_event_of_any_version_is_read_as_todays(version: int | None, data: di
 @pytest.mark.usefixtures("steps")
 def test_a_new_event_says_its_version_and_is_not_changed_when_read() -> None:
     event = TurnCancelled(turn_id="delivery-1.t1", attempt=1, agent="Ada", role="dev", reason="enough")
-    stored = entries.encode(entries.Entry("delivery-1", 4, 1, CAUSE, event))
+    stored = entries.encode(NewEvent("delivery-1", 4, 1, CAUSE, event))
     assert json.loads(stored.state)["v"] == 3
     assert entries.decode(stored, 1).event == event
 
@@ -82,7 +83,7 @@ def test_a_step_may_not_harm_what_it_is_given() -> None:
 
 def test_events_that_never_changed_carry_no_version() -> None:
     event = TurnCancelled(turn_id="delivery-1.t1", attempt=1, agent="Ada", role="dev", reason="enough")
-    assert "v" not in json.loads(entries.encode(entries.Entry("delivery-1", 4, 1, CAUSE, event)).state)
+    assert "v" not in json.loads(entries.encode(NewEvent("delivery-1", 4, 1, CAUSE, event)).state)
 
 
 def test_steps_are_there_only_for_events_that_exist() -> None:

@@ -230,7 +230,7 @@ class World:
             settings=settings,
             live=live,
             runner=runner,
-            peers=SimulatedPeers(name, tuple(self.servers)),
+            peers=SimulatedPeers(name, tuple(self.servers[-1:])),
         )
         self.servers.append(name)
         seen = self.store.head()
