@@ -38,9 +38,9 @@ def check_ownership(path: Path, busy_seconds: float) -> None:
 
 def refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
     """Raise Broken for another program's database. Raises sqlite3.Error."""
-    columns = [row[1] for row in connection.execute("PRAGMA table_info(events)")]
-    empty = connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None
-    if columns != _COLUMNS and not empty:
+    if connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None:
+        return  # asked first: another process may be making the log now, its table of events before all others
+    if [row[1] for row in connection.execute("PRAGMA table_info(events)")] != _COLUMNS:
         raise Broken(
             f"{path} is another program's SQLite database, not a Hansard log. It was not changed."
             " Name a log with --database or HANSARD_DATABASE."
