@@ -1,5 +1,6 @@
 """Reading tables of a team file into values, and saying what does not fit in words of the file."""
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -8,10 +9,13 @@ import orjson
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from domain.values.base import HansardError, Value
+from adapters.agents.scripted import Scenario
+from adapters.files import Unfit, content, json_of
+from domain.values.base import HansardError, Invalid, Value
 
 AnyValue = TypeVar("AnyValue", bound=Value)
 Loc = tuple[int | str, ...]
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 class BadTeam(HansardError):
@@ -24,10 +28,18 @@ def parsed(kind: type[AnyValue], found: Mapping[str, Any], place: Callable[[Loc]
         return kind.model_validate_json(orjson.dumps(found), strict=True)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)[:5]
-        sentences = (f"{place(p['loc'])}: {_sentence(p)}" for p in problems)
+        sentences = (f"{place(_spelled(p))}: {_sentence(p)}" for p in problems)
         raise BadTeam("; ".join(sentences)) from None
     except orjson.JSONEncodeError as error:
         raise BadTeam(f"{place(())}: {error}") from None
+
+
+def _spelled(problem: ErrorDetails) -> Loc:
+    """Where the problem is, as the file spells it: of a key that is missing the name on the wire is known."""
+    loc = problem["loc"]
+    if problem["type"] != "missing" or not isinstance(loc[-1], str):
+        return loc
+    return (*loc[:-1], _HUMP.sub("_", loc[-1]).lower())
 
 
 def _sentence(problem: ErrorDetails) -> str:
@@ -55,3 +67,29 @@ def place_of(path: Path, found: Mapping[str, Any], loc: Loc) -> str:
 
 def dotted(loc: Loc) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc).removeprefix(".")
+
+
+class ScriptedSettings(Value):
+    """`scenario`: a file of JSON, looked for beside the team file, or the scenario itself as a table."""
+
+    scenario: str | dict[str, Any] | None = None
+
+
+def scenario_of(path: Path, where: str, settings: Mapping[str, Any]) -> Scenario:
+    """What a scripted agent says: the file that the settings name, or the table in them."""
+    given = parsed(ScriptedSettings, settings, lambda loc: f"{where}: {dotted(('settings', *loc))}").scenario
+    if given is None:
+        return Scenario()
+    where = f"{where}: settings.scenario"
+    if isinstance(given, str):
+        where = f"{where}: {given}"
+    try:
+        return Scenario.parse(json_of(content(path.parent / given)) if isinstance(given, str) else given)
+    except Invalid as error:
+        places = ((f"{where}: {pointer}" if pointer else where, detail) for pointer, detail in error.errors.items())
+        sentences = (f"{place}: {detail}" for place, detail in places)
+        raise BadTeam("; ".join(sentences)) from None
+    except (Unfit, ValueError) as error:
+        raise BadTeam(f"{where}: {error}") from None
+    except RecursionError:
+        raise BadTeam(f"{where}: it is nested too deeply") from None

@@ -1,11 +1,12 @@
 """The agent port: ask a turn, get a reply. Faults are values; cancelling the task stops the agent."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from adapters.agents.activity import Activity
+from adapters.agents.prompts.recap import Exchange
 from adapters.fence import Fence, Grant, Unfenced
 from domain.session.turns import Access, Failure, FenceLevel
 from domain.values.base import Usage
@@ -52,6 +53,8 @@ class Turn:
     """Hears every line that the agent's program prints, without secrets."""
     recap: Callable[[], str] | None = None
     """What was said in the conversation that `agent_session` names, for an agent that cannot go on with it."""
+    said: Callable[[], Sequence[Exchange]] | None = None
+    """The same word for word, oldest first, for an agent that keeps nothing itself."""
 
 
 @dataclass(frozen=True, slots=True)

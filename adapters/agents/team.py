@@ -9,20 +9,28 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from adapters.agents.command import CommandAgent, CommandSettings
 from adapters.agents.external import External, ExternalSettings
-from adapters.agents.parsing import BadTeam, dotted, parsed, place_of
+from adapters.agents.model import SPEAKS, ModelAgent, ModelSettings
+from adapters.agents.parsing import BadTeam, dotted, parsed, place_of, scenario_of
 from adapters.agents.port import Agent, Limits
 from adapters.agents.presets import NAMES, preset
 from adapters.agents.scripted import Scenario, Scripted
 from adapters.fence import Sandbox
-from adapters.files import Unfit, content, json_of
-from domain.values.base import Invalid, Value
+from adapters.files import Unfit, content
+from domain.values.base import Value
 
 EmployeeRole = Literal["frontend", "backend", "data", "docs", "custom"]
 DeliveryRole = Literal["planner", "architect", "designer", "dev", "reviewer"]
 TalkRole = Literal["judge", "assistant", "coder", "critic", "synthesizer"]
 Role = Literal[DeliveryRole, TalkRole, EmployeeRole]
-LATER = ("acp", "model")
-ADAPTERS = "'scripted', 'command' and 'external'"
+EVERYTHING: tuple[Role, ...] = (*get_args(DeliveryRole), *get_args(TalkRole), *get_args(EmployeeRole))
+Settings = Scenario | CommandSettings | ExternalSettings | ModelSettings
+LATER = ("acp",)
+_SETTINGS: Mapping[str, type[CommandSettings | ExternalSettings | ModelSettings]] = {
+    "command": CommandSettings,
+    "external": ExternalSettings,
+    "model": ModelSettings,
+}
+ADAPTERS = "'scripted', 'command', 'model' and 'external'"
 
 
 class TeamLimits(Value):
@@ -66,9 +74,9 @@ class Member(Value):
 
     name: str
     roles: tuple[Role, ...]
-    adapter: Literal["scripted", "command", "external"]
+    adapter: Literal["scripted", "command", "model", "external"]
     preset: str | None = None
-    settings: Scenario | CommandSettings | ExternalSettings
+    settings: Settings
     conversation: Literal["role", "agent"] = "role"
     """Whether it has a conversation for each of its roles, or one for all of them."""
     model: str | None = None
@@ -157,6 +165,8 @@ def build(member: Member, data_dir: Path) -> Agent:
             return Scripted(scenario)
         case CommandSettings() as settings:
             return CommandAgent(settings.named(member.model), data_dir)
+        case ModelSettings() as settings:
+            return ModelAgent(settings)
         case ExternalSettings():
             return External()
 
@@ -196,36 +206,31 @@ class _Written(Value):
     sandbox: Sandbox | None = None
 
 
-class _ScriptedSettings(Value):
-    """`scenario`: a file of JSON, looked for beside the team file, or the scenario itself as a table."""
-
-    scenario: str | dict[str, Any] | None = None
-
-
 def _member(path: Path, listed: _Listed) -> Member:
     where = f"{path}: agent {listed.name!r}"
     if listed.preset is not None:
         return _of_a_preset(where, listed)
-    if listed.roles is None or listed.adapter is None:
-        missing = "roles" if listed.roles is None else "adapter"
+    adapter, roles = listed.adapter, listed.roles or (SPEAKS if listed.adapter == "model" else None)
+    if roles is None or adapter is None:
+        missing = "roles" if roles is None else "adapter"
         raise BadTeam(f"{where}: {missing}: is missing; only an agent with a preset can do without")
-    named: dict[str, Any] = {"name": listed.name, "roles": listed.roles, "model": listed.model} | {
-        "conversation": listed.conversation
-    }
-    match listed.adapter:
-        case "scripted":
-            settings: Scenario | CommandSettings | ExternalSettings = _scenario(path, where, listed.settings)
-            return Member(adapter="scripted", settings=settings, **named)
-        case "command":
-            settings = parsed(CommandSettings, listed.settings, lambda loc: f"{where}: {dotted(('settings', *loc))}")
-            return Member(adapter="command", settings=settings, **named)
-        case "external":
-            settings = parsed(ExternalSettings, listed.settings, lambda loc: f"{where}: {dotted(('settings', *loc))}")
-            return Member(adapter="external", settings=settings, **named)
-        case adapter if adapter in LATER:
-            raise BadTeam(f"{where}: adapter: adapter {adapter!r} is not available in this version")
-        case adapter:
-            raise BadTeam(f"{where}: adapter: there is no adapter {adapter!r}; there are {ADAPTERS}")
+    if adapter in LATER:
+        raise BadTeam(f"{where}: adapter: adapter {adapter!r} is not available in this version")
+    if adapter != "scripted" and adapter not in _SETTINGS:
+        raise BadTeam(f"{where}: adapter: there is no adapter {adapter!r}; there are {ADAPTERS}")
+    settings = scenario_of(path, where, listed.settings) if adapter == "scripted" else _settings(where, listed, adapter)
+    model = listed.model
+    if isinstance(settings, ModelSettings):
+        settings = settings.named(model)
+        model = settings.model
+        if (problem := settings.unfit(roles)) is not None:
+            raise BadTeam(f"{where}: {problem}")
+    named: dict[str, Any] = {"name": listed.name, "adapter": adapter, "conversation": listed.conversation}
+    return Member(roles=roles, settings=settings, model=model, **named)
+
+
+def _settings(where: str, listed: _Listed, adapter: str) -> CommandSettings | ExternalSettings | ModelSettings:
+    return parsed(_SETTINGS[adapter], listed.settings, lambda loc: f"{where}: {dotted(('settings', *loc))}")
 
 
 def _of_a_preset(where: str, listed: _Listed) -> Member:
@@ -239,32 +244,13 @@ def _of_a_preset(where: str, listed: _Listed) -> Member:
     settings = parsed(CommandSettings, extended, lambda loc: f"{where}: {dotted(('settings', *loc))}")
     return Member(
         name=listed.name,
-        roles=listed.roles or (*get_args(DeliveryRole), *get_args(TalkRole), *get_args(EmployeeRole)),
+        roles=listed.roles or EVERYTHING,
         adapter="command",
         preset=found.name,
         settings=settings,
         model=listed.model or settings.model,
         conversation=listed.conversation,
     )
-
-
-def _scenario(path: Path, where: str, settings: Mapping[str, Any]) -> Scenario:
-    given = parsed(_ScriptedSettings, settings, lambda loc: f"{where}: {dotted(('settings', *loc))}").scenario
-    if given is None:
-        return Scenario()
-    where = f"{where}: settings.scenario"
-    if isinstance(given, str):
-        where = f"{where}: {given}"
-    try:
-        return Scenario.parse(json_of(content(path.parent / given)) if isinstance(given, str) else given)
-    except Invalid as error:
-        places = ((f"{where}: {pointer}" if pointer else where, detail) for pointer, detail in error.errors.items())
-        sentences = (f"{place}: {detail}" for place, detail in places)
-        raise BadTeam("; ".join(sentences)) from None
-    except (Unfit, ValueError) as error:
-        raise BadTeam(f"{where}: {error}") from None
-    except RecursionError:
-        raise BadTeam(f"{where}: it is nested too deeply") from None
 
 
 def _refuse_twins(path: Path, members: tuple[Member, ...]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from adapters.agents.command import CommandSettings
 from adapters.agents.port import Limits, Reply, Turn
 from adapters.agents.presets import preset
+from adapters.agents.prompts.recap import Exchange
 from adapters.agents.team import Member, build
 from adapters.fence import Grant, Sandbox, choose
 from adapters.processes import clean_environment, run
@@ -78,7 +79,9 @@ async def _asked(member: Member, folder: Path, sandbox: Sandbox) -> tuple[Reply,
     first = await agent.ask(turn)
     if first.failure is not None or first.agent_session is None:
         return first, None
-    second = await agent.ask(replace(turn, turn_id="try.t2", prompt=AGAIN, agent_session=first.agent_session))
+    said = (Exchange(QUESTION, first.text, turn.turn_id),)
+    again = replace(turn, turn_id="try.t2", prompt=AGAIN, agent_session=first.agent_session, said=lambda: said)
+    second = await agent.ask(again)
     await agent.forget(first.agent_session)
     return first, second
 

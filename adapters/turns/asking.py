@@ -9,6 +9,7 @@ from pathlib import Path
 
 import orjson
 
+from adapters.agents.model import ModelAgent
 from adapters.agents.port import Agent, Reply, Turn
 from adapters.agents.prompts.again import again
 from adapters.agents.prompts.recap import Exchange, recap
@@ -23,7 +24,7 @@ from adapters.turns.live import Live, RunningAttempt
 from adapters.turns.prompting import judged_place, prompt_of
 from adapters.workspace import Workspaces
 from domain.session.record import Recorded, Whole
-from domain.session.turns import AgentSessionsCleared, Failure, RecordReply, TurnAnswered
+from domain.session.turns import AgentSessionsCleared, Failure, RecordReply, TurnAnswered, TurnAttemptFailed
 from domain.values.base import Command, HansardError, Unreadable, Usage
 from domain.values.spelling import thread_name
 
@@ -54,7 +55,11 @@ class Asking:
 
     async def ask(self, job: Job) -> Command:
         agent, prompt = self._agent(job), await asyncio.to_thread(self.prompt, job)
-        folder = None if isinstance(agent, Scripted) else await asyncio.to_thread(checkout, job, self._workspaces)
+        folder = (
+            None
+            if isinstance(agent, Scripted | ModelAgent)
+            else await asyncio.to_thread(checkout, job, self._workspaces)
+        )
         with self._live.running(job.lease.turn_id, job.lease.attempt) as attempt:
             turn = replace(self._turn(job, prompt, folder), observe=attempt.observe, transcribe=attempt.transcribe)
             reply = await agent.ask(turn)
@@ -125,6 +130,7 @@ class Asking:
             grant=self._grant(job, folder),
             fence=self._fencing.around,
             recap=partial(self._recap, job),
+            said=partial(self._said, job),
         )
 
     def _grant(self, job: Job, folder: Path | None) -> Grant:
@@ -146,17 +152,21 @@ class Asking:
         return kept or (job.request.agent_session if turn.agent == job.request.agent else None)
 
     def _recap(self, job: Job) -> str:
-        """What the agent was asked and answered in this session so far, in the conversation that is lost."""
+        return recap(self._said(job), self._team.language or "en")
+
+    def _said(self, job: Job) -> list[Exchange]:
+        """What the agent was asked and answered in this session so far, in its conversation; also what could not be
+        read, of which its next question speaks."""
         member = self._asked(job)
         any_role = member is not None and member.conversation == "agent"
-        exchanges = [
-            Exchange(self._whole(event.prompt), self._whole(event.reply))
+        return [
+            Exchange(self._whole(event.prompt), self._whole(event.reply), event.turn_id)
             for recorded in self._history(job.session.id)
-            if isinstance(event := recorded.event, TurnAnswered)
+            if isinstance(event := recorded.event, TurnAnswered | TurnAttemptFailed)
+            and (isinstance(event, TurnAnswered) or event.next == "repair")
             and event.agent == job.turn.agent
             and (any_role or event.role == job.request.role)
         ]
-        return recap(exchanges, self._team.language or "en")
 
     def answer(
         self, job: Job, prompt: str, reply: Reply, folder: Path | None, attempt: RunningAttempt | None = None

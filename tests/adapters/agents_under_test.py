@@ -5,14 +5,26 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from adapters.agents.command import CommandAgent, CommandSettings
+from adapters.agents.model import ModelAgent, ModelSettings
 from adapters.agents.port import Agent, Reply, Turn
+from adapters.agents.prompts.recap import Exchange
 from adapters.agents.scripted import DAY_MS, Scenario, Scripted
+from tests.adapters.endpoint import Endpoint, Said, chunk, says
 
-TURN = Turn(turn_id="t-1", session_id="s-1", attempt=1, agent="Backend", role="backend", prompt="Write the API.")
+TURN = Turn(
+    turn_id="t-1",
+    session_id="s-1",
+    attempt=1,
+    agent="Backend",
+    role="backend",
+    prompt="Write the API.",
+    said=lambda: (Exchange("Write the API.", "ok", "t-1"),),
+)
 
 PROGRAM = """
 import json, os, pathlib, subprocess, sys, time
@@ -51,14 +63,20 @@ def code(reply: Reply) -> str | None:
 class Subject(Protocol):
     """An adapter under the contract: agents that behave in a known way."""
 
+    fault: str
+    """What its failure is called."""
+
     def says(self, text: str) -> Agent: ...
     def fails(self) -> Agent: ...
     def hangs(self) -> Agent: ...
     async def asked(self) -> None: ...
     def left_behind(self) -> list[int]: ...
+    def close(self) -> None: ...
 
 
 class ScriptedSubject:
+    fault = "crash"
+
     def __init__(self, folder: Path) -> None: ...
 
     def says(self, text: str) -> Agent:
@@ -76,9 +94,13 @@ class ScriptedSubject:
     def left_behind(self) -> list[int]:
         return []
 
+    def close(self) -> None: ...
+
 
 class CommandSubject:
     """The program answers in plain text, or in a message of JSON."""
+
+    fault = "crash"
 
     def __init__(self, folder: Path, *, output: str = "text") -> None:
         self.folder, self.output = folder, output
@@ -121,9 +143,53 @@ class CommandSubject:
         assert len(self.pids) == 2
         return [pid for pid in self.pids if running(pid)]
 
+    def close(self) -> None: ...
+
     def homes(self) -> list[Path]:
         folder = self.folder / "data" / "homes"
         return list(folder.iterdir()) if folder.exists() else []
+
+
+class ModelSubject:
+    """The endpoint streams its answer. The contract asks in any role, a model has only those that speak."""
+
+    fault = "overloaded"
+
+    def __init__(self, folder: Path) -> None:
+        self._endpoint = Endpoint().__enter__()
+
+    def _agent(self, said: Said) -> Agent:
+        self._endpoint.said = said
+        return AsReviewer(ModelAgent(ModelSettings(model="large-1", base_url=self._endpoint.url)))
+
+    def says(self, text: str) -> Agent:
+        return self._agent(Said(says(text)))
+
+    def fails(self) -> Agent:
+        return self._agent(Said((b"down",), 500))
+
+    def hangs(self) -> Agent:
+        return self._agent(Said((chunk({"content": "I"}), b""), hold=True))
+
+    async def asked(self) -> None:
+        assert await asyncio.to_thread(self._endpoint.asked.wait, 30)
+
+    def left_behind(self) -> list[int]:
+        return []
+
+    def close(self) -> None:
+        self._endpoint.__exit__()
+
+
+class AsReviewer:
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+
+    async def ask(self, turn: Turn) -> Reply:
+        return await self._agent.ask(replace(turn, role="reviewer"))
+
+    async def forget(self, handle: str) -> None:
+        await self._agent.forget(handle)
 
 
 def running(pid: int) -> bool:
@@ -137,5 +203,6 @@ def running(pid: int) -> bool:
 SUBJECTS: dict[str, Callable[[Path], Subject]] = {
     "scripted": ScriptedSubject,
     "command": CommandSubject,
+    "model": ModelSubject,
     "command, JSON": lambda folder: CommandSubject(folder, output="json"),
 }

@@ -2,6 +2,7 @@
 
 import asyncio
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,10 @@ from tests.adapters.agents_under_test import SUBJECTS, TURN, ScriptedSubject, Su
 
 
 @pytest.fixture(params=SUBJECTS.values(), ids=SUBJECTS.keys())
-def subject(request: pytest.FixtureRequest, tmp_path: Path) -> Subject:
+def subject(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Subject]:
     made: Subject = request.param(tmp_path)
-    return made
+    yield made
+    made.close()
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +51,7 @@ def test_an_empty_answer_is_never_taken_for_words(subject: Subject) -> None:
 
 def test_a_fault_is_a_value(subject: Subject) -> None:
     reply = ask(subject.fails())
-    assert code(reply) == "crash"
+    assert code(reply) == subject.fault
     assert reply.failure.detail != ""
     assert reply.agent_session is None
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.agents.command.settings import PLACES, CommandSettings, UsagePaths
+from adapters.agents.model import SPEAKS, ModelSettings
 from adapters.agents.presets import NAMES
 from adapters.agents.team import load
 
@@ -26,7 +27,7 @@ def team_files(page: str) -> list[str]:
 def test_every_team_file_is_one(page: str, tmp_path: Path) -> None:
     programs = []
     for number, text in enumerate(team_files(page)):
-        if "preset = " in text:
+        if "preset = " in text or 'adapter = "model"' in text:
             continue
         path = tmp_path / f"{number}.toml"
         path.write_text(text, encoding="utf-8")
@@ -47,10 +48,21 @@ def test_presets_need_nothing_but_their_name(page: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
+def test_a_model_is_shown_with_all_its_settings(page: str, tmp_path: Path) -> None:
+    [text] = [text for text in team_files(page) if 'adapter = "model"' in text]
+    (tmp_path / "team.toml").write_text(text, encoding="utf-8")
+    [vera] = load(tmp_path / "team.toml").agents
+    assert isinstance(vera.settings, ModelSettings)
+    told = set(re.findall(r"`(\w+)`", "\n".join(line for line in words(page).splitlines() if line.startswith("- `"))))
+    assert set(ModelSettings.model_fields) <= told
+    assert {f"`{role}`" for role in SPEAKS} <= set(re.findall(r"`\w+`", words(page)))
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_every_setting_and_every_place_is_told(page: str) -> None:
     found = set(re.findall(r"^\| `(\w+)`(?:, `(\w+)`)? \|", words(page), re.MULTILINE))
     told = {name for names in found for name in names if name}
-    assert set(CommandSettings.model_fields) | {"command", "external", "scripted", *NAMES} == told
+    assert set(CommandSettings.model_fields) | {"command", "model", "external", "scripted", *NAMES} == told
     for place in PLACES | {"agent_session"}:
         assert f"`{{{place}}}`" in words(page)
     for name in UsagePaths.model_fields:

@@ -22,6 +22,7 @@ class Exchange(NamedTuple):
 
     asked: str
     answered: str
+    turn_id: str = ""
 
 
 def recap(exchanges: Sequence[Exchange], language: str) -> str:
