@@ -32,18 +32,18 @@ def verify(
     json: AsJson = False,
     database: Database = None,
 ) -> int:
-    """Check that the log is whole and unchanged: file, hash chains, versions, rules, views. Exit code 8 if it is not.
+    """Verify that the log is complete and unchanged: file, hash chains, versions, rules, views. Exit code 8 if not.
 
     If the views cannot be read, verify warns and checks the log anyway.
 
     Parameters
     ----------
     checkpoint
-        A signed checkpoint from before: what was signed then must still be there.
+        An earlier signed checkpoint: everything it covers must still be in the log.
     public_key
-        The key that signed it, as `hansard checkpoint --public-key` showed it; else this log's own.
+        The key that signed it, from `hansard checkpoint --public-key`; default: this log's key.
     proof
-        A proof of one event, made by `hansard prove`; it is checked without a log, with the public key alone.
+        A proof of one event from `hansard prove`; checking it needs only the public key, not the log.
     """
     from adapters.proof.verify import LogFault, Verification
     from adapters.proof.verify import verify as verify_log
@@ -85,7 +85,7 @@ def _own_public_key(settings: "Settings", checkpoint: Path | None) -> str:
 
 
 class _Frozen:
-    """The log up to where it is now: somebody may be writing."""
+    """The log up to its current end; others may be writing."""
 
     def __init__(self, store: "Sealed") -> None:
         self._store, self._head = store, store.head()
@@ -102,7 +102,7 @@ class _Frozen:
 
 
 def _views(store: "Sealed", path: Path) -> str | None:
-    """Whether the views, caught up with the log, are what the log makes anew. Works on a copy. Raises Unchecked."""
+    """Whether the views, once caught up, equal a rebuild from the log. Works on a copy. Raises Unchecked."""
     import sqlite3
     from tempfile import TemporaryDirectory
 
@@ -131,7 +131,7 @@ def _views(store: "Sealed", path: Path) -> str | None:
     except (OSError, *UNREADABLE) as error:
         cause = error.__cause__ or error  # of what `SqliteViews` says
         if is_damaged(cause) or not (isinstance(cause, OSError) or is_unavailable(cause)):
-            return f"the views {path} cannot be read ({cause}): delete the file to have them rebuilt"
+            return f"the views {path} cannot be read ({cause}): delete the file, and they are rebuilt"
         raise Unchecked(f"{path}: {cause}.") from error
     return "; ".join(problems) or None
 
@@ -164,8 +164,8 @@ def _tell(verdict: "Verification", path: Path, *, json: bool) -> int:
         for fault in verdict.faults:
             put(f"position {fault.position}: {fault.problem}" if fault.position else fault.problem)
         if verdict.unchecked is not None:
-            say(f"The views beside it could not be checked: {verdict.unchecked}")
-        word = "is whole and unchanged" if verdict.sound else "is NOT as it should be"
+            say(f"The views could not be checked: {verdict.unchecked}")
+        word = "is complete and unchanged" if verdict.sound else "is damaged or was changed"
         size = f"{counted(verdict.events, 'event')} of {counted(verdict.sessions, 'stream')}"
         at = f"; the first bad position is {verdict.first_bad}" if verdict.first_bad else ""
         say(f"{path} {word}: {size}, root {verdict.root[:16]}…{at}")
@@ -177,17 +177,17 @@ def _check_proof(path: Path, key: str | None) -> int:
     from domain.values.strict import Malformed, decode
 
     if key is None:
-        raise Failed("A proof is checked with --public-key.", code=exits.USAGE)
+        raise Failed("Give --public-key to check a proof.", code=exits.USAGE)
     try:
         checkpoint = checkpoints.check_proof(decode(_read(path)), checkpoints.public_key(key))
     except (checkpoints.NotProved, Malformed) as error:
         raise Failed(f"Not proved: {error}", code=exits.NOT_VERIFIED) from None
-    say(f"Proved: the event is one of the {checkpoint.size} that were signed.")
+    say(f"Proved: the event is one of the {checkpoint.size} signed events.")
     return exits.OK
 
 
 def checkpoint(*, public_key: bool = False, json: AsJson = False, database: Database = None) -> int:
-    """Print a signed checkpoint of the log. Keep it elsewhere: with it, `verify` also finds an end that was cut off.
+    """Print a signed checkpoint of the log. Keep it elsewhere: it lets `verify` detect a truncated log.
 
     Parameters
     ----------
@@ -224,13 +224,13 @@ def _print(words: str, found: dict[str, Any], *, json: bool) -> None:
 
 def prove(
     session: str,
-    version: Annotated[PositiveInt, Parameter(help="Which of its events.")],
+    version: Annotated[PositiveInt, Parameter(help="The event's version.")],
     /,
     *,
     json: Anyway = False,
     database: Database = None,
 ) -> int:
-    """Print a proof that one event is in the log; anybody can check it with the public key alone."""
+    """Print a proof that one event is in the log. Anyone can check it with only the public key."""
     from adapters.proof import checkpoints
 
     settings = settings_of(database)

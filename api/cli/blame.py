@@ -20,9 +20,9 @@ async def blame(
     json: AsJson = False,
     where: Where = HERE,
 ) -> int:
-    """Show which turn wrote each line of a file, as the last commit has it.
+    """Show which turn wrote each line of a file, as of the last commit.
 
-    A line without a session is not known to be an agent's.
+    Lines without a session were not written by a recorded agent.
     """
     name, _, number = place.rpartition(":")
     path, line = (name, int(number)) if name and number.isdecimal() else (place, None)
@@ -58,5 +58,5 @@ def _top() -> Path:
     command = ["git", "rev-parse", "--show-toplevel"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise Failed(f"{Path.cwd()} is in no git repository.", code=exits.USAGE)
+        raise Failed(f"{Path.cwd()} is not in a git repository.", code=exits.USAGE)
     return Path(done.stdout.rstrip("\n"))

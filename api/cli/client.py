@@ -118,7 +118,7 @@ class Api:
             answer = await self._http.request(method, path, **request)
         except (HTTPError, InvalidURL) as error:
             why = str(error) or type(error).__name__
-            raise Failed(f"{self._http.base_url} does not answer: {why}. Does `hansard serve` run there?") from error
+            raise Failed(f"{self._http.base_url} does not answer: {why}. Is `hansard serve` running there?") from error
         if answer.is_success:
             return answer
         raise _problem(answer)
@@ -139,7 +139,7 @@ async def connected(where: Where, use: Use = "read", *, team: Path | None = None
     if address is not None:
         key = key_for(address, where.settings())
         if not key.isascii():
-            raise Failed("HANSARD_API_KEY holds no key that `hansard key` made.", code=exits.NOT_ALLOWED)
+            raise Failed("HANSARD_API_KEY is not a key made by `hansard key`.", code=exits.NOT_ALLOWED)
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         async with AsyncClient(base_url=address, headers=headers, timeout=Timeout(_SECONDS)) as http:
             yield Api(http, poll=_SERVER_POLL)
@@ -158,8 +158,7 @@ async def connected(where: Where, use: Use = "read", *, team: Path | None = None
 
 
 def _application(settings: "Settings", use: Use) -> "Starlette":
-    """The smallest that serves the use: reading does not wait for what else a server imports. Who may write the file
-    needs no key to it."""
+    """The smallest application for the use, so that reading starts fast. Write access to the file replaces a key."""
     from api.owner import actor
 
     if use == "read":
@@ -174,7 +173,7 @@ def _application(settings: "Settings", use: Use) -> "Starlette":
 def require_log(settings: "Settings") -> None:
     """Raises Failed where somebody named a log that is not there: to be read, none is made."""
     if "database" in settings.model_fields_set and not settings.database_path.exists():
-        raise Failed(f"There is no log at {settings.database_path}.", code=exits.NOT_FOUND)
+        raise Failed(f"No log at {settings.database_path}.", code=exits.NOT_FOUND)
 
 
 async def resolve(api: Api, name: str) -> str:
@@ -182,7 +181,7 @@ async def resolve(api: Api, name: str) -> str:
     if name == "latest":
         newest = (await api.get("/api/sessions", limit=1))["items"]
         if not newest:
-            raise Failed("There is no session yet.", code=exits.NOT_FOUND)
+            raise Failed("No sessions yet.", code=exits.NOT_FOUND)
         return str(newest[0]["id"])
     if name and await _is_an_id(api, name):
         return name
@@ -218,7 +217,7 @@ def _object(answer: "Response") -> Json:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise Failed(f"{answer.url} answers, but not as Hansard does.")
+        raise Failed(f"{answer.url} is not a Hansard server.")
     return found
 
 

@@ -56,7 +56,7 @@ def stopped(session: Json) -> str:
         "stalled": "nothing improves any more",
         "limit": "the rounds are used up",
         "error": "an agent failed",
-        "cancelled": "it was called off",
+        "cancelled": "it was cancelled",
     }
     return f"{reason} after {counted(len(session['rounds']), 'round')}: {words.get(reason, '')}" if reason else ""
 
@@ -97,7 +97,7 @@ def decision(session: Json) -> str:
     found = session["decision"]
     if not found:
         return ""
-    who = "by default, for nobody decided in time" if found.get("expired") else f"by {found['actor'] or 'somebody'}"
+    who = "by default: no decision in time" if found.get("expired") else f"by {found['actor'] or 'someone'}"
     why = f": {found['rationale']}" if found["rationale"] else ""
     return f"{found['choice']} {who}, {local_time(found['at'])}{why}"
 

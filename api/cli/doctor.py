@@ -40,20 +40,20 @@ def doctor(
     team: Annotated[Path | None, Parameter(help=TEAM)] = None,
     all_: Annotated[bool, Parameter(name="--all")] = False,
     try_: Annotated[bool, Parameter(name="--try")] = False,
-    json: Annotated[bool, Parameter(help="Print the findings as JSON.")] = False,
+    json: Annotated[bool, Parameter(help="Print the results as JSON.")] = False,
 ) -> int:
-    """Check Python, SQLite, the log's place, git, the team and its programs, disk and clock. Changes nothing.
+    """Check Python, SQLite, the log's location, git, the team and its programs, disk and clock. Changes nothing.
 
-    Exit code 1 when something is missing without which Hansard does not work.
+    Exit code 1 if something that Hansard needs is missing.
 
     Parameters
     ----------
     database
-        The log: a file, or sqlite:///path. HANSARD_DATABASE; else a file in your data directory.
+        The log: a file, or sqlite:///path. HANSARD_DATABASE; default: a file in your data directory.
     all_
-        Load every history of the log, too, and decide it again: what would not load, or would differ today?
+        Also load every session and check it against today's rules.
     try_
-        Only ask each agent of the team one tiny question: does it answer, what does it cost, can it be resumed?
+        Ask each agent one tiny question instead: does it answer, what does it cost, can it resume?
     """
     settings = Where(database=database).settings(team=team)
     if try_:
@@ -112,8 +112,8 @@ def sqlite(version: tuple[int, int, int] | None = None) -> Finding:
         return Finding(
             "warn",
             "SQLite",
-            f"{spelt} has the WAL-reset defect: processes that write at the same moment can, rarely, damage the log.",
-            "Use 3.51.3 or newer (also mended: 3.44.6, 3.50.7). Until then one process for each log"
+            f"{spelt} has the WAL-reset defect: in rare cases, processes that write at the same moment damage the log.",
+            "Use 3.51.3 or newer (also fixed in 3.44.6 and 3.50.7). Until then one process for each log"
             " is safe; with more, keep backups, and `hansard verify` now and then.",
         )
     return Finding("ok", "SQLite", spelt)
@@ -128,15 +128,15 @@ def place(path: Path) -> Finding:
         if not path.is_file():
             return Finding("fail", name, f"{path} is not a file", "Name a file with HANSARD_DATABASE.")
         if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK | os.X_OK):
-            return Finding("fail", name, f"{path} cannot be written", "Give this user the file and its folder.")
+            return Finding("fail", name, f"{path} cannot be written", "Make it writable for this user.")
         if open_to_others(path):
-            advice = "It holds prompts, replies and source code: `chmod 600` it, unless they may read them."
-            return Finding("warn", name, f"{path} is open to other users of this machine", advice)
+            advice = "It contains prompts, replies and source code: `chmod 600` it unless they may read it."
+            return Finding("warn", name, f"{path} is readable by other users of this machine", advice)
         return Finding("ok", name, str(path))
     folder = _existing(path.parent)
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        return Finding("fail", name, f"{path} cannot be made: {folder} cannot be written", "Set HANSARD_DATABASE.")
-    return Finding("ok", name, f"{path} (will be made at first use)")
+        return Finding("fail", name, f"{path} cannot be created: {folder} is not writable", "Set HANSARD_DATABASE.")
+    return Finding("ok", name, f"{path} (created at first use)")
 
 
 def durability(path: Path) -> Finding:
@@ -146,14 +146,14 @@ def durability(path: Path) -> Finding:
         with tempfile.TemporaryDirectory(prefix=".hansard-doctor-", dir=_existing(path.parent)) as folder:
             mode, synchronous = _probe(Path(folder) / "probe.db")
     except (OSError, sqlite3.Error) as error:
-        return Finding("fail", name, f"not testable: {error}", "Put the log on a disk of this machine.")
+        return Finding("fail", name, f"could not be tested: {error}", "Put the log on a local disk.")
     try:
         there = _mode_of(path) if path.is_file() and path.stat().st_size else "wal"
     except sqlite3.Error as error:
         return Finding("fail", name, f"{path}: {error}", "Name another file with HANSARD_DATABASE.")
     if (mode, synchronous) != ("wal", 2):
-        found = f"journal_mode={mode}, synchronous={synchronous} where WAL and FULL (2) were asked for"
-        return Finding("fail", name, found, "Put the log on a disk of this machine; network folders lack WAL.")
+        found = f"journal_mode={mode}, synchronous={synchronous} instead of WAL and FULL (2)"
+        return Finding("fail", name, found, "Put the log on a local disk; network folders do not support WAL.")
     if there != "wal":
         return Finding("warn", name, f"the log has journal_mode={there}", "It becomes WAL when Hansard opens it.")
     return Finding("ok", name, "journal_mode=wal, synchronous=FULL")
@@ -180,13 +180,13 @@ def record(path: Path, views: Path) -> Finding:
     found = glance(path, views)
     if found:
         more = f" (and {len(found) - 1} more)" if found[1:] else ""
-        advice = "`hansard verify` checks the whole log; views that have stopped are mended by `hansard rebuild`."
+        advice = "`hansard verify` checks the whole log; `hansard rebuild` repairs views that have stopped."
         return Finding("fail", "record", f"{found[0]}{more}", advice)
-    return Finding("ok", "record", f"the newest {NEWEST} events can be read, and every view follows")
+    return Finding("ok", "record", f"the newest {NEWEST} events can be read, and every view is up to date")
 
 
 def git() -> Finding:
-    advice = "Install git 2.36 or newer: workspaces are kept with it."
+    advice = "Install git 2.36 or newer; workspaces need it."
     words = asyncio.run(_git_version())
     digits = words.removeprefix("git version ").split(".")[:2]
     if not words.startswith("git version ") or not all(part.isdecimal() for part in digits):
@@ -207,9 +207,9 @@ def disk(path: Path) -> Finding:
     free = shutil.disk_usage(_existing(path.parent)).free
     found = f"{free / 1e9:.1f} GB free"
     if free < _NO_SPACE:
-        return Finding("fail", "disk", found, "Make room: a log that cannot grow takes no commands.")
+        return Finding("fail", "disk", found, "Free some space: commands fail once the log cannot grow.")
     if free < _LITTLE_SPACE:
-        return Finding("warn", "disk", found, "Workspaces and the log grow; make room soon.")
+        return Finding("warn", "disk", found, "Workspaces and the log grow; free some space soon.")
     return Finding("ok", "disk", found)
 
 

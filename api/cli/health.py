@@ -25,7 +25,7 @@ Mark = Literal["ok", "warn", "fail"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing, how it is, and what to do about it."""
+    """One thing that was checked: its state, and what to do about it."""
 
     mark: Mark
     name: str
@@ -33,9 +33,9 @@ class Finding:
     advice: str = ""
 
 
-_LOAD: Final = "`hansard verify` says whether the log was changed; if not, this version lacks what reads the event."
-_STAYS: Final = "It stays as it is recorded."
-_DIFFER: Final = "It stays as it is recorded; `hansard replay {} --assert` shows both sides."
+_LOAD: Final = "`hansard verify` says whether the log was changed; if not, this version cannot read the event."
+_STAYS: Final = "The record does not change."
+_DIFFER: Final = "The record does not change; `hansard replay {} --assert` shows both sides."
 
 
 def histories(settings: "Settings") -> Iterator[Finding]:
@@ -49,7 +49,7 @@ def histories(settings: "Settings") -> Iterator[Finding]:
         with sealed(settings.database_path) as store:
             yield from _examined(store)
     except HansardError as error:
-        yield Finding("fail", "histories", str(error), "`hansard verify` says what is wrong with the file.")
+        yield Finding("fail", "histories", str(error), "`hansard verify` shows what is wrong with the file.")
 
 
 def _examined(store: "Sealed") -> Iterator[Finding]:
@@ -60,7 +60,7 @@ def _examined(store: "Sealed") -> Iterator[Finding]:
             troubled += 1
             yield found
     if not troubled:
-        yield Finding("ok", "histories", f"{len(names)} load, and would be decided the same way today")
+        yield Finding("ok", "histories", f"{len(names)} can be loaded and would be decided the same way today")
 
 
 def _trouble(store: "Sealed", name: str) -> Finding | None:
@@ -108,9 +108,9 @@ def _words(found: "Difference") -> str:
         case "refused:" | "not":
             return f"{found.command} {found.actual}".strip()
         case "nothing":
-            return f"{found.command} writes nothing there"
+            return f"{found.command} records nothing there"
         case topic:
-            return f"{found.command} writes another {topic}"
+            return f"{found.command} records a different {topic}"
 
 
 def _told(error: Exception) -> str:
@@ -131,12 +131,12 @@ def check_team(settings: "Settings") -> Iterator[Finding]:
     try:
         team = load(settings.team)
     except HansardError as error:
-        yield Finding("fail", "team", str(error), "Mend the file, or leave HANSARD_TEAM out for the example team.")
+        yield Finding("fail", "team", str(error), "Fix the file, or unset HANSARD_TEAM to use the example team.")
         return
     yield fence(settings.sandbox or team.sandbox or "auto")
     if team.example:
-        advice = "Name your team file with HANSARD_TEAM; agents that do real work stand there."
-        yield Finding("warn", "team", "no team file: the scripted example team answers and changes nothing", advice)
+        advice = "Set HANSARD_TEAM to your team file."
+        yield Finding("warn", "team", "no team file: the scripted example team does no real work", advice)
         return
     yield Finding("ok", "team", f"{settings.team}: {counted(len(team.agents), 'agent')}")
     yield from posts(team)
@@ -165,7 +165,7 @@ def posts(team: "Team") -> Iterator[Finding]:
     missing = {kind: [role for role in roles if team.agent_for(role) is None] for kind, roles in _POSTS.items()}
     lacking = "; ".join(f"for {kind}: {', '.join(roles)}" for kind, roles in missing.items() if roles)
     if lacking:
-        advice = "Give agents these roles if you want such sessions: without, they wait for somebody who has them."
+        advice = "Give these roles to agents if you need such sessions; otherwise they wait."
         yield Finding("warn", "roles", f"missing {lacking}", advice)
 
 
@@ -182,7 +182,7 @@ def programs(team: "Team") -> Iterator[Finding]:
         try:
             own = resolve_secrets({**member.settings.env, **login(member.settings)}).get("PATH", path)
         except ValueError as error:
-            yield Finding("fail", f"agent {member.name}", str(error), "Set it where Hansard runs.")
+            yield Finding("fail", f"agent {member.name}", str(error), "Set it in Hansard's environment.")
             continue
         found = shutil.which(program, path=own)
         name = f"agent {member.name}"
@@ -200,9 +200,9 @@ def externals(team: "Team", log: Path) -> Iterator[Finding]:
             continue
         turns = _turns_of(member.name, log)
         waiting, held = turns.get("queued", 0), turns.get("running", 0)
-        found = f"external; turns waiting for its worker: {waiting}, at its worker: {held}"
+        found = f"external; turns waiting: {waiting}, claimed by its worker: {held}"
         if waiting and not held:
-            advice = "Start its worker: it claims turns at POST /api/turns/claim of a `hansard serve` on this log."
+            advice = "Start its worker: it claims turns with POST /api/turns/claim from `hansard serve` on this log."
             yield Finding("warn", f"agent {member.name}", found, advice)
         else:
             yield Finding("ok", f"agent {member.name}", found)

@@ -23,9 +23,9 @@ _NAME: Final = re.compile(r"[^\W_](?:[\w.@-]{0,98}[\w])?")
 
 def key(
     action: Annotated[
-        str, Parameter(help="new, list, revoke, or owner (to print the owner's); a name makes a key for it.")
+        str, Parameter(help="new, list, revoke, or owner (prints the owner's key); a name creates a key for it.")
     ],
-    name: Annotated[str | None, Parameter(help="Who uses the key; the name becomes the actor in the record.")] = None,
+    name: Annotated[str | None, Parameter(help="Who uses the key; events carry this name as their actor.")] = None,
     /,
     *,
     scope: Annotated[
@@ -35,10 +35,10 @@ def key(
             " each includes those before it. turns: only the turns of an external agent."
         ),
     ] = DEFAULT,
-    expires: Annotated[str | None, Parameter(help="When it ends: 45s, 30m, 12h, 30d. Else never.")] = None,
-    file: Annotated[Path | None, Parameter(help="The file of keys. HANSARD_API_KEYS_FILE.")] = None,
+    expires: Annotated[str | None, Parameter(help="When it expires: 45s, 30m, 12h, 30d [default: never].")] = None,
+    file: Annotated[Path | None, Parameter(help="The key file. HANSARD_API_KEYS_FILE.")] = None,
 ) -> int:
-    """Make, list and revoke API keys. A new key is printed once; the file keeps only its SHA-256.
+    """Create, list and revoke API keys. A new key is printed once; only its SHA-256 is stored.
 
     hansard key new ada --scope decide --expires 30d
     """
@@ -66,7 +66,7 @@ def key(
 
 def _make(path: Path, name: str, scope: Scope, expires: str | None) -> int:
     if not _NAME.fullmatch(name):
-        raise Failed(f"{name!r} is no name for a key: letters, digits and ._@- are.", code=exits.USAGE)
+        raise Failed(f"{name!r} is not a valid key name: use letters, digits and ._@- only.", code=exits.USAGE)
     try:
         until = int(time.time()) + seconds_of(expires) if expires else None
     except ValueError as error:
@@ -74,7 +74,7 @@ def _make(path: Path, name: str, scope: Scope, expires: str | None) -> int:
     key = f"hansard_{secrets.token_urlsafe(32)}"
     _append(path, Key(name, hashlib.sha256(key.encode()).hexdigest(), scope, until))
     put(key)
-    say("Save this key now, it is not shown again. Only its hash is stored.")
+    say("Save this key now: it is not shown again. Only its hash is stored.")
     say("Sign in to the page with it, or send `Authorization: Bearer …`; for this command line: HANSARD_API_KEY.")
     return exits.OK
 
@@ -99,12 +99,12 @@ def _revoke(path: Path, name: str) -> int:
     """Write the file again without the key's line; the old file stays where that fails."""
     if name == account() and _owner().exists():
         _owner().unlink()
-        say("The owner's key is revoked; the next start of a server makes another.")
+        say("The owner's key is revoked; the next server start creates a new one.")
         return exits.OK
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
     kept = [line for line in lines if _name_of(line) != name]
     if kept == lines:
-        raise Failed(f"{path} holds no key of {name}.", code=exits.NOT_FOUND)
+        raise Failed(f"{path} has no key for {name}.", code=exits.NOT_FOUND)
     new = path.with_name(f"{path.name}.new")
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -112,7 +112,7 @@ def _revoke(path: Path, name: str) -> int:
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)
-    say(f"The key of {name} is revoked.")
+    say(f"Revoked the key of {name}.")
     return exits.OK
 
 
@@ -138,5 +138,5 @@ def _append(path: Path, key: Key) -> None:
         os.fchmod(descriptor, 0o600)
         known = file.read()
         if any(_name_of(line) == key.name for line in known.splitlines()):
-            raise Failed(f"{path} has a key of {key.name} already; revoke it first.", code=exits.REFUSED)
+            raise Failed(f"{path} already has a key for {key.name}; revoke it first.", code=exits.REFUSED)
         file.write(("" if known.endswith("\n") or not known else "\n") + f"{key.line}\n")

@@ -25,24 +25,24 @@ async def lab(
     json: AsJson = False,
     where: Where = HERE,
 ) -> int:
-    """Judge recorded discussions again by other profiles. No agent is called, nothing is written.
+    """Apply other profiles to recorded discussions. No agent is called, nothing is recorded.
 
     Parameters
     ----------
     sessions
-        These reviews and debates; the newest ones that fit where none is named.
+        The reviews and debates; default: the newest that match.
     profile
-        seed, shipped-v3, mysti, or thresholds as in agreement=0.6,stability=0.7; may be given again.
+        seed, shipped-v3, mysti, or thresholds such as agreement=0.6,stability=0.7; repeatable.
     kind
         Only reviews, or only debates.
     label
-        Only those with this label.
+        Only sessions with this label.
     since
-        Begun from this date or instant on.
+        Started on or after this date or time.
     until
-        Begun before this instant, or by the end of this date.
+        Started before this time, or by the end of this date.
     limit
-        At most so many (100).
+        Maximum number of sessions (100).
     """
     query = {"kind": kind, "label": label, "from": since, "to": until}
     given = {name: value for name, value in query.items() if value is not None}
@@ -67,12 +67,12 @@ def _profile(words: str) -> Any:
     try:
         return {name.strip(): float(amount) for name, _, amount in pairs}
     except ValueError:
-        raise Failed(f"{words!r}: thresholds are numbers, as in agreement=0.6.", code=exits.USAGE) from None
+        raise Failed(f"{words!r}: thresholds must be numbers, such as agreement=0.6.", code=exits.USAGE) from None
 
 
 def _show(found: Json) -> None:
     if not found["items"]:
-        say("No review or debate fits.")
+        say("No matching review or debate.")
         return
     for item in found["items"]:
         recorded = item["recorded"]
@@ -85,11 +85,11 @@ def _show(found: Json) -> None:
     put("")
     put_table(("PROFILE", *(name.upper() for name in _TOTALS)), rows)
     if found["leftOut"]:
-        say(f"{found['leftOut']} more were left out; --limit shows more.")
+        say(f"{found['leftOut']} more match; use --limit to see more.")
 
 
 def _told(outcome: Json) -> str:
     if outcome["round"] is None:
-        return f"{outcome['against']}: goes on behind the recorded end, unknown how"
+        return f"{outcome['against']}: continues past the recorded end; outcome unknown"
     overruled = {True: ", overruled", False: ", upheld", None: ""}[outcome["overruled"]]
     return f"{outcome['against']}: {outcome['reason']} after {outcome['round']}{overruled}"

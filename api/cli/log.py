@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 Database = Annotated[
     Path | None,
-    Parameter(group=WHERE, help="The log. HANSARD_DATABASE; else a file in your data directory."),
+    Parameter(group=WHERE, help="The log. HANSARD_DATABASE; default: a file in your data directory."),
 ]
-Anyway = Annotated[bool, Parameter(help="Changes nothing: it is JSON anyway.")]
+Anyway = Annotated[bool, Parameter(help="Has no effect: the output is always JSON.")]
 
 
 def settings_of(database: Path | None) -> "Settings":
@@ -37,7 +37,7 @@ def open_log(settings: "Settings") -> Iterator["Sealed"]:
     from adapters.store.sqlite.sealed import sealed
 
     if not settings.database_path.exists():
-        raise Failed(f"There is no log at {settings.database_path}.", code=exits.NOT_FOUND)
+        raise Failed(f"No log at {settings.database_path}.", code=exits.NOT_FOUND)
     with sealed(settings.database_path) as log:
         yield log
 
@@ -49,16 +49,16 @@ def find_stream(store: "Sealed", name: str) -> str:
         name = next((found for found in reversed(names) if not found.startswith("channel-")), name)
     found = [name] if name in names else [known for known in names if name and known.startswith(name)]
     if len(found) > 1:
-        raise Failed(f"{name!r} is the beginning of {len(found)} sessions.", code=exits.USAGE)
+        raise Failed(f"{name!r} matches {len(found)} sessions.", code=exits.USAGE)
     if not found:
         raise Failed(f"There is no session {name!r}.", code=exits.NOT_FOUND)
     return found[0]
 
 
 def export(session: str | None = None, /, *, json: Anyway = False, database: Database = None) -> int:
-    """Write the whole log, or a session with the reviews and debates that it opened, to stdout as JSON Lines.
+    """Write the whole log, or a session with its reviews and debates, to stdout as JSON Lines.
 
-    A manifest at the end counts and hashes all that stands before it.
+    A manifest at the end has counts and hashes for everything before it.
     """
     from adapters.proof.transfer import export as lines
 
@@ -70,15 +70,15 @@ def export(session: str | None = None, /, *, json: Anyway = False, database: Dat
 
 
 def import_sessions(
-    file: Annotated[Path, Parameter(allow_leading_hyphen=True, help="What `export` wrote; - reads stdin.")],
+    file: Annotated[Path, Parameter(allow_leading_hyphen=True, help="A file written by `export`; - reads stdin.")],
     /,
     *,
     database: Database = None,
 ) -> int:
-    """Import sessions from a file that `export` wrote; - reads stdin. All of it, or nothing.
+    """Import sessions from a file written by `export`; - reads stdin. All or nothing.
 
-    Nobody goes on working on what was imported; it can be read, replayed, forked and cancelled. What you let go on
-    yourself (by a fork, more budget, a continuation) runs the commands that the file brought: look at them first.
+    Imported sessions do not run on their own; you can read, replay, fork and cancel them. If you make one run again
+    (by a fork, more budget or `continue`), it uses the validation commands from the file: check them first.
     """
     try:
         with _lines(file) as lines:
@@ -106,14 +106,14 @@ def _taken_in(lines: Iterable[bytes], settings: "Settings") -> int:
 
 
 def backup(target: Path, /, *, database: Database = None) -> int:
-    """Copy the log to a new file while it is in use. The copy is complete and has the same positions."""
+    """Copy the log to a new file while it is in use. The copy is complete, with the same positions."""
     if target.exists():
-        raise Failed(f"{target} is there already.", code=exits.REFUSED)
+        raise Failed(f"{target} already exists.", code=exits.REFUSED)
     if not target.absolute().parent.is_dir():
-        raise Failed(f"There is no folder {target.absolute().parent}.")
+        raise Failed(f"The folder {target.absolute().parent} does not exist.")
     with open_log(settings_of(database)) as store:
         store.rows.backup(target)
-    say(f"The log stands in {target} too; `hansard verify --database {target}` checks it.")
+    say(f"Copied the log to {target}. Check it with `hansard verify --database {target}`.")
     return exits.OK
 
 
@@ -126,14 +126,14 @@ def clean(
         float,
         Parameter(validator=Number(gte=0), help="Only sessions idle for at least this many days [default: 30]."),
     ] = 30,
-    dry_run: Annotated[bool, Parameter(help="Say what would be deleted, and delete nothing.")] = False,
+    dry_run: Annotated[bool, Parameter(help="Show what would be deleted without deleting it.")] = False,
     json: Annotated[bool, Parameter(help="Print what was deleted as JSON.")] = False,
     database: Database = None,
 ) -> int:
-    """Delete the working folders of sessions that rest. What was recorded stays.
+    """Delete the working folders of idle sessions. The record stays.
 
-    Replay, patches, branches and artifacts need no folder; forking, extending and continuing make it anew from what was
-    recorded. Lost is what your project's .gitignore passes over: installed dependencies, build output.
+    Replay, patches, branches and artifacts need no folder; forking, extending and continuing recreate it from the
+    record. Only ignored files (.gitignore) are lost: installed dependencies, build output.
     """
     from adapters.workspace import Workspaces
 
@@ -184,12 +184,12 @@ def _told(size: float) -> str:
 
 
 async def rebuild(*, database: Annotated[Path | None, Parameter(group=WHERE)] = None) -> int:
-    """Rebuild all views from the log. Readers see the old ones until the new ones stand; the log stays as it is.
+    """Rebuild all views from the log. Readers see the old views until the new ones are ready. The log is unchanged.
 
     Parameters
     ----------
     database
-        The log. HANSARD_DATABASE; else a file in your data directory.
+        The log. HANSARD_DATABASE; default: a file in your data directory.
     """
     settings = Where(database=str(database) if database else None).settings()
     position = await asyncio.to_thread(_rebuild, settings.database, settings.views_path)

@@ -25,13 +25,13 @@ Start with `hansard example`, or in your repository:
     hansard run -t "Add a --version flag" -f src/cli.py --test "pytest -q"
     hansard review --diff
 
-Commands work on the log directly; no server is needed. With --server URL (or HANSARD_SERVER) they ask that server."""
+Commands open the log directly; no server is needed. With --server URL (or HANSARD_SERVER) they use that server."""
 
 EPILOGUE: Final = """Results go to stdout, progress to stderr. NO_COLOR is honoured.
 
-Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 refused or stale, 5 not allowed, 6 waits for a decision
-(yours, or to go on at a checkpoint), 7 budget or rounds exhausted,
-8 not as recorded (verify, replay --assert, import, proofs), 130 interrupted."""
+Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 refused or stale, 5 not allowed, 6 waiting for you
+(a decision or a checkpoint), 7 budget or rounds exhausted, 8 failed check (verify, replay --assert, import, proofs),
+130 interrupted."""
 
 
 class CliCommand(NamedTuple):
@@ -44,53 +44,53 @@ class CliCommand(NamedTuple):
 
 
 COMMANDS: Final = (
-    CliCommand("run", "start:run", WORK, "Let the team deliver a task, and watch it to the end."),
+    CliCommand("run", "start:run", WORK, "Have the team deliver a task, and watch it to the end."),
     CliCommand(
         "orchestrate", "orchestrate:orchestrate", WORK, "Give the team a request; it plans and works in rounds."
     ),
     CliCommand("message", "message:message", WORK, "Say something to the team, as in a chat."),
     CliCommand("review", "review:review", WORK, "Have a text, or your uncommitted changes, reviewed."),
-    CliCommand("debate", "review:debate", WORK, "Have a plan debated before anybody works on it."),
-    CliCommand("example", "start:example", WORK, "Run the example delivery, to see what happens."),
-    CliCommand("inbox", "steer:inbox", STEER, "List what waits for you."),
+    CliCommand("debate", "review:debate", WORK, "Have a plan debated before work begins."),
+    CliCommand("example", "start:example", WORK, "Run the example delivery to see how it works."),
+    CliCommand("inbox", "steer:inbox", STEER, "List what needs your decision."),
     CliCommand("decide", "steer:decide", STEER, "Decide a review or a debate."),
-    CliCommand("continue", "orchestrate:continue_", STEER, "Let an orchestration that has paused go on."),
+    CliCommand("continue", "orchestrate:continue_", STEER, "Resume a paused orchestration."),
     CliCommand("reset", "orchestrate:reset", STEER, "End an orchestration for good."),
     CliCommand("watch", "steer:watch", STEER, "Follow a session live."),
-    CliCommand("resume", "steer:resume", STEER, "Work on a session here until it ends."),
+    CliCommand("resume", "steer:resume", STEER, "Run a session in this process until it ends."),
     CliCommand("extend", "steer:extend", STEER, "Give a session more budget, or more rounds."),
     CliCommand("cancel", "steer:cancel", STEER, "Cancel a session."),
-    CliCommand("apply", "results:apply", STEER, "Take a session's changes into your checkout, uncommitted."),
+    CliCommand("apply", "results:apply", STEER, "Apply a session's changes to your checkout, uncommitted."),
     CliCommand("merge", "results:merge", STEER, "Merge a session's changes into the current branch."),
     CliCommand("pr", "results:pr", STEER, "Push a session's branch and open a pull request."),
-    CliCommand("retry", "steer:retry", STEER, "Ask a turn that waits or has failed again."),
+    CliCommand("retry", "steer:retry", STEER, "Retry a waiting or failed turn."),
     CliCommand("list", "read:list_sessions", READ, "List sessions, newest first."),
-    CliCommand("show", "read:show", READ, "Show a session, now or as it stood."),
+    CliCommand("show", "read:show", READ, "Show a session, now or at an earlier version."),
     CliCommand("events", "read:events", READ, "List a session's events, or follow them."),
     CliCommand("changes", "results:changes", READ, "Show what a session has changed."),
     CliCommand("worklog", "read:worklog", READ, "Print a session's worklog."),
     CliCommand("report", "read:report", READ, "Report on all sessions: outcomes, costs, decisions."),
-    CliCommand("replay", "past:replay", PAST, "Play a past session, or decide it again and compare."),
-    CliCommand("fork", "past:fork", PAST, "Begin a new session from a version of another."),
-    CliCommand("diff", "past:diff", PAST, "Show where two sessions part."),
+    CliCommand("replay", "past:replay", PAST, "Replay a past session, or check it against today's rules."),
+    CliCommand("fork", "past:fork", PAST, "Start a new session from a version of another."),
+    CliCommand("diff", "past:diff", PAST, "Show where two sessions diverge."),
     CliCommand("blame", "blame:blame", PAST, "Show which turn wrote each line of a file."),
-    CliCommand("explain", "past:explain", PAST, "Say why a session is in its state."),
+    CliCommand("explain", "past:explain", PAST, "Explain why a session is in its state."),
     CliCommand("lab", "lab:lab", PAST, "Try other convergence profiles on past discussions."),
-    CliCommand("verify", "audit:verify", PAST, "Check that the log is whole and unchanged."),
+    CliCommand("verify", "audit:verify", PAST, "Verify that the log is complete and unchanged."),
     CliCommand("checkpoint", "audit:checkpoint", PAST, "Print a signed checkpoint of the log."),
     CliCommand("prove", "audit:prove", PAST, "Prove that one event is in the log."),
     CliCommand("export", "log:export", PAST, "Write sessions as JSON Lines."),
-    CliCommand("import", "log:import_sessions", PAST, "Take in sessions that were exported."),
-    CliCommand("serve", "serve:serve", CARE, "Serve the page and the API, and work on turns."),
-    CliCommand("worker", "serve:worker", CARE, "Only work on turns, beside a server on the same log."),
-    CliCommand("init", "project:init", CARE, "Write hansard.toml and team.toml from what a repository has."),
-    CliCommand("trust", "project:trust", CARE, "Trust what a repository's hansard.toml sets up."),
-    CliCommand("team", "team:team", CARE, "List the presets, what is installed, and the agents of your team."),
-    CliCommand("doctor", "doctor:doctor", CARE, "Check that everything Hansard needs is there."),
-    CliCommand("key", "keys:key", CARE, "Make, list and revoke API keys."),
+    CliCommand("import", "log:import_sessions", PAST, "Import exported sessions."),
+    CliCommand("serve", "serve:serve", CARE, "Serve the page and the API, and run turns."),
+    CliCommand("worker", "serve:worker", CARE, "Run turns only, next to a server on the same log."),
+    CliCommand("init", "project:init", CARE, "Create hansard.toml and team.toml for a repository."),
+    CliCommand("trust", "project:trust", CARE, "Trust the settings in a repository's hansard.toml."),
+    CliCommand("team", "team:team", CARE, "List presets, installed programs and your team's agents."),
+    CliCommand("doctor", "doctor:doctor", CARE, "Check that everything Hansard needs is in place."),
+    CliCommand("key", "keys:key", CARE, "Create, list and revoke API keys."),
     CliCommand("backup", "log:backup", CARE, "Copy the log while it is in use."),
-    CliCommand("rebuild", "log:rebuild", CARE, "Make the views anew from the log."),
-    CliCommand("clean", "log:clean", CARE, "Delete working folders that nobody needs any more."),
+    CliCommand("rebuild", "log:rebuild", CARE, "Rebuild the views from the log."),
+    CliCommand("clean", "log:clean", CARE, "Delete working folders that are no longer needed."),
 )
 
 
@@ -138,7 +138,7 @@ def carry_out(argv: Sequence[str]) -> int:
     try:
         return _call(words)
     except CycloptsError as error:
-        return _complain(str(error), f"`hansard {_named(words)}--help` shows how it is used.", code=exits.USAGE)
+        return _complain(str(error), f"`hansard {_named(words)}--help` shows the usage.", code=exits.USAGE)
     except KeyboardInterrupt:
         return exits.INTERRUPTED
     except BrokenPipeError:
@@ -150,7 +150,7 @@ def carry_out(argv: Sequence[str]) -> int:
         if os.environ.get("HANSARD_DEBUG"):
             raise
         sentence = f"Unexpected {type(error).__name__}: {error}"
-        return _complain(sentence, "HANSARD_DEBUG=1 shows where it happened.", code=exits.FAILURE)
+        return _complain(sentence, "Set HANSARD_DEBUG=1 for a traceback.", code=exits.FAILURE)
 
 
 def _report(error: Exception) -> int | None:

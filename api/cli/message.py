@@ -15,10 +15,10 @@ from api.cli.start import PLAIN, AsEnd, StartOptions, say_where, say_who, starte
 from api.cli.terminal import say
 
 _REJECTED: Final = {
-    "busy": "a run of this origin is at work; it can be continued when it has paused.",
-    "duplicate": "the same words came just now, and count once.",
+    "busy": "a run of this conversation is active; you can continue it once it pauses.",
+    "duplicate": "the same message just arrived; duplicates are ignored.",
     "nothing_to_reset": "there is nothing to reset.",
-    "queue_full": "too many messages of this origin wait already.",
+    "queue_full": "too many messages of this conversation are already waiting.",
 }
 
 _SUGGESTIONS: Final = {
@@ -30,7 +30,7 @@ _SUGGESTIONS: Final = {
 
 
 async def message(
-    text: Annotated[str, Parameter(allow_leading_hyphen=True, help="The message; - reads it from stdin.")],
+    text: Annotated[str, Parameter(allow_leading_hyphen=True, help="The message; - reads stdin.")],
     /,
     *,
     talk: Talk = ANYHOW,
@@ -42,8 +42,8 @@ async def message(
 ) -> int:
     """Say something to the team, as in a chat: a request, or a word like "이어서 해줘", "리셋해" or /continue.
 
-    It is started, queued after the run that is busy, or rejected with the reason (exit code 4). A message that is
-    nearly such a word starts nothing while a run waits or runs (exit code 4).
+    The message starts a run, is queued after the active one, or is rejected with a reason (exit code 4). One that only
+    resembles such a word starts nothing while a run is active or paused (exit code 4).
     """
     words, folder = text_from(text, None, what="message"), options.folder(where)
     body = {"prompt": words, "origin": origin} | talk.body() | options.body(folder)
@@ -69,15 +69,15 @@ async def message(
 def _received(answer: Json) -> str:
     name = answer["sessionId"]
     if answer["action"] == "queued":
-        return f"Queued: {name} begins when the run before it ends or pauses; {answer['pending']} wait."
+        return f"Queued: {name} starts when the current run ends or pauses; {answer['pending']} waiting."
     if answer.get("continued"):
-        return f"Continued: session {name} goes on."
-    return f"Reset: session {name} has ended." if answer.get("reset") else f"Started: session {name}"
+        return f"Continued session {name}."
+    return f"Reset session {name}." if answer.get("reset") else f"Started session {name}"
 
 
 def _rejected(answer: Json, *, json: bool) -> int:
     reason = str(answer.get("reason"))
-    first = f" They led to session {answer['sessionId']}." if answer.get("sessionId") else ""
+    first = f" It started session {answer['sessionId']}." if answer.get("sessionId") else ""
     say(f"Rejected: {_REJECTED.get(reason, reason)}{first}")
     put_answer(answer, json=json)
     return exits.REFUSED
@@ -85,18 +85,18 @@ def _rejected(answer: Json, *, json: bool) -> int:
 
 def _unclear(answer: Json, *, json: bool) -> int:
     likely = ", ".join(_SUGGESTIONS[suggestion] for suggestion in answer["suggestions"])
-    say(f"Unclear: nothing was started. Did you mean one of these? {likely}")
+    say(f"Unclear, so nothing was started. Did you mean: {likely}")
     put_answer(answer, json=json)
     return exits.REFUSED
 
 
 async def _wait_for_start(api: Api, session_id: str, origin: str) -> None:
-    """Wait until the queued message has become a session."""
+    """Wait until the queued message becomes a session."""
     said, stall, before = "", StallWatch(api), -1
     while not await _exists(api, session_id):
         busy = (await api.get("/api/message", origin=origin))["busy"]
         if busy and busy != said:
-            say(f"It waits for session {busy}.")
+            say(f"Waiting for session {busy}.")
             said = busy
         if busy:
             session, *children = await _and_below(api, busy)

@@ -24,7 +24,7 @@ Json = dict[str, Any]
 """An object of the wire; the contract, §2, names its fields."""
 
 WHERE: Final = Group("Which log", sort_key=90)
-TEAM: Final = "The team file. HANSARD_TEAM; without one the scripted example team answers."
+TEAM: Final = "The team file. HANSARD_TEAM; default: the scripted example team."
 TeamFile = Annotated[Path | None, Parameter(group=WHERE, help=TEAM)]
 
 
@@ -34,9 +34,9 @@ class Where:
     """Which log a command is about."""
 
     server: str | None = None
-    """Ask the server at this address instead of opening the log here. HANSARD_SERVER; its key: HANSARD_API_KEY."""
+    """Use the server at this address instead of opening the log. HANSARD_SERVER; its key: HANSARD_API_KEY."""
     database: str | None = None
-    """The log: a file, or sqlite:///path. HANSARD_DATABASE; else a file in your data directory."""
+    """The log: a file, or sqlite:///path. HANSARD_DATABASE; default: a file in your data directory."""
 
     def address(self) -> str | None:
         """The server to ask, None for working on the log directly. A flag beats the environment."""
@@ -46,7 +46,7 @@ class Where:
             return None
         address = self.server or os.environ.get("HANSARD_SERVER") or None
         if address and (urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).hostname):
-            raise Failed(f"{address!r} is no server address: http://host:port was expected.", code=exits.USAGE)
+            raise Failed(f"{address!r} is not a server address: expected http://host:port.", code=exits.USAGE)
         return address
 
     def settings(self, **more: Any) -> "Settings":
@@ -66,11 +66,11 @@ class Where:
 
 HERE: Final = Where()
 
-AsJson = Annotated[bool, Parameter(help="Print what the API answers, as JSON.")]
-Id = Annotated[str, Parameter(help="The session: its id, a unique beginning of it, or `latest`.")]
-At = Annotated[PositiveInt | None, Parameter(help="As it stood after its N-th event.")]
-Key = Annotated[str | None, Parameter(help="The same command with the same key is carried out once.")]
-Version = Annotated[int | None, Parameter(help="Only if the session is still at this version; otherwise exit code 4.")]
+AsJson = Annotated[bool, Parameter(help="Print the API's answer as JSON.")]
+Id = Annotated[str, Parameter(help="The session: an id, a unique prefix, or `latest`.")]
+At = Annotated[PositiveInt | None, Parameter(help="As of its N-th event.")]
+Key = Annotated[str | None, Parameter(help="Repeating a command with the same key has no further effect.")]
+Version = Annotated[int | None, Parameter(help="Only if the session is still at this version; else exit code 4.")]
 ReviewStrategy = Literal["review", "red-team"]
 DebateStrategy = Literal["debate", "perspectives"]
 ReviewOption = Annotated[bool | ReviewStrategy, Parameter(show_choices=False, metavar="[=STRATEGY]")]
@@ -102,7 +102,7 @@ def micros(dollars: str | None, millionths: int | None, *, option: str) -> int |
     except InvalidOperation:
         exact = False
     if not exact:
-        raise Failed(f"{option} {dollars}: an amount in US dollars was expected, as in 2.50.", code=exits.USAGE)
+        raise Failed(f"{option} {dollars}: expected an amount in US dollars, such as 2.50.", code=exits.USAGE)
     return int(amount)
 
 
@@ -175,7 +175,7 @@ def _decoded(raw: bytes, name: str) -> str:
     except UnicodeDecodeError:
         raise Failed(f"{name} is not UTF-8 text.", code=exits.USAGE) from None
     if "\0" in text:
-        raise Failed(f"{name} is not text: it has a NUL character in it.", code=exits.USAGE)
+        raise Failed(f"{name} is not text: it contains a NUL character.", code=exits.USAGE)
     return text
 
 
@@ -183,7 +183,7 @@ def _checked(text: str, what: str) -> str:
     if not text.strip():
         raise Failed(f"The {what} is empty.", code=exits.USAGE)
     if len(text) > LONGEST:
-        raise Failed(f"The {what} has {len(text):,} characters; {LONGEST:,} can be discussed.", code=exits.USAGE)
+        raise Failed(f"The {what} has {len(text):,} characters; the limit is {LONGEST:,}.", code=exits.USAGE)
     return text
 
 

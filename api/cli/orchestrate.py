@@ -29,7 +29,7 @@ from api.cli.watch import follow_to_end
 
 TALK = Group("Orchestration options", sort_key=10)
 Origin = Annotated[
-    str | None, Parameter(help="The conversation that it belongs to, one run at a time; else the unnamed one.")
+    str | None, Parameter(help="The conversation it belongs to, one run at a time; default: the unnamed one.")
 ]
 
 
@@ -39,16 +39,16 @@ class Talk:
     """How a request is worked on."""
 
     employee: Annotated[list[str] | None, Parameter(alias="-e")] = None
-    """Who takes subtasks, as name:role with commas or repeated; else the team's own. Roles: frontend, backend, data,
-    docs, custom."""
+    """Who takes subtasks, as name:role, comma-separated or repeated; default: the team's own. Roles: frontend, backend,
+    data, docs, custom."""
     max_rounds: int | None = None
-    """Rounds until it stops and asks to go on, 1 to 50 (3)."""
+    """Rounds before it stops for your go-ahead, 1 to 50 (3)."""
     triage: Literal["auto", "direct", "orchestrate"] | None = None
-    """Answer directly, or plan and distribute; auto decides by the words. Default: orchestrate (of a message: auto)."""
+    """Answer directly, or plan and distribute; auto decides by the text. Default: orchestrate (messages: auto)."""
     plan_review: DebateOption = False
-    """Have the plan debated, and decide yourself, before anybody works: --plan-review or --plan-review=perspectives."""
+    """Have the plan debated before work begins, then decide: --plan-review or --plan-review=perspectives."""
     work_review: ReviewOption = False
-    """Have passed work reviewed, and decide yourself: --work-review or --work-review=red-team."""
+    """Have passed work reviewed, then decide: --work-review or --work-review=red-team."""
 
     def body(self) -> Json:
         return {
@@ -64,9 +64,7 @@ ANYHOW = Talk()
 
 
 async def orchestrate(
-    prompt: Annotated[
-        str | None, Parameter(allow_leading_hyphen=True, help="What is wanted; - reads it from stdin.")
-    ] = None,
+    prompt: Annotated[str | None, Parameter(allow_leading_hyphen=True, help="The request; - reads stdin.")] = None,
     /,
     *,
     file: Annotated[Path | None, Parameter(help="Read the prompt from this file.")] = None,
@@ -77,18 +75,17 @@ async def orchestrate(
     where: Where = HERE,
     team: TeamFile = None,
 ) -> int:
-    """Give the team a request: it plans, works in rounds, judges each agent's phases, until all is done.
+    """Give the team a request: it plans, works in rounds and judges each agent's phases until everything is done.
 
         hansard orchestrate "src/ API를 만들고 문서도 써줘" --employee Backend:backend --employee Docs:docs
 
-    Exit code: 0 done, 1 reset, stopped by an invalid plan or a failed agent, or no agent is available for
-    what is left, 6 at a checkpoint or waiting for your decision, 7 the rounds are used up. Unless it was reset,
-    `hansard continue` goes on.
+    Exit code: 0 done, 1 reset, invalid plan, failed agent, or no agent available for the rest, 6 at a checkpoint or
+    waiting for your decision, 7 out of rounds. Unless it was reset, `hansard continue` resumes it.
 
     Parameters
     ----------
     prompt
-        What is wanted; - reads it from stdin.
+        The request; - reads stdin.
     """
     body: Json = {
         "kind": "orchestration",
@@ -103,14 +100,17 @@ def _employee(word: str) -> Json:
     """`Backend:backend`; without a role the API's own default holds."""
     name, colon, role = word.rpartition(":")
     if colon and not (name.strip() and role.strip()):
-        raise Failed(f"--employee {word}: name:role was expected, as in Backend:backend.", code=exits.USAGE)
+        raise Failed(f"--employee {word}: expected name:role, such as Backend:backend.", code=exits.USAGE)
     return {"name": name.strip(), "role": role.strip()} if colon else {"name": word}
 
 
 Which = Annotated[
-    str | None, Parameter(help="The orchestration: its id, a beginning of it, or `latest`; else the origin's latest.")
+    str | None,
+    Parameter(help="The orchestration: an id, a unique prefix, or `latest`; default: the conversation's latest."),
 ]
-OriginOfLatest = Annotated[str | None, Parameter(help="Whose latest one is meant; else that of those without origin.")]
+OriginOfLatest = Annotated[
+    str | None, Parameter(help="The conversation whose latest run is meant; default: the unnamed one.")
+]
 
 _BEGINNINGS: Final = ("orchestration.session_started", "orchestration.continued", "orchestration.rounds_added")
 
@@ -127,20 +127,20 @@ async def continue_(
     where: Where = HERE,
     team: TeamFile = None,
 ) -> int:
-    """Let an orchestration go on that stopped, at a checkpoint say, or with its rounds used up; it gets as many again.
+    """Resume an orchestration that stopped, for example at a checkpoint or out of rounds; it gets as many rounds again.
 
-    Exit code: 0 done, 1 reset, stopped by an invalid plan or a failed agent, or no agent is available for
-    what is left, 4 nothing to continue, 6 at a checkpoint or waiting for your decision, 7 the rounds are used up.
+    Exit code: 0 done, 1 reset, invalid plan, failed agent, or no agent available for the rest, 4 nothing to continue,
+    6 at a checkpoint or waiting for your decision, 7 out of rounds.
 
     Parameters
     ----------
     detach
-        Only record it. Without a server it waits until Hansard works on this log with its team: `hansard serve`, say.
+        Do not wait. Without a server, start `hansard serve` on this log to run it.
     """
     async with connected(where, "start" if detach else "work", team=team) as api:
         path, body = await _target(api, session, "continue", origin=origin, version=if_version)
         answer = await api.post(path, body, key=idempotency_key, version=if_version)
-        say(f"Session {answer['sessionId']} goes on.")
+        say(f"Resumed session {answer['sessionId']}.")
         if detach:
             return started(api, answer, json=json)
         return await see_latest_run(api, str(answer["sessionId"]), json=json)
@@ -151,17 +151,17 @@ async def reset(
     /,
     *,
     origin: OriginOfLatest = None,
-    reason: Annotated[str | None, Parameter(allow_leading_hyphen=True, help="Why; it goes into the record.")] = None,
+    reason: Annotated[str | None, Parameter(allow_leading_hyphen=True, help="Why; goes on record.")] = None,
     idempotency_key: Key = None,
     if_version: Version = None,
     json: AsJson = False,
     where: Where = HERE,
 ) -> int:
-    """End an orchestration for good, also while it works. What it has recorded stays."""
+    """End an orchestration for good, even while it runs. The record stays."""
     async with connected(where, "all") as api:
         path, body = await _target(api, session, "reset", origin=origin, version=if_version)
         answer = await api.post(path, body | {"reason": reason}, key=idempotency_key, version=if_version)
-    say(f"Session {answer['sessionId']} is reset.")
+    say(f"Reset session {answer['sessionId']}.")
     return put_answer(answer, json=json)
 
 
@@ -185,7 +185,7 @@ async def _target(
     """Path and body: of one session, or of the latest orchestration of an origin."""
     if session is None or (session == "latest" and origin is not None):
         if version is not None:
-            raise Failed("--if-version needs the session's id.", code=exits.USAGE)
+            raise Failed("--if-version needs a session id.", code=exits.USAGE)
         return f"/api/orchestrate/{verb}", {"origin": origin}
     if origin is not None:
         raise Failed("Give a session or --origin, not both.", code=exits.USAGE)

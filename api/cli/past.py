@@ -16,7 +16,7 @@ from api.cli.start import say_who_goes_on
 from api.cli.terminal import one_line, put, put_json, put_json_line, put_pairs, say
 from api.cli.watch import follow_to_end
 
-Speed = Annotated[float, Parameter(help="Speed factor; 0 shows everything at once.")]
+Speed = Annotated[float, Parameter(help="Speed factor; 0 prints everything at once.")]
 _LONGEST_PAUSE = 3.0
 
 
@@ -29,16 +29,15 @@ async def replay(
     json: AsJson = False,
     where: Where = HERE,
 ) -> int:
-    """Play a past session event by event. No agent runs again.
+    """Replay a past session event by event. No agent runs again.
 
     Parameters
     ----------
     assert_
-        Check the whole history against today's rules and the recorded answers, and report the first difference
-        (exit code 8).
+        Check the whole history against today's rules and report the first difference (exit code 8).
     """
     if not speed >= 0:
-        raise Failed("The speed has to be 0 or more.", code=exits.USAGE)
+        raise Failed("--speed must be 0 or more.", code=exits.USAGE)
     async with connected(where) as api:
         session_id = await resolve(api, session)
         if assert_:
@@ -80,7 +79,7 @@ async def fork(
     session: Id,
     /,
     *,
-    at: Annotated[PositiveInt, Parameter(help="The last version that the fork shares.")],
+    at: Annotated[PositiveInt, Parameter(help="The last version the fork shares.")],
     decision: Literal["apply_fix", "skip", "revise", "accept"] | None = None,
     answer: str | None = None,
     iterations: int | None = None,
@@ -93,14 +92,14 @@ async def fork(
     where: Where = HERE,
     team: TeamFile = None,
 ) -> int:
-    """Start a session from a version of another. Recorded answers are reused at no cost until the histories diverge.
+    """Start a session from a version of another. Recorded answers are reused, free, until the histories diverge.
 
     Parameters
     ----------
     decision
-        The decision to use there instead.
+        A different decision at that point.
     answer
-        The agent's answer to use there instead.
+        A different agent answer at that point.
     iterations
         Additional iterations.
     minutes
@@ -110,7 +109,7 @@ async def fork(
     profile
         The convergence profile that judges a review or debate from there on.
     mode
-        live: ask the agents where no recorded answer fits; stop: wait there for `hansard continue`.
+        live: ask the agents once no recorded answer fits; stop: wait there for `hansard continue`.
     detach
         Start it without waiting.
     """
@@ -126,7 +125,7 @@ async def fork(
         session_id = await resolve(api, session)
         body = {"atVersion": at, "mode": mode} | ({"substitute": substitute} if substitute else {})
         made = await api.post(f"{path_of(session_id)}/fork", body)
-        say(f"Session {made['sessionId']} is a fork of {session_id} at version {at}.")
+        say(f"Forked {session_id} at version {at}: session {made['sessionId']}.")
         if detach:
             if json:
                 put_json(made)

@@ -270,8 +270,8 @@ def _at_work(session: Json) -> list[str]:
     turns = [turn for turn in session.get("outstandingTurns") or () if turn.get("work") != "wait"]
     groups = (
         ("at work", [turn for turn in turns if not (turn.get("external") or turn.get("elsewhere"))]),
-        ("asked of an external worker", [turn for turn in turns if turn.get("external")]),
-        ("waited for, but not in this team", [turn for turn in turns if turn.get("elsewhere")]),
+        ("waiting for an external worker", [turn for turn in turns if turn.get("external")]),
+        ("waiting: not in this team", [turn for turn in turns if turn.get("elsewhere")]),
     )
     return [f"{', '.join(one_line(str(turn.get('agent'))) for turn in few)} {what}" for what, few in groups if few]
 

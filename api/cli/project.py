@@ -15,14 +15,14 @@ from api.cli.terminal import put, put_json, say
 
 
 async def trust(path: ExistingDirectory = Path(), /, *, json: AsJson = False, where: Where = HERE) -> int:
-    """Trust what the `hansard.toml` of a repository sets up: its commands, environment, network and team.
+    """Trust the settings in a repository's `hansard.toml`: its commands, environment, network and team.
 
-    They take effect from now on. When they change, they have to be trusted again.
+    They take effect from now on. If they change, trust them again.
 
     Parameters
     ----------
     path
-        A folder of the repository.
+        A folder in the repository.
     """
     async with connected(where, "all") as api:
         granted = await api.post("/api/trust", {"workspace": str(path.resolve())})
@@ -39,16 +39,16 @@ def _trusted(granted: dict[str, Any]) -> list[str]:
     """What takes effect, a line each."""
     lines = [f"set-up: {command}" for command in granted["setup"]]
     lines += [f"env: {name}={value}" for name, value in granted["env"].items()]
-    lines += ["network: the validation may use it"] if granted["network"] == "all" else []
+    lines += ["network: validation commands may use it"] if granted["network"] == "all" else []
     return lines + ([f"team: {granted['team']}"] if granted["team"] else [])
 
 
 def init(
     path: Annotated[ExistingDirectory, Parameter(help="The repository.")] = Path(), /, *, where: Where = HERE
 ) -> int:
-    """Write `hansard.toml` and `team.toml` from what the repository and PATH have. Never overwrites; asks nobody.
+    """Create `hansard.toml` and `team.toml` from what the repository and PATH contain. Never overwrites, never prompts.
 
-    What it writes is trusted.
+    The new files are trusted.
     """
     from adapters.project.discover import agents, discover, lines, project_file, team_file
     from adapters.project.settings import NAME
@@ -60,7 +60,7 @@ def init(
     for line in lines(found):
         put(line)
     if not programs:
-        say("No agent program is on PATH: `hansard team` lists those that Hansard knows.")
+        say("No agent program on PATH. `hansard team` lists the supported ones.")
     if written[0]:
         grant(root, where.settings(), by="init")
     return exits.OK
@@ -74,7 +74,7 @@ def _write(path: Path, text: str) -> bool:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        say(f"{path} exists; it is not changed.")
+        say(f"{path} already exists; not changed.")
         return False
     except OSError as error:
         raise Failed(f"{path}: {error.strerror}.") from None

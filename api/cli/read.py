@@ -50,13 +50,13 @@ async def list_sessions(
     status
         Only this status, as in running, success, checkpoint, waiting_for_decision.
     q
-        Only those with these words.
+        Only sessions with these words.
     label
-        Only those with this label.
+        Only sessions with this label.
     limit
         Maximum number of results [default: 20].
     cursor
-        Go on behind a list's `nextCursor`.
+        Continue from a list's `nextCursor`.
     """
     async with connected(where) as api:
         filters = {"kind": kind, "status": status, "q": q, "label": label}
@@ -65,12 +65,12 @@ async def list_sessions(
         put_json({"items": items, "nextCursor": more})
         return exits.OK
     if not items:
-        say("No matching sessions." if any(filters.values()) else "No session yet. `hansard example` runs one.")
+        say("No matching sessions." if any(filters.values()) else "No sessions yet. Run one with `hansard example`.")
         return exits.OK
     rows = [[str(i["id"]), str(i["status"]), local_time(i["updatedAt"]), str(i["title"])] for i in items]
     put_table(("SESSION", "STATUS", "UPDATED", "TITLE"), rows)
     if more:
-        say(f"These are the newest {len(items)}; --limit shows more.")
+        say(f"Showing the newest {len(items)}; use --limit for more.")
     return exits.OK
 
 
@@ -100,11 +100,11 @@ async def events(
     Parameters
     ----------
     after
-        Only those behind this version.
+        Only events after this version.
     limit
-        At most so many.
+        Maximum number of events.
     follow
-        Go on as events come, until the session rests. Directly on the log this only watches, it works on nothing.
+        Keep printing events until the session is idle. This only watches; it runs no turns.
     json
         Print each event as a line of JSON.
     """
@@ -124,7 +124,7 @@ async def worklog(
     /,
     *,
     at: At = None,
-    json: Annotated[bool, Parameter(help="Print it as a text within JSON.")] = False,
+    json: Annotated[bool, Parameter(help="Print it as a string in JSON.")] = False,
     where: Where = HERE,
 ) -> int:
     """Print a session's worklog as Markdown."""
@@ -193,24 +193,24 @@ async def report(
     json: AsJson = False,
     where: Where = HERE,
 ) -> int:
-    """Report on all sessions: how they went, what they cost, how work was judged and decided.
+    """Report on all sessions: outcomes, costs, verdicts and decisions.
 
     Parameters
     ----------
     name
         Which report (summary).
     since
-        From this date or instant on (UTC where it says no offset).
+        From this date or time on (UTC unless it has an offset).
     until
-        Up to this instant, or to the end of this date.
+        Up to this time, or the end of this date.
     kind
         Only sessions of this kind: delivery, orchestration, review or debate.
     label
         Only sessions with this label.
     as_of
-        As it stood at this position of the log.
+        As of this position in the log.
     csv
-        Print CSV, for a spreadsheet.
+        Print CSV.
     """
     if csv and json:
         raise Failed("Give --csv or --json, not both.", code=exits.USAGE)
@@ -232,7 +232,7 @@ def _show(found: Json) -> None:
     """The columns in which anything stands; whoever wants all of them takes CSV."""
     rows: list[Json] = found["rows"]
     if not rows:
-        say("Nothing fits. `hansard example` runs a session.")
+        say("No matching data. Run a session with `hansard example`.")
         return
     from api.web.words import words
 

@@ -33,8 +33,8 @@ async def changes(
     session: Id,
     /,
     *,
-    stat: Annotated[bool, Parameter(help="Only the files, with their lines.")] = False,
-    turn: Annotated[str | None, Parameter(help="Only what this turn changed.")] = None,
+    stat: Annotated[bool, Parameter(help="Only the files and line counts.")] = False,
+    turn: Annotated[str | None, Parameter(help="Only the changes of this turn.")] = None,
     json: AsJson = False,
     where: Where = HERE,
 ) -> int:
@@ -69,15 +69,15 @@ def _style(line: str) -> str | None:
 
 
 async def apply(session: Id, /, *, where: Where = HERE) -> int:
-    """Take a session's changes into your checkout, uncommitted.
+    """Apply a session's changes to your checkout, uncommitted.
 
-    Nothing is changed where files in question have changes of your own, or where both changed the same lines: exit
+    Changes nothing if those files have uncommitted changes of yours, or if both sides changed the same lines: exit
     code 4, with the files.
     """
     async with connected(where) as api:
         found = await _result(api, session)
     paths = [file["path"] for file in found.changes["files"]]
-    _refuse("These files have changes that are not committed", _dirty(found.top, paths))
+    _refuse("These files have uncommitted changes", _dirty(found.top, paths))
     patch = found.changes["patch"]
     if found.commit is not None:
         tree = _merged(found.top, found.commit)
@@ -85,8 +85,9 @@ async def apply(session: Id, /, *, where: Where = HERE) -> int:
     if patch:
         done = _git(found.top, "apply", "--whitespace=nowarn", "-", given=patch, codes=(0, 1, 128))
         if done.returncode:
-            raise Failed("The changes do not fit your checkout.", *done.stderr.splitlines(), code=exits.REFUSED)
-    say(f"{len(paths)} changed files are in {found.top}, uncommitted." if patch else "Your checkout has all of it.")
+            raise Failed("The changes do not apply to your checkout.", *done.stderr.splitlines(), code=exits.REFUSED)
+    applied = f"Applied {len(paths)} changed files to {found.top}, uncommitted."
+    say(applied if patch else "Your checkout already has all changes.")
     return exits.OK
 
 
@@ -94,22 +95,22 @@ async def merge(
     session: Id,
     /,
     *,
-    squash: Annotated[bool, Parameter(help="One commit, with the task as its subject.")] = False,
+    squash: Annotated[bool, Parameter(help="Make one commit with the task as its subject.")] = False,
     where: Where = HERE,
 ) -> int:
     """Merge a session's changes into the current branch.
 
-    Nothing is changed where both changed the same lines, or where uncommitted changes are in the way: exit code 4, with
+    Changes nothing if both sides changed the same lines, or if uncommitted changes are in the way: exit code 4, with
     the files.
     """
     async with connected(where) as api:
         found = await _result(api, session)
     if found.commit is None:
         name = found.changes["branch"] or found.changes["head"]
-        raise Failed(f"{found.top} does not have {name}: fetch it first, or use hansard apply.", code=exits.REFUSED)
+        raise Failed(f"{found.top} does not have {name}: fetch it first, or use `hansard apply`.", code=exits.REFUSED)
     _merged(found.top, found.commit)
     paths = [file["path"] for file in found.changes["files"]]
-    _refuse("These files have changes that are not committed", _dirty(found.top, paths))
+    _refuse("These files have uncommitted changes", _dirty(found.top, paths))
     if squash:
         _squash(found, found.commit)
     else:
@@ -137,7 +138,8 @@ async def pr(session: Id, /, *, where: Where = HERE) -> int:
         found = await _result(api, session)
     branch = found.changes["branch"]
     if branch is None or found.commit is None:
-        raise Failed("This session has no branch here. `hansard changes` shows what it changed.", code=exits.REFUSED)
+        hint = "`hansard changes` shows its changes."
+        raise Failed("This session has no branch in this repository.", hint, code=exits.REFUSED)
     title, body = _title(found.session), str(found.session.get("finalSummary") or found.session.get("summary") or "")
     if shutil.which("gh") is None:
         put(f"git push origin {branch}")
@@ -165,7 +167,7 @@ async def _result(api: Api, name: str) -> Result:
     session = (await api.session(await resolve(api, name)))["session"]
     found = await api.get(f"{path_of(session['id'])}/changes")
     if found["head"] is None or not found["files"]:
-        raise Failed(f"Session {session['id']} has changed nothing.", code=exits.REFUSED)
+        raise Failed(f"Session {session['id']} changed nothing.", code=exits.REFUSED)
     top = Path(_git(Path.cwd(), "rev-parse", "--show-toplevel").stdout.rstrip("\n"))
     return Result(session, found, top, _fetched(api, session["id"], found["head"], top))
 
@@ -231,5 +233,5 @@ def _git(
     if done.returncode in codes:
         return done
     if "not a git repository" in done.stderr:
-        raise Failed(f"{folder} is in no git repository.", code=exits.USAGE)
+        raise Failed(f"{folder} is not in a git repository.", code=exits.USAGE)
     raise Failed(f"git {words[0]}: {' '.join(done.stderr.split())[-500:] or done.returncode}")

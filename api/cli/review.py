@@ -95,8 +95,8 @@ def _cut(diff: str) -> str:
         return diff.rstrip("\n")
     kept = diff[: diff.rfind("\n", 0, MOST) + 1] or diff[:MOST]
     left = len(diff) - len(kept)
-    say(f"The diff is long: the last {left:,} of its {len(diff):,} characters are left out.")
-    return f"{kept.rstrip()}\n\n[The diff goes on for {left:,} characters that are left out here; see the overview.]"
+    say(f"The diff is long: the last {left:,} of its {len(diff):,} characters are omitted.")
+    return f"{kept.rstrip()}\n\n[{left:,} more characters of the diff are omitted; see the overview.]"
 
 
 async def _git(folder: Path, *words: str, codes: tuple[int, ...] = (0,), index: Path | None = None) -> str:
@@ -113,7 +113,7 @@ async def _git(folder: Path, *words: str, codes: tuple[int, ...] = (0,), index: 
         return done.stdout
     complaint = " ".join(done.stderr.split())[-500:] or done.detail or f"exit code {done.exit_code}"
     if "not a git repository" in complaint:
-        raise Failed(f"{folder} is in no git repository.", code=exits.USAGE)
+        raise Failed(f"{folder} is not in a git repository.", code=exits.USAGE)
     raise Failed(f"git {words[0]}: {complaint}")
 
 
@@ -124,12 +124,15 @@ def _is_here(folder: Path) -> bool:
 TALK: Final = Group("Discussion options", sort_key=10)
 CHANGES: Final = Group("Changes in a git repository", sort_key=5)
 Rounds = Annotated[int | None, Parameter(group=TALK)]
-Profile = Annotated[str | None, Parameter(group=TALK, help="When they agree: seed (the default), shipped-v3 or mysti.")]
+Profile = Annotated[
+    str | None,
+    Parameter(group=TALK, help="When the discussion counts as converged: seed (the default), shipped-v3 or mysti."),
+]
 
 
 async def review(
     subject: Annotated[
-        str | None, Parameter(allow_leading_hyphen=True, help="The text, or a file, to review; - reads it from stdin.")
+        str | None, Parameter(allow_leading_hyphen=True, help="The text or file to review; - reads stdin.")
     ] = None,
     /,
     *,
@@ -145,38 +148,38 @@ async def review(
     where: Where = HERE,
     team: TeamFile = None,
 ) -> int:
-    """Have something reviewed: a reviewer and a coder talk it over, you get the result and decide.
+    """Have something reviewed: a reviewer and a coder discuss it, then you decide.
 
         hansard review --diff
 
-    reviews what you have not committed yet; with `--base main`, all that your branch has changed. At a terminal you
-    are asked to apply the fix or to skip it; Enter leaves that open for `hansard decide`.
+    reviews your uncommitted changes; with `--base main`, everything your branch changed. At a terminal you are asked
+    whether to apply the fix or skip it; press Enter to decide later with `hansard decide`.
 
-    Exit code: 0 decided or nothing to review, 1 cancelled, 6 waits for your decision.
+    Exit code: 0 decided or nothing to review, 1 cancelled, 6 waiting for your decision.
 
     Parameters
     ----------
     subject
-        The text to review, or the file that holds it; - reads it from stdin.
+        The text to review, or a file; - reads stdin.
     diff
         Review the changes of the repository: staged, unstaged and untracked files.
     base
-        Since the branch left this revision, as in main or HEAD~3; else since the last commit.
+        Changes since the branch left this revision, such as main or HEAD~3; default: the last commit.
     repo
-        The repository, if it is not the one you stand in.
+        The repository; default: the current one.
     strategy
-        review weighs it up; red-team attacks it.
+        review weighs strengths and weaknesses; red-team attacks it.
     max_rounds
-        At most so many, 1 to 20 (3).
+        Maximum number of rounds, 1 to 20 (3).
     """
     if diff or base is not None or repo is not None:
         if subject is not None or file is not None:
-            raise Failed("Give a text, --file or --diff, not several of them.", code=exits.USAGE)
+            raise Failed("Give only one of: a text, --file, --diff.", code=exits.USAGE)
         found = await changes(repo or Path.cwd(), base=base)
         if found is None:
             return exits.OK
     elif subject is None and file is None:
-        raise Failed("What is to be reviewed? A text, --file FILE, - for stdin, or --diff.", code=exits.USAGE)
+        raise Failed("Nothing to review: give a text, --file FILE, - for stdin, or --diff.", code=exits.USAGE)
     else:
         found = RepositoryChanges(Path.cwd(), "", text_or_file(subject, file, what="subject"))
     body: Json = {"kind": "review", "subject": found.text, "title": found.title, "strategy": strategy}
@@ -187,7 +190,7 @@ async def review(
 async def debate(
     plan: Annotated[
         str | None,
-        Parameter(allow_leading_hyphen=True, help="The plan or its file; - reads it from stdin."),
+        Parameter(allow_leading_hyphen=True, help="The plan or its file; - reads stdin."),
     ] = None,
     /,
     *,
@@ -200,22 +203,22 @@ async def debate(
     where: Where = HERE,
     team: TeamFile = None,
 ) -> int:
-    """Have a plan debated before anybody works on it: a critic challenges it, a planner defends it, you decide.
+    """Have a plan debated before work begins: a critic challenges it, a planner defends it, you decide.
 
         hansard debate --file plan.md --strategy perspectives
 
-    At a terminal you are asked to revise the plan or to accept it; Enter leaves that open for `hansard decide`.
+    At a terminal you are asked whether to revise or accept the plan; press Enter to decide later.
 
-    Exit code: 0 decided, 1 cancelled, 6 waits for your decision.
+    Exit code: 0 decided, 1 cancelled, 6 waiting for your decision.
 
     Parameters
     ----------
     plan
-        The plan to debate, or the file that holds it; - reads it from stdin.
+        The plan to debate, or a file; - reads stdin.
     strategy
-        debate challenges and defends; perspectives looks for risks, then for chances, then weighs both.
+        debate challenges and defends; perspectives looks at risks, then at opportunities, then weighs both.
     max_rounds
-        At most so many, up to 20 (2), and never fewer than the strategy has.
+        Maximum number of rounds, up to 20 (2), and at least as many as the strategy needs.
     """
     body: Json = {"kind": "debate", "plan": text_or_file(plan, file, what="plan"), "strategy": strategy}
     body |= {"maxRounds": max_rounds, "profile": profile, "origin": "cli"}

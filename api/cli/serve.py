@@ -50,20 +50,20 @@ async def serve(
     example: bool = False,
     no_work: bool = False,
 ) -> int:
-    """Serve the page and the API, keep the views, and work on turns, until Ctrl-C.
+    """Serve the page and the API, update the views and run turns until Ctrl-C.
 
     Parameters
     ----------
     host
-        The address to listen on. HANSARD_HOST; else 127.0.0.1. HANSARD_AUTH=off needs loopback.
+        The address to listen on. HANSARD_HOST; default: 127.0.0.1. HANSARD_AUTH=off requires loopback.
     port
-        The port; 0 takes a free one. HANSARD_PORT; else 8000.
+        The port; 0 picks a free one. HANSARD_PORT; default: 8000.
     database
-        The log: a file, or sqlite:///path. HANSARD_DATABASE; else a file in your data directory.
+        The log: a file, or sqlite:///path. HANSARD_DATABASE; default: a file in your data directory.
     example
         Run the example delivery first when the log is empty.
     no_work
-        Leave the turns to `hansard worker` processes on this log, and to external agents.
+        Run no turns here; leave them to `hansard worker` processes and external agents.
     """
     settings = Where(database=database).settings(team=team, host=host, port=port)
     _refuse_an_open_server(settings)
@@ -87,7 +87,7 @@ async def serve(
         with noted(settings, listener.getsockname()[1]):
             async with app.router.lifespan_context(app):
                 if no_work:
-                    say("No turns are worked on here; `hansard worker` does that.")
+                    say("Not running turns; start `hansard worker` for that.")
                 await _Server(config, app, settings, example=example).serve(sockets=[listener])
     say("Stopped.")
     return exits.OK
@@ -155,7 +155,7 @@ def _refuse_an_open_server(settings: "Settings") -> None:
     """This service runs commands: nobody but this machine gets in without a key."""
     if settings.auth == "off" and not settings.loopback:
         raise Failed(
-            f"Listening on {settings.host} lets other machines in, so it needs keys: leave HANSARD_AUTH=off out.",
+            f"Other machines can reach {settings.host}, so keys are required: unset HANSARD_AUTH=off.",
             code=exits.NOT_ALLOWED,
         )
 
@@ -177,7 +177,7 @@ def _listener(settings: "Settings") -> socket.socket:
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:
-            raise Failed(f"Port {port} on {host} is in use; choose another with --port (0 takes a free one).") from None
+            raise Failed(f"Port {port} on {host} is in use; choose another with --port (0 picks a free one).") from None
         raise Failed(f"Cannot listen on {host} port {port}: {error.strerror}.") from None
     return listener
 
@@ -187,22 +187,22 @@ def _announce(system: "System", settings: "Settings", sockets: list[socket.socke
 
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     for listener in sockets:
-        say(f"Hansard serves on http://{host}:{listener.getsockname()[1]}")
+        say(f"Hansard is serving on http://{host}:{listener.getsockname()[1]}")
     if system.logins is None:
-        say("  keys  none are asked for (HANSARD_AUTH=off): everybody on this machine may do everything")
+        say("  keys  off (HANSARD_AUTH=off): everyone on this machine may do everything")
     elif sockets:
         name = "127.0.0.1" if settings.host in _EVERY_ADDRESS else host
         token = system.logins.link(account())
-        say(f"  open  http://{name}:{sockets[0].getsockname()[1]}/login?once={token}  (signs you in, once)")
+        say(f"  open  http://{name}:{sockets[0].getsockname()[1]}/login?once={token}  (one-time sign-in link)")
     say(f"  log   {settings.database_path}")
     if system.team.example:
-        say("  team  the scripted example team, which does no real work; HANSARD_TEAM or --team names yours")
+        say("  team  the scripted example team, which does no real work; set yours with HANSARD_TEAM or --team")
     else:
         say(f"  team  {settings.team} ({counted(len(system.team.agents), 'agent')})")
     _announce_fence(system.sandbox)
     if settings.host in _EVERY_ADDRESS and not settings.allowed_hosts:
-        say("  names  only this machine's own are answered to; HANSARD_ALLOWED_HOSTS lists those that others use")
-    say("Ctrl-C stops it.")
+        say("  names  only this machine's own host names are accepted; add others with HANSARD_ALLOWED_HOSTS")
+    say("Press Ctrl-C to stop.")
 
 
 def _announce_fence(sandbox: "Sandbox") -> None:
@@ -218,9 +218,9 @@ async def _begin_example(system: "System") -> None:
     try:
         say(f"  example delivery: {await run_example(system)}")
     except HansardError as error:
-        log.warning("the example delivery did not start: %s", error)
+        log.warning("the example delivery failed to start: %s", error)
     except Exception:  # the server goes on without it
-        log.exception("the example delivery did not start")
+        log.exception("the example delivery failed to start")
 
 
 async def worker(
@@ -229,17 +229,17 @@ async def worker(
     database: str | None = None,
     team: Annotated[Path | None, Parameter(help=TEAM)] = None,
 ) -> int:
-    """Work on turns, and on nothing else, until Ctrl-C or SIGTERM: then the turns at hand are given back.
+    """Run turns, and nothing else, until Ctrl-C or SIGTERM; unfinished turns are then released.
 
-    Any number of workers may share a log, with `hansard serve` or without, on the machine that the log is on; they
-    need the same team file. What one that died had in hand, another one takes up at once.
+    Any number of workers can share a log, with or without `hansard serve`, on the log's machine and with the same team
+    file. If one dies, another takes over its turns at once.
 
     Parameters
     ----------
     slots
-        How many turns are worked on at once. HANSARD_WORKER_SLOTS; else 8.
+        How many turns to run at once. HANSARD_WORKER_SLOTS; default: 8.
     database
-        The log: a file, or sqlite:///path. HANSARD_DATABASE; else a file in your data directory.
+        The log: a file, or sqlite:///path. HANSARD_DATABASE; default: a file in your data directory.
     """
     settings = Where(database=database).settings(team=team, worker_slots=slots)
     log_to_stderr(Full())
@@ -260,11 +260,11 @@ async def worker(
 
 
 def _announce_worker(process: "WorkerProcess", settings: "Settings") -> None:
-    say(f"Hansard works on turns, up to {settings.worker_slots} at once, as {process.name}")
+    say(f"Hansard is running turns, up to {settings.worker_slots} at once, as {process.name}")
     say(f"  log   {settings.database_path}")
     if process.team.example:
-        say("  team  the scripted example team, which does no real work; HANSARD_TEAM or --team names yours")
+        say("  team  the scripted example team, which does no real work; set yours with HANSARD_TEAM or --team")
     else:
         say(f"  team  {settings.team} ({counted(len(process.team.agents), 'agent')})")
     _announce_fence(process.sandbox)
-    say("Ctrl-C stops it.")
+    say("Press Ctrl-C to stop.")

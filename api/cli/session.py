@@ -204,7 +204,7 @@ _OWN: Final = frozenset({"session", "parent", "discussed in", "workspace", "crea
 def put_divergence(parting: Json | None) -> None:
     """The first event of each that the other does not have."""
     if parting is None:
-        put("They say the same things.")
+        put("Both have the same events.")
         return
     for name in ("a", "b"):
         event = parting[name]

@@ -53,8 +53,8 @@ class StallWatch:
         if self._failed < FAILING:
             return
         raise Failed(
-            f"Nothing could be recorded for a minute. {self._why}".rstrip(),
-            f"What is recorded stays. When that is mended, `hansard worker` (or `serve`) goes on with {session_id}.",
+            f"Could not write to the log for a minute. {self._why}".rstrip(),
+            f"The record is safe. Once that is fixed, `hansard worker` (or `serve`) continues {session_id}.",
         )
 
     async def _look_for_agents(self, sessions: Sequence[Json]) -> None:
@@ -67,20 +67,18 @@ class StallWatch:
         external = [turn for turn in asked if turn.get("external")]
         if external:
             return self._say(
-                f"It waits for {_names(external)}, whose own worker comes for it at a `hansard serve` on this log."
+                f"Waiting for {_names(external)}: its worker claims the turn from `hansard serve` on this log."
             )
         if await asyncio.to_thread(other_workers, self._system.settings.node_dir / "workers"):
-            return self._say(
-                f"It waits for {_names(asked)}, whom this team does not have; others work on this log, too."
-            )
+            return self._say(f"Waiting for {_names(asked)}, not in this team; other workers are running on this log.")
         self._alone += 1
         if self._alone < ABSENT:
             return
         session_id = sessions[0]["id"]
         raise Failed(
-            f"{session_id} waits for {_names(asked)}, whom this team does not have; nobody else works on this log.",
-            "Add an agent for it to the team file: `hansard worker --team FILE` goes on then.",
-            f"`hansard cancel {session_id}` calls it off.",
+            f"{session_id} is waiting for {_names(asked)}, not in this team; no other worker is running on this log.",
+            "Add an agent for it to the team file, then run `hansard worker --team FILE`.",
+            f"To cancel it: `hansard cancel {session_id}`.",
         )
 
     def _say(self, sentence: str) -> None:

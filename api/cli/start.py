@@ -33,7 +33,7 @@ from api.cli.watch import follow_to_end
 _NAMED: Final = 5
 """Files with uncommitted changes that are named."""
 PLACE = Group("Where the agents work", sort_key=20)
-_EXAMPLE = "No team file: the scripted example team answers and changes nothing. HANSARD_TEAM names yours."
+_EXAMPLE = "No team file: the scripted example team does no real work. Set HANSARD_TEAM to use yours."
 AsEnd = Annotated[bool, Parameter(help="Print the session as JSON at the end.")]
 
 
@@ -43,20 +43,19 @@ class StartOptions:
     """What every kind of session can be started with."""
 
     workspace: Annotated[ExistingDirectory | None, Parameter(group=PLACE)] = None
-    """The folder to work on. In a git repository: the current folder; else a fresh, empty one."""
+    """The folder to work on. Default: the current folder in a git repository, else a new, empty one."""
     fresh: Annotated[bool, Parameter(group=PLACE)] = False
-    """Work in a fresh, empty folder even inside a repository."""
+    """Work in a new, empty folder even inside a repository."""
     scenario: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None
-    """A scenario file (JSON) for scripted agents; - reads it from stdin."""
+    """A scenario file (JSON) for scripted agents; - reads stdin."""
     title: str | None = None
-    """A short name for lists."""
+    """A short title for lists."""
     label: list[str] | None = None
     """A label to find it by; repeatable."""
     detach: bool = False
-    """Only start it and print its id. Without a server it waits until Hansard works on this log with this team, as
-    `hansard serve` does."""
+    """Start it and print its id without waiting. Without a server, start `hansard serve` on this log to run it."""
     idempotency_key: str | None = None
-    """Starting again with the same key and the same words gives the same session."""
+    """Starting again with the same key and text returns the same session."""
 
     def body(self, folder: str | None) -> Json:
         """The fields of a start request that every kind has, as far as they are given."""
@@ -110,7 +109,7 @@ def say_uncommitted(folder: str | None) -> None:
     """Which changes the agents will not see."""
     if folder is not None and in_repository(Path(folder)) and (paths := _uncommitted(Path(folder))):
         more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-        say(f"Uncommitted changes are left out: {', '.join(paths[:_NAMED])}{more}.")
+        say(f"Uncommitted changes are not included: {', '.join(paths[:_NAMED])}{more}.")
 
 
 def _uncommitted(folder: Path) -> list[str]:
@@ -173,10 +172,10 @@ async def _is_example(api: Api) -> bool:
 
 def _described(folder: str | None, *, asked: bool) -> str:
     if folder is None:
-        return "a fresh, empty folder"
+        return "a new, empty folder"
     if not in_repository(Path(folder)):
-        return f"{folder}, worked in as it is"
-    hint = "" if asked else "; --fresh takes an empty folder instead"
+        return f"{folder}, edited in place"
+    hint = "" if asked else "; use --fresh for an empty folder"
     return f"a worktree of the repository at {folder}{hint}"
 
 
@@ -198,7 +197,7 @@ def _scenario(named: str | None) -> Json | None:
     except Malformed as error:
         raise Failed(f"--scenario {named}: {error}", code=exits.USAGE) from None
     if not isinstance(found, dict):
-        raise Failed(f"--scenario {named}: a JSON object was expected.", code=exits.USAGE)
+        raise Failed(f"--scenario {named}: expected a JSON object.", code=exits.USAGE)
     return dict(found)
 
 
@@ -225,43 +224,43 @@ async def run(
     where: Where = HERE,
     team: TeamFile = None,
 ) -> int:
-    """Let the team deliver a task: plan, design, implement, validate, review, until it holds or the budget is used up.
+    """Have the team deliver a task: plan, design, implement, validate, review, until it passes or the budget runs out.
 
-    In a git repository the agents work in a worktree of it, and the result is a branch: your checkout stays as it is.
+    In a git repository the agents work in a separate worktree and the result is a branch; your checkout is untouched.
 
         hansard run -t "Add a --version flag" -f src/cli.py --test "pytest -q"
 
-    Ctrl-C cancels nothing. Exit code: 0 success, 1 failed, cancelled, or no agent is available for the rest (another
-    worker on this log is waited for), 6 waits for a decision, 7 budget exhausted.
+    Ctrl-C cancels nothing. Exit code: 0 success, 1 failed, cancelled, or no agent available for the rest (unless
+    another worker runs on this log), 6 waiting for a decision, 7 budget exhausted.
 
     Parameters
     ----------
     task
-        What is to be done; - reads it from stdin.
+        The task; - reads stdin.
     task_file
         Read the task from this file.
     files
-        The files it is about, with commas or repeated; without, the planner finds them.
+        The files it is about, comma-separated or repeated; default: the planner finds them.
     test
-        The command that tests the work.
+        The test command.
     validation_commands
-        The commands that must pass, in this order, with commas or repeated; a comma inside quotes splits nothing.
+        Commands that must pass, in this order, comma-separated or repeated; commas inside quotes are kept.
     max_iterations
         Rounds of implementation, validation and review, 1 to 20 (6).
     max_minutes
         Minutes from the start, 1 to 180 (45).
     max_attempts
-        The older name of --max-iterations.
+        Old name of --max-iterations.
     max_tokens
         Tokens over all turns.
     max_cost
-        US dollars over all turns, as in 2.50.
+        US dollars over all turns, such as 2.50.
     max_cost_micros
         The same in millionths of a dollar.
     review
-        Have the approved work reviewed once more, and decide yourself: --review or --review=red-team.
+        Have the approved work reviewed once more, then decide: --review or --review=red-team.
     no_baseline
-        Do not run the validation commands before the first agent is asked.
+        Do not run the validation commands before the first agent starts.
     """
     body: Json = {
         "task": text_from(task, task_file, what="task", option="--task-file"),
@@ -281,19 +280,19 @@ async def run(
 
 
 async def example(*, database: Annotated[Path | None, Parameter(group=WHERE)] = None, json: AsJson = False) -> int:
-    """Run the example delivery and watch it: a scripted team mends a small repository, is sent back once, succeeds.
+    """Run the example delivery and watch it: a scripted team fixes a small repository at the second attempt.
 
     Parameters
     ----------
     database
-        The log. HANSARD_DATABASE; else a file in your data directory.
+        The log. HANSARD_DATABASE; default: a file in your data directory.
     """
     from api.example import run_example
 
     here = Where(database=str(database) if database else None)
     async with connected(here, "work") as api:
         if api.system is None:
-            raise Failed("The example works on a log directly: unset HANSARD_SERVER.", code=exits.USAGE)
+            raise Failed("The example needs direct access to a log: unset HANSARD_SERVER.", code=exits.USAGE)
         session_id = await run_example(api.system)
-        say(f"Session {session_id}: the example; its team is scripted.")
+        say(f"Session {session_id}: the example, with a scripted team.")
         return await follow_to_end(api, session_id, json=json)

@@ -31,18 +31,18 @@ async def cancel(
     json: AsJson = False,
     where: Where = HERE,
 ) -> int:
-    """Cancel a session. What it has recorded stays; what its agents answer now is ignored.
+    """Cancel a session. Its record stays; later answers of its agents are ignored.
 
     Parameters
     ----------
     reason
-        Why; it goes into the record.
+        Why; goes on record.
     """
     async with connected(where, "all") as api:
         session_id = await resolve(api, session)
         path = f"{path_of(session_id)}/cancel"
         answer = await api.post(path, {"reason": reason}, key=idempotency_key, version=if_version)
-    return _answered(answer, f"Session {session_id} is cancelled.", json=json)
+    return _answered(answer, f"Cancelled session {session_id}.", json=json)
 
 
 async def retry(
@@ -57,12 +57,12 @@ async def retry(
     where: Where = HERE,
     team: TeamFile = None,
 ) -> int:
-    """Ask the turn that waits, or that has failed, again. Everything before it stays.
+    """Retry the waiting or failed turn. Everything before it is kept.
 
     Parameters
     ----------
     reason
-        Why; it goes into the record.
+        Why; goes on record.
     wait
         Wait until it finishes (without a server, do the work in this process).
     """
@@ -75,7 +75,7 @@ async def retry(
         if wait:
             await say_who_goes_on(api, session_id)
             return await follow_to_end(api, session_id, after=before, json=json)
-    return _answered(answer, f"Session {session_id} is asked again.", json=json)
+    return _answered(answer, f"Retrying session {session_id}.", json=json)
 
 
 async def extend(
@@ -96,26 +96,26 @@ async def extend(
     where: Where = HERE,
     team: TeamFile = None,
 ) -> int:
-    """Give a delivery more budget, or an orchestration more rounds; one that had run out goes on.
+    """Give a delivery more budget or an orchestration more rounds; if it had run out, it continues.
 
     Parameters
     ----------
     reason
-        Why; it goes into the record.
+        Why; goes on record.
     iterations
         Additional iterations.
     minutes
         Additional minutes.
     tokens
-        So many more tokens.
+        Additional tokens.
     cost
-        So many more US dollars, as in 2.50.
+        Additional US dollars, such as 2.50.
     cost_micros
         The same in millionths of a dollar.
     rounds
-        So many more rounds of an orchestration.
+        Additional rounds of an orchestration.
     wait
-        See it through like `hansard run`; directly on the log, work on it here.
+        Wait until it finishes, like `hansard run`; without a server, run it in this process.
     """
     amounts: Json = {
         "addIterations": iterations,
@@ -126,7 +126,7 @@ async def extend(
     }
     if all(amount is None for amount in amounts.values()):
         raise Failed(
-            "Say how much more: --iterations, --minutes, --tokens or --cost; --rounds of an orchestration.",
+            "Give at least one of --iterations, --minutes, --tokens, --cost, or --rounds for an orchestration.",
             code=exits.USAGE,
         )
     async with connected(where, "work" if wait else "all", team=team) as api:
@@ -137,7 +137,7 @@ async def extend(
         if wait:
             await say_who_goes_on(api, session_id)
             return await follow_to_end(api, session_id, after=before, json=json)
-    return _answered(answer, f"Session {session_id} has more budget.", json=json)
+    return _answered(answer, f"Added budget to session {session_id}.", json=json)
 
 
 def _answered(answer: Json, sentence: str, *, json: bool) -> int:
@@ -153,10 +153,10 @@ _DISCUSSIONS = ("review", "debate")
 
 async def decide(
     session: Id,
-    choice: Annotated[Choice, Parameter(help="Of a review: apply_fix or skip. Of a debate: revise or accept.")],
+    choice: Annotated[Choice, Parameter(help="apply_fix or skip for a review, revise or accept for a debate.")],
     /,
     *,
-    rationale: Annotated[str | None, Parameter(allow_leading_hyphen=True, help="Why; it goes into the record.")] = None,
+    rationale: Annotated[str | None, Parameter(allow_leading_hyphen=True, help="Why; goes on record.")] = None,
     detach: bool = False,
     idempotency_key: Key = None,
     if_version: Version = None,
@@ -164,14 +164,14 @@ async def decide(
     where: Where = HERE,
     team: TeamFile = None,
 ) -> int:
-    """Decide a review or a debate, named itself or by the session that waits for it, which then goes on.
+    """Decide a review or a debate. Name it or the session that waits for it, which then continues.
 
-    Exit code: 0 decided (of a session that goes on: how that ends), 4 nothing to decide, or not by this choice.
+    Exit code: 0 decided (or the exit code of the session that continues), 4 nothing to decide, or invalid choice.
 
     Parameters
     ----------
     detach
-        Do not see the session through that goes on.
+        Do not wait for the session that continues.
     """
     body: Json = {"decision": choice, "rationale": rationale}
     async with connected(where, "all") as api:
@@ -185,7 +185,7 @@ async def decide(
             if json:
                 put_json(answer)
             return exits.OK
-    say(f"Session {parent['id']} goes on.")
+    say(f"Session {parent['id']} continues.")
     async with connected(where, "work", team=team) as api:
         await say_who_goes_on(api, str(parent["id"]))
         return await follow_to_end(api, str(parent["id"]), after=int(parent["version"]), json=json)
@@ -204,12 +204,12 @@ _NEXT: Final = {
 
 
 async def inbox(*, limit: PositiveInt = 50, json: AsJson = False, where: Where = HERE) -> int:
-    """List what waits for a person, the oldest first.
+    """List what waits for you, oldest first.
 
     Parameters
     ----------
     limit
-        At most so many (50).
+        Maximum number of items (50).
     """
     async with connected(where) as api:
         items, more = await api.pages("/api/decisions", limit=limit)
@@ -220,11 +220,11 @@ async def inbox(*, limit: PositiveInt = 50, json: AsJson = False, where: Where =
         say("Nothing is waiting for you.")
         return exits.OK
     put_table(("SESSION", "WAITS FOR", "SINCE", "CHOICES", "OF", "TITLE", "WHY"), [_row(item) for item in items])
-    say("`hansard show SESSION` shows more. Next:")
+    say("For details: `hansard show SESSION`. Next:")
     for need in dict.fromkeys(str(item["waitsFor"]) for item in items):
         say(f"  {need:<10}  {_NEXT.get(need, 'hansard show SESSION')}")
     if more:
-        say(f"These are the oldest {len(items)}; --limit shows more.")
+        say(f"Showing the oldest {len(items)}; use --limit for more.")
     return exits.OK
 
 
@@ -246,9 +246,9 @@ def _row(item: Json) -> list[str]:
 
 
 async def watch(session: Id, /, *, json: AsEnd = False, where: Where = HERE) -> int:
-    """Follow a session live, as `run` shows it, and exit as `run` does. Nothing is worked on here.
+    """Follow a session live and exit as `run` does. Runs no turns.
 
-    Ctrl-C stops watching only.
+    Ctrl-C only stops watching.
     """
     async with connected(where, "all") as api:
         session_id = await resolve(api, session)
@@ -258,9 +258,9 @@ async def watch(session: Id, /, *, json: AsEnd = False, where: Where = HERE) -> 
 
 
 async def resume(session: Id, /, *, json: AsEnd = False, where: Where = HERE, team: TeamFile = None) -> int:
-    """Work on a session in this process until it ends, as `run` does after it has started one.
+    """Run a session in this process until it ends, as `run` does.
 
-    Where a server works on the log, it only watches. Ctrl-C cancels nothing.
+    If another process runs turns on this log, it only watches. Ctrl-C cancels nothing.
     """
     works = where.address() is None and not await _is_served(where.settings())
     async with connected(where, "work" if works else "all", team=team) as api:
@@ -273,7 +273,7 @@ async def resume(session: Id, /, *, json: AsEnd = False, where: Where = HERE, te
 
 async def _say_who_works_on(settings: "Settings", session_id: str) -> None:
     if not await _is_served(settings):
-        say(f"Nobody works on this log now. `hansard resume {session_id}` works on it here.")
+        say(f"No worker is running on this log. To run it here: `hansard resume {session_id}`.")
 
 
 async def _is_served(settings: "Settings") -> bool:

@@ -23,7 +23,7 @@ def team(
     team: Annotated[Path | None, Parameter(help=TEAM)] = None,
     json: Annotated[bool, Parameter(help="Print the lists as JSON.")] = False,
 ) -> int:
-    """List the presets, which of their programs are installed, and the agents of the team. Asks nobody."""
+    """List the presets, which of their programs are installed, and the agents of the team. Calls no agent."""
     from adapters.agents.presets import presets
     from adapters.agents.team import load
 
@@ -64,7 +64,7 @@ def _print(known: list[dict[str, Any]], agents: list[dict[str, Any]], *, example
     for row in known:
         state = paint("installed", "green") if row["installed"] else f"install with: {row['install']}"
         put(f"  {row['preset']:<10} {row['title']:<20} {state}")
-    put("Team" + (" (scripted example; name yours with --team or HANSARD_TEAM)" if example else ""))
+    put("Team" + (" (scripted example; set yours with --team or HANSARD_TEAM)" if example else ""))
     for row in agents:
         how = row["preset"] or row["adapter"]
         model = f", {row['model']}" if row["model"] else ""

@@ -173,7 +173,7 @@ def parse_answer(line: str, choices: list[str]) -> TypedAnswer | None:
 async def _ask(choices: list[str]) -> TypedAnswer | None:
     offered = "   ".join(f"{paint(f'[{name[0]}]', 'bold', sys.stderr)} {LABELS.get(name, name)}" for name in choices)
     while True:
-        sys.stderr.write(f"\n{offered}   Enter: leave it waiting   (a reason may follow the letter) ")
+        sys.stderr.write(f"\n{offered}   Enter: decide later   (add a reason after the letter)  ")
         sys.stderr.flush()
         line = await _line()
         if not line.strip():
@@ -181,7 +181,7 @@ async def _ask(choices: list[str]) -> TypedAnswer | None:
         answer = parse_answer(line, choices)
         if answer is not None:
             return answer
-        say(f"That is none of {', '.join(choices)}.")
+        say(f"Not one of {', '.join(choices)}.")
 
 
 async def _line() -> str:
@@ -212,7 +212,7 @@ async def follow_to_end(api: Api, session_id: str, *, after: int = 0, json: bool
             if not asks or not await _decided(api, following.waiting, seen):
                 break
     except asyncio.CancelledError:
-        say(f"Stopped watching; session {session_id} is not cancelled. Follow it again: hansard watch {session_id}")
+        say(f"Stopped watching; session {session_id} was not cancelled. Watch again: hansard watch {session_id}")
         say(f"  hansard watch {session_id}     hansard resume {session_id}     hansard cancel {session_id}")
         raise
     if json:
@@ -250,16 +250,16 @@ async def _put_result(api: Api, session: Json, waiting: list[Json], seen: set[st
 def _say_what_next(session: Json, waiting: list[Json]) -> None:
     """What a person can do about a session that waits for one."""
     for discussion in waiting:
-        say("It waits for your decision:")
+        say("Waiting for your decision:")
         say(f"  hansard decide {discussion['id']} {'|'.join(discussion['choices'])}")
     if waiting:
         return
     if (session.get("result") or {}).get("branch"):
-        say(f"Take the result over: hansard merge {session['id']}")
+        say(f"To merge the result: hansard merge {session['id']}")
     if session["status"] == "checkpoint":
-        say("A checkpoint: it goes on when you say so.")
+        say("Paused at a checkpoint. Next:")
     if session["status"] in ("checkpoint", "partial"):
         say(f"  hansard continue {session['id']}     hansard reset {session['id']}")
     decision = session.get("decision") or {}
     if session["kind"] == "review" and decision.get("choice") == "apply_fix" and session.get("parent") is None:
-        say("A review of its own changes nothing: its feedback says what to fix.")
+        say("A standalone review changes nothing; its feedback lists what to fix.")

@@ -80,7 +80,7 @@ def test_help_needs_nothing_heavy() -> None:
 def test_wrong_usage_is_told_on_stderr_and_code_2(hansard: Program) -> None:
     said = hansard("list", "--nope")
     assert (said.returncode, said.stdout) == (2, "")
-    assert said.stderr == "hansard: Unknown option: --nope.\n  `hansard list --help` shows how it is used.\n"
+    assert said.stderr == "hansard: Unknown option: --nope.\n  `hansard list --help` shows the usage.\n"
 
 
 def test_arguments_that_are_no_utf_8_are_refused(hansard: Program) -> None:
@@ -200,7 +200,7 @@ def test_on_a_terminal_a_delivery_is_a_live_display(environment: dict[str, str],
     assert "Review blocked in iteration 1" in shown
     assert "iteration 2/4" in shown
     assert "\x1b[2mworkspace" in shown
-    assert shown.rstrip().splitlines()[-1].startswith("Take the result over: hansard merge delivery-")
+    assert shown.rstrip().splitlines()[-1].startswith("To merge the result: hansard merge delivery-")
 
 
 # --- signals --------------------------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ def test_interrupted_it_cancels_nothing_and_says_how_to_go_on(
     session_id = talk.splitlines()[0].removeprefix("Session ")
     assert (process.returncode, out) == (130, "")
     assert err.splitlines() == [
-        f"Stopped watching; session {session_id} is not cancelled. Follow it again: hansard watch {session_id}",
+        f"Stopped watching; session {session_id} was not cancelled. Watch again: hansard watch {session_id}",
         f"  hansard watch {session_id}     hansard resume {session_id}     hansard cancel {session_id}",
     ]
     assert json.loads(hansard("show", session_id, "--json").stdout)["session"]["status"] == "running"
@@ -243,7 +243,7 @@ def test_in_the_background_of_a_script_it_ends_when_it_is_told_to(environment: d
     finally:
         signal.signal(signal.SIGINT, before)
     assert (process.returncode, out) == (130, "")
-    assert "is not cancelled" in err
+    assert "was not cancelled" in err
 
 
 # --- serving --------------------------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ def test_every_command_works_through_a_server_too(
         assert "  team  the scripted example team, which does no real work" in talk
         said = hansard("run", "-t", "원격", "-f", "a", "--test", "true", "--json", HANSARD_SERVER=address)
         assert said.returncode == 0, said.stderr
-        assert "No team file: the scripted example team answers" in said.stderr
+        assert "No team file: the scripted example team does" in said.stderr
         session_id = json.loads(said.stdout)["id"]
         assert "원격" in hansard("list", "--server", address).stdout
         assert "success" in hansard("show", "latest", "--server", address).stdout
@@ -283,7 +283,7 @@ def test_told_to_stop_it_ends_open_streams_and_gives_the_log_back(environment: d
             process.send_signal(signal.SIGTERM)
             assert process.wait(LONGEST) == 0
             assert time.monotonic() - started < 4.0
-    assert "Hansard serves on" in talk
+    assert "Hansard is serving on" in talk
 
 
 def test_a_port_that_is_taken_is_one_line(hansard: Program) -> None:
@@ -292,7 +292,7 @@ def test_a_port_that_is_taken_is_one_line(hansard: Program) -> None:
         said = hansard("serve", "--port", str(port))
     assert (said.returncode, said.stdout) == (1, "")
     assert said.stderr == (
-        f"hansard: Port {port} on 127.0.0.1 is in use; choose another with --port (0 takes a free one).\n"
+        f"hansard: Port {port} on 127.0.0.1 is in use; choose another with --port (0 picks a free one).\n"
     )
 
 
@@ -300,9 +300,7 @@ def test_no_other_machine_gets_in_without_a_key(hansard: Program) -> None:
     host = "0.0.0.0"  # noqa: S104 - refused
     said = hansard("serve", "--host", host, "--port", "0", HANSARD_AUTH="off")
     assert (said.returncode, said.stdout) == (5, "")
-    assert said.stderr == (
-        f"hansard: Listening on {host} lets other machines in, so it needs keys: leave HANSARD_AUTH=off out.\n"
-    )
+    assert said.stderr == (f"hansard: Other machines can reach {host}, so keys are required: unset HANSARD_AUTH=off.\n")
 
 
 def test_a_key_opens_the_server_and_the_log_needs_none(
@@ -346,7 +344,7 @@ def _serving(
 ) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
     """A server on a free port: its process, its address, and what it said at first."""
     with _started(["serve", "--port", "0", *words], environment, folder) as process:
-        talk = _read_until(process, "Ctrl-C stops it.")
+        talk = _read_until(process, "Press Ctrl-C to stop.")
         address = re.search(r"http://\S+", talk)
         assert address is not None
         yield process, address[0], talk

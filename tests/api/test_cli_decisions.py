@@ -175,7 +175,7 @@ def test_interrupted_at_the_question_nothing_is_decided(
         terminal.until(QUESTION)
         terminal.process.send_signal(signal.SIGINT)
         assert terminal.end() == 130
-    assert "is not cancelled" in terminal.shown
+    assert "was not cancelled" in terminal.shown
     assert len(waiting(hansard)) == 1
 
 
@@ -231,7 +231,7 @@ def test_json_is_all_that_is_on_stdout(hansard: Program) -> None:
 def test_what_comes_through_a_pipe_has_to_be_text(hansard: Program) -> None:
     said = hansard("review", "-", given="a\0b")
     assert (said.returncode, said.stdout) == (2, "")
-    assert said.stderr == "hansard: stdin is not text: it has a NUL character in it.\n"
+    assert said.stderr == "hansard: stdin is not text: it contains a NUL character.\n"
 
 
 # --- through a server -----------------------------------------------------------------------------------------------

@@ -40,7 +40,8 @@ def test_a_whole_log_is_told_with_its_figures(hansard: Hansard, log: Path) -> No
     events = audited.rows(log, "SELECT count(*), count(DISTINCT stream) FROM events")[0]
     assert (said.code, said.out) == (0, "")
     assert (
-        HASH.sub("…", said.err) == f"{log} is whole and unchanged: {events[0]} events of {events[1]} streams, root …\n"
+        HASH.sub("…", said.err)
+        == f"{log} is complete and unchanged: {events[0]} events of {events[1]} streams, root …\n"
     )
 
 
@@ -50,7 +51,7 @@ def test_a_changed_event_is_named_and_the_code_is_8(hansard: Hansard, log: Path)
     said = hansard("verify")
     assert said.code == 8
     assert said.out.splitlines()[0].startswith("position 5: ")
-    assert "is NOT as it should be" in said.err and "the first bad position is 5" in said.err
+    assert "is damaged or was changed" in said.err and "the first bad position is 5" in said.err
     found = hansard("verify", "--json")
     assert (found.code, found.json["sound"], found.json["firstBad"]) == (8, False, 5)
 
@@ -98,7 +99,7 @@ def test_what_is_no_log_is_a_fault_and_stays_what_it_is(hansard: Hansard, own_lo
 def test_no_log_is_not_found(hansard: Hansard, own_log: Path) -> None:
     for words in (["verify"], ["export"], ["checkpoint"], ["backup", "x.db"], ["prove", "x", "1"]):
         said = hansard(*words)
-        assert (said.code, said.err) == (3, f"hansard: There is no log at {own_log}.\n")
+        assert (said.code, said.err) == (3, f"hansard: No log at {own_log}.\n")
     assert not own_log.exists()
 
 
@@ -122,7 +123,7 @@ def test_views_that_are_no_database_are_a_sentence(hansard: Hansard, log: Path) 
     Settings().views_path.write_bytes(b"no database at all, and long enough" * 100)
     said = hansard("verify")
     assert said.code == 8
-    assert "cannot be read (file is not a database): delete the file to have them rebuilt" in said.out
+    assert "cannot be read (file is not a database): delete the file, and they are rebuilt" in said.out
 
 
 def test_views_that_cannot_be_looked_at_are_told_and_prove_nothing_about_the_log(hansard: Hansard, log: Path) -> None:
@@ -132,8 +133,8 @@ def test_views_that_cannot_be_looked_at_are_told_and_prove_nothing_about_the_log
     said = hansard("verify")
     assert (said.code, said.out) == (0, "")
     unchecked, proved = said.err.splitlines()
-    assert unchecked == f"The views beside it could not be checked: {views}: unable to open database file."
-    assert proved.startswith(f"{log} is whole and unchanged: ")
+    assert unchecked == f"The views could not be checked: {views}: unable to open database file."
+    assert proved.startswith(f"{log} is complete and unchanged: ")
     found = hansard("verify", "--json").json
     assert (found["sound"], found["faults"]) == (True, [])
     assert found["viewsUnchecked"] == f"{views}: unable to open database file."
@@ -255,7 +256,7 @@ def test_a_proof_holds_without_the_log(hansard: Hansard, log: Path, tmp_path: Pa
     events = audited.rows(log, "SELECT count(*) FROM events")[0][0]
     shutil.rmtree(log.parent)
     said = hansard("verify", "--proof", str(proof), "--public-key", key)
-    assert (said.code, said.err) == (0, f"Proved: the event is one of the {events} that were signed.\n")
+    assert (said.code, said.err) == (0, f"Proved: the event is one of the {events} signed events.\n")
     assert hansard("verify", "--proof", str(proof)).code == 2
     proof.write_text(proof.read_text().replace("Ada", "Eve").replace("planner", "plannet"), encoding="utf-8")
     said = hansard("verify", "--proof", str(proof), "--public-key", key)
@@ -321,7 +322,7 @@ def test_a_backup_is_a_log(hansard: Hansard, log: Path, tmp_path: Path) -> None:
     target = tmp_path / "backup.db"
     said = hansard("backup", str(target))
     assert (said.code, said.out) == (0, "")
-    assert said.err == f"The log stands in {target} too; `hansard verify --database {target}` checks it.\n"
+    assert said.err == f"Copied the log to {target}. Check it with `hansard verify --database {target}`.\n"
     assert hansard("verify", "--database", str(target)).code == 0
     assert hansard("export", "--database", str(target)).out == hansard("export").out
     assert hansard("backup", str(target)).code == 4
@@ -335,7 +336,7 @@ def test_the_doctor_says_that_every_history_loads(hansard: Hansard, log: Path) -
     said = hansard("doctor", "--all")
     assert (said.code, said.err) == (0, "")
     count = audited.rows(log, "SELECT count(DISTINCT stream) FROM events")[0][0]
-    assert re.search(rf"ok +histories +{count} load, and would be decided the same way today\n", said.out)
+    assert re.search(rf"ok +histories +{count} can be loaded and would be decided the same way today\n", said.out)
     assert "histories" not in hansard("doctor").out
 
 
@@ -353,7 +354,7 @@ def test_the_doctor_names_what_would_not_load_and_what_would_differ(hansard: Han
     assert failed.pop("review-1").startswith(loading)
     assert "cannot be read: There is no event type 'turn.vanished'." in failed.pop("record")
     assert failed == {
-        "delivery-1": "version 1 would differ today: StartDelivery writes another delivery.session_started",
+        "delivery-1": "version 1 would differ today: StartDelivery records a different delivery.session_started",
     }
 
 
@@ -361,7 +362,12 @@ def test_the_doctor_names_what_would_not_load_and_what_would_differ(hansard: Han
     ("topic", "before", "after", "found"),
     [
         ("channel.message_started", "implement", "complement", "leads to StartOrchestration"),
-        ("channel.session_noted", '"role":"supervisor"', '"role":"planner"', "writes another channel.session_noted"),
+        (
+            "channel.session_noted",
+            '"role":"supervisor"',
+            '"role":"planner"',
+            "records a different channel.session_noted",
+        ),
         ("channel.session_noted", '"claims":true', '"claims":false', "leads to NoteSession"),
     ],
 )

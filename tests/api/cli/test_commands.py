@@ -43,10 +43,10 @@ def test_every_command_explains_itself(hansard: Hansard, command: str) -> None:
 @pytest.mark.parametrize(
     ("words", "complaint", "hint"),
     [
-        (["nope"], 'Unknown command "nope"', "`hansard --help` shows how it is used."),
-        (["lst"], 'Did you mean "list"?', "`hansard --help` shows how it is used."),
-        (["list", "--nope"], "Unknown option: --nope", "`hansard list --help` shows how it is used."),
-        (["show"], '"show" parameter SESSION', "`hansard show --help` shows how it is used."),
+        (["nope"], 'Unknown command "nope"', "`hansard --help` shows the usage."),
+        (["lst"], 'Did you mean "list"?', "`hansard --help` shows the usage."),
+        (["list", "--nope"], "Unknown option: --nope", "`hansard list --help` shows the usage."),
+        (["show"], '"show" parameter SESSION', "`hansard show --help` shows the usage."),
         (["list", "--limit", "many"], 'unable to convert "many" into int', "`hansard list --help`"),
         (["list", "--limit", "0"], "Must be > 0", "`hansard list --help`"),
         (["events", "x", "--after", "-1"], "Must be >= 0", "`hansard events --help`"),
@@ -78,7 +78,7 @@ def test_a_delivery_that_succeeds_is_shown_event_by_event_and_ends_with_its_resu
     ]
     assert lines[3].startswith("used     iteration 1/6, 0:0")
     talk = said.err.splitlines()
-    assert talk[1] == "Workspace: a fresh, empty folder."
+    assert talk[1] == "Workspace: a new, empty folder."
     assert talk[2].split(maxsplit=3)[0] == "1"
     assert talk[2].endswith("delivery.session_started          Delivery started")
     assert talk[-1].endswith("delivery.session_finished         Delivery succeeded")
@@ -167,7 +167,7 @@ def test_in_a_repository_the_work_becomes_a_branch_of_it(
     said = hansard("run", "-t", "x", "-f", "a.py", "--test", "true", "--scenario", scenario(replies))
     session_id = id_of(said)
     assert said.code == 0, said.err
-    assert f"Workspace: a worktree of the repository at {repository}/src; --fresh" in said.err
+    assert f"Workspace: a worktree of the repository at {repository}/src; use --fresh" in said.err
     assert f"branch     hansard/{session_id}" in said.out
     assert git(repository, "show", f"hansard/{session_id}:src/a.py") == "new\n"
     assert (repository / "src" / "a.py").read_text() == "old\n"
@@ -181,13 +181,13 @@ def test_a_folder_that_is_no_repository_is_worked_in_when_it_is_named(
     start = ("run", "-t", "x", "-f", "a.py", "--test", "true", "--scenario", scenario(replies))
     said = hansard(*start, "--workspace", "../plain")
     assert said.code == 0, said.err
-    assert f"Workspace: {tmp_path}/plain, worked in as it is." in said.err
+    assert f"Workspace: {tmp_path}/plain, edited in place." in said.err
     assert (tmp_path / "plain" / "a.py").read_text() == "new\n"
 
 
 def test_the_example_team_is_never_taken_for_a_real_one(hansard: Hansard) -> None:
     said = hansard("run", "-t", "x", "-f", "a", "--test", "true", "--detach")
-    assert "No team file: the scripted example team answers and changes nothing." in said.err
+    assert "No team file: the scripted example team does no real work." in said.err
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_the_example_team_is_never_taken_for_a_real_one(hansard: Hansard) -> Non
     [
         (("--scenario", "missing.json"), "--scenario missing.json: No such file or directory."),
         (("--scenario", "twice.json"), '--scenario twice.json: The key "a" stands twice in one object.'),
-        (("--scenario", "list.json"), "--scenario list.json: a JSON object was expected."),
+        (("--scenario", "list.json"), "--scenario list.json: expected a JSON object."),
         (("--scenario", "odd.json"), "--scenario /replies/dev: Input should be a valid array"),
         (("--workspace", ".", "--fresh"), "Give --workspace or --fresh, not both."),
         (
@@ -205,7 +205,7 @@ def test_the_example_team_is_never_taken_for_a_real_one(hansard: Hansard) -> Non
         (("--max-iterations", "21"), "--max-iterations: Input should be less than or equal to 20"),
         (("--files", "../outside"), "--files (no. 2): '../outside' leaves the workspace."),
         (("--idempotency-key", "열쇠"), "An idempotency key has 1 to 255 visible ASCII characters."),
-        (("--server", "localhost:8000"), "'localhost:8000' is no server address: http://host:port was expected."),
+        (("--server", "localhost:8000"), "'localhost:8000' is not a server address: expected http://host:port."),
         (("--server", "http://x", "--database", "y"), "Give --server or --database, not both."),
     ],
 )
@@ -252,15 +252,15 @@ def test_a_session_is_cancelled_once_and_only_at_the_version_that_was_seen(hansa
 def test_an_extension_says_how_much(hansard: Hansard) -> None:
     said = hansard("extend", "latest", "--reason", "x")
     assert (said.code, said.out) == (2, "")
-    assert "--iterations, --minutes, --tokens or --cost; --rounds of an orchestration" in said.err
+    assert "--iterations, --minutes, --tokens, --cost, or --rounds for an orchestration" in said.err
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
 
 
 def test_an_empty_log_says_how_to_begin(hansard: Hansard) -> None:
-    assert hansard("list") == Said(0, "", "No session yet. `hansard example` runs one.\n")
-    assert hansard("show", "latest") == Said(3, "", "hansard: There is no session yet.\n")
+    assert hansard("list") == Said(0, "", "No sessions yet. Run one with `hansard example`.\n")
+    assert hansard("show", "latest") == Said(3, "", "hansard: No sessions yet.\n")
 
 
 def test_sessions_are_listed_newest_first_and_filtered(hansard: Hansard, delivery: Callable[..., Said]) -> None:
@@ -280,7 +280,7 @@ def test_a_list_goes_on_behind_its_cursor(hansard: Hansard, delivery: Callable[.
     assert [item["id"] for item in page["items"]] == [second]
     rest = hansard("list", "--limit", "1", "--json", "--cursor", page["nextCursor"]).json
     assert [item["id"] for item in rest["items"]] == [first]
-    assert "--limit shows more" in hansard("list", "--limit", "1").err
+    assert "use --limit for more" in hansard("list", "--limit", "1").err
 
 
 def test_a_session_is_shown_as_it_is_and_as_it_stood(hansard: Hansard, delivery: Callable[..., Said]) -> None:
@@ -359,7 +359,7 @@ def test_rebuilt_views_say_the_same(hansard: Hansard, delivery: Callable[..., Sa
 def test_the_example_is_sent_back_once_and_succeeds(hansard: Hansard) -> None:
     said = hansard("example")
     assert said.code == 0, said.err
-    assert "its team is scripted" in said.err
+    assert "with a scripted team" in said.err
     assert "delivery.review_blocking_detected Review blocked in iteration 1" in said.err
     assert "status     success" in said.out
     assert "iteration 2/4" in said.out
@@ -391,7 +391,7 @@ def test_a_broken_team_stops_whoever_starts_and_nobody_who_reads(
         ("HANSARD_DATABASE", "mysql://x", "HANSARD_DATABASE: should be sqlite:///path."),
         ("HANSARD_DATABASE", "postgresql://x/y", "HANSARD_DATABASE: PostgreSQL is not available in this version"),
         ("HANSARD_PORT", "many", "HANSARD_PORT: Input should be a valid integer"),
-        ("HANSARD_SERVER", "nonsense", "'nonsense' is no server address"),
+        ("HANSARD_SERVER", "nonsense", "'nonsense' is not a server address"),
     ],
 )
 def test_a_setting_that_does_not_hold_is_named(
@@ -413,14 +413,14 @@ def test_a_log_that_is_none_is_one_sentence(hansard: Hansard, tmp_path: Path) ->
 def test_the_example_is_no_matter_of_a_server(hansard: Hansard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HANSARD_SERVER", "http://127.0.0.1:9")
     said = hansard("example")
-    assert said == Said(2, "", "hansard: The example works on a log directly: unset HANSARD_SERVER.\n")
+    assert said == Said(2, "", "hansard: The example needs direct access to a log: unset HANSARD_SERVER.\n")
 
 
 def test_a_server_that_is_not_there_is_one_sentence(hansard: Hansard) -> None:
     said = hansard("list", "--server", "http://127.0.0.1:9")
     assert said.code == 1
     assert said.err.startswith("hansard: http://127.0.0.1:9 does not answer: ")
-    assert said.err.endswith("Does `hansard serve` run there?\n")
+    assert said.err.endswith("Is `hansard serve` running there?\n")
 
 
 @pytest.mark.parametrize(
@@ -471,7 +471,7 @@ def test_what_is_no_amount_is_a_sentence(hansard: Hansard, amount: str) -> None:
     said = hansard("run", "-t", "x", "--test", "true", "--detach", "--max-cost", amount)
     assert (said.code, said.err) == (
         2,
-        f"hansard: --max-cost {amount}: an amount in US dollars was expected, as in 2.50.\n",
+        f"hansard: --max-cost {amount}: expected an amount in US dollars, such as 2.50.\n",
     )
 
 

@@ -102,7 +102,7 @@ def test_nothing_changed_is_nothing_to_review(hansard: Hansard, mine: Path) -> N
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--diff", "--repo", "../here"), "/here is in no git repository.\n"),
+        (("--diff", "--repo", "../here"), "/here is not in a git repository.\n"),
         (("--base", "nope"), "/mine has no such revision.\n"),
         (("--base=--output=x",), "/mine has no such revision.\n"),
     ],
@@ -147,7 +147,7 @@ def test_a_long_diff_is_cut_at_a_line_and_says_so(mine: Path, capsys: pytest.Cap
     assert review.MOST < len(found.text) < review.MOST + 2_000
     kept, _, note = found.text.rpartition("\n\n")
     assert kept.endswith("\n+한글 한 줄")
-    assert note.startswith("[The diff goes on for ")
+    assert note.startswith("[120,104 more characters of the diff ")
     assert "The diff is long: the last " in capsys.readouterr().err
     assert len(found.text.encode()) < 1_048_576, "what the server takes"
 

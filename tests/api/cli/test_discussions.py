@@ -56,7 +56,7 @@ def test_a_review_in_a_pipe_prints_its_result_and_waits(review: Callable[..., Sa
     assert said.out.splitlines()[7].startswith("convergence  agreement ")
     assert said.out.splitlines()[7].endswith(", profile seed")
     assert said.err.splitlines()[-2:] == [
-        "It waits for your decision:",
+        "Waiting for your decision:",
         f"  hansard decide {id_of(said)} apply_fix|skip",
     ]
 
@@ -122,10 +122,10 @@ def test_a_subject_comes_through_a_pipe_and_only_one_is_taken(
     session_id = id_of(hansard("review", "-", "--detach"))
     assert hansard("show", session_id, "--json").json["session"]["subject"] == "한 줄\n"
     for words, sentence in (
-        ((), "What is to be reviewed? A text, --file FILE, - for stdin, or --diff."),
-        (("x", "--diff"), "Give a text, --file or --diff, not several of them."),
-        (("--file", "x", "--base", "main"), "Give a text, --file or --diff, not several of them."),
-        (("x" * 500_001,), "The subject has 500,001 characters; 500,000 can be discussed."),
+        ((), "Nothing to review: give a text, --file FILE, - for stdin, or --diff."),
+        (("x", "--diff"), "Give only one of: a text, --file, --diff."),
+        (("--file", "x", "--base", "main"), "Give only one of: a text, --file, --diff."),
+        (("x" * 500_001,), "The subject has 500,001 characters; the limit is 500,000."),
         (("x", "--strategy", "debate"), 'Choose from: "review", "red-team"'),
         (("x", "--profile", "odd"), "--profile: "),
     ):
@@ -199,7 +199,7 @@ def test_the_inbox_lists_what_waits_the_oldest_first(hansard: Hansard, review: C
 def test_a_long_inbox_says_that_there_is_more(hansard: Hansard, review: Callable[..., Said]) -> None:
     review()
     review()
-    assert "These are the oldest 1; --limit shows more." in hansard("inbox", "--limit", "1").err
+    assert "Showing the oldest 1; use --limit for more." in hansard("inbox", "--limit", "1").err
 
 
 # --- words ----------------------------------------------------------------------------------------------------------
@@ -267,4 +267,4 @@ def test_a_synthesis_is_told_without_its_json(synthesis: dict[str, Any] | None, 
 
 def test_a_decision_that_nobody_made_is_not_told_as_somebodys() -> None:
     decision = {"choice": "skip", "actor": "policy", "rationale": "", "at": "2026-01-02T10:00:00Z", "expired": True}
-    assert discussion.decision({"decision": decision}).startswith("skip by default, for nobody decided in time, 2026-")
+    assert discussion.decision({"decision": decision}).startswith("skip by default: no decision in time, 2026-")

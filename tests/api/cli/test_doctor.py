@@ -34,7 +34,7 @@ def test_versions_of_sqlite_with_the_wal_reset_defect_are_named(version: tuple[i
 
 def test_a_log_that_does_not_exist_yet_is_fine_where_it_can_be_made(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "hansard.db"
-    assert doctor.place(path) == doctor.Finding("ok", "log", f"{path} (will be made at first use)")
+    assert doctor.place(path) == doctor.Finding("ok", "log", f"{path} (created at first use)")
     assert doctor.durability(path).mark == "ok"
     assert not (tmp_path / "a").exists()
 
@@ -47,7 +47,7 @@ def test_a_log_that_cannot_be_written_is_found(tmp_path: Path, monkeypatch: pyte
     path = tmp_path / "hansard.db"
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everything, so modes prove nothing
     assert doctor.place(path) == doctor.Finding(
-        "fail", "log", f"{path} cannot be made: {tmp_path} cannot be written", "Set HANSARD_DATABASE."
+        "fail", "log", f"{path} cannot be created: {tmp_path} is not writable", "Set HANSARD_DATABASE."
     )
     path.touch()
     assert doctor.place(path).found == f"{path} cannot be written"
@@ -129,7 +129,7 @@ def test_a_program_is_looked_for_where_the_agent_looks(
         expected = doctor.Finding("ok", "agent dev", str(program))
     else:
         unset = "PATH: environment variable 'AGENT_PATH' is unset or empty."
-        expected = doctor.Finding("fail", "agent dev", unset, "Set it where Hansard runs.")
+        expected = doctor.Finding("fail", "agent dev", unset, "Set it in Hansard's environment.")
     assert list(health.programs(load(team))) == [expected]
 
 
@@ -180,4 +180,4 @@ def test_a_broken_team_file_is_a_failure_with_advice(hansard: Hansard, tmp_path:
     assert said.code == 1
     line = next(line for line in said.out.splitlines() if line.startswith("fail"))
     assert line.startswith(f"fail  team        {team}: agents: ")
-    assert said.out.endswith("Mend the file, or leave HANSARD_TEAM out for the example team.\n")
+    assert said.out.endswith("Fix the file, or unset HANSARD_TEAM to use the example team.\n")

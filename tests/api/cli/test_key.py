@@ -45,7 +45,7 @@ def test_a_name_has_one_key(hansard: Hansard, keys: Path) -> None:
     before = keys.read_text()
     said = hansard("key", "alice")
     assert (said.code, said.out) == (4, "")
-    assert "has a key of alice already" in said.err
+    assert "already has a key for alice" in said.err
     assert keys.read_text() == before
 
 

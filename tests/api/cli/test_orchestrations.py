@@ -132,8 +132,8 @@ def test_the_prompt_comes_from_a_file_or_through_a_pipe(hansard: Hansard, monkey
         (("x", "--file", "y"), "Give the prompt or --file, not both."),
         (("--file", "missing"), "--file missing: No such file or directory."),
         (("--file", "latin"), "latin is not UTF-8 text."),
-        (("--file", "nul"), "nul is not text: it has a NUL character in it."),
-        (("x", "-e", ":backend"), "--employee :backend: name:role was expected, as in Backend:backend."),
+        (("--file", "nul"), "nul is not text: it contains a NUL character."),
+        (("x", "-e", ":backend"), "--employee :backend: expected name:role, such as Backend:backend."),
         (("x", "-e", "A:backend,a:docs"), "--employee (no. 2) /name: another employee has this name"),
         (("x", "--max-rounds", "51"), "--max-rounds: Input should be less than or equal to 50"),
         (("x", "--triage", "maybe"), 'Choose from: "auto", "direct", "orchestrate"'),
@@ -209,14 +209,14 @@ def test_messages_start_continue_and_reset_what_belongs_to_their_origin(hansard:
     first = hansard("message", WORK, *TEAM, "--origin", "방", "--scenario", file)
     session_id = id_of(first)
     assert first.code == 6
-    assert first.err.splitlines()[0] == f"Started: session {session_id}"
+    assert first.err.splitlines()[0] == f"Started session {session_id}"
     elsewhere = hansard("message", "리셋해", "--origin", "other")
     assert (elsewhere.code, elsewhere.err) == (4, "Rejected: there is nothing to reset.\n")
     unclear = hansard("message", "리셋해줘", "--origin", "방")
-    assert (unclear.code, unclear.err.split(". ")[0]) == (4, "Unclear: nothing was started")
+    assert (unclear.code, unclear.err.split(". ")[0]) == (4, "Unclear, so nothing was started")
     assert "`hansard message reset`, `hansard message /continue`, `hansard cancel latest`" in unclear.err
     more = hansard("message", "이어서 해줘", "--origin", "방")
-    assert more.err.splitlines()[0] == f"Continued: session {session_id} goes on."
+    assert more.err.splitlines()[0] == f"Continued session {session_id}."
     assert more.err.splitlines()[1].endswith("Continued, up to round 5")
     assert more.code == 7
     reset = hansard("message", "리셋해", "--origin", "방", "--json")
@@ -226,15 +226,17 @@ def test_messages_start_continue_and_reset_what_belongs_to_their_origin(hansard:
 
 def test_a_message_waits_for_its_turn_and_the_same_one_counts_once(hansard: Hansard, scenario: Scenario) -> None:
     first = hansard("message", "하나", "--detach", "--scenario", scenario(delay_ms=800))
-    assert (first.code, first.err.splitlines()[0]) == (0, f"Started: session {first.out.strip()}")
+    assert (first.code, first.err.splitlines()[0]) == (0, f"Started session {first.out.strip()}")
     second = hansard("message", "둘", "--scenario", scenario())
     assert second.code == 0
     assert second.err.splitlines()[0].startswith("Queued: orchestration-")
-    assert f"It waits for session {first.out.strip()}.\n" in second.err
+    assert f"Waiting for session {first.out.strip()}.\n" in second.err
     assert "status   done\n" in second.out
     again = hansard("message", "둘", "--json", "--scenario", scenario())
     assert (again.code, again.json["reason"]) == (4, "duplicate")
-    assert again.err.startswith("Rejected: the same words came just now, and count once. They led to session orch")
+    assert again.err.startswith(
+        "Rejected: the same message just arrived; duplicates are ignored. It started session orch"
+    )
 
 
 def test_a_message_behind_a_run_that_needs_a_person_says_so(hansard: Hansard, run: Run) -> None:
@@ -244,7 +246,7 @@ def test_a_message_behind_a_run_that_needs_a_person_says_so(hansard: Hansard, ru
     assert said.err.splitlines()[-1] == f"hansard: Session {busy} waits for a decision: `hansard inbox` lists it."
     refused = hansard("message", "/continue", "--origin", "방")
     assert (refused.code, refused.out) == (4, "")
-    assert refused.err.startswith("Rejected: a run of this origin is at work")
+    assert refused.err.startswith("Rejected: a run of this conversation is active")
 
 
 # --- continue, reset, cancel ----------------------------------------------------------------------------------------
@@ -255,7 +257,7 @@ def test_a_message_behind_a_run_that_needs_a_person_says_so(hansard: Hansard, ru
     [
         (("continue",), 4, "There is nothing to continue."),
         (("reset",), 4, "There is nothing to reset."),
-        (("continue", "--if-version", "3"), 2, "--if-version needs the session's id."),
+        (("continue", "--if-version", "3"), 2, "--if-version needs a session id."),
         (("reset", "orchestration-x", "--origin", "y"), 2, "Give a session or --origin, not both."),
         (("continue", "nope"), 3, "There is no session 'nope'."),
     ],
@@ -292,7 +294,7 @@ def test_a_run_is_continued_and_reset_by_its_id_and_the_version_that_was_seen(ha
     assert "not 1" in stale.err
     only = hansard("continue", session_id[:20], "--detach")
     assert (only.code, only.out) == (0, f"{session_id}\n")
-    assert hansard("reset", "--origin", "방", "--reason", "- 그만").err == f"Session {session_id} is reset.\n"
+    assert hansard("reset", "--origin", "방", "--reason", "- 그만").err == f"Reset session {session_id}.\n"
     assert "- 그만" in hansard("events", session_id).out
     assert hansard("cancel", session_id).code == 4
 

@@ -57,7 +57,7 @@ def test_it_can_be_played_faster_than_it_was(hansard: Hansard, blocked_once: str
 @pytest.mark.parametrize("speed", ["-1", "nan"])
 def test_a_speed_that_is_none_is_usage(hansard: Hansard, blocked_once: str, speed: str) -> None:
     said = hansard("replay", blocked_once, f"--speed={speed}")
-    assert (said.code, said.out, said.err) == (2, "", "hansard: The speed has to be 0 or more.\n")
+    assert (said.code, said.out, said.err) == (2, "", "hansard: --speed must be 0 or more.\n")
 
 
 def test_a_history_is_decided_again(hansard: Hansard, blocked_once: str) -> None:
@@ -88,7 +88,7 @@ def test_a_fork_with_another_answer_runs_to_its_own_end(hansard: Hansard, blocke
     at = versions(hansard, blocked_once)["reviewer"]
     said = hansard("fork", blocked_once, "--at", str(at), "--answer", FINE)
     assert said.code == 0
-    assert f"is a fork of {blocked_once} at version {at}." in said.err
+    assert f"Forked {blocked_once} at version {at}: session " in said.err
     assert "used     iteration 1/6" in said.out
     assert hansard("replay", "latest", "--assert").code == 0
 
@@ -141,7 +141,7 @@ def test_two_sessions_are_shown_side_by_side(hansard: Hansard, blocked_once: str
 
 
 def test_a_session_does_not_differ_from_itself_but_from_what_it_was(hansard: Hansard, blocked_once: str) -> None:
-    assert hansard("diff", blocked_once, blocked_once).out.splitlines()[0] == "They say the same things."
+    assert hansard("diff", blocked_once, blocked_once).out.splitlines()[0] == "Both have the same events."
     said = hansard("diff", blocked_once, blocked_once, "--at-b", "3")
     assert said.out.splitlines()[1] == "b: nothing more"
 

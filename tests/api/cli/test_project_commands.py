@@ -32,7 +32,7 @@ def test_init_overwrites_nothing_and_trusts_nothing_that_was_there(
     (tmp_path / "shop" / "hansard.toml").write_text(SETUP)
     assert carry_out(["init", str(tmp_path / "shop")]) == 0
     assert (tmp_path / "shop" / "hansard.toml").read_text() == SETUP
-    assert "exists; it is not changed" in capsys.readouterr().err
+    assert "already exists; not changed" in capsys.readouterr().err
     assert not (tmp_path / "node" / "trust.json").exists()
 
 

@@ -60,7 +60,7 @@ def test_a_log_that_is_named_and_not_there_is_not_made(
     if given == "environment":
         monkeypatch.setenv("HANSARD_DATABASE", f"sqlite:///{path}")
     said = hansard(name, *NEEDED.get(name, ()), *flag)
-    assert (said.code, said.out, said.err) == (3, "", f"hansard: There is no log at {path}.\n")
+    assert (said.code, said.out, said.err) == (3, "", f"hansard: No log at {path}.\n")
     assert not path.parent.exists()
 
 
@@ -68,7 +68,7 @@ def test_a_log_that_is_named_and_not_there_is_not_made(
 def test_nor_is_one_that_is_to_be_proved(hansard: Hansard, tmp_path: Path, name: str) -> None:
     path = tmp_path / "elsewhere" / "log.db"
     said = hansard(name, "--database", str(path))
-    assert (said.code, said.err) == (3, f"hansard: There is no log at {path}.\n")
+    assert (said.code, said.err) == (3, f"hansard: No log at {path}.\n")
     assert not path.parent.exists()
 
 
@@ -117,7 +117,7 @@ MISSING = "/missing cannot be read: No such file or directory."
         ),
         (("import", "/missing"), 1, MISSING),
         (("import", "/"), 1, "/ cannot be read: Is a directory."),
-        (("backup", "/missing/log.db"), 1, "There is no folder /missing."),
+        (("backup", "/missing/log.db"), 1, "The folder /missing does not exist."),
     ],
 )
 def test_a_file_that_is_not_there_is_told_in_a_sentence(

@@ -47,7 +47,7 @@ def test_the_lab_tells_when_other_profiles_would_have_stopped(hansard: Hansard, 
 
 
 def test_a_lab_that_cannot_be_is_a_sentence(hansard: Hansard) -> None:
-    assert hansard("lab").err == "No review or debate fits.\n"
+    assert hansard("lab").err == "No matching review or debate.\n"
     assert hansard("lab", "--profile", "sead").code == 2
     assert hansard("lab", "--profile", "agreement=much").code == 2
     assert hansard("lab", "x", "--kind", "review").code == 2

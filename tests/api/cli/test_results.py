@@ -128,7 +128,7 @@ def test_a_cancelled_delivery_keeps_its_changes(hansard: Hansard, here: Path, tm
 def test_without_changes_there_is_nothing_to_take(hansard: Hansard, here: Path) -> None:
     assert hansard("run", "-t", "Look", "-f", "a.txt", "--test", "true").code == 0
     said = hansard("apply", "latest")
-    assert said.code == 4 and "has changed nothing" in said.err
+    assert said.code == 4 and "changed nothing" in said.err
 
 
 def test_elsewhere_than_in_a_repository_it_is_said(
@@ -171,4 +171,4 @@ def test_uncommitted_changes_are_said_at_the_start(hansard: Hansard, here: Path)
     (here / "other.txt").write_text("half a thought\n")
     (here / "new.txt").write_text("new\n")
     said = hansard("run", "-t", "Look", "-f", "a.txt", "--test", "true")
-    assert said.code == 0 and "Uncommitted changes are left out: other.txt, new.txt." in said.err
+    assert said.code == 0 and "Uncommitted changes are not included: other.txt, new.txt." in said.err

@@ -57,14 +57,14 @@ def test_a_log_that_takes_no_writes_is_given_up_after_a_minute(tmp_path: Path) -
         waiting.looks(1)
     assert failed.value.code == 1
     assert failed.value.sentences == (
-        "Nothing could be recorded for a minute. The disk is full.",
-        "What is recorded stays. When that is mended, `hansard worker` (or `serve`) goes on with delivery-1.",
+        "Could not write to the log for a minute. The disk is full.",
+        "The record is safe. Once that is fixed, `hansard worker` (or `serve`) continues delivery-1.",
     )
 
 
 def test_a_write_that_is_too_large_for_what_is_left_counts_though_a_small_one_fits(tmp_path: Path) -> None:
     waiting = Waiting(tmp_path, store=Store(failing=True, why=None))
-    with pytest.raises(Failed, match="Nothing could be recorded"):
+    with pytest.raises(Failed, match="Could not write to the log"):
         waiting.looks(FAILING)
 
 
@@ -91,7 +91,7 @@ def test_agents_whom_nobody_has_are_not_waited_for(tmp_path: Path) -> None:
         waiting.looks(1, ABSENT_ONE, turn("Ada", "reviewer", elsewhere=True))
     assert failed.value.code == 1
     assert failed.value.sentences[0] == (
-        "delivery-1 waits for planner, Ada (reviewer), whom this team does not have; nobody else works on this log."
+        "delivery-1 is waiting for planner, Ada (reviewer), not in this team; no other worker is running on this log."
     )
 
 
@@ -108,7 +108,7 @@ def test_another_worker_on_the_log_is_waited_for(
     monkeypatch.setattr("os.getpid", lambda: 0)  # from here on we are somebody else
     waiting.looks(2 * ABSENT, ABSENT_ONE)
     assert capsys.readouterr().err == (
-        "It waits for planner, whom this team does not have; others work on this log, too.\n"
+        "Waiting for planner, not in this team; other workers are running on this log.\n"
     )
     other.leave()
     with pytest.raises(Failed):
@@ -127,7 +127,7 @@ def test_an_external_agent_is_waited_for_and_that_is_said_once(
 ) -> None:
     Waiting(tmp_path).looks(2 * ABSENT, ABSENT_ONE, turn("Remote", "dev", external=True))
     assert capsys.readouterr().err == (
-        "It waits for Remote (dev), whose own worker comes for it at a `hansard serve` on this log.\n"
+        "Waiting for Remote (dev): its worker claims the turn from `hansard serve` on this log.\n"
     )
 
 
@@ -152,6 +152,6 @@ def test_a_command_whose_team_lacks_a_role_ends_and_its_session_goes_on_with_a_t
     said = hansard(*words, "--team", str(team))
     assert (said.code, said.out) == (1, "")
     session_id = hansard("list", "--json").json["items"][0]["id"]
-    assert f"hansard: {session_id} waits for " in said.err
-    assert "`hansard worker --team FILE` goes on then." in said.err
+    assert f"hansard: {session_id} is waiting for " in said.err
+    assert "run `hansard worker --team FILE`." in said.err
     assert hansard("show", session_id, "--json").json["session"]["status"] in ("running", "active")

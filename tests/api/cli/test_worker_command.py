@@ -113,7 +113,7 @@ def test_a_server_told_not_to_work_does_not_work(server: Idle) -> None:
     assert len(session(server.client, waiting)["outstandingTurns"]) == 1
     assert server.client.post("/api/turns/claim", json={}).status_code == 204  # its agents are not external
     assert server.held_by() == set()
-    assert "No turns are worked on here" in server.log.read_text()
+    assert "Not running turns" in server.log.read_text()
 
 
 def test_a_worker_that_is_told_to_stop_gives_its_turns_back(server: Idle) -> None:
@@ -183,16 +183,16 @@ def test_doctor_and_show_tell_of_turns_that_wait_for_an_external_worker(hansard:
         ]
         return {"mark": found["mark"], "found": found["found"]}
 
-    assert examined() == {"mark": "ok", "found": "external; turns waiting for its worker: 0, at its worker: 0"}
+    assert examined() == {"mark": "ok", "found": "external; turns waiting: 0, claimed by its worker: 0"}
     with inside(tmp_path, team=file) as client:
         begin(client)
-        assert examined() == {"mark": "warn", "found": "external; turns waiting for its worker: 1, at its worker: 0"}
+        assert examined() == {"mark": "warn", "found": "external; turns waiting: 1, claimed by its worker: 0"}
         claim(client)
-        assert examined() == {"mark": "ok", "found": "external; turns waiting for its worker: 0, at its worker: 1"}
+        assert examined() == {"mark": "ok", "found": "external; turns waiting: 0, claimed by its worker: 1"}
         [item] = client.get("/api/sessions", headers={"Read-After": "3"}).json()["items"]
         found = session(client, item["id"])
     assert [turn["external"] for turn in found["outstandingTurns"]] == [True]
-    assert summary(found).plain.endswith("Remote asked of an external worker")
+    assert summary(found).plain.endswith("Remote waiting for an external worker")
     assert ("at work", "Remote (planning, by an external worker)") in details(found, [])
     found["outstandingTurns"][0] = {**found["outstandingTurns"][0], "external": False, "elsewhere": True}
     pairs = details(found, [])
