@@ -15,6 +15,7 @@ from adapters.store.sqlite.views import SqliteViews
 from adapters.turns.live import Live
 from adapters.writer.writer import Writer
 from api.http.hub import Hub
+from api.provenance import Provenance
 from api.settings import Settings
 from projections.engine.catalogue import PROJECTIONS
 from projections.engine.follow import Follower
@@ -79,6 +80,7 @@ class System(Core):
         self.snapshots = Snapshots(self.store, self.views, self.store.rows.hash_of)
         self.sessions = Sessions(self.store, self.snapshots)
         self.records = Records(self.store, self.snapshots)
+        self.provenance = Provenance(self.store, settings.node_dir / "workspaces")
         self.hub: Hub
         self._external: ExternalTurns | None = None
         self._mirror = self._worklog_files(settings.worklog_folder)

@@ -1,42 +1,133 @@
-"""Which commit each line of a file comes from, and the turns that the commits name in their trailers."""
+"""Which commit each line of a file comes from, and what the commits since then added and took away."""
 
-from collections.abc import Iterable
+import tempfile
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import IO, Final
 
-from adapters.workspace.git import in_theirs
+from adapters.workspace.git import in_theirs, line
 from adapters.workspace.paths import WorkspaceError
+from domain.provenance.claims import BlamedLine, CommitLines
+from domain.provenance.lines import normal
+from domain.provenance.patches import hunks
+from domain.values.sentences import Sentence
 
 MOST_LINES: Final = 50_000
-_TURNS: Final = "%H%x00%(trailers:key=Hansard-Turn,valueonly,separator=%x20)"
+MOST_COMMITS: Final = 10_000
+_MARK: Final = "\x01"
+_FORM: Final = "%x01%H%x00%P%x00%(trailers:key=Hansard-Turn,valueonly,separator=%x20)"
+_PLAIN: Final = (
+    "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--no-show-signature", "--no-notes",
+    "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/", "--inter-hunk-context=0", "-U0", "--cc",
+)  # fmt: skip
 
 
-class BlamedLine(NamedTuple):
-    line: int
-    text: str
-    commit: str
+def commit_of(folder: Path, revision: str) -> str:
+    """Raises WorkspaceError for what names no commit."""
+    return line(in_theirs(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"], folder))
 
 
-def blamed(folder: Path, path: str) -> list[BlamedLine]:
-    """The lines of a file as the checked-out commit has it. Raises WorkspaceError for a file that it does not have."""
-    said = in_theirs(["blame", "--porcelain", "-w", "HEAD", "--", path], folder).decode(errors="replace")
+def blamed(folder: Path, path: str, commit: str) -> list[BlamedLine]:
+    """The lines of a file as a commit has it. Raises WorkspaceError for a file that it does not have."""
+    said = in_theirs(["blame", "--porcelain", "-w", "--ignore-revs-file=", commit, "--", path], folder)
     found: list[BlamedLine] = []
-    commit = ""
-    for words in said.split("\n"):
+    origins: dict[str, str] = {}
+    source, number = "", 0
+    for words in said.decode(errors="replace").split("\n"):
         if words.startswith("\t"):
-            found.append(BlamedLine(len(found) + 1, words[1:], commit))
+            found.append(BlamedLine(len(found) + 1, words[1:], source, origins.get(source, path), number))
+        elif words.startswith("filename "):
+            origins[source] = words.removeprefix("filename ")
         elif len(head := words.split(" ")) >= 3 and len(head[0]) in (40, 64) and head[1].isdigit():
-            commit = head[0]
+            source, number = head[0], int(head[1])
     if len(found) > MOST_LINES:
-        raise WorkspaceError(f"{path} has more than {MOST_LINES} lines.")
+        raise WorkspaceError(Sentence("too_many_lines", path=path, most=MOST_LINES))
     return found
 
 
-def turns_of(folder: Path, commits: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The turns that each commit names, in its order; a person's commit names none."""
-    names = sorted(set(commits))
-    if not names:
-        return {}
-    said = in_theirs(["log", "--no-walk=unsorted", f"--format={_TURNS}", *names], folder).decode(errors="replace")
-    pairs = (line.partition("\0") for line in said.splitlines() if "\0" in line)
-    return {commit: tuple(turns.split()) for commit, _, turns in pairs}
+def shared_base(folder: Path, commits: Sequence[str]) -> str | None:
+    """The last commit that all of these come from; commits that are not here any more are left out."""
+    here = [commit for commit in dict.fromkeys(commits) if _has(folder, commit)]
+    with suppress(WorkspaceError):
+        return line(in_theirs(["merge-base", "--octopus", *here], folder)) if here else None
+    return None
+
+
+def _has(folder: Path, commit: str) -> bool:
+    with suppress(WorkspaceError):
+        in_theirs(["cat-file", "-e", f"{commit}^{{commit}}"], folder)
+        return True
+    return False
+
+
+def commits_since(
+    folder: Path, head: str, base: str | None, wanted: Collection[str], *, known: Iterable[str]
+) -> list[CommitLines]:
+    """The commits that lead to `head`, oldest first, with how often each adds and takes away the wanted lines. Of very
+    many only those that are known."""
+    span = [head] if base is None else [head, f"^{base}"]
+    count = int(line(in_theirs(["rev-list", "--count", f"--max-count={MOST_COMMITS + 1}", *span], folder)))
+    order = ["--topo-order", "--reverse", "--stdin"]
+    if count > MOST_COMMITS:
+        order, span = ["--no-walk=unsorted", "--ignore-missing", "--stdin"], [*known]
+    with tempfile.TemporaryFile() as said:
+        command = ["log", *order, "-p", f"--format={_FORM}", *_PLAIN]
+        in_theirs(command, folder, given="".join(f"{word}\n" for word in span).encode(), output=said)
+        said.seek(0)
+        return list(_commits(_lines(said), wanted))
+
+
+def _lines(said: IO[bytes]) -> Iterator[str]:
+    return (words.rstrip(b"\n").decode(errors="replace") for words in said)
+
+
+def _commits(lines: Iterable[str], wanted: Collection[str]) -> Iterator[CommitLines]:
+    found: CommitLines | None = None
+    patch: list[str] = []
+    for words in lines:
+        head = words.split("\0") if words.startswith(_MARK) else []
+        if len(head) != 3:
+            patch.append(words)
+            continue
+        if found:
+            yield _counted(found, patch, wanted)
+        found, patch = _commit(*head), []
+    if found:
+        yield _counted(found, patch, wanted)
+
+
+def _commit(name: str, parents: str, turns: str) -> CommitLines:
+    return CommitLines(name.removeprefix(_MARK), tuple(parents.split()), tuple(turns.split()), Counter(), Counter())
+
+
+def _counted(commit: CommitLines, patch: Iterable[str], wanted: Collection[str]) -> CommitLines:
+    for hunk in hunks(patch):
+        for change in hunk.lines:
+            if change.sign != " " and (name := normal(change.text)) in wanted:
+                (commit.added if change.sign == "+" else commit.removed)[name] += 1
+    return commit
+
+
+def reachable(folder: Path, head: str, base: str | None) -> frozenset[str]:
+    """The commits that lead to `head` and not to `base`; none where `head` is not here any more."""
+    with suppress(WorkspaceError):
+        span = [head] if base is None else [head, "--not", base]
+        said = in_theirs(["rev-list", f"--max-count={MOST_COMMITS}", *span], folder)
+        return frozenset(said.decode().split())
+    return frozenset()
+
+
+def lines_in(folders: Sequence[Path], commit: str, wanted: Collection[str]) -> frozenset[str] | None:
+    """Those of the lines, given without the blanks around them, that a file of the commit has; read in the first of the
+    repositories that has the commit. None where none has it."""
+    for folder in folders:
+        with suppress(WorkspaceError), tempfile.TemporaryFile() as said:
+            in_theirs(["cat-file", "-e", f"{commit}^{{commit}}"], folder)
+            plain = ["-h", "-I", "--no-color", "--no-line-number", "--no-column"]
+            in_theirs(["grep", *plain, "-e", "", commit], folder, output=said, codes=(0, 1))
+            said.seek(0)
+            sought = {words.encode(errors="replace"): words for words in wanted}
+            return frozenset(sought[words] for each in said if (words := each.strip()) in sought)
+    return None

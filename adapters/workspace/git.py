@@ -92,10 +92,17 @@ def answered(
     return done
 
 
-def in_theirs(args: Iterable[str], folder: Path) -> bytes:
+def in_theirs(
+    args: Iterable[str],
+    folder: Path,
+    *,
+    given: bytes = b"",
+    output: IO[bytes] | int = subprocess.PIPE,
+    codes: Collection[int] = (0,),
+) -> bytes:
     """Git in the person's repository: their own settings count (`safe.directory`), but nothing of them is executed."""
     env = {name: os.environ[name] for name in ("HOME", "XDG_CONFIG_HOME") if name in os.environ}
-    return git(args, cwd=folder, env=env)
+    return answered(args, cwd=folder, env=env, given=given, output=output, codes=codes).stdout or b""
 
 
 def branch_at(folder: Path, branch: str) -> str | None:

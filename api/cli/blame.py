@@ -17,6 +17,7 @@ async def blame(
     place: Annotated[str, Parameter(help="A file, or one line of it: src/a.py or src/a.py:12.")],
     /,
     *,
+    at: Annotated[str, Parameter(help="A branch or commit; the one that is checked out by default.")] = "HEAD",
     json: AsJson = False,
     where: Where = HERE,
 ) -> int:
@@ -28,7 +29,7 @@ async def blame(
     path, line = (name, int(number)) if name and number.isdecimal() else (place, None)
     top, inside = _inside(path)
     async with connected(where) as api:
-        found = await api.values("/api/blame", repository=str(top), path=inside)
+        found = await api.values("/api/blame", repository=str(top), path=inside, revision=at)
     found = [each for each in found if line in (None, each["line"])]
     if not found:
         raise Failed(f"{path} has no line {line}.", code=exits.NOT_FOUND)

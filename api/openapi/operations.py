@@ -202,9 +202,10 @@ OPERATIONS: dict[str, Operation] = {
     "show_blame": Operation(
         tag="Sessions",
         summary="Which turn wrote each line of a file",
-        description="Of a file as the checked-out commit of `repository` has it; a session must have worked there. A "
-        "line is an agent's only where the commit names the turn and the turn added these very words: any other line "
-        "has `session: null`. It holds through amend, rebase, cherry-pick and squash merges that keep the trailers.",
+        description="Of a file as a commit of `repository` has it, by default the one that is checked out; a session "
+        "must have worked there. A line is an agent's where the turn's recorded patch added it: in the very commit, "
+        "or, after an amend, rebase, squash, cherry-pick, rename, move or new indentation, where only that turn wrote "
+        "these words. Any other line has `session: null`. `demandedBy` is the finding that names the place.",
         answer=blame_views.Blame,
         refuses=(404,),
     ),

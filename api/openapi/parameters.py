@@ -28,6 +28,7 @@ QUERY: dict[str, tuple[str, Schema]] = {
     "version": ("as it stood after its event of this version", {"type": "integer", "minimum": 1}),
     "after": ("only what comes after this position", _WHOLE),
     "repository": ("the folder of a git repository", _WORDS),
+    "revision": ("a branch or commit; the one that is checked out by default", _WORDS),
     "path": ("a file, as a path within the repository", _WORDS),
     "turnId": ("only what this turn changed", _WORDS),
     "wish": ("a state that it is not in: `whyNot` says what it lacks", _WORDS),

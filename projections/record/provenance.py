@@ -1,83 +1,144 @@
 """Where a line comes from: the turn that wrote it, and what the session's history says around that turn."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from domain.delivery.events import ReviewApproved, ReviewBlockingDetected, TestsPassed
+from domain.delivery.events import (
+    FixRequested,
+    ReviewApproved,
+    ReviewBlockingDetected,
+    TestsPassed,
+    ValidationFailed,
+)
 from domain.orchestration.events import VerdictGiven
+from domain.provenance.findings import NamedFinding
+from domain.provenance.work import SessionWork, TurnWork
+from domain.session.children import ChildClosed
 from domain.session.record import Recorded, Whole
 from domain.session.turns import TurnAnswered, TurnRequested
-from projections.views.blame import Approval, Demand
+from domain.session.workspace import WorkspacePrepared
+from projections.views.blame import Approval
 
 
 @dataclass(slots=True)
 class Authorship:
-    """A turn that changed files. `lines` are those that it added, each as often as it did."""
+    """A turn that changed files. `findings` are those that it was asked to answer."""
 
-    session: str
-    turn: str
+    work: TurnWork
     agent: str
     model: str | None
     iteration: int | None
-    demanded_by: Demand | None
-    lines: Counter[str]
+    findings: tuple[NamedFinding, ...]
     validated_by: int | None = None
     approved_by: Approval | None = None
 
 
 @dataclass(slots=True)
+class SessionAuthors:
+    """The turns of a session that changed files, in order, and what it began with."""
+
+    session: str
+    base: WorkspacePrepared | None = None
+    commits: list[str] = field(default_factory=list)
+    turns: dict[str, Authorship] = field(default_factory=dict)
+
+    @property
+    def work(self) -> SessionWork | None:
+        """None where nothing is known to be the session's."""
+        if self.base is None or not self.turns:
+            return None
+        turns = tuple(turn.work for turn in self.turns.values())
+        return SessionWork(self.session, self.base.base_commit, frozenset(self.commits), turns)
+
+
+@dataclass(slots=True)
 class _Reader:
     whole: Whole
-    found: dict[str, Authorship] = field(default_factory=dict)
-    requests: dict[str, TurnRequested] = field(default_factory=dict)
-    demand: Demand | None = None
+    found: SessionAuthors
+    requests: dict[str, tuple[TurnRequested, tuple[NamedFinding, ...]]] = field(default_factory=dict)
+    findings: tuple[NamedFinding, ...] = ()
+    verdicts: dict[str, NamedFinding] = field(default_factory=dict)
 
     def read(self, recorded: Recorded) -> None:
         match recorded.event:
+            case WorkspacePrepared() as event:
+                self.found.base = event
             case TurnRequested() as event:
-                self.requests[event.turn_id] = event
-            case TurnAnswered() as event if event.patch is not None and event.files:
-                self._wrote(recorded, event)
-            case ReviewBlockingDetected() as event:
-                title = event.blocking_issues[0].title if event.blocking_issues else ""
-                self.demand = Demand(version=recorded.version, title=title)
+                self.requests[event.turn_id] = event, self._asked(event)
+            case TurnAnswered() as event:
+                self._answered(recorded, event)
             case TestsPassed():
-                for author in self.found.values():
-                    author.validated_by = author.validated_by or recorded.version
+                for turn in self.found.turns.values():
+                    turn.validated_by = turn.validated_by or recorded.version
             case ReviewApproved():
                 self._approved(recorded, "")
-            case VerdictGiven(passed=True) as event if event.judged:
-                self._approved(recorded, event.agent)
+            case ChildClosed(by="person", about="delivery") as event if event.choice != "apply_fix":
+                self._decided(recorded)
+            case VerdictGiven() as event if event.judged:
+                self._judged(recorded, event)
+            case event:
+                self._found(recorded, event)
 
-    def _wrote(self, recorded: Recorded, event: TurnAnswered) -> None:
-        assert event.patch is not None, "only turns with a patch wrote something"
-        request = self.requests.get(event.turn_id)
-        self.found[event.turn_id] = Authorship(
-            session=recorded.session_id,
-            turn=event.turn_id,
+    def _found(self, recorded: Recorded, event: object) -> None:
+        """What the next turn of the developer is asked to answer."""
+        match event:
+            case ReviewBlockingDetected():
+                self.findings = tuple(
+                    NamedFinding(recorded.version, issue.title, issue.detail) for issue in event.blocking_issues
+                )
+            case FixRequested():
+                self.findings = (NamedFinding(recorded.version, _first_line(self.whole(event.feedback)), ""),)
+            case ValidationFailed():
+                self.findings = ()
+            case _:
+                pass
+
+    def _asked(self, request: TurnRequested) -> tuple[NamedFinding, ...]:
+        verdict = self.verdicts.get(request.agent)
+        return self.findings or ((verdict,) if verdict else ())
+
+    def _answered(self, recorded: Recorded, event: TurnAnswered) -> None:
+        if event.changes is not None:
+            self.found.commits = list(dict.fromkeys([*self.found.commits, *event.changes.commits]))
+        if event.patch is None or not event.files:
+            return
+        request, findings = self.requests.get(event.turn_id, (None, ()))
+        self.found.turns[event.turn_id] = Authorship(
+            work=TurnWork(recorded.session_id, event.turn_id, self.whole(event.patch)),
             agent=event.agent,
             model=event.model,
             iteration=(request.iteration or request.round) if request else None,
-            demanded_by=self.demand,
-            lines=_added(self.whole(event.patch)),
+            findings=findings,
         )
+
+    def _judged(self, recorded: Recorded, event: VerdictGiven) -> None:
+        if event.passed:
+            self.verdicts.pop(event.agent, None)
+            self._approved(recorded, event.agent)
+        else:
+            self.verdicts[event.agent] = NamedFinding(recorded.version, _first_line(event.feedback), "")
 
     def _approved(self, recorded: Recorded, agent: str) -> None:
         """Of one agent's work, or of all."""
         by = Approval(version=recorded.version, actor=recorded.causation.actor)
-        for author in self.found.values():
-            if agent in ("", author.agent):
-                author.approved_by = author.approved_by or by
+        for turn in self.found.turns.values():
+            if agent in ("", turn.agent):
+                turn.approved_by = turn.approved_by or by
+
+    def _decided(self, recorded: Recorded) -> None:
+        """A person's decision counts more than a reviewer's."""
+        by = Approval(version=recorded.version, actor=recorded.causation.actor)
+        for turn in self.found.turns.values():
+            turn.approved_by = by
 
 
-def authors(history: Sequence[Recorded], whole: Whole) -> dict[str, Authorship]:
-    """The turns of a session that changed files, by id."""
-    reader = _Reader(whole)
+def authors(session: str, history: Sequence[Recorded], whole: Whole) -> SessionAuthors:
+    """Who changed files in a session."""
+    reader = _Reader(whole, SessionAuthors(session))
     for recorded in history:
         reader.read(recorded)
     return reader.found
 
 
-def _added(patch: str) -> Counter[str]:
-    return Counter(line[1:] for line in patch.split("\n") if line.startswith("+") and not line.startswith("+++ "))
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")

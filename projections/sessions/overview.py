@@ -20,10 +20,12 @@ DEFAULT_LIMIT, MOST = 50, 200
 NEEDS: Final[tuple[WaitsFor, ...]] = get_args(WaitsFor)
 
 
-def repositories(db: Database) -> tuple[str, ...]:
-    """The folders that sessions were started on."""
-    rows = db.execute("SELECT DISTINCT repository FROM overview WHERE repository IS NOT NULL").fetchall()
-    return tuple(str(row[0]) for row in rows)
+def worked_on(db: Database) -> tuple[tuple[str, str, int], ...]:
+    """The sessions that were started on a folder, oldest first: that folder, the session and its version."""
+    rows = db.execute(
+        "SELECT repository, session_id, version FROM overview WHERE repository IS NOT NULL ORDER BY created"
+    ).fetchall()
+    return tuple((str(folder), str(name), int(version)) for folder, name, version in rows)
 
 
 def page(

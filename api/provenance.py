@@ -1,0 +1,152 @@
+"""Who wrote the lines of a file: the repository's history and the log's, put together and kept for the next time."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Final, TypeVar
+
+from adapters.store import Log
+from adapters.store.mapper import whole
+from adapters.workspace.blaming import (
+    blamed,
+    commit_of,
+    commits_since,
+    lines_in,
+    reachable,
+    shared_base,
+)
+from domain.provenance.claims import BlamedLine, Claims, Surroundings
+from domain.provenance.findings import demanded
+from domain.provenance.lines import FAINT
+from domain.provenance.work import TurnWork, Works
+from projections.record.provenance import SessionAuthors, authors
+from projections.views.blame import Blame, BlameLine, Demand
+
+KEPT_SESSIONS: Final = 2_000
+KEPT_LINEAGES: Final = 4
+KEPT_ANSWERS: Final = 32
+"""What is kept in memory, at most."""
+
+
+@dataclass
+class _Session:
+    """A session's authors at a version, and the lines of theirs that its base had already, where that was asked."""
+
+    version: int
+    authors: SessionAuthors
+    contested: frozenset[str] | None = None
+
+
+class _Lineage:
+    """What can be said of the files of one commit with what the log knew."""
+
+    def __init__(self, top: Path, head: str, sessions: dict[str, _Session], workspaces: Path) -> None:
+        self.top, self.head, self._sessions, self._workspaces = top, head, sessions, workspaces
+        self.works = Works.of(work for each in sessions.values() if (work := each.authors.work))
+        self._older: dict[str, frozenset[str]] = {}
+
+    @cached_property
+    def _base(self) -> str | None:
+        """The last commit from which all of it comes."""
+        return shared_base(self.top, [self.head, *(work.base for work in self.works.sessions.values())])
+
+    @cached_property
+    def claims(self) -> Claims:
+        works = self.works
+        claims = Claims(works, Surroundings(before=self._before, contested=self._contested))
+        if works.owners:
+            claims.read(commits_since(self.top, self.head, self._base, works.owners, known=works.commits))
+        return claims
+
+    def _before(self, session: str) -> Collection[str]:
+        base = self.works.sessions[session].base
+        if base not in self._older:
+            self._older[base] = reachable(self.top, base, self._base)
+        return self._older[base]
+
+    def _contested(self, session: str) -> Collection[str]:
+        """Lines that the base had already; all of them where the base is nowhere to be found."""
+        kept = self._sessions[session]
+        if kept.contested is None:
+            work = self.works.sessions[session]
+            names = {
+                turn.words[name]: name for turn in work.turns for name in turn.added if turn.weights[name] >= FAINT
+            }
+            found = lines_in([self.top, self._workspaces / session / "repo.git"], work.base, names)
+            kept.contested = frozenset(names.values() if found is None else (names[each] for each in found))
+        return kept.contested
+
+    def answer(self, path: str) -> Blame:
+        lines = blamed(self.top, path, self.head)
+        return Blame(tuple(map(self._line, lines, self.claims.of(lines))))
+
+    def _line(self, line: BlamedLine, work: TurnWork | None) -> BlameLine:
+        if work is None:
+            return BlameLine(line=line.line, text=line.text, commit=line.commit)
+        author = self._sessions[work.session].authors.turns[work.turn]
+        finding = demanded(author.findings, work.hunk_of(line.text, line.origin, line.number))
+        return BlameLine(
+            line=line.line,
+            text=line.text,
+            commit=line.commit,
+            session=work.session,
+            turn=work.turn,
+            agent=author.agent,
+            model=author.model,
+            iteration=author.iteration,
+            demanded_by=Demand(version=finding.version, title=finding.title) if finding else None,
+            validated_by=author.validated_by,
+            approved_by=author.approved_by,
+        )
+
+
+class Provenance:
+    """Answers, kept while neither the repository nor the log has anything new. Safe for many threads."""
+
+    def __init__(self, store: Log, workspaces: Path) -> None:
+        self._store, self._workspaces = store, workspaces
+        self._lock = threading.Lock()
+        self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self._lineages: OrderedDict[object, _Lineage] = OrderedDict()
+        self._answers: OrderedDict[object, bytes] = OrderedDict()
+
+    def blame(self, top: Path, path: str, revision: str, sessions: Iterable[tuple[str, int]]) -> bytes:
+        """JSON: the lines of a file as a revision has it. `sessions` are those on this repository, oldest first, with
+        their versions. Raises WorkspaceError for what the repository does not have."""
+        commit = commit_of(top, revision)
+        state = (str(top), commit, tuple(sessions))
+        with self._lock:
+            found = self._answers.get((state, path))
+            if found is None:
+                found = self._lineage(top, commit, state).answer(path).model_dump_json(by_alias=True).encode()
+                _keep(self._answers, (state, path), found, KEPT_ANSWERS)
+            return found
+
+    def _lineage(self, top: Path, commit: str, state: tuple[str, str, tuple[tuple[str, int], ...]]) -> _Lineage:
+        found = self._lineages.get(state)
+        if found is None:
+            found = _Lineage(top, commit, {name: self._session(name, at) for name, at in state[2]}, self._workspaces)
+        return _keep(self._lineages, state, found, KEPT_LINEAGES)
+
+    def _session(self, name: str, version: int) -> _Session:
+        found = self._sessions.get(name)
+        if found is None or found.version != version:
+            history = self._store.history(name, upto=version)
+            found = _Session(version, authors(name, history, partial(whole, self._store)))
+        return _keep(self._sessions, name, found, KEPT_SESSIONS)
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def _keep(kept: OrderedDict[K, V], key: K, value: V, most: int) -> V:
+    """The value, kept as the one that was used last."""
+    kept[key] = value
+    kept.move_to_end(key)
+    while len(kept) > most:
+        kept.popitem(last=False)
+    return value

@@ -1,0 +1,1 @@
+"""Whose line it is: what turns added, and where it went since."""

@@ -1,0 +1,185 @@
+"""Which turn wrote a line, where the record can tell; every other line stays unclaimed.
+
+A commit that the record has is the turn's alone. Any other commit may be a turn's work that was amended, rebased,
+squashed or picked, or a person's own: a line of it is a turn's only where the turn added these very words, nobody else
+did, and the work cannot have been there before.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from domain.provenance.lines import CLEAR, FAINT, TOGETHER, normal
+from domain.provenance.work import TurnWork, Works
+
+
+@dataclass(frozen=True, slots=True)
+class CommitLines:
+    """A commit: its parents, the turns that it names, and how often it adds and takes away lines that turns wrote."""
+
+    commit: str
+    parents: tuple[str, ...]
+    named: tuple[str, ...]
+    added: Counter[str]
+    removed: Counter[str]
+
+
+class BlamedLine(NamedTuple):
+    """A line of a file, and the line of the commit that it comes from."""
+
+    line: int
+    text: str
+    commit: str
+    origin: str = ""
+    number: int = 0
+
+
+class _Arrival(NamedTuple):
+    """A line that came with a commit; of no turn where a person wrote it."""
+
+    place: int
+    turn: TurnWork | None
+
+
+class Surroundings(NamedTuple):
+    """What the repository knows besides: which commits came before a session's base, and which of its lines the base
+    had already."""
+
+    before: Callable[[str], Collection[str]]
+    contested: Callable[[str], Collection[str]]
+
+
+@dataclass
+class Claims:
+    """The lines that each commit brought, read from the oldest commit to the newest."""
+
+    works: Works
+    around: Surroundings
+    commits: dict[str, CommitLines] = field(default_factory=dict)
+    _index: dict[str, int] = field(default_factory=dict)
+    _reach: list[int] = field(default_factory=list)
+    _arrivals: dict[str, list[_Arrival]] = field(default_factory=lambda: defaultdict(list))
+    _claimed: dict[tuple[str, str], TurnWork] = field(default_factory=dict)
+
+    def read(self, commits: Sequence[CommitLines]) -> None:
+        for commit in commits:
+            index = len(self._reach)
+            reach = 1 << index
+            for parent in commit.parents:
+                if parent in self._index:
+                    reach |= self._reach[self._index[parent]]
+            self._index[commit.commit] = index
+            self._reach.append(reach)
+            if commit.added or commit.removed:
+                self.commits[commit.commit] = commit
+                self._arrive(commit, index)
+
+    def _arrive(self, commit: CommitLines, index: int) -> None:
+        writer = self.works.written_by(commit.commit, commit.named)
+        if writer is not None:
+            for name in commit.added.keys() & writer.added.keys():
+                self._arrivals[name].append(_Arrival(index, writer))
+            return
+        new = [name for name, count in commit.added.items() if count > commit.removed[name]]
+        likely = {name: found for name in new if (found := self._candidates(commit, name, index))}
+        shares = Counter[str]()
+        for name, turns in likely.items():
+            for session in {turn.session for turn in turns}:
+                shares[session] += turns[0].weights[name]
+        for name in new:
+            turn = self._most_likely(commit, name, likely.get(name, ()), shares)
+            self._arrivals[name].append(_Arrival(index, turn))
+            if turn and commit.added[name] <= turn.added[name] and not commit.removed[name]:
+                self._claimed[commit.commit, name] = turn
+
+    def _candidates(self, commit: CommitLines, name: str, index: int) -> tuple[TurnWork, ...]:
+        """The turns that may have brought the line to this commit: their work was not there before."""
+        came = [arrival.turn for arrival in self._arrivals[name] if self._precedes(arrival.place, index)]
+        turns = {turn.turn for turn in came if turn}
+        sessions = {turn.session for turn in came if turn}
+        return tuple(
+            owner
+            for owner in self.works.owners.get(name, ())
+            if owner.weights[name] >= FAINT
+            and owner.turn not in turns
+            and (owner.session not in sessions or owner.turn in commit.named)
+            and commit.commit not in self.around.before(owner.session)
+            and name not in self.around.contested(owner.session)
+        )
+
+    def _most_likely(
+        self, commit: CommitLines, name: str, turns: Sequence[TurnWork], shares: Counter[str]
+    ) -> TurnWork | None:
+        """One that the commit names; else one of the session that has most in it, the last that wrote the line."""
+        named = [turn for turn in turns if turn.turn in commit.named]
+        if named:
+            return named[-1]
+        clear = [turn for turn in turns if turn.weights[name] >= CLEAR or shares[turn.session] >= TOGETHER]
+        order = {turn.turn: place for place, turn in enumerate(clear)}
+        return max(clear, key=lambda turn: (shares[turn.session], order[turn.turn]), default=None)
+
+    def _precedes(self, earlier: int, later: int) -> bool:
+        return earlier != later and bool(self._reach[later] >> earlier & 1)
+
+    def _moved(self, commit: CommitLines, name: str) -> TurnWork | None:
+        """The turn whose line the commit moves. None where a person wrote the same words before."""
+        index = self._index[commit.commit]
+        came = [arrival for arrival in self._arrivals[name] if self._precedes(arrival.place, index)]
+        turn = came[-1].turn if came else None
+        if turn is None or any(arrival.turn is None for arrival in came) or turn.weights[name] < FAINT:
+            return None
+        if commit.added[name] > turn.added[name] or name in self.around.contested(turn.session):
+            return None
+        return turn
+
+    # -- the lines of a file --------------------------------------------------------------------------------------
+
+    def of(self, lines: Sequence[BlamedLine]) -> list[TurnWork | None]:
+        """The turn that wrote each line, in order."""
+        names = [normal(line.text) for line in lines]
+        found = [self._turn(line.commit, name) for line, name in zip(lines, names, strict=True)]
+        anchors = [(place, turn) for place, turn in enumerate(found) if turn is not None]
+        for place, turn in anchors:
+            if self._is_rewritten(lines[place].commit):
+                for step in (1, -1):
+                    _extend(lines, names, found, place, turn, step)
+        return found
+
+    def _turn(self, commit: str, name: str) -> TurnWork | None:
+        known = self.commits.get(commit)
+        if known is None:
+            return None
+        writer = self.works.written_by(commit, known.named)
+        if writer is not None and name in writer.added:
+            return writer
+        if known.added[name] and known.removed[name] >= known.added[name]:
+            return self._moved(known, name)
+        return None if writer else self._claimed.get((commit, name))
+
+    def _is_rewritten(self, commit: str) -> bool:
+        return self.works.written_by(commit, self.commits[commit].named) is None
+
+
+def _extend(
+    lines: Sequence[BlamedLine],
+    names: Sequence[str],
+    found: list[TurnWork | None],
+    start: int,
+    turn: TurnWork,
+    step: int,
+) -> None:
+    """Lines that say nothing alone are the turn's where they follow its line in the same commit as they did in its
+    patch."""
+    commit = lines[start].commit
+    for hunk, place in turn.places.get(names[start], ()):
+        recorded, at, here = turn.after[hunk], place + step, start + step
+        while (
+            0 <= here < len(lines)
+            and 0 <= at < len(recorded)
+            and found[here] is None
+            and lines[here].commit == commit
+            and recorded[at] == ("+", names[here])
+        ):
+            found[here] = turn
+            at, here = at + step, here + step

@@ -1,0 +1,78 @@
+"""Reading a unified diff: of two states, or of a merge and all of its parents."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+_HEAD: Final = re.compile(r"(@@+) ((?:-\d+(?:,\d+)? )+)\+(\d+)(?:,(\d+))? @@")
+_ESCAPED: Final = re.compile(r'\\([abtnvfr"\\]|[0-7]{3})')
+_ESCAPES: Final = dict(zip('abtnvfr"\\', '\a\b\t\n\v\f\r"\\', strict=True))
+_NOWHERE: Final = "/dev/null"
+
+
+class HunkLine(NamedTuple):
+    """`sign` is `+` for a line that no parent has, `-` for one that is gone, else a blank. A line that is gone has the
+    number 0."""
+
+    sign: str
+    text: str
+    number: int
+
+
+class Hunk(NamedTuple):
+    path: str
+    lines: tuple[HunkLine, ...]
+
+
+def hunks(patch: Iterable[str]) -> Iterator[Hunk]:
+    """The hunks of a diff, given line by line. What is no diff is passed over."""
+    lines = iter(patch)
+    before = path = ""
+    for line in lines:
+        if line.startswith("--- "):
+            before = _path(line[4:])
+        elif line.startswith("+++ "):
+            path = _path(line[4:]) or before
+        elif head := _HEAD.match(line):
+            yield Hunk(path, tuple(_body(head, lines)))
+
+
+def _body(head: re.Match[str], lines: Iterator[str]) -> Iterator[HunkLine]:
+    """As many lines as the head says: they may look like heads themselves."""
+    parents = [int(part.partition(",")[2] or 1) for part in head[2].split()]
+    number, left = int(head[3]), int(head[4] or 1)
+    while left > 0 or any(count > 0 for count in parents):
+        line = next(lines, None)
+        if line is None:
+            return
+        if line.startswith("\\"):
+            continue
+        signs = (line or " ")[: len(parents)]
+        gone = "-" in signs
+        for index, sign in enumerate(signs):
+            parents[index] -= sign == "-" if gone else sign == " "
+        sign = "-" if gone else "+" if set(signs) == {"+"} else " "
+        yield HunkLine(sign, line[len(parents) :], 0 if gone else number)
+        number, left = (number, left) if gone else (number + 1, left - 1)
+
+
+def _path(words: str) -> str:
+    """The name without its prefix; empty for no file."""
+    name = words.removesuffix("\t")
+    if name.startswith('"') and name.endswith('"'):
+        name = _unquoted(name[1:-1])
+    return "" if name == _NOWHERE else name.partition("/")[2]
+
+
+def _unquoted(name: str) -> str:
+    """As git quotes names: the bytes of what is no printable letter in octal digits."""
+
+    def plain(found: re.Match[str]) -> bytes:
+        word = found[1]
+        return _ESCAPES[word].encode() if word in _ESCAPES else bytes([int(word, 8) & 0xFF])
+
+    parts, end = list[bytes](), 0
+    for found in _ESCAPED.finditer(name):
+        parts += [name[end : found.start()].encode(errors="replace"), plain(found)]
+        end = found.end()
+    return b"".join([*parts, name[end:].encode(errors="replace")]).decode(errors="replace")

@@ -1,0 +1,87 @@
+"""A repository in which people and agents write, and what `GET /api/blame` says of its lines."""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2 as httpx
+
+from tests.api.server import Json, delivery, ended, start
+
+_PERSON = {
+    **{f"GIT_{who}_NAME": "Somebody" for who in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{who}_EMAIL": "somebody@example.org" for who in ("AUTHOR", "COMMITTER")},
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_EDITOR": "true",
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A repository on the branch `main`, and a server whose agents work on it."""
+
+    folder: Path
+    client: httpx.Client
+
+    def git(self, *words: str) -> str:
+        env = {**os.environ, **_PERSON}
+        done = subprocess.run(["git", *words], cwd=self.folder, env=env, check=False, capture_output=True, text=True)
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+        return done.stdout.rstrip("\n")
+
+    def write(self, files: Mapping[str, Sequence[str]]) -> None:
+        for path, lines in files.items():
+            (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / path).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+    def lines(self, path: str) -> list[str]:
+        return (self.folder / path).read_text("utf-8").split("\n")[:-1]
+
+    def commit(self, files: Mapping[str, Sequence[str]], *options: str, message: str = "Mine") -> str:
+        """A person's commit."""
+        self.write(files)
+        self.git("add", "--all")
+        words = () if "--no-edit" in options else ("-m", message)
+        self.git("commit", "--quiet", "--allow-empty", *words, *options)
+        return self.git("rev-parse", "HEAD")
+
+    def deliver(self, *turns: Mapping[str, Sequence[str]], reviews: Sequence[str] = (), **fields: object) -> Json:
+        """A delivery in which the developer writes these files, turn by turn."""
+        writing = [{"text": "Wrote the files.", "files": _texts(files)} for files in turns]
+        replies = {"dev": writing, **({"reviewer": list(reviews)} if reviews else {})}
+        body = delivery(replies, workspace=str(self.folder), filePaths=sorted(turns[0]), **fields)
+        found = ended(self.client, start(self.client, body))
+        assert found["status"] == "success", found
+        return found
+
+    def merged(self, *turns: Mapping[str, Sequence[str]], **fields: object) -> Json:
+        """The same, merged into the branch that is checked out."""
+        found = self.deliver(*turns, **fields)
+        self.git("merge", "--quiet", "--no-edit", found["result"]["branch"])
+        return found
+
+    def blame(self, path: str, revision: str = "HEAD") -> list[Json]:
+        query = {"repository": str(self.folder), "path": path, "revision": revision}
+        answer = self.client.get("/api/blame", params=query)
+        assert answer.status_code == 200, answer.text
+        found: list[Json] = answer.json()
+        return found
+
+    def claimed(self, path: str, revision: str = "HEAD") -> list[str]:
+        """The agents' lines, and each person's line as a dot."""
+        return [line["text"] if line["session"] else "." for line in self.blame(path, revision)]
+
+
+def _texts(files: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    return {path: "".join(f"{line}\n" for line in lines) for path, lines in files.items()}
+
+
+def new_repository(folder: Path, files: Mapping[str, Sequence[str]], client: httpx.Client) -> Place:
+    folder.mkdir()
+    place = Place(folder, client)
+    place.git("init", "--quiet", "--initial-branch=main")
+    place.commit(files, message="Begin")
+    return place

@@ -1,0 +1,179 @@
+"""Whose line it is, after everything that people do to a branch: an agent's line is found again, a person's is never
+claimed."""
+
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2 as httpx
+import pytest
+
+from tests.api.lines import Place, new_repository
+from tests.api.server import events, inside
+
+BASE = ["def total(prices):", "    return sum(prices)", "", "def first(prices):", "    return prices[0]"]
+WORK = [
+    *BASE,
+    "",
+    "def average_price(prices):",
+    "    if not prices:",
+    "        return None",
+    "    return total(prices) / len(prices)",
+]
+OURS = WORK[5:]
+PEOPLES = ["."] * len(BASE)
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    with inside(tmp_path_factory.mktemp("provenance")) as found:
+        yield found
+
+
+@pytest.fixture
+def place(client: httpx.Client, tmp_path: Path) -> Place:
+    return new_repository(tmp_path / "shop", {"shop.py": BASE, "readme.md": ["# Shop"]}, client)
+
+
+def test_every_line_of_a_delivery_is_claimed_and_no_other(place: Place) -> None:
+    found = place.deliver({"shop.py": WORK})
+    branch = found["result"]["branch"]
+    assert place.claimed("shop.py", branch) == [*PEOPLES, *OURS]
+    assert place.claimed("shop.py") == PEOPLES
+    place.git("merge", "--quiet", branch)
+    assert place.claimed("shop.py") == [*PEOPLES, *OURS]
+
+
+@pytest.mark.parametrize("message", ["--no-edit", "--message=Average"])
+def test_lines_stay_claimed_after_an_amend_and_a_persons_line_in_it_is_not(place: Place, message: str) -> None:
+    """The person's own line has the very words of one of the agent's; with and without the trailers."""
+    place.merged({"shop.py": WORK})
+    more = ["def last(prices):", "    if not prices:", "        return None", "    return prices[-1]"]
+    place.write({"shop.py": [*more, *WORK], "extra.py": [WORK[-1].strip()]})
+    place.git("add", "--all")
+    place.git("commit", "--quiet", "--amend", message)
+    assert place.claimed("shop.py") == [".", ".", ".", ".", *PEOPLES, *OURS]
+    assert place.claimed("extra.py") == ["."]
+
+
+def test_a_persons_brace_in_an_amended_commit_is_not_claimed(place: Place) -> None:
+    agents = [
+        "function average(prices) {",
+        "  if (!prices.length) {",
+        "    return 0;",
+        "  }",
+        "  return sum(prices);",
+        "}",
+    ]
+    mine = ["function mine() {", "  return 0;", "}"]
+    place.merged({"shop.js": agents})
+    place.commit({"shop.js": [*mine, *agents[:4], agents[4], *agents[5:], *mine]}, "--amend", "--no-edit")
+    assert place.claimed("shop.js") == [".", ".", ".", *agents, ".", ".", "."]
+
+
+def test_lines_are_found_again_after_a_squash_without_trailers(place: Place) -> None:
+    found = place.deliver({"shop.py": WORK})
+    place.git("merge", "--squash", found["result"]["branch"])
+    place.commit({"readme.md": ["# Shop", "Mine, too."]}, message="All in one")
+    assert place.claimed("shop.py") == [*PEOPLES, *OURS]
+    assert place.claimed("readme.md") == [".", "."]
+
+
+def test_moved_and_reindented_lines_stay_the_agents(place: Place) -> None:
+    """Within the file, into another one, with a renamed file."""
+    place.merged({"shop.py": WORK})
+    place.commit({"shop.py": [*OURS, *BASE]}, message="Move up")
+    assert place.claimed("shop.py") == [*OURS, *PEOPLES]
+    indented = ["class Shop:", *(f"    {line}" if line else line for line in OURS)]
+    place.commit({"shop.py": BASE, "prices.py": indented}, message="Move out")
+    assert place.claimed("shop.py") == PEOPLES
+    assert place.claimed("prices.py") == [".", *indented[1:]]
+    place.git("mv", "prices.py", "shop_prices.py")
+    place.commit({}, message="Rename")
+    assert place.claimed("shop_prices.py") == [".", *indented[1:]]
+
+
+def test_a_rebase_and_a_cherry_pick_keep_the_claims(place: Place) -> None:
+    found = place.deliver({"shop.py": WORK})
+    place.commit({"readme.md": ["# Shop", "More."]}, message="Meanwhile")
+    place.git("cherry-pick", "--no-commit", found["result"]["head"])
+    place.git("commit", "--quiet", "-m", "Picked")
+    place.git("branch", "--quiet", "-D", found["result"]["branch"])
+    assert place.claimed("shop.py") == [*PEOPLES, *OURS]
+
+
+def test_what_a_person_writes_again_or_copies_is_not_claimed(place: Place) -> None:
+    place.merged({"shop.py": WORK})
+    place.commit({"copy.py": OURS}, message="Copy")
+    assert place.claimed("copy.py") == ["."] * len(OURS)
+    place.commit({"shop.py": BASE}, message="Take it out")
+    place.commit({"shop.py": [*BASE, "", "def average_price(prices):", "    return 0"]}, message="Write my own")
+    assert place.claimed("shop.py") == [*PEOPLES, ".", ".", "."]
+
+
+def test_common_lines_of_a_person_are_not_claimed_for_work_that_never_arrived(place: Place) -> None:
+    script = [
+        "import os",
+        "from typing import Any",
+        "",
+        "def main():",
+        "    pass",
+        "",
+        'if __name__ == "__main__":',
+        "    main()",
+    ]
+    place.deliver({"tool.py": [*script, "print(os.environ)"]})
+    place.commit({"mine.py": script}, message="My own tool")
+    assert place.claimed("mine.py") == ["."] * len(script)
+
+
+def test_a_line_that_the_base_has_is_never_claimed_by_its_words(place: Place) -> None:
+    """The agent moves a person's lines: they stay the person's."""
+    place.merged({"shop.py": [*BASE[3:], "", *BASE[:2]], "copy.py": ["import shop", *BASE[:2]]})
+    assert [line for line in place.claimed("shop.py") if line.strip(".")] == []
+    place.commit({"readme.md": ["x"]}, "--amend", "--message=Mine")
+    assert [line for line in place.claimed("shop.py") if line.strip(".")] == []
+
+
+def test_the_second_agent_only_moves_what_the_first_has_written(place: Place) -> None:
+    first = place.merged({"shop.py": WORK})
+    second = place.merged({"shop.py": [*OURS, *BASE, "", "TAX_RATE_OF_TODAY = 0.19"]})
+    sessions = {line["text"].strip(): line["session"] for line in place.blame("shop.py") if line["text"].strip()}
+    assert sessions["def average_price(prices):"] == first["id"]
+    assert sessions["TAX_RATE_OF_TODAY = 0.19"] == second["id"]
+    assert sessions["def total(prices):"] is None
+
+
+def test_each_line_names_the_finding_that_demanded_it(place: Place) -> None:
+    """Of two findings the one that names the place; the turn before answers none."""
+    issues = [
+        {"id": "a", "title": "The empty basket", "detail": "`average_price` fails for no prices, see shop.py:7"},
+        {"id": "b", "title": "Docs are missing", "detail": "readme.md says nothing of it"},
+    ]
+    blocked = json.dumps({"blockingIssues": issues, "nonBlockingIssues": [], "score": 40, "fixPlan": []})
+    passed = json.dumps({"blockingIssues": [], "nonBlockingIssues": [], "score": 90, "fixPlan": []})
+    early = [*BASE, "", "def average_price(prices):", "    return total(prices) / len(prices)"]
+    second = {"shop.py": WORK, "readme.md": ["# Shop", "Averages, too."], "other.txt": ["by the way"]}
+    found = place.merged({"shop.py": early}, second, reviews=[blocked, passed])
+    shop = {line["text"].strip(): line for line in place.blame("shop.py")}
+    assert shop["def average_price(prices):"]["demandedBy"] is None
+    assert shop["def average_price(prices):"]["iteration"] == 1
+    assert shop["if not prices:"]["demandedBy"]["title"] == "The empty basket"
+    assert shop["if not prices:"]["iteration"] == 2
+    assert place.blame("readme.md")[1]["demandedBy"]["title"] == "Docs are missing"
+    assert place.blame("other.txt")[0]["demandedBy"] is None
+    told = events(place.client, found["id"])
+    types = dict(zip(itertools.count(1), (event["type"] for event in told), strict=False))
+    line = shop["if not prices:"]
+    assert types[line["demandedBy"]["version"]] == "delivery.review_blocking_detected"
+    assert types[line["validatedBy"]] == "delivery.tests_passed"
+    assert types[line["approvedBy"]["version"]] == "delivery.review_approved"
+
+
+def test_other_revisions_are_refused_by_name(place: Place) -> None:
+    place.deliver({"shop.py": WORK})
+    query = {"repository": str(place.folder), "path": "shop.py"}
+    for words in ("nope", "--all", "HEAD:shop.py", ""):
+        answer = place.client.get("/api/blame", params=query | {"revision": words})
+        assert answer.status_code == (200 if not words else 404), words

@@ -1,0 +1,69 @@
+"""Diffs are read line by line, whatever the lines look like."""
+
+from domain.provenance.lines import CLEAR, FAINT, normal, weight
+from domain.provenance.patches import Hunk, HunkLine, hunks
+from domain.provenance.work import TurnWork
+
+PATCH = """diff --git a/a.txt b/a.txt
+--- a/a.txt
++++ b/a.txt
+@@ -1,3 +1,3 @@ def f():
+ one
+--- gone
++++ here
+ three
+@@ -9 +9,0 @@
+-nine
+\\ No newline at end of file
+diff --git "a/sp\\303\\244t \\"x\\".txt" "b/sp\\303\\244t \\"x\\".txt"
+--- /dev/null
++++ "b/sp\\303\\244t \\"x\\".txt"
+@@ -0,0 +1 @@
++new
+diff --git a/old.txt b/old.txt
+--- a/old.txt
++++ /dev/null
+@@ -1 +0,0 @@
+-old
+"""
+COMBINED = """diff --cc a.txt
+--- a/a.txt
++++ b/a.txt
+@@@ -1,2 -1,2 +1,3 @@@
+  same
+- left
+ -right
+++both
++ ours
+"""
+
+
+def test_lines_that_look_like_heads_are_lines() -> None:
+    first, second, third, fourth = hunks(PATCH.split("\n"))
+    assert first == Hunk(
+        "a.txt",
+        (HunkLine(" ", "one", 1), HunkLine("-", "-- gone", 0), HunkLine("+", "++ here", 2), HunkLine(" ", "three", 3)),
+    )
+    assert (second.path, second.lines) == ("a.txt", (HunkLine("-", "nine", 0),))
+    assert (third.path, third.lines) == ('spät "x".txt', (HunkLine("+", "new", 1),))
+    assert (fourth.path, fourth.lines) == ("old.txt", (HunkLine("-", "old", 0),))
+
+
+def test_of_a_merge_only_what_no_parent_has_is_added() -> None:
+    [found] = hunks(COMBINED.split("\n"))
+    assert [line.sign + line.text for line in found.lines] == [" same", "-left", "-right", "+both", " ours"]
+    assert [line.number for line in found.lines] == [1, 0, 0, 2, 3]
+
+
+def test_common_words_and_imports_tell_nothing() -> None:
+    faint = ["}", "", "    return None", "import os", "from typing import Any", "else:", "#include <stdio.h>"]
+    assert all(weight(line) < FAINT for line in faint)
+    assert weight("return total(prices) / len(prices)") >= CLEAR
+    assert weight("합") >= CLEAR
+    assert normal("  a = \tb ") == "a=b"
+
+
+def test_what_a_patch_takes_away_and_adds_again_is_only_moved() -> None:
+    patch = "--- a/a\n+++ b/a\n@@ -1,2 +1,3 @@\n-total = 1\n+  total = 1\n }\n+}\n"
+    work = TurnWork("s", "s.t1", patch)
+    assert work.moved == {"total=1"} and dict(work.added) == {"}": 1}
