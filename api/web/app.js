@@ -6,6 +6,7 @@ import { living } from "./living.js";
 import { renewKey, sent } from "./sending.js";
 import { session } from "./session.js";
 import { starting } from "./start.js";
+import { taking } from "./taking.js";
 
 const words = JSON.parse(document.body.dataset.words);
 const policy = globalThis.trustedTypes?.createPolicy("hansard", { createHTML: (text) => text }) ?? {
@@ -252,6 +253,7 @@ setInterval(tick, 1000);
 setInterval(() => since(document), 30_000);
 if ("session" in page) renew = session({ pieces, fill, announce });
 if (page.tab === "turns") living();
+taking({ tell: (said) => (document.querySelector("[data-announcer]").textContent = said) });
 if (page.follows) follow();
 else if ("version" in page) tell("finished");
 if (document.querySelector("form[data-start]")) starting({ words });

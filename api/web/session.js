@@ -27,8 +27,9 @@ export function session({ pieces, fill, announce }) {
     return `/sessions/${encodeURIComponent(page.session)}${path}${words ? `?${words}` : ""}`;
   }
 
-  /** The tab that is looked at, and in it a turn. */
-  const looked = { ...(page.tab === "overview" ? {} : { tab: page.tab }), ...(page.turn ? { turnId: page.turn } : {}) };
+  /** The tab that is looked at, and in it a turn or a file. */
+  const named = { tab: page.tab === "overview" ? "" : page.tab, turnId: page.turn, file: page.file };
+  const looked = Object.fromEntries(Object.entries(named).filter(([, value]) => value));
 
   /** Where the reader is at an event: what the address says. */
   function position(query = {}) {

@@ -363,8 +363,8 @@ def test_changes_can_be_those_of_one_turn(client: TestClient) -> None:
     session_id = two_iterations(client)
     html = panel(client, session_id, "changes")
     [turn] = dict.fromkeys(re.findall(r"turnId=([^\"&]+)", html))
-    assert 'class="is-added"' in html and "src/login.py" in html
-    assert 'aria-current="true">T' in panel(client, session_id, "changes", turnId=turn)
+    assert 'class="line is-added' in html and "src/login.py" in html
+    assert 'aria-current="true" title="dev">T' in panel(client, session_id, "changes", turnId=turn)
 
 
 def test_a_turn_or_a_tab_that_does_not_exist_is_refused(client: TestClient) -> None:

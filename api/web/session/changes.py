@@ -1,40 +1,84 @@
-"""What a session changed: file by file and line by line, by the turn that did it."""
+"""What a session changed: the files as a tree, line by line, each line by the turn that wrote it."""
 
-from collections.abc import Sequence
+import posixpath
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
-from api.web.session.patches import files_of
+from api.web.session.diffing import Changed, Row, rows_of
+from api.web.session.netting import net
+from api.web.session.origins import Origins
+from api.web.session.patches import FilePatch, counts, files_of
 from api.web.session.standing import Standing
 from api.web.session.turns import TurnCard, patch_of, turns_of
 from api.web.shown import cut
 
 
 def changes(standing: Standing) -> dict[str, Any]:
-    """The turns that changed files, and the changes of one of them or of all, with the files as a list."""
-    patched = [(turn, turn.attempt) for turn in turns_of(standing)]
-    made = [(turn, files_of(patch_of(standing, attempt))) for turn, attempt in patched if attempt and attempt.patch]
-    shown = [each for each in made if standing.turn in ("", each[0].id)]
-    files: dict[str, list[int]] = {}
-    for _, parts in shown:
-        for part in parts:
-            sums = files.setdefault(part["path"], [0, 0])
-            sums[0], sums[1] = sums[0] + part["added"], sums[1] + part["removed"]
+    """The turns that changed files, and the changes of one of them or of all."""
+    done = [turn for turn in turns_of(standing) if turn.attempt and turn.attempt.patch]
+    made = [(turn, files_of(patch_of(standing, turn.attempt))) for turn in done if turn.attempt]
+    shown = [(turn, files) for turn, files in made if standing.turn in ("", turn.id)]
+    origins = Origins(standing)
+    known = {turn.number: origins.of(turn) for turn, _ in shown}
+    files = _net(shown)
+    result = standing.it.get("result") or {}
+    marks = _marks(result, origins.failing())
+    rows = rows_of(files, known, alone=standing.file)
+    for row in rows:
+        row["marks"] = marks.get(row["path"], ())
     return {
         "focus": standing.turn,
-        "rounds": standing.session.kind != "delivery",
+        "file": standing.file,
         "turns": [_turn(turn, parts) for turn, parts in made],
-        "files": [(path, added, removed) for path, (added, removed) in sorted(files.items())],
-        "shown": [_turn(turn, parts) | {"parts": parts} for turn, parts in shown],
+        "count": len(files),
+        "added": sum(row["added"] for row in rows),
+        "removed": sum(row["removed"] for row in rows),
+        "folders": [(folder, list(found)) for folder, found in groupby(rows, _folder)],
+        "files": [row for row in rows if standing.file in ("", row["path"])],
+        "marked": {mark for found in marks.values() for mark in found},
+        "taken": _taken(standing, result),
     }
 
 
-def _turn(turn: TurnCard, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _net(shown: Sequence[tuple[TurnCard, Sequence[FilePatch]]]) -> list[Changed]:
+    files = [Changed(file.path, file.lines, file.composed) for file in net((turn.number, made) for turn, made in shown)]
+    return sorted(files, key=lambda file: posixpath.split(file.path))
+
+
+def _folder(row: Row) -> str:
+    return posixpath.dirname(str(row["path"]))
+
+
+def _turn(turn: TurnCard, files: Sequence[FilePatch]) -> Row:
+    added, removed = counts([line for file in files for line in file.lines])
+    agent = cut(turn.entry.agent, 60)
+    return {"id": turn.id, "number": turn.number, "agent": agent, "added": added, "removed": removed}
+
+
+def _taken(standing: Standing, result: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Where the changes are, and the commands that fetch them."""
+    if not result:
+        return None
+    name = standing.session.id
+    commands = {"apply": f"apply {name}", "merge": f"merge {name} --squash", "pr": f"pr {name}"}
     return {
-        "id": turn.id,
-        "number": turn.number,
-        "agent": cut(turn.entry.agent, 60),
-        "place": turn.entry.number,
-        "version": turn.attempt.version if turn.attempt else 0,
-        "added": sum(part["added"] for part in parts),
-        "removed": sum(part["removed"] for part in parts),
+        "branch": result["branch"],
+        "commits": len(result["commits"]),
+        "commands": [(command, f"hansard {words}") for command, words in commands.items()],
     }
+
+
+def _marks(result: Mapping[str, Any], failing: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """What is said of files, by path."""
+    outside = set(result.get("outside") or ())
+    found = {}
+    for file in result.get("files") or ():
+        path = file["path"]
+        said = {
+            "unnamed": not file["named"],
+            "outside": path in outside,
+            "fails": any(path in line for line in failing),
+        }
+        found[path] = tuple(mark for mark, holds in said.items() if holds)
+    return found

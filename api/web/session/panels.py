@@ -70,10 +70,11 @@ PANELS: Final = (
 
 
 class Selection(NamedTuple):
-    """What of a session is looked at: a tab, and in it a turn by its id, or ""."""
+    """What of a session is looked at: a tab, in it a turn by its id, or "", and a file that was changed, or ""."""
 
     tab: str = "overview"
     turn: str = ""
+    file: str = ""
 
 
 _Key = tuple[str, int, Language, Language | None, Selection]
@@ -115,6 +116,7 @@ class Gallery:
             store=self._system.store,
             language=say.language,
             turn=of.turn,
+            file=of.file,
         )
         shown = [panel for panel in PANELS if session.kind in panel.kinds and panel.tab == of.tab]
         return {panel.name: _made(say, named, panel, standing) for panel in shown}

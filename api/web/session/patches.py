@@ -1,44 +1,82 @@
-"""Patches taken apart into files and numbered lines."""
+"""Patches taken apart into files, hunks and numbered lines."""
 
 import re
-from typing import Any, Final
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
 
-from api.web.shown import cut
-
-FILES, LINES, LINE = 100, 1_000, 400
-"""Files of a patch, lines of a file and characters of a line that are shown."""
-_PLACE: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)")
+_PLACE: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
 _NAMED: Final = re.compile(r"diff --git a/(.+) b/(.+)")
 
+Kind = Literal["place", "same", "added", "removed"]
 
-def files_of(patch: str) -> list[dict[str, Any]]:
-    """Each file of a patch with its numbered lines; what git says of modes and hashes is left out."""
-    found: list[dict[str, Any]] = []
+
+@dataclass(slots=True)
+class PatchLine:
+    """A line of a file, or with the kind `place` the heading of what follows. `by` is the number of the turn that
+    wrote or removed it, 0 where nobody asks."""
+
+    kind: Kind
+    old: int | None
+    new: int | None
+    words: str
+    by: int = 0
+    heading: str = ""
+
+
+@dataclass(slots=True)
+class Hunk:
+    """Lines that follow one another; `start` counts the new file's lines before them."""
+
+    start: int
+    heading: str
+    lines: list[PatchLine] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class FilePatch:
+    """What a patch does to one file."""
+
+    path: str
+    before: str
+    created: bool = False
+    hunks: list[Hunk] = field(default_factory=list)
+
+    @property
+    def lines(self) -> list[PatchLine]:
+        """All lines, each hunk under its heading."""
+        found: list[PatchLine] = []
+        for hunk in self.hunks:
+            first = hunk.lines[0] if hunk.lines else PatchLine("same", None, None, "")
+            found += [PatchLine("place", first.old, first.new, hunk.heading), *hunk.lines]
+        return found
+
+
+def files_of(patch: str) -> list[FilePatch]:
+    """Each file of a patch; what git says of modes and hashes is left out."""
+    found: list[FilePatch] = []
     old = new = 0
-    for words in patch.splitlines():
-        if named := _NAMED.match(words):
-            found.append({"path": cut(named[2], 300), "added": 0, "removed": 0, "lines": [], "cut": False})
+    for words in patch.split("\n"):
+        if named := _NAMED.fullmatch(words):
+            found.append(FilePatch(path=named[2], before=named[1]))
         elif not found:
             continue
         elif place := _PLACE.match(words):
-            old, new = int(place[1]), int(place[2])
-            _add(found[-1], "place", "", "", place[3])
-        elif words[:1] == "+" and not words.startswith("+++ "):
-            found[-1]["added"] += 1
-            _add(found[-1], "added", "", new, words[1:])
-            new += 1
-        elif words[:1] == "-" and not words.startswith("--- "):
-            found[-1]["removed"] += 1
-            _add(found[-1], "removed", old, "", words[1:])
-            old += 1
-        elif words[:1] == " ":
-            _add(found[-1], "same", old, new, words[1:])
-            old, new = old + 1, new + 1
-    return found[:FILES]
+            old, new = int(place[1]), int(place[3])
+            found[-1].hunks.append(Hunk(new - 1 if place[4] != "0" else new, place[5]))
+        elif not found[-1].hunks:
+            found[-1].created |= words.startswith("new file mode")
+        elif words[:1] in "+- ":
+            kind: Kind = "added" if words[:1] == "+" else "removed" if words[:1] == "-" else "same"
+            there, here = kind != "added", kind != "removed"
+            if words:
+                line = PatchLine(kind, old if there else None, new if here else None, words[1:])
+                found[-1].hunks[-1].lines.append(line)
+                old, new = old + there, new + here
+    return found
 
 
-def _add(file: dict[str, Any], kind: str, old: int | str, new: int | str, words: str) -> None:
-    if len(file["lines"]) < LINES:
-        file["lines"].append((kind, old, new, cut(words, LINE)))
-    else:
-        file["cut"] = True
+def counts(lines: Sequence[PatchLine]) -> tuple[int, int]:
+    """Lines added and removed."""
+    kinds = [line.kind for line in lines]
+    return kinds.count("added"), kinds.count("removed")

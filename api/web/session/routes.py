@@ -58,7 +58,7 @@ BUILD: Final = _build()
 
 async def show(request: Request) -> Response:
     """GET /sessions/{id}: the session now, or as it stood after its event `?at=`"""
-    only(request, "at", "lang", "role", "highlights", "tab", "turnId")
+    only(request, "at", "lang", "role", "highlights", "tab", "turnId", "file")
     say, at, wanted = language_of(request), number(request, "at", least=1), _wanted(request)
     _view(request)
     return page(await reading(request, lambda inside, now, head: _page(request, inside, now, head, say, at, wanted)))
@@ -76,7 +76,7 @@ async def again(request: Request, sent: Sent) -> Response:
 
 async def show_at(request: Request) -> Response:
     """GET /sessions/{id}/at: panels as JSON; of one version (`?at=`) for ever, else of now with what is live besides"""
-    only(request, "at", "lang", "v", "since", "role", "highlights", "tab", "turnId")
+    only(request, "at", "lang", "v", "since", "role", "highlights", "tab", "turnId", "file")
     say, at, since = language_of(request), number(request, "at", least=1), number(request, "since", least=1)
     wanted = _wanted(request)
 
@@ -137,7 +137,7 @@ def _view(request: Request) -> Selection:
     tab = "turns" if "turn" in request.path_params else request.query_params.get("tab", "") or TABS[0]
     if tab not in TABS:
         raise of_field("tab", Sentence("not_one_of", choices=list(TABS)))
-    return Selection(tab, turn)
+    return Selection(tab, turn, request.query_params.get("file", "") if tab == "changes" else "")
 
 
 def _panels(request: Request, inside: System, session: Session, say: Words) -> Panels:
@@ -176,6 +176,7 @@ def _page(
         panels={name: (made.hash, _safe(made.html)) for name, made in panels.items()},
         tab=seen.tab,
         turn=seen.turn,
+        file=seen.file,
         tabs=TABS,
         follows=_follows(now),
         head=head,

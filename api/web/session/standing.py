@@ -32,7 +32,7 @@ class Source(Texts, Histories, Protocol):
 @dataclass(frozen=True, slots=True)
 class Standing:
     """`it` is the session's view; `record` knows at least this version, `store` has its events and long
-    texts. `turn` is the id of the one that is looked at, or ""."""
+    texts. `turn` is the id of the one that is looked at, `file` the path of one that was changed, or ""."""
 
     session: Session
     it: dict[str, Any]
@@ -40,6 +40,7 @@ class Standing:
     store: Source
     language: Language
     turn: str = ""
+    file: str = ""
 
     @property
     def trail(self) -> Trail:

@@ -6,6 +6,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from api.web.model import clock, money
+from api.web.session.diffing import diffed
 from api.web.session.patches import files_of
 from api.web.session.standing import LONG, SENTENCE, Standing, tame
 from api.web.session.written import report
@@ -129,7 +130,7 @@ def _whole(standing: Standing, turn: TurnCard) -> dict[str, Any]:
         "reply": tame(reply.head) if reply.length else "",
         "reply_cut": reply.digest is not None,
         "paths": [cut(change.path, SENTENCE) for change in attempt.files[:50]] if attempt else [],
-        "changes": files_of(whole(standing, patch)),
+        "changes": diffed(files_of(whole(standing, patch))),
         "failure": attempt and {"code": attempt.failure or attempt.outcome, "detail": cut(attempt.detail, LONG)},
         "report": report_of(standing, turn),
         "artifact": turn.report.version if turn.report else None,

@@ -1,0 +1,109 @@
+"""Where the lines of a turn come from: what demanded them, which validation ran on them, who approved them."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from api.web.session.standing import SENTENCE, Standing
+from api.web.session.turns import TurnCard, event_of
+from api.web.shown import cut
+from domain.delivery.events import ValidationFailed
+from domain.orchestration.state import Orchestration
+
+FAILED: Final = "delivery.validation_failed"
+PASSED: Final = "delivery.tests_passed"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Something that an event said; `who` where somebody said it."""
+
+    version: int
+    words: str = ""
+    who: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LineOrigin:
+    """A turn that changed files. `passed` says whether the first validation after it did."""
+
+    id: str
+    number: int
+    agent: str
+    model: str
+    place: int
+    demanded: Evidence | None
+    validated: Evidence | None
+    passed: bool
+    approved: Evidence | None
+
+
+class Origins:
+    """Reads what a session's history says around its turns, as of one version."""
+
+    def __init__(self, standing: Standing) -> None:
+        self._standing = standing
+        entries = [entry for entry in standing.record.entries[: standing.version] if entry.topic in (FAILED, PASSED)]
+        self._validations = [(entry.version, entry.topic == PASSED) for entry in entries]
+
+    def of(self, turn: TurnCard) -> LineOrigin:
+        ended = turn.attempt.version if turn.attempt else turn.entry.version
+        validated, passed = self._validated(ended)
+        return LineOrigin(
+            id=turn.id,
+            number=turn.number,
+            agent=cut(turn.entry.agent, 60),
+            model=cut((turn.attempt and turn.attempt.model) or "", 80),
+            place=turn.entry.number,
+            demanded=self._demanded(turn),
+            validated=validated,
+            passed=passed,
+            approved=self._approved(turn, ended),
+        )
+
+    def failing(self) -> tuple[str, ...]:
+        """Why the last validation failed; nothing where it passed."""
+        last = self._validations[-1:]
+        return self._reasons(last[0][0]) if last and not last[0][1] else ()
+
+    def _reasons(self, version: int) -> tuple[str, ...]:
+        event = event_of(self._standing, version)
+        assert isinstance(event, ValidationFailed), "entries say what an event is"
+        return event.reasons or (event.summary,)
+
+    def _demanded(self, turn: TurnCard) -> Evidence | None:
+        """The last finding before the turn was requested."""
+        before = turn.entry.version
+        blocked = [mark for mark in self._standing.trail.outcomes if not mark.approved and mark.version < before]
+        failed = [version for version, passed in self._validations if not passed and version < before]
+        found = [
+            Evidence(mark.version, cut(mark.issues[0][0], SENTENCE) if mark.issues else "") for mark in blocked[-1:]
+        ]
+        found += [Evidence(version, cut(self._reasons(version)[0], SENTENCE)) for version in failed[-1:]]
+        found += [mark for mark in self._verdicts(turn, passed=False) if mark.version < before][-1:]
+        return max(found, key=lambda each: each.version, default=None)
+
+    def _validated(self, ended: int) -> tuple[Evidence | None, bool]:
+        first = next(((version, passed) for version, passed in self._validations if version > ended), None)
+        if first is None:
+            return None, False
+        version, passed = first
+        return Evidence(version, "" if passed else cut(self._reasons(version)[0], SENTENCE)), passed
+
+    def _approved(self, turn: TurnCard, ended: int) -> Evidence | None:
+        marks = self._standing.past(self._standing.trail.outcomes)
+        found = [Evidence(mark.version, who=self._by(mark.version)) for mark in marks if mark.approved]
+        found += self._verdicts(turn, passed=True)
+        return min((each for each in found if each.version > ended), key=lambda each: each.version, default=None)
+
+    def _by(self, version: int) -> str:
+        return cut(self._standing.record.entries[version - 1].role, 60)
+
+    def _verdicts(self, turn: TurnCard, *, passed: bool) -> list[Evidence]:
+        """What the judge, or a person, said of the agent's work."""
+        session = self._standing.session
+        if not isinstance(session, Orchestration):
+            return []
+        places = [place for place, agent in enumerate(session.agents) if agent.agent == turn.entry.agent]
+        marks = self._standing.past(self._standing.trail.verdicts)
+        of = [mark for mark in marks if mark.place in places and mark.passed == passed and mark.by != "nobody"]
+        return [Evidence(mark.version, cut(mark.feedback, SENTENCE), mark.by) for mark in of]

@@ -1,0 +1,32 @@
+// Copies what is there to be copied, and remembers how changes are laid out. Without it both can be done by hand.
+
+const LAYOUT = "hansard-changes";
+
+/** `tell` says to screen readers that something was copied. */
+export function taking({ tell }) {
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    const found = button.parentElement.querySelector("code");
+    try {
+      await navigator.clipboard.writeText(found.textContent);
+      button.textContent = "✓";
+      tell(button.getAttribute("aria-label") + " ✓");
+    } catch {
+      getSelection().selectAllChildren(found);
+    }
+  });
+
+  document.addEventListener("change", ({ target }) => {
+    if (target.closest("[data-how]")) localStorage.setItem(LAYOUT, target.value);
+  });
+
+  for (const found of document.querySelectorAll("[data-how] input")) {
+    found.checked = found.value === (localStorage.getItem(LAYOUT) ?? "side");
+  }
+
+  /** One explanation of a line is open at a time. */
+  document.addEventListener("click", ({ target }) => {
+    for (const found of document.querySelectorAll(".by[open]")) if (!found.contains(target)) found.open = false;
+  });
+}

@@ -1,0 +1,132 @@
+"""The tab of changes: what several turns did as one change, which words changed, and where a line comes from."""
+
+import itertools
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from api.web.session.marking import changed_words, code
+from api.web.session.netting import net
+from api.web.session.patches import PatchLine, files_of
+from tests.api.scenes import two_iterations
+from tests.api.seen import review
+from tests.api.server import Server, delivery, ended, serving, start
+from tests.api.test_session_page import panel, words_of
+
+BASE = "".join(f"line {number}\n" for number in range(1, 41))
+
+
+def states(*texts: str | None) -> list[tuple[int, str]]:
+    """The patches between the states of one file, numbered from 1; None: there is no file."""
+    return [(number, _patch(old, new)) for number, (old, new) in enumerate(itertools.pairwise(texts), start=1)]
+
+
+def _patch(old: str | None, new: str | None) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        names = []
+        for side, text in (("a", old), ("b", new)):
+            (Path(folder) / side).mkdir()
+            if text is not None:
+                (Path(folder) / side / "f.py").write_text(text)
+            names.append(f"{side}/f.py" if text is not None else "/dev/null")
+        command = ["git", "diff", "--no-index", "--no-prefix", *names]
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
+
+
+def composed(*texts: str | None) -> list[PatchLine]:
+    [file] = net((number, files_of(_named(patch))) for number, patch in states(*texts)) or [None]
+    assert file is None or file.composed
+    return file.lines if file else []
+
+
+def _named(patch: str) -> str:
+    return re.sub(r"^diff --git .*", "diff --git a/f.py b/f.py", patch)
+
+
+def told(lines: list[PatchLine]) -> list[str]:
+    """`+42 words (2)`: the sign, the line's number, its words, and the turn."""
+    signs = {"added": "+", "removed": "-"}
+    return [
+        f"{signs[line.kind]}{line.new or line.old} {line.words} ({line.by})" for line in lines if line.kind in signs
+    ]
+
+
+def test_a_line_belongs_to_the_turn_that_wrote_it_last() -> None:
+    second = BASE.replace("line 3\n", "three\n").replace("line 30\n", "")
+    third = second.replace("three\n", "THREE\nand a half\n").replace("line 20\n", "twenty\n")
+    lines = composed(BASE, second, third)
+    assert told(lines) == [
+        "-3 line 3 (1)",
+        "+3 THREE (2)",
+        "+4 and a half (2)",
+        "-20 line 20 (2)",
+        "+21 twenty (2)",
+        "-30 line 30 (1)",
+    ]
+    same = {(line.old, line.new) for line in lines if line.kind == "same"}
+    assert {(2, 2), (4, 5), (19, 20), (21, 22), (29, 30), (31, 31)} <= same
+    assert [line.kind for line in lines].count("place") == 3
+
+
+def test_what_is_taken_back_is_no_change() -> None:
+    assert composed(BASE, BASE.replace("line 3\n", "three\n"), BASE) == []
+    assert composed(None, "a\n", None) == []
+
+
+def test_a_file_that_is_made_and_changed_is_one_new_file() -> None:
+    assert told(composed(None, "a\nb\n", "a\nB\nc\n")) == ["+1 a (1)", "+2 B (2)", "+3 c (2)"]
+
+
+def test_patches_that_do_not_fit_are_shown_one_after_the_other() -> None:
+    made = [files_of(_named(_patch(old, f"{old}more\n"))) for old in ("a\n", "quite another\n")]
+    [file] = net(enumerate(made, start=1))
+    assert not file.composed
+    assert told(file.lines) == ["+2 more (1)", "+2 more (2)"]
+
+
+def test_the_words_that_changed_are_marked() -> None:
+    lines = [PatchLine("removed", 1, None, "total = sum(prices)"), PatchLine("added", None, 1, "total = max(prices)")]
+    assert changed_words(lines) == {id(lines[0]): [(8, 11)], id(lines[1]): [(8, 11)]}
+    assert code(lines, "a.py")[1] == "total = <mark>max</mark>(prices)"
+    apart = [PatchLine("removed", 1, None, "alpha beta"), PatchLine("added", None, 1, "one/two")]
+    assert changed_words(apart) == {}
+
+
+def test_keywords_are_bold_and_comments_soft_and_nothing_in_strings() -> None:
+    [html] = code([PatchLine("same", 1, 1, 'return "if <b>"  # why')], "a.py")
+    assert html == '<b>return</b> &#34;if &lt;b&gt;&#34;  <span class="small"># why</span>'
+    assert code([PatchLine("same", 1, 1, "return 1")], "a.txt") == ["return 1"]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("changes")) as found:
+        yield found
+
+
+def test_a_line_says_what_demanded_validated_and_approved_it(server: Server) -> None:
+    replies = {
+        "dev": [{"text": "One.", "files": {"a.py": "x = 1\n"}}, {"text": "Two.", "files": {"a.py": "x = 2\n"}}],
+        "reviewer": [review("No rate limit"), review()],
+    }
+    session_id = start(server.client, delivery(replies, filePaths=["src/"]))
+    ended(server.client, session_id)
+    html = panel(server.client, session_id, "changes")
+    text = words_of(html)
+    assert "written by dev, T" in text
+    assert "demanded by “No rate limit” event" in text
+    assert "validated ✓ PASS event" in text and "approved ✓ reviewer event" in text
+    assert "not named" in text
+    assert f"hansard merge {session_id} --squash" in text
+    early = panel(server.client, session_id, "changes", at=30)
+    assert "approved by nobody yet" in words_of(early) or "No files changed" in words_of(early)
+
+
+def test_one_file_can_be_looked_at_alone(server: Server) -> None:
+    session_id = two_iterations(server.client)
+    assert 'id="file-1"' in panel(server.client, session_id, "changes", file="src/login.py")
+    assert 'id="file-1"' not in panel(server.client, session_id, "changes", file="other.py")
