@@ -28,10 +28,11 @@ from api.routes.bodies import (
     Origin,
     Retry,
     ReviewStart,
+    ScopeAnswer,
 )
 from api.system import System
 from domain.channel import ContinueLatest, ReceiveMessage, ResetLatest, channel_id
-from domain.delivery.commands import ExtendBudget
+from domain.delivery.commands import DecideScope, ExtendBudget
 from domain.discussion.commands import StartDiscussion
 from domain.discussion.state import Discussion
 from domain.kinds import KINDS
@@ -209,6 +210,13 @@ def _waiting(call: ApiCall, session_id: str) -> str:
     if call.receipt() is not None:
         return session_id
     return waiting_child(session, call.system.sessions.get) or session_id
+
+
+async def scope(call: ApiCall) -> Intent:
+    """Allow or deny changes outside the scope of a delivery."""
+    body = read(ScopeAnswer, call.fields)
+    command = DecideScope(request_id=body.request_id, decision=body.decision, actor=call.actor)
+    return Intent(_addressed(call), command)
 
 
 async def fork(call: ApiCall) -> Intent:

@@ -7,6 +7,7 @@ from adapters.project.settings import NAME
 from api.http.problems import Problem
 from api.settings import Settings
 from domain.delivery.baseline import Preparation
+from domain.session.scope import EVERYTHING, PathScope
 from domain.values.base import Invalid
 
 
@@ -36,6 +37,11 @@ def trusted_project(folder: str | None, settings: Settings) -> Project:
         detail = f"{root / NAME} sets up the workspace or its environment, and nobody has trusted that yet."
         raise Problem(403, f"{detail} Read it, then run: hansard trust {root}")
     return project
+
+
+def scope_of(folder: str | None) -> PathScope:
+    """The paths that agents are meant to change; it needs no trust. Raises Invalid."""
+    return EVERYTHING if folder is None else read_project(Path(folder)).scope
 
 
 def preparation_of(project: Project) -> Preparation:

@@ -10,8 +10,8 @@ from domain.delivery import commands as delivery_commands
 from domain.delivery import decide as delivery_decide
 from domain.delivery import events as delivery_events
 from domain.delivery.commands import CancelDelivery, StartDelivery
+from domain.delivery.evolve import evolve as delivery_evolve
 from domain.delivery.state import Delivery
-from domain.delivery.state import evolve as delivery_evolve
 from domain.discussion import chart as discussion_chart
 from domain.discussion import commands as discussion_commands
 from domain.discussion import decide as discussion_decide

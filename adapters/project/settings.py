@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 
 from adapters.files import Unfit, content
 from domain.delivery.validation import ValidationStep, commands
+from domain.session.scope import EVERYTHING, PathScope
 from domain.values.base import HansardError, Invalid, Value
 
 NAME = "hansard.toml"
@@ -73,25 +74,13 @@ class Defaults(TomlTable):
     team: str | None = None
 
 
-class Scope(TomlTable):
-    """Which paths agents are meant to change, and what happens when they change others."""
-
-    allow: tuple[str, ...] = ("**",)
-    deny: tuple[str, ...] = ()
-    outside: Literal["record", "ask", "fail"] = "record"
-
-    def outside_of(self, paths: tuple[str, ...]) -> tuple[str, ...]:
-        """Those of the paths that the scope does not cover."""
-        return tuple(path for path in paths if not _matches(path, self.allow) or _matches(path, self.deny))
-
-
 class Project(TomlTable):
     """The file. `digest` covers what only takes effect once the person has trusted it."""
 
     workspace: WorkspaceSetup = WorkspaceSetup()
     validation: Validation = Validation()
     delivery: Defaults = Defaults()
-    scope: Scope = Scope()
+    scope: PathScope = EVERYTHING
 
     @property
     def digest(self) -> str | None:
@@ -203,14 +192,3 @@ def _sentence(problem: ErrorDetails) -> str:
             return "unknown key"
         case _:
             return problem["msg"].removeprefix("Value error, ")
-
-
-def _matches(path: str, patterns: tuple[str, ...]) -> bool:
-    return any(_pattern(pattern).fullmatch(path) for pattern in patterns)
-
-
-def _pattern(glob: str) -> re.Pattern[str]:
-    """`**` crosses folders, `*` and `?` do not; a folder's name covers what is below it."""
-    parts = re.split(r"(\*\*/?|\*|\?)", glob.rstrip("/"))
-    spelled = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return re.compile("".join(spelled.get(part, re.escape(part)) for part in parts) + "(?:/.*)?", re.DOTALL)

@@ -20,11 +20,12 @@ def compared(repository: Repository, before: str, after: str) -> WorkspaceChange
     """Raises WorkspaceError where one of them is not recorded."""
     with repository.knowing(before, after):
         listed = repository.run("rev-list", "--reverse", "--topo-order", f"{before}..{after}").decode().split()
-        statuses = dict(_statuses(repository.run("diff-tree", *_PLAIN, "--name-status", before, after)))
+        listing = repository.run("diff-tree", *_PLAIN, "--name-status", before, after)
+        statuses = {path: (status, old) for path, status, old in _statuses(listing)}
         lines = dict(_lines(repository.run("diff-tree", *_PLAIN, "--numstat", before, after)))
     files = (
-        ChangedFile(path=path, status=status, added=added, removed=removed)
-        for path, status in sorted(statuses.items())
+        ChangedFile(path=path, status=status, added=added, removed=removed, renamed_from=old)
+        for path, (status, old) in sorted(statuses.items())
         for added, removed in [lines.get(path, (None, None))]
     )
     return WorkspaceChanges(
@@ -39,12 +40,13 @@ def _words(said: bytes) -> Iterator[str]:
     return (word.decode(errors="replace") for word in said.split(b"\0") if word)
 
 
-def _statuses(said: bytes) -> Iterator[tuple[str, FileStatus]]:
-    """`M`, path; or `R100`, the old path, the new one."""
+def _statuses(said: bytes) -> Iterator[tuple[str, FileStatus, str | None]]:
+    """`M`, path; or `R100`, the old path, the new one. Path, status, and where it was renamed from."""
     words = _words(said)
     for letter in words:
         path = next(words)
-        yield (next(words) if letter[0] == "R" else path), _STATUSES.get(letter[0], "modified")
+        renamed = letter[0] == "R"
+        yield next(words) if renamed else path, _STATUSES.get(letter[0], "modified"), path if renamed else None
 
 
 def _lines(said: bytes) -> Iterator[tuple[str, tuple[int | None, int | None]]]:

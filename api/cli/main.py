@@ -54,6 +54,8 @@ COMMANDS: Final = (
     CliCommand("example", "start:example", WORK, "Run the example delivery to see how it works."),
     CliCommand("inbox", "steer:inbox", STEER, "List what needs your decision."),
     CliCommand("decide", "steer:decide", STEER, "Decide a review or a debate."),
+    CliCommand("allow", "allowing:allow", STEER, "Allow what a session asks you for."),
+    CliCommand("deny", "allowing:deny", STEER, "Deny what a session asks you for."),
     CliCommand("continue", "orchestrate:continue_", STEER, "Resume a paused orchestration."),
     CliCommand("reset", "orchestrate:reset", STEER, "End an orchestration for good."),
     CliCommand("watch", "steer:watch", STEER, "Follow a session live."),

@@ -12,6 +12,7 @@ from api.cli.terminal import counted, local_time, put, put_pairs, shortened
 from domain.values.words import of_environment
 
 _STEPS: Final = {
+    "scope": "hansard allow {}",
     "retry": "hansard retry {}",
     "extend": "hansard extend {} --iterations N --reason WHY",
     "continue": "hansard continue {}",
@@ -70,6 +71,7 @@ def changed(session: Json) -> Pairs:
         ("base", f"{base['branch'] or 'detached'} at {base['commit'][:10]}" if result["repository"] else ""),
         ("branch", result["branch"] or ""),
         ("changed", "\n".join(_file(file) for file in result["files"][:_FILES])),
+        ("out of scope", ", ".join(result["outside"][:_FILES])),
     ]
 
 

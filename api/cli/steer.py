@@ -194,7 +194,7 @@ async def decide(
 _NEXT: Final = {
     "decision": "hansard decide SESSION CHOICE",
     "permission": "hansard allow SESSION     hansard deny SESSION",
-    "scope": "hansard show SESSION",
+    "scope": "hansard allow SESSION     hansard deny SESSION",
     "budget": "hansard extend SESSION --iterations N --reason WHY",
     "checkpoint": "hansard continue SESSION",
     "partial": "hansard continue SESSION     hansard reset SESSION",

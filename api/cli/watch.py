@@ -111,7 +111,8 @@ class _Cursor:
     @property
     def settled(self) -> bool:
         """It rests, and everything up to there was shown."""
-        return rests(self.session) and self._seen >= int(self.session["version"])
+        still = rests(self.session) or self.session.get("scopeRequest") is not None
+        return still and self._seen >= int(self.session["version"])
 
     @property
     def over(self) -> bool:
@@ -170,6 +171,23 @@ def parse_answer(line: str, choices: list[str]) -> TypedAnswer | None:
     return TypedAnswer(meant[0], rationale.strip()) if len(meant) == 1 else None
 
 
+async def allowed(api: Api, session: Json) -> bool:
+    """Ask whether changes outside the scope may stay, and record the answer; False: it was left open."""
+    request = session["scopeRequest"]
+    say("\n".join(["Files outside the scope were changed:", *(f"  {path}" for path in request["paths"])]))
+    answer = await _ask(["allow", "deny"])
+    if answer is None:
+        return False
+    body = {"requestId": request["requestId"], "decision": answer.choice}
+    try:
+        await api.post(f"{path_of(str(session['id']))}/scope", body)
+    except Failed as error:
+        if error.code != REFUSED:
+            raise
+        say("\n".join(error.sentences))
+    return True
+
+
 async def _ask(choices: list[str]) -> TypedAnswer | None:
     offered = "   ".join(f"{paint(f'[{name[0]}]', 'bold', sys.stderr)} {LABELS.get(name, name)}" for name in choices)
     while True:
@@ -209,6 +227,8 @@ async def follow_to_end(api: Api, session_id: str, *, after: int = 0, json: bool
         while True:
             with screen() as display:
                 session = await following.to_rest(display)
+            if asks and session.get("scopeRequest") and await allowed(api, session):
+                continue
             if not asks or not await _decided(api, following.waiting, seen):
                 break
     except asyncio.CancelledError:
@@ -220,7 +240,7 @@ async def follow_to_end(api: Api, session_id: str, *, after: int = 0, json: bool
     else:
         await _put_result(api, session, following.waiting, seen)
     _say_what_next(session, following.waiting)
-    return exits.WAITS if following.waiting else exits.of_outcome(session)
+    return exits.WAITS if following.waiting or session.get("scopeRequest") else exits.of_outcome(session)
 
 
 async def _decided(api: Api, waiting: list[Json], seen: set[str]) -> bool:
@@ -253,6 +273,10 @@ def _say_what_next(session: Json, waiting: list[Json]) -> None:
         say("Waiting for your decision:")
         say(f"  hansard decide {discussion['id']} {'|'.join(discussion['choices'])}")
     if waiting:
+        return
+    if session.get("scopeRequest"):
+        say("Files outside the scope were changed. It goes on when you answer:")
+        say(f"  hansard allow {session['id']}     hansard deny {session['id']}")
         return
     if (session.get("result") or {}).get("branch"):
         say(f"To merge the result: hansard merge {session['id']}")

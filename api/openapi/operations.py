@@ -85,6 +85,12 @@ OPERATIONS: dict[str, Operation] = {
         "debate. `choices` of its view are what is open. One decision counts, every other is refused.",
         body=bodies.Decision,
     ),
+    "decide_scope": _command(
+        summary="Allow or deny changes outside the scope",
+        description='Of a delivery whose repository says `[scope] outside = "ask"`. Allowed paths may be changed '
+        "from then on; denied ones the developer has to undo in another iteration. The wait costs no budget.",
+        body=bodies.ScopeAnswer,
+    ),
     "fork_session": _command(
         summary="Begin a new session from a version of this one",
         description="The history up to `atVersion` (to the end of the decision that it is part of) is shared; the "

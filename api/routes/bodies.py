@@ -208,6 +208,13 @@ class Decision(Body):
     )
 
 
+class ScopeAnswer(Body):
+    """Whether changes outside the scope may stay."""
+
+    request_id: Short = Field(description="the request that is answered; `scopeRequest` of the session has it")
+    decision: Literal["allow", "deny"]
+
+
 class Answer(Body):
     """What an agent would have said instead."""
 

@@ -59,6 +59,11 @@ async def decide(request: Request) -> Response:
     return await perform(await call_of(request), actions.decide)
 
 
+async def decide_scope(request: Request) -> Response:
+    """POST /api/sessions/{id}/scope: whether changes outside the scope may stay"""
+    return await perform(await call_of(request), actions.scope)
+
+
 async def fork_session(request: Request) -> Response:
     """POST /api/sessions/{id}/fork: another way on from a version; the source is untouched"""
     return await perform(await call_of(request), actions.fork)

@@ -60,9 +60,9 @@ def _view(result: ResultView, patch: str) -> ChangesView:
 def _result(session: Session) -> ResultView | None:
     match session:
         case Delivery():
-            return result_of(session, session.file_paths)
+            return result_of(session, (*session.file_paths, *session.planned), session.scope)
         case Orchestration():
-            return result_of(session, session.affected_files)
+            return result_of(session, session.affected_files, session.scope)
         case _:
             return None
 

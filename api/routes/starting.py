@@ -10,7 +10,7 @@ import orjson
 from adapters.agents.scripted import Scenario
 from adapters.agents.team import Team
 from adapters.workspace import Room, WorkspaceError, check, confine
-from api.projects import preparation_of, trusted_project
+from api.projects import preparation_of, scope_of, trusted_project
 from api.routes.bodies import (
     Conversation,
     DebateStart,
@@ -83,6 +83,7 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings) -> StartDelive
         ),
         baseline=project.validation.baseline if body.baseline is None else body.baseline,
         preparation=preparation_of(project),
+        scope=project.scope,
         blobs=blobs,
         **shared,
     )
@@ -121,6 +122,7 @@ def orchestration(body: Conversation, team: Team, settings: Settings) -> tuple[O
         plan_review=_wish(body.plan_review, "debate", team, "/planReview"),
         work_review=_wish(body.work_review, "review", team, "/workReview"),
         retry=retry_policy(body.retry, team, settings),
+        scope=scope_of(shared["workspace"]),
         **shared,
     )
     return opening, blobs

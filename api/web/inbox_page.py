@@ -60,7 +60,7 @@ async def _shown(request: Request, sent: Sent) -> str:
 
 def inbox_page(db: Database, cursor: str | None) -> InboxPage:
     """Raises Invalid for a cursor that was not given out."""
-    found = inbox.page(db, needs=("decision", "checkpoint"), limit=ITEMS, cursor=cursor)
+    found = inbox.page(db, needs=("decision", "scope", "checkpoint"), limit=ITEMS, cursor=cursor)
     exhausted = overview.waiting(db, BUDGETS, needs=("budget", "partial")) if cursor is None else ()
     return InboxPage(
         items=tuple(_item(item) for item in found.items),

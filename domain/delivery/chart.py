@@ -48,7 +48,8 @@ def _retried(failed: State, phases: Iterable[State]) -> TransitionList:
 class DeliveryChart(Chart):
     """preparing → planning → architecture → design → (implementation → validation → review)* → packaging → success.
 
-    Without a baseline it begins with planning. A delivery that ran out of budget rests in `exhausted`, from where a
+    Without a baseline it begins with planning. Changes outside the scope may wait for a person in
+    `awaiting_scope`. A delivery that ran out of budget rests in `exhausted`, from where a
     person may extend it (K-46); one whose turn failed rests in `failed`, from where a person may retry that turn.
     """
 
@@ -57,6 +58,7 @@ class DeliveryChart(Chart):
     architecture = State()
     design = State()
     implementation = State()
+    awaiting_scope = State()
     validation = State()
     review = State()
     under_review = State()
@@ -67,7 +69,7 @@ class DeliveryChart(Chart):
     cancelled = State(final=True)
 
     _phases = (planning, architecture, design, implementation, validation, review, packaging)
-    _running = (*_phases, under_review)
+    _running = (*_phases, awaiting_scope, under_review)
 
     complete = (
         preparing.to(planning)
@@ -75,13 +77,15 @@ class DeliveryChart(Chart):
         | architecture.to(design)
         | design.to(implementation)
         | implementation.to(validation)
+        | awaiting_scope.to(validation)
         | validation.to(review)
         | review.to(packaging)
         | under_review.to(packaging)
         | packaging.to(success)
     )
+    ask = implementation.to(awaiting_scope)
     hold = review.to(under_review)
-    send_back = implementation.from_(validation, review, under_review)
+    send_back = implementation.from_(implementation, awaiting_scope, validation, review, under_review)
     fail = failed.from_(preparing, *_phases)
     exhaust = exhausted.from_(*_running)
     extend = _extended(exhausted, _phases, (preparing, *_running))

@@ -14,6 +14,8 @@ from domain.delivery.events import (
     DeliveryRetried,
     DeliveryStarted,
     PhaseCompleted,
+    ScopeDecided,
+    ScopeDecision,
     SessionFinished,
     TestsPassed,
     ValidationFailed,
@@ -22,6 +24,7 @@ from domain.delivery.validation import ValidationStep
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings
 from domain.session.record import RecordedCommand
+from domain.session.scope import EVERYTHING, PathScope
 from domain.session.state import Session
 from domain.session.turns import RecordPackage, RecordTurn, RetryTurn, TurnAnswered, TurnAttemptFailed, TurnFailed
 from domain.values.base import Command, DomainEvent, StartCommand, Text, Unknown
@@ -52,6 +55,7 @@ class StartDelivery(StartCommand):
     no_progress_limit: int = 0
     baseline: bool = False
     preparation: Preparation = Preparation()
+    scope: PathScope = EVERYTHING
 
 
 class RecordBaseline(RecordTurn):
@@ -83,6 +87,15 @@ class ExtendBudget(Extension):
     reason: str
 
 
+class DecideScope(Command):
+    """A person allows or denies changes outside the scope."""
+
+    REFUSAL: ClassVar[str] = "has_no_scope_request"
+    request_id: str
+    decision: ScopeDecision
+    actor: str = ""
+
+
 class CancelDelivery(Command):
     REFUSAL: ClassVar[str] = "cannot_be_cancelled"
     reason: str = ""
@@ -110,6 +123,8 @@ def command_of(recorded: RecordedCommand, session: Session | None) -> Command | 
             case BudgetExtended():
                 amounts = ("add_iterations", "add_minutes", "add_tokens", "add_cost_micros")
                 return ExtendBudget(reason=event.why, **{name: getattr(event, name) or None for name in amounts})
+            case ScopeDecided():
+                return DecideScope(request_id=event.request_id, decision=event.decision, actor=event.by)
             case SessionFinished(status="cancelled"):
                 return CancelDelivery(reason=event.final_summary.partition(": ")[2])
     return None

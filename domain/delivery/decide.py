@@ -4,6 +4,7 @@ from domain.delivery.baseline import new_failures, unready
 from domain.delivery.chart import PHASES, TABLE, Phase
 from domain.delivery.commands import (
     CancelDelivery,
+    DecideScope,
     ExtendBudget,
     RecordBaseline,
     RecordValidation,
@@ -21,6 +22,7 @@ from domain.delivery.events import (
 )
 from domain.delivery.reasons import failing
 from domain.delivery.reviews import close_review, review
+from domain.delivery.scoping import decide_scope, implemented
 from domain.delivery.state import Delivery
 from domain.delivery.steps import (
     about,
@@ -36,7 +38,7 @@ from domain.delivery.steps import (
     skip,
     succeed,
 )
-from domain.replies.delivery import plan_parts
+from domain.replies.delivery import PlanParts, plan_parts
 from domain.session.children import CloseChild
 from domain.session.decision import Events, Now, ask, cancel_turn, cancel_turns, content, end_attempt
 from domain.session.retry import retry_failed, retry_waiting
@@ -71,6 +73,8 @@ def decide(now: Now[Delivery], command: Command) -> Events:
             return extend(now, command)
         case RetryTurn():
             return retry(now, command)
+        case DecideScope():
+            return decide_scope(now, command)
         case CancelDelivery():
             return cancel(now, command)
         case CloseChild():
@@ -81,11 +85,12 @@ def decide(now: Now[Delivery], command: Command) -> Events:
 
 def allowed_actions(delivery: Delivery) -> tuple[str, ...]:
     """What a person may do now (contract §2)."""
-    return tuple(
+    open_ = tuple(
         action
         for action in ("cancel", "extend", "retry")
         if TABLE.target(delivery.state, action, delivery.guard) is not None
     )
+    return open_ if delivery.scope_request is None else ("scope", *open_)
 
 
 # -- a person ------------------------------------------------------------------------------------------------------
@@ -190,9 +195,10 @@ def record_reply(now: Now[Delivery], command: RecordReply) -> Events:
         return (yield from review(now, command))
     if not (yield from answered(now, command, command.failure)):
         return
-    goals = plan_parts(content(command, command.reply)).goals if phase == "planning" else ()
-    yield artifact(now, phase, "text/markdown", command.reply, patch=command.patch, goals=goals)
-    yield from complete(now, phase)
+    plan = plan_parts(content(command, command.reply)) if phase == "planning" else PlanParts()
+    words = {"goals": plan.goals, "files": plan.files}
+    yield artifact(now, phase, "text/markdown", command.reply, patch=command.patch, **words)
+    yield from (implemented(now) if phase == "implementation" else complete(now, phase))
 
 
 def record_baseline(now: Now[Delivery], command: RecordBaseline) -> Events:

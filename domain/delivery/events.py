@@ -9,8 +9,11 @@ from domain.delivery.chart import Phase
 from domain.delivery.validation import ValidationStep
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings
+from domain.session.scope import EVERYTHING, PathScope
 from domain.values.base import DomainEvent, Text, Value
 from domain.values.budget import BudgetLimits, Reason
+
+ScopeDecision = Literal["allow", "deny"]
 
 
 class Issue(Value):
@@ -63,6 +66,7 @@ class DeliveryStarted(DeliveryTransition):
     no_progress_limit: int = Field(default=0, description="iterations in a row without progress; 0 for any number")
     baseline: bool = Field(default=False, description="whether the validation runs once before the first phase")
     preparation: Preparation = Field(default=Preparation(), description="how its workspace is made ready")
+    scope: PathScope = Field(default=EVERYTHING, description="which paths it is meant to change")
 
 
 class BaselineRecorded(DeliveryEvent):
@@ -111,6 +115,7 @@ class ArtifactCreated(DeliveryEvent):
     content: Text = Field(description="the artifact itself")
     patch: Text | None = Field(default=None, description="what changed in the workspace with it, as a diff")
     goals: tuple[str, ...] = Field(default=(), description="the goals that a plan names")
+    files: tuple[str, ...] = Field(default=(), description="the files that a plan names")
 
 
 class AttemptStarted(DeliveryEvent):
@@ -154,6 +159,32 @@ class NoProgress(DeliveryTransition):
     TOPIC: ClassVar[str] = "delivery.no_progress"
     same: Literal["files", "failures", "issues"] = Field(description="what is as it was before")
     iterations: int = Field(description="how many iterations in a row made no progress")
+
+
+class ScopeRequested(DeliveryTransition):
+    """The developer changed paths outside the scope; a person is asked whether that is all right."""
+
+    TOPIC: ClassVar[str] = "delivery.scope_requested"
+    request_id: str
+    paths: tuple[str, ...] = Field(description="the changed paths that the scope does not cover")
+
+
+class ScopeDecided(DeliveryEvent):
+    """A person allowed or denied the changes outside the scope."""
+
+    TOPIC: ClassVar[str] = "delivery.scope_decided"
+    request_id: str
+    decision: ScopeDecision = Field(description="allowed paths may be changed from now on")
+    by: str = Field(description="who decided")
+    paths: tuple[str, ...] = ()
+
+
+class ScopeExceeded(DeliveryEvent):
+    """Changes outside the scope made the iteration fail; the developer reads which."""
+
+    TOPIC: ClassVar[str] = "delivery.scope_exceeded"
+    paths: tuple[str, ...]
+    feedback: Text = Field(description="what the developer is told")
 
 
 class ReviewApproved(DeliveryEvent):
@@ -239,6 +270,9 @@ EVENTS: tuple[type[DomainEvent], ...] = (
     ValidationFailed,
     ReviewBlockingDetected,
     NoProgress,
+    ScopeRequested,
+    ScopeDecided,
+    ScopeExceeded,
     ReviewApproved,
     ReviewHeld,
     FixRequested,

@@ -1,40 +1,15 @@
-"""A delivery as its events made it: `evolve` assigns only, and decides nothing."""
+"""A delivery as its events made it."""
 
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any
 
 from domain.delivery.baseline import BaselineCommand, Preparation
 from domain.delivery.chart import PHASES, Phase, PhaseStatus, Status, status
-from domain.delivery.events import (
-    ArtifactCreated,
-    AttemptStarted,
-    BaselineRecorded,
-    BranchPublished,
-    BudgetExhausted,
-    BudgetExtended,
-    DeliveryEvent,
-    DeliveryRetried,
-    DeliveryStarted,
-    DeliveryTransition,
-    FixRequested,
-    NoProgress,
-    PhaseCompleted,
-    PhaseFailed,
-    PhaseSkipped,
-    PhaseStarted,
-    ReviewApproved,
-    ReviewBlockingDetected,
-    SessionFinished,
-    TestsPassed,
-    ValidationFailed,
-)
-from domain.delivery.reasons import blocking, failing
 from domain.delivery.validation import ValidationStep
-from domain.session.children import ChildClosed, ReviewSettings
-from domain.session.forks import SessionForked
-from domain.session.state import EventMetadata, Session, evolve_shared
-from domain.session.turns import Settled, TurnAnswered, TurnAttemptFailed, TurnRetried, Unready
-from domain.values.base import DomainEvent, Text
+from domain.session.children import ReviewSettings
+from domain.session.scope import EVERYTHING, PathScope, touched
+from domain.session.state import Session
+from domain.values.base import Text
 from domain.values.budget import Budget, BudgetStatus, Reason
 
 
@@ -44,6 +19,15 @@ class Resume:
 
     phase: Phase
     iteration: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeRequest:
+    """Changes outside the scope for which a person is waited for since `at` (milliseconds)."""
+
+    request_id: str
+    paths: tuple[str, ...]
+    at: int
 
 
 @dataclass(kw_only=True)
@@ -86,6 +70,15 @@ class Delivery(Session):
     preparation: Preparation = field(default_factory=Preparation)
     baseline: tuple[BaselineCommand, ...] = ()
     validation_env: dict[str, str] = field(default_factory=dict)
+    planned: tuple[str, ...] = ()
+    """The files that the plan names."""
+    written: tuple[str, ...] = ()
+    """The files that the developer changed in this iteration."""
+    scope: PathScope = EVERYTHING
+    scope_request: ScopeRequest | None = None
+    scope_requests: int = 0
+    scope_allowed: tuple[str, ...] = ()
+    """Paths outside the scope that a person has allowed."""
 
     @property
     def status(self) -> Status:
@@ -113,6 +106,12 @@ class Delivery(Session):
         """The iteration that the budget is asked about: the running one, or the one that could not begin."""
         return self.resume.iteration if self.resume else self.iteration
 
+    @property
+    def touched(self) -> tuple[str, ...]:
+        """The paths that differ from the base; of more than are listed, those of this iteration are among them."""
+        more = self.written if self.changes is not None and self.changes.more_files else ()
+        return (*touched(self.changes), *more)
+
     def budget_time(self, at: int) -> int:
         """The instant up to which the budget has run. Its clock is paused while the delivery is stopped, and while a
         provider makes it wait: such a wait is counted as paused as soon as it begins. It starts after the baseline."""
@@ -120,6 +119,8 @@ class Delivery(Session):
             return self.budget.started_at
         if self.stopped_at is not None:
             return self.stopped_at
+        if self.scope_request is not None:
+            return self.scope_request.at
         return max((at, *(turn.provider_wait or at for turn in self.outstanding.values())))
 
     def stopped_for(self, at: int) -> int:
@@ -141,154 +142,3 @@ class Delivery(Session):
             "remaining_iterations": self.budget.remaining(gate),
             "reason": self.exhausted_by,
         }
-
-
-def evolve(delivery: Delivery | None, event: DomainEvent, metadata: EventMetadata) -> Delivery:
-    """The delivery after one more event."""
-    if delivery is None:
-        assert isinstance(event, DeliveryStarted), "a delivery begins with session_started"  # else the log is corrupt
-        return _begin(event, metadata)
-    state = delivery.next(metadata)
-    if isinstance(event, DeliveryEvent):
-        _evolve(state, event, metadata.at)
-        if isinstance(event, DeliveryTransition):
-            state.state = event.state
-        return state
-    evolve_shared(state, event, metadata.at)
-    spent, paused = state.spent, state.budget.paused
-    match event:
-        case TurnAttemptFailed():
-            wait = state.outstanding[event.turn_id].provider_wait
-            paused += (wait - metadata.at if wait else 0) - _unused_wait(delivery, event.turn_id, metadata.at)
-        case TurnRetried() | Settled():
-            paused -= _unused_wait(delivery, event.turn_id, metadata.at)
-            if isinstance(event, TurnAnswered) and event.role == "dev":
-                state.author = event.agent
-        case ChildClosed():  # waiting for a person costs no time
-            paused += event.waited
-        case SessionForked() if state.stopped_at is None:  # nor does what lies between a history and its fork
-            paused += metadata.at - delivery.updated_at
-    if spent is not state.budget.spent or paused != state.budget.paused:
-        state.budget = state.budget._replace(spent=spent, paused=paused)
-    return state
-
-
-def _unused_wait(before: Delivery, turn_id: str, at: int) -> int:
-    """What is left of a provider's wait that ends early."""
-    turn = before.outstanding.get(turn_id)
-    return max(0, (turn.provider_wait or at) - at) if turn is not None else 0
-
-
-def _begin(event: DeliveryStarted, metadata: EventMetadata) -> Delivery:
-    return Delivery(
-        id=metadata.session_id,
-        kind="delivery",
-        state=event.state,
-        version=1,
-        created_at=metadata.at,
-        updated_at=metadata.at,
-        title=event.title,
-        origin=event.origin,
-        labels=event.labels,
-        scenario=event.scenario,
-        workspace=event.workspace,
-        crew=event.crew,
-        policy=event.policy,
-        task=event.task,
-        file_paths=event.file_paths,
-        steps=event.steps,
-        max_attempts=event.max_attempts,
-        repository=event.repository,
-        review=event.review,
-        retry=event.retry,
-        no_progress_limit=event.no_progress_limit,
-        preparation=event.preparation,
-        budget=Budget(limits=event.limits, started_at=metadata.at),
-    )
-
-
-def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
-    match event:
-        case BaselineRecorded():
-            state.baseline, state.validation_env = event.commands, event.env
-            state.budget = state.budget._replace(started_at=at, paused=0)
-        case PhaseStarted(phase=phase) if phase:
-            state.phase = phase
-            _mark(state, event, "running")
-        case PhaseCompleted():
-            _mark(state, event, "completed")
-        case PhaseFailed():
-            _mark(state, event, "failed")
-            state.last_error = event.error_message
-            state.code = event.error_type if event.error_type in get_args(Unready) else "turn_failed"
-        case PhaseSkipped():
-            _mark(state, event, "skipped")
-        case ArtifactCreated(phase=phase) if phase:
-            state.artifacts += 1
-            state.artifact_refs = state.artifact_refs | {phase: event.artifact_id}
-            state.contents = state.contents | {phase: event.content}
-            state.goals = event.goals or state.goals
-            if phase == "implementation":
-                state.patch = event.patch
-        case ReviewApproved():
-            state.score = event.score
-        case BranchPublished():
-            state.branch, state.published = event.branch, event.commit
-        case AttemptStarted():
-            state.iteration = event.iteration
-        case TestsPassed():
-            state.validation_summary = event.summary
-        case ValidationFailed():
-            _mark(state, event, "failed")
-            state.validation_summary = event.summary
-            state.verdict = event.iteration, failing(event.summary)
-            _sent_back(state, event)
-        case NoProgress():
-            state.stuck = event.iteration, event.iterations
-            if event.state == "exhausted":
-                state.resume = Resume(phase="implementation", iteration=event.iteration + 1)
-                state.stopped_at, state.code = at, "no_progress"
-        case ReviewBlockingDetected():
-            state.verdict = event.iteration, blocking(issue.title for issue in event.blocking_issues)
-            _sent_back(state, event)
-        case FixRequested():
-            _sent_back(state, event)
-        case BudgetExhausted():
-            state.resume = Resume(phase=event.resume_phase, iteration=event.resume_iteration)
-            state.stopped_at = at
-            state.exhausted_by = event.reason
-            state.code = "budget_exhausted"
-        case BudgetExtended():
-            _extended(state, event)
-        case DeliveryRetried():
-            _retried(state, event)
-        case SessionFinished():
-            state.final_summary = event.final_summary
-            state.code = event.code or state.code
-            state.stopped_at = state.stopped_at or at
-
-
-def _retried(state: Delivery, event: DeliveryRetried) -> None:
-    state.budget = state.budget._replace(paused=event.paused)
-    state.phases = {phase: "pending" if mark == "skipped" else mark for phase, mark in state.phases.items()}
-    _mark(state, event, "running")
-    state.stopped_at = state.final_summary = state.code = None
-
-
-def _mark(state: Delivery, event: DeliveryEvent, mark: PhaseStatus) -> None:
-    if event.phase is not None:
-        state.phases = state.phases | {event.phase: mark}
-
-
-def _sent_back(state: Delivery, event: ValidationFailed | FixRequested | ReviewBlockingDetected) -> None:
-    state.feedback = event.feedback
-    state.history = (*state.history, f"{event.iteration}. {event.message}")
-
-
-def _extended(state: Delivery, event: BudgetExtended) -> None:
-    state.budget = state.budget._replace(limits=event.limits, paused=event.paused)
-    if state.resume is None:
-        return
-    state.stuck, state.verdict = (0, 0), (0, "")
-    state.phases = {phase: "pending" if mark == "skipped" else mark for phase, mark in state.phases.items()}
-    state.resume = state.stopped_at = state.exhausted_by = state.final_summary = state.code = None

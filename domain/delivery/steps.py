@@ -3,8 +3,8 @@
 from collections.abc import Generator
 from typing import Any, Literal
 
-from domain.delivery.baseline import red
-from domain.delivery.chart import MATERIAL, PHASES, PLACES, PROMPTS, ROLES, WORK, Phase, PhaseStatus
+from domain.delivery.chart import PHASES, PROMPTS, ROLES, WORK, Phase, PhaseStatus
+from domain.delivery.context import context
 from domain.delivery.events import (
     ArtifactCreated,
     AttemptStarted,
@@ -188,6 +188,7 @@ def artifact(
     *,
     patch: Text | None = None,
     goals: tuple[str, ...] = (),
+    files: tuple[str, ...] = (),
 ) -> ArtifactCreated:
     return ArtifactCreated(
         message=f"Artifact of {phase} created.",
@@ -196,6 +197,7 @@ def artifact(
         content=text,
         patch=patch,
         goals=goals,
+        files=files,
         **about(now, phase),
     )
 
@@ -209,7 +211,7 @@ def about(now: Now[Delivery], phase: Phase | None, *, role: str = "", iteration:
     }
 
 
-# -- what agents are given to read ----------------------------------------------------------------------------------
+# -- the end of an attempt, and what follows ---------------------------------------------------------------------------
 
 
 Same = Literal["files", "failures", "issues"]
@@ -254,34 +256,3 @@ def answered(
     if isinstance(event, TurnFailed):
         yield from fail(now, now.state.phase, event.failure)
     return isinstance(event, TurnAnswered)
-
-
-def context(delivery: Delivery, phase: Phase) -> dict[str, str | Text]:
-    """What fills the places of the phase's prompt; of a phase in which nobody is asked, nothing."""
-    places = PLACES.get(phase, ())
-    words = {
-        "task": delivery.task,
-        "files": _listed(delivery.file_paths),
-        "max_iterations": str(delivery.budget.limits.max_iterations),
-        "iteration": str(delivery.iteration),
-        "goals": _listed(delivery.goals),
-        "history": "\n".join(delivery.history),
-        "validation": _validation(delivery, phase),
-    }
-    found: dict[str, str | Text] = {name: text for name, text in words.items() if name in places}
-    found |= {name: delivery.contents.get(made, Text()) for name, made in MATERIAL.items() if name in places}
-    if "feedback" in places:
-        found["feedback"] = delivery.feedback
-    return found
-
-
-def _listed(lines: tuple[str, ...]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
-
-
-def _validation(delivery: Delivery, phase: Phase) -> str:
-    """What the commands reported: of the work, and before there was any. At first, which they are."""
-    if phase in ("implementation", "review"):
-        before = red(delivery.baseline) if delivery.baseline else ""
-        return "\n\n".join(filter(None, (delivery.validation_summary, before)))
-    return "\n".join(step.command for step in delivery.steps)

@@ -7,6 +7,7 @@ from pydantic import Field
 from domain.orchestration.phases import AgentPhases
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings
+from domain.session.scope import EVERYTHING, PathScope
 from domain.values.base import DomainEvent, Text, Value
 
 Mode = Literal["direct", "orchestrated"]
@@ -40,6 +41,7 @@ class OrchestrationRequest(Value):
     plan_review: ReviewSettings | None = Field(default=None, description="how the plan is debated, if it is")
     work_review: ReviewSettings | None = Field(default=None, description="how passed work is reviewed, if it is")
     retry: RetryPolicy = Field(default=ONCE, description="how failed turns are tried again")
+    scope: PathScope = Field(default=EVERYTHING, description="which paths it is meant to change")
 
 
 class TriageSignals(Value):

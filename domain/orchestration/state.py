@@ -14,6 +14,7 @@ from domain.orchestration.events import (
 from domain.orchestration.parallel import FileClaim
 from domain.orchestration.phases import AgentPhases, resumed
 from domain.session.children import ReviewSettings
+from domain.session.scope import EVERYTHING, PathScope
 from domain.session.state import Session
 from domain.values.base import Text
 
@@ -86,6 +87,7 @@ class Orchestration(Session):
     passed: dict[int, int] = field(default_factory=dict)
     reviews: dict[str, int] = field(default_factory=dict)
     fixes: dict[int, Fix] = field(default_factory=dict)
+    scope: PathScope = EVERYTHING
 
     @property
     def status(self) -> Status:

@@ -24,7 +24,9 @@ from domain.values.strict import JSON
 
 _PARTS = "plan"
 _CHANGES = "list of changes"
-_PART_KEYS = ("goals", "modules", "checklist")
+_CLAIMS = ("goals", "modules", "checklist")
+"""A plan is what has one of these."""
+_PART_KEYS = (*_CLAIMS, "files")
 
 
 class PlanParts(ReplyShape):
@@ -33,6 +35,7 @@ class PlanParts(ReplyShape):
     goals: MaybeFew[Words] = ()
     modules: MaybeFew[Words] = ()
     checklist: MaybeFew[Words] = ()
+    files: MaybeFew[Words] = ()
 
 
 class FileChange(ReplyShape):
@@ -74,7 +77,7 @@ def changes(text: str) -> tuple[FileChange, ...]:
 
 
 def _plans(found: Object) -> bool:
-    return not found.keys().isdisjoint(_PART_KEYS)
+    return not found.keys().isdisjoint(_CLAIMS)
 
 
 def _parts(found: Object) -> PlanParts:

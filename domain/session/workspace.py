@@ -17,6 +17,7 @@ class ChangedFile(Value):
     status: FileStatus
     added: Count | None = None
     removed: Count | None = None
+    renamed_from: str | None = Field(default=None, description="the old path of a renamed file")
 
 
 class WorkspaceChanges(Value):

@@ -16,7 +16,8 @@ _LONG: Final = {"reply", "patch", "context", "content", "topic"}
 HIGHLIGHTED = frozenset(
     {
         "delivery.review_blocking_detected", "delivery.review_approved", "delivery.budget_exhausted",
-        "delivery.budget_extended", "delivery.phase_failed", "delivery.session_finished", "orchestration.plan_made",
+        "delivery.budget_extended", "delivery.scope_requested", "delivery.scope_exceeded", "delivery.phase_failed",
+        "delivery.session_finished", "orchestration.plan_made",
         "orchestration.plan_refused", "orchestration.plan_returned", "orchestration.verdict_given",
         "orchestration.verdict_unreadable", "orchestration.verdict_overturned", "orchestration.checkpoint_reached",
         "orchestration.partial_reached", "orchestration.completed", "orchestration.continued",
@@ -101,6 +102,7 @@ _VARIANTS: Final[Mapping[str, Callable[[Data], str]]] = {
     "session.child_requested": lambda data: str(data.get("childKind", "review")),
     "session.child_closed": lambda data: str(data.get("by", "person")),
     "delivery.baseline_recorded": _baseline,
+    "delivery.scope_decided": lambda data: str(data.get("decision") or "deny"),
     "delivery.budget_exhausted": lambda data: str(data.get("reason") or ""),
     "delivery.session_finished": _finished,
     "orchestration.session_started": lambda data: str(data.get("mode", "orchestrated")),

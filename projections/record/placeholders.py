@@ -187,6 +187,7 @@ _COMPUTED: Final[Mapping[str, Callable[[Places], str]]] = {
     "fallback": lambda places: str(places.data.get("fallbackAgent") or ""),
     "elapsed": _elapsed,
     "files": _files,
+    "paths": lambda places: _one_line(", ".join(map(str, places.data.get("paths") or ()))),
     "failure": _failure,
     "detail": _detail,
     "problem": lambda places: _after_colon(places.data.get("problem")),

@@ -3,16 +3,19 @@
 import posixpath
 from collections.abc import Collection
 
+from domain.session.scope import EVERYTHING, PathScope, touched
 from domain.session.state import Session
 from projections.views.session import ResultBase, ResultFile, ResultView
 
 
-def result_of(session: Session, planned: Collection[str]) -> ResultView | None:
-    """None while nothing has changed. `planned` are the files and folders that the request or the plan named."""
+def result_of(session: Session, planned: Collection[str], scope: PathScope = EVERYTHING) -> ResultView | None:
+    """None while nothing has changed. `planned` are the files and folders that the request or the plan named, relative
+    to the workspace."""
     base, changes = session.base, session.changes
     if base is None or changes is None or not changes.files:
         return None
-    names = tuple(posixpath.normpath(path) for path in planned)
+    folder = _below(session.workspace, base.repository)
+    names = tuple(posixpath.normpath(posixpath.join(folder, path)) for path in planned)
     return ResultView(
         repository=base.repository,
         base=ResultBase(branch=base.base_branch, commit=base.base_commit),
@@ -20,7 +23,15 @@ def result_of(session: Session, planned: Collection[str]) -> ResultView | None:
         head=changes.head,
         commits=changes.commits,
         files=tuple(ResultFile(**dict(file), named=_is_named(file.path, names)) for file in changes.files),
+        outside=scope.outside_of(touched(changes)),
     )
+
+
+def _below(workspace: str | None, repository: str | None) -> str:
+    """Where the workspace lies in its repository; empty for its top."""
+    if not workspace or not repository or not workspace.startswith(f"{repository}/"):
+        return ""
+    return workspace.removeprefix(f"{repository}/")
 
 
 def _is_named(path: str, names: Collection[str]) -> bool:

@@ -23,6 +23,7 @@ from projections.views.session import (
     PlannedCommand,
     ReviewView,
     RoundView,
+    ScopeRequestView,
     SessionView,
     SynthesisView,
     TriageView,
@@ -104,9 +105,16 @@ def _delivery(delivery: Delivery) -> DeliveryView:
         artifact_refs={phase: delivery.artifact_refs[phase] for phase in PHASES if phase in delivery.artifact_refs},
         feedback=delivery.feedback.head or None,
         final_summary=delivery.final_summary,
-        result=result_of(delivery, delivery.file_paths),
+        result=result_of(delivery, (*delivery.file_paths, *delivery.planned), delivery.scope),
         reason=delivery.code,
+        scope_request=_scope_request(delivery),
     )
+
+
+def _scope_request(delivery: Delivery) -> ScopeRequestView | None:
+    if (open_ := delivery.scope_request) is None:
+        return None
+    return ScopeRequestView(request_id=open_.request_id, paths=open_.paths, since=iso(open_.at))
 
 
 def _budget(delivery: Delivery) -> BudgetView:
@@ -144,7 +152,7 @@ def _orchestration(session: Orchestration) -> OrchestrationView:
         summary=session.summary.head if session.summary else None,
         reason=session.partial_reason,
         warnings=session.warnings,
-        result=result_of(session, session.affected_files),
+        result=result_of(session, session.affected_files, session.scope),
     )
 
 

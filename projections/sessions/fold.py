@@ -165,6 +165,10 @@ def _evolve_delivery(row: SessionRow, recorded: Recorded, event: delivery.Delive
         case delivery.BudgetExhausted():
             row.wait("budget", event.reason or "", position=recorded.position, at=recorded.at)
             row.choices = json.dumps(["extend"])
+        case delivery.ScopeRequested():
+            row.wait("scope", "outside_scope", position=recorded.position, at=recorded.at)
+            row.choices, row.request_id = json.dumps(["allow", "deny"]), event.request_id
+            row.summary = shortened("\n".join(event.paths), HEAD)
         case delivery.NoProgress(state="exhausted"):
             row.wait("budget", "no_progress", position=recorded.position, at=recorded.at)
             row.choices = json.dumps(["extend"])
@@ -174,6 +178,8 @@ def _evolve_delivery(row: SessionRow, recorded: Recorded, event: delivery.Delive
         case delivery.SessionFinished(state="failed"):
             row.wait("failed", "turn_failed", position=recorded.position, at=recorded.at)
             row.choices = json.dumps(["retry"])
+        case delivery.ScopeDecided():
+            row.go_on()
         case delivery.DeliveryTransition(state=state) if state != "exhausted":
             row.go_on()
 
@@ -294,5 +300,5 @@ OVERVIEW: Final = Projection(
     tables=("overview", "overview_words", "overview_labels", "overview_turns"),
     schema=SCHEMA,
     apply=apply,
-    version=7,
+    version=8,
 )

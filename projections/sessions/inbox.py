@@ -28,6 +28,7 @@ _WHY: Final = {
     "plan_invalid": "There is no valid plan.",
     "agent_failed": "An agent failed.",
     "no_progress": "The last iterations made no progress.",
+    "outside_scope": "Files outside the scope were changed; a person decides.",
     "turn_failed": "A turn has no attempt left; retry it.",
 }
 
@@ -84,6 +85,7 @@ def _item(row: SessionRow) -> WaitingItem:
             "since": iso(row.since or 0),
             "version": row.version,
             "choices": json.loads(row.choices or "[]"),
+            "request_id": row.request_id,
             "stop_reason": row.stop_reason if deciding else None,
             "convergence": json.loads(row.convergence) if deciding and row.convergence else None,
             "feedback": json.loads(row.feedback) if deciding and row.feedback else None,

@@ -47,6 +47,7 @@ class SessionRow:
     since: int | None = None
     cause: str | None = None
     choices: str | None = None
+    request_id: str | None = None
     stop_reason: str | None = None
     convergence: str | None = None
     feedback: str | None = None
@@ -61,6 +62,7 @@ class SessionRow:
     def go_on(self) -> None:
         """Nobody is waited for any more."""
         self.waits_for = self.cause = self.waiting = self.since = self.choices = self.summary = None
+        self.request_id = None
 
 
 ROWS = Table("overview", SessionRow)

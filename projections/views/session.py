@@ -67,6 +67,14 @@ class SessionView(Listed):
     workspace: str | None
 
 
+class ScopeRequestView(View):
+    """Changes outside the scope that a person has to allow or deny."""
+
+    request_id: str
+    paths: tuple[str, ...]
+    since: str
+
+
 class ResultBase(View):
     branch: str | None = Field(description="null for a detached head, and without git")
     commit: str
@@ -77,6 +85,7 @@ class ResultFile(View):
     status: FileStatus
     added: int | None = Field(description="lines; null for a binary file")
     removed: int | None
+    renamed_from: str | None = Field(default=None, exclude_if=absent, description="the old path of a renamed file")
     named: bool = Field(description="whether the request or the plan named it")
 
 
@@ -133,6 +142,9 @@ class DeliveryView(SessionView):
     final_summary: str | None
     result: ResultView | None = Field(default=None, description="null while nothing has changed")
     reason: str | None = Field(description="why it came to rest, as a code; null while it runs and after a success")
+    scope_request: ScopeRequestView | None = Field(
+        default=None, exclude_if=absent, description="changes outside the scope that wait for a person"
+    )
 
 
 class TriageView(View):

@@ -59,11 +59,14 @@ class WaitingItem(View):
     since: str
     version: int
     choices: tuple[str, ...]
+    request_id: str | None = Field(default=None, description="of a permission or scope: what the answer names")
     stop_reason: StopReason | None
     convergence: Metrics | None
     feedback: FeedbackSummary | None
     synthesis: str | None = Field(description="its first characters")
-    summary: str | None = Field(description="of the orchestration's work so far, its first characters")
+    summary: str | None = Field(
+        description="of the orchestration's work so far, or the paths outside the scope: the first characters"
+    )
     expires_at: str | None
 
 

@@ -200,7 +200,7 @@ SHAPES: dict[str, list[dict[str, Any]]] = {
     "challenge": [DEBATE],
     "defense": [DEBATE],
     "debate_synthesis": [{"verdict": "", "summary": "", "consensusCount": 0, "divergenceCount": 0}],
-    "delivery_plan": [{"goals": [""], "modules": [""], "checklist": [""]}],
+    "delivery_plan": [{"goals": [""], "modules": [""], "checklist": [""], "files": [""]}],
     "architecture": [{"modules": [""]}],
     "design": [{"checklist": [""]}],
     "implementation": [{"changes": [{"path": "", "content": ""}]}],

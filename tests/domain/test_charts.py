@@ -82,15 +82,18 @@ def test_the_delivery_chart_is_the_way_of_the_seed() -> None:
         "architecture": "design",
         "design": "implementation",
         "implementation": "validation",
+        "awaiting_scope": "validation",
         "validation": "review",
         "review": "packaging",
         "under_review": "packaging",
         "packaging": "success",
     }
     assert way("hold") == {"review": "under_review"}
-    assert way("send_back") == dict.fromkeys(("validation", "review", "under_review"), "implementation")
+    assert way("send_back") == dict.fromkeys(
+        ("implementation", "awaiting_scope", "validation", "review", "under_review"), "implementation"
+    )
     assert way("fail") == dict.fromkeys(("preparing", *delivery.PHASES), "failed")
-    running = (*delivery.PHASES, "under_review")
+    running = (*delivery.PHASES, "awaiting_scope", "under_review")
     assert way("exhaust") == dict.fromkeys(running, "exhausted")
     assert way("cancel") == dict.fromkeys(("preparing", *running), "cancelled")
     assert way("extend") == {state: state for state in ("preparing", *running)}

@@ -16,7 +16,8 @@ from domain.delivery.events import (
     DeliveryTransition,
     SessionFinished,
 )
-from domain.delivery.state import Delivery, evolve
+from domain.delivery.evolve import evolve
+from domain.delivery.state import Delivery
 from domain.kinds import TOPICS
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.turns import (

@@ -66,6 +66,7 @@ def test_a_decision_comes_with_all_that_is_needed_to_make_it(tmp_path: Path) -> 
             "since": "2026-11-21T12:00:02.000Z",
             "version": stage.session("review-1").version,
             "choices": ["apply_fix", "skip"],
+            "requestId": None,
             "stopReason": "limit",
             "convergence": {
                 "agreementRatio": 0.5,

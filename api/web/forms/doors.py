@@ -51,6 +51,7 @@ class FormCommand(NamedTuple):
 
 DOORS: Final = {
     "decision": FormCommand(actions.decide, ("decision", "rationale")),
+    "scope": FormCommand(actions.scope, ("requestId", "decision")),
     "continue": FormCommand(actions.continue_, ()),
     "budget": FormCommand(
         actions.extend,

@@ -7,6 +7,7 @@ from api.web.forms.sent import NOTHING, Sent
 from api.web.rendering import explicit, fragment
 from api.web.session import overview
 from api.web.session.standing import ICONS, badge_of
+from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
 from domain.discussion.suggestion import suggested
 from domain.kinds import allowed_actions
@@ -27,6 +28,7 @@ def act(request: Request, inside: System, now: Session, say: Words, *, key: str 
         version=now.version,
         state=badge_of(now),
         doors=allowed_actions(now),
+        scope=now.scope_request if isinstance(now, Delivery) else None,
         choices=now.choices if isinstance(now, Discussion) else (),
         suggested=suggested(now.feedback) if isinstance(now, Discussion) else None,
         waiting=[overview.asked(child) for child in waiting],

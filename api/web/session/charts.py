@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 WORKING: Final = ("planning", "architecture", "design", "implementation", "validation", "review", "packaging")
-OPEN: Final = (*WORKING, "under_review")
+OPEN: Final = (*WORKING, "awaiting_scope", "under_review")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,7 @@ DELIVERY: Final = Diagram(
         "validation": _place(1, 112),
         "review": _place(2, 112),
         "under_review": _place(3, 112),
+        "awaiting_scope": _place(0, 180),
         "packaging": _place(3, 180),
         "exhausted": _place(0, 256),
         "failed": _place(1, 256),
@@ -74,6 +75,9 @@ DELIVERY: Final = Diagram(
         Way("complete", ("design",), "implementation", "M296 56V72H36V112"),
         Way("complete", ("implementation",), "validation", "M112 127H126"),
         Way("complete", ("validation",), "review", "M230 127H244"),
+        Way("ask", ("implementation",), "awaiting_scope", "M48 142V180"),
+        Way("complete", ("awaiting_scope",), "validation", "M112 195H178V142"),
+        Way("send_back", ("awaiting_scope",), "implementation", "M76 180V142"),
         Way("hold", ("review",), "under_review", "M348 127H362"),
         Way("complete", ("review",), "packaging", "M296 142V195H362"),
         Way("complete", ("under_review",), "packaging", "M414 142V180"),
@@ -87,7 +91,11 @@ DELIVERY: Final = Diagram(
         *(Way("extend", ("exhausted",), phase, "M98 256V222", (104, 243)) for phase in WORKING),
         *(Way("retry", ("failed",), phase, "M229 256V222") for phase in (*WORKING, "preparing")),
     ),
-    loops=(*_loops("extend", *OPEN, "preparing"), *_loops("retry", *WORKING, "preparing")),
+    loops=(
+        *_loops("extend", *OPEN, "preparing"),
+        *_loops("retry", *WORKING, "preparing"),
+        *_loops("send_back", "implementation"),
+    ),
     zone=(2, 12, 468, 210),
     height=300,
 )

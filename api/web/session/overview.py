@@ -90,6 +90,8 @@ def decision(standing: Standing) -> dict[str, Any]:
             return _card("checkpoint", summary=outcome(standing.it, standing.language))
         case Orchestration(state="partial"):
             return _card("partial", reason=session.partial_reason or "", summary=session.last_error or "")
+        case Delivery(scope_request=request) if request is not None:
+            return _card("scope", summary=", ".join(request.paths))
         case Delivery(state="exhausted"):
             return _card("exhausted", reason=session.exhausted_by or "")
         case _ if session.open_children:

@@ -88,7 +88,7 @@ class Standing:
             case Orchestration():
                 return self.session.state in ("checkpoint", "partial")
             case _:
-                return self.session.state == "exhausted"
+                return self.session.state in ("exhausted", "awaiting_scope")
 
 
 def badge_of(session: Session, it: dict[str, Any] | None = None) -> str:

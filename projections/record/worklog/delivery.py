@@ -20,6 +20,8 @@ from domain.delivery.events import (
     PhaseStarted,
     ReviewApproved,
     ReviewBlockingDetected,
+    ScopeDecided,
+    ScopeExceeded,
     SessionFinished,
     TestsPassed,
     ValidationFailed,
@@ -132,6 +134,12 @@ def _outcome(event: DeliveryEvent) -> Iterator[Row]:
             yield "log", f"### Budget exhausted by {event.reason}\n\n- Message: {neutral(event.message)}"
         case BranchPublished():
             yield "log", f"- Branch: {code(event.branch)} at {code(event.commit)}"
+        case ScopeExceeded(phase=phase):
+            if phase:
+                yield _mark(phase, "failed", event.iteration)
+            yield "log", point("Outside the scope", "\n".join(event.paths))
+        case ScopeDecided():
+            yield "log", point(f"Outside the scope: {event.decision} by {cell(event.by)}", "\n".join(event.paths))
         case FixRequested():
             yield "log", point("Fix wanted", event.feedback.head)
         case SessionFinished():

@@ -6,7 +6,8 @@ import pytest
 
 from adapters.project import BadProject, Project, Trust, load
 from adapters.project.discover import agents, discover, project_file, team_file
-from adapters.project.settings import Scope, parse
+from adapters.project.settings import parse
+from domain.session.scope import PathScope
 
 WHOLE = """
 [workspace]
@@ -98,10 +99,10 @@ def test_a_damaged_file_trusts_nothing(tmp_path: Path) -> None:
 
 
 def test_scope_names_what_is_outside() -> None:
-    scope = Scope(allow=("src/**", "*.md"), deny=("src/secret",))
+    scope = PathScope(allow=("src/**", "*.md"), deny=("src/secret",))
     paths = ("src/a.py", "src/deep/b.py", "README.md", "docs/x.md", "src/secret/key", "deploy.yaml")
     assert scope.outside_of(paths) == ("docs/x.md", "src/secret/key", "deploy.yaml")
-    assert Scope().outside_of(paths) == ()
+    assert PathScope().outside_of(paths) == ()
 
 
 def test_init_reads_a_python_repository(tmp_path: Path) -> None:

@@ -172,3 +172,20 @@ def test_uncommitted_changes_are_said_at_the_start(hansard: Hansard, here: Path)
     (here / "new.txt").write_text("new\n")
     said = hansard("run", "-t", "Look", "-f", "a.txt", "--test", "true")
     assert said.code == 0 and "Uncommitted changes are not included: other.txt, new.txt." in said.err
+
+
+def test_changes_outside_the_scope_wait_for_an_answer(hansard: Hansard, here: Path, tmp_path: Path) -> None:
+    (here / "hansard.toml").write_text('[scope]\nallow = ["a.txt"]\noutside = "ask"\n')
+    scenario = tmp_path / "scenario.json"
+    replies = {"dev": [{"text": "Wrote the third line large.", "files": FILES}]}
+    scenario.write_text(json.dumps({"replies": replies}), encoding="utf-8")
+    said = hansard("run", "-t", "Shout", "--test", "true", "--no-baseline", "--scenario", str(scenario))
+    assert (said.code, "new/b.txt" in said.out) == (6, True), said.err
+    session_id = said.err.partition("Session ")[2].split()[0].rstrip(".")
+    assert f"hansard allow {session_id}" in said.err
+    inbox = hansard("inbox")
+    assert session_id in inbox.out and "hansard allow SESSION" in inbox.err
+    assert hansard("deny", session_id, "another").code == 4
+    said = hansard("allow", session_id)
+    assert (said.code, "out of scope  new/b.txt" in said.out) == (0, True), said.out
+    assert hansard("allow", session_id).code == 4

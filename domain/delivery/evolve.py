@@ -1,0 +1,216 @@
+"""How the events of a delivery change it: `evolve` assigns only, and decides nothing."""
+
+from dataclasses import replace
+from typing import get_args
+
+from domain.delivery.chart import PhaseStatus
+from domain.delivery.events import (
+    ArtifactCreated,
+    AttemptStarted,
+    BaselineRecorded,
+    BranchPublished,
+    BudgetExhausted,
+    BudgetExtended,
+    DeliveryEvent,
+    DeliveryRetried,
+    DeliveryStarted,
+    DeliveryTransition,
+    FixRequested,
+    NoProgress,
+    PhaseCompleted,
+    PhaseFailed,
+    PhaseSkipped,
+    PhaseStarted,
+    ReviewApproved,
+    ReviewBlockingDetected,
+    ScopeDecided,
+    ScopeExceeded,
+    ScopeRequested,
+    SessionFinished,
+    TestsPassed,
+    ValidationFailed,
+)
+from domain.delivery.reasons import blocking, failing
+from domain.delivery.state import Delivery, Resume, ScopeRequest
+from domain.session.children import ChildClosed
+from domain.session.forks import SessionForked
+from domain.session.state import EventMetadata, evolve_shared
+from domain.session.turns import Settled, TurnAnswered, TurnAttemptFailed, TurnRetried, Unready
+from domain.values.base import DomainEvent
+from domain.values.budget import Budget
+
+SentBack = ValidationFailed | FixRequested | ReviewBlockingDetected | ScopeExceeded
+"""What begins another iteration."""
+
+
+def evolve(delivery: Delivery | None, event: DomainEvent, metadata: EventMetadata) -> Delivery:
+    """The delivery after one more event."""
+    if delivery is None:
+        assert isinstance(event, DeliveryStarted), "a delivery begins with session_started"  # else the log is corrupt
+        return _begin(event, metadata)
+    state = delivery.next(metadata)
+    if isinstance(event, DeliveryEvent):
+        _evolve(state, event, metadata.at)
+        if isinstance(event, DeliveryTransition):
+            state.state = event.state
+        return state
+    evolve_shared(state, event, metadata.at)
+    spent, paused = state.spent, state.budget.paused
+    match event:
+        case TurnAttemptFailed():
+            wait = state.outstanding[event.turn_id].provider_wait
+            paused += (wait - metadata.at if wait else 0) - _unused_wait(delivery, event.turn_id, metadata.at)
+        case TurnRetried() | Settled():
+            paused -= _unused_wait(delivery, event.turn_id, metadata.at)
+            if isinstance(event, TurnAnswered) and event.role == "dev":
+                state.author, state.written = event.agent, event.files
+        case ChildClosed():  # waiting for a person costs no time
+            paused += event.waited
+        case SessionForked() if state.stopped_at is None:  # nor does what lies between a history and its fork
+            paused += metadata.at - delivery.updated_at
+            if state.scope_request is not None:
+                state.scope_request = replace(state.scope_request, at=metadata.at)
+    if spent is not state.budget.spent or paused != state.budget.paused:
+        state.budget = state.budget._replace(spent=spent, paused=paused)
+    return state
+
+
+def _unused_wait(before: Delivery, turn_id: str, at: int) -> int:
+    """What is left of a provider's wait that ends early."""
+    turn = before.outstanding.get(turn_id)
+    return max(0, (turn.provider_wait or at) - at) if turn is not None else 0
+
+
+def _begin(event: DeliveryStarted, metadata: EventMetadata) -> Delivery:
+    return Delivery(
+        id=metadata.session_id,
+        kind="delivery",
+        state=event.state,
+        version=1,
+        created_at=metadata.at,
+        updated_at=metadata.at,
+        title=event.title,
+        origin=event.origin,
+        labels=event.labels,
+        scenario=event.scenario,
+        workspace=event.workspace,
+        crew=event.crew,
+        policy=event.policy,
+        task=event.task,
+        file_paths=event.file_paths,
+        steps=event.steps,
+        max_attempts=event.max_attempts,
+        repository=event.repository,
+        review=event.review,
+        retry=event.retry,
+        no_progress_limit=event.no_progress_limit,
+        preparation=event.preparation,
+        scope=event.scope,
+        budget=Budget(limits=event.limits, started_at=metadata.at),
+    )
+
+
+def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
+    match event:
+        case BaselineRecorded():
+            state.baseline, state.validation_env = event.commands, event.env
+            state.budget = state.budget._replace(started_at=at, paused=0)
+        case PhaseStarted(phase=phase) if phase:
+            state.phase = phase
+            _mark(state, event, "running")
+        case PhaseCompleted():
+            _mark(state, event, "completed")
+        case PhaseFailed():
+            _mark(state, event, "failed")
+            state.last_error = event.error_message
+            state.code = event.error_type if event.error_type in get_args(Unready) else "turn_failed"
+        case PhaseSkipped():
+            _mark(state, event, "skipped")
+        case ArtifactCreated(phase=phase) if phase:
+            state.artifacts += 1
+            state.artifact_refs = state.artifact_refs | {phase: event.artifact_id}
+            state.contents = state.contents | {phase: event.content}
+            state.goals, state.planned = event.goals or state.goals, event.files or state.planned
+            if phase == "implementation":
+                state.patch = event.patch
+        case ReviewApproved():
+            state.score = event.score
+        case BranchPublished():
+            state.branch, state.published = event.branch, event.commit
+        case AttemptStarted():
+            state.iteration = event.iteration
+        case TestsPassed():
+            state.validation_summary = event.summary
+        case ValidationFailed():
+            _mark(state, event, "failed")
+            state.validation_summary = event.summary
+            state.verdict = event.iteration, failing(event.summary)
+            _sent_back(state, event)
+        case NoProgress():
+            state.stuck = event.iteration, event.iterations
+            if event.state == "exhausted":
+                state.resume = Resume(phase="implementation", iteration=event.iteration + 1)
+                state.stopped_at, state.code = at, "no_progress"
+        case ReviewBlockingDetected():
+            state.verdict = event.iteration, blocking(issue.title for issue in event.blocking_issues)
+            _sent_back(state, event)
+        case FixRequested():
+            _sent_back(state, event)
+        case ScopeRequested() | ScopeDecided() | ScopeExceeded():
+            _scope(state, event, at)
+        case BudgetExhausted():
+            state.resume = Resume(phase=event.resume_phase, iteration=event.resume_iteration)
+            state.stopped_at = at
+            state.exhausted_by = event.reason
+            state.code = "budget_exhausted"
+        case BudgetExtended():
+            _extended(state, event)
+        case DeliveryRetried():
+            _retried(state, event)
+        case SessionFinished():
+            state.final_summary = event.final_summary
+            state.code = event.code or state.code
+            state.stopped_at = state.stopped_at or at
+
+
+def _scope(state: Delivery, event: ScopeRequested | ScopeDecided | ScopeExceeded, at: int) -> None:
+    match event:
+        case ScopeRequested():
+            state.scope_requests += 1
+            state.scope_request = ScopeRequest(event.request_id, event.paths, at)
+        case ScopeDecided():
+            waited = at - state.scope_request.at if state.scope_request else 0
+            state.budget = state.budget._replace(paused=state.budget.paused + waited)
+            state.scope_request = None
+            if event.decision == "allow":
+                state.scope_allowed = (*state.scope_allowed, *event.paths)
+        case ScopeExceeded():
+            _mark(state, event, "failed")
+            state.verdict = event.iteration, failing(event.feedback.head.partition("\n")[2])
+            _sent_back(state, event)
+
+
+def _retried(state: Delivery, event: DeliveryRetried) -> None:
+    state.budget = state.budget._replace(paused=event.paused)
+    state.phases = {phase: "pending" if mark == "skipped" else mark for phase, mark in state.phases.items()}
+    _mark(state, event, "running")
+    state.stopped_at = state.final_summary = state.code = None
+
+
+def _mark(state: Delivery, event: DeliveryEvent, mark: PhaseStatus) -> None:
+    if event.phase is not None:
+        state.phases = state.phases | {event.phase: mark}
+
+
+def _sent_back(state: Delivery, event: SentBack) -> None:
+    state.feedback = event.feedback
+    state.history = (*state.history, f"{event.iteration}. {event.message}")
+
+
+def _extended(state: Delivery, event: BudgetExtended) -> None:
+    state.budget = state.budget._replace(limits=event.limits, paused=event.paused)
+    if state.resume is None:
+        return
+    state.stuck, state.verdict = (0, 0), (0, "")
+    state.phases = {phase: "pending" if mark == "skipped" else mark for phase, mark in state.phases.items()}
+    state.resume = state.stopped_at = state.exhausted_by = state.final_summary = state.code = None

@@ -1,0 +1,87 @@
+"""The scope of a delivery: what its developer changed outside of it, and what a person says (contract-2 §8, §12)."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from domain.delivery.commands import DecideScope
+from domain.delivery.events import ScopeDecided, ScopeExceeded, ScopeRequested
+from domain.delivery.reasons import failing
+from domain.delivery.state import Delivery
+from domain.delivery.steps import about, complete, repeated, send_back
+from domain.session.decision import Events, Now
+from domain.values.base import Refused
+from domain.values.sentences import Sentence
+
+_NAMED: Final = 50
+"""Paths that the developer is given word for word; of the others only the number."""
+
+
+def implemented(now: Now[Delivery]) -> Events:
+    """On to the validation, unless changes are outside the scope: then the iteration fails, or a person is asked."""
+    state = now.state
+    paths = outside(state)
+    if not paths or state.scope.outside == "record":
+        return (yield from complete(now, "implementation"))
+    if state.scope.outside == "fail":
+        return (yield from exceed(now, paths))
+    yield now.move(
+        "ask",
+        ScopeRequested,
+        message="Changes outside the scope wait for a person.",
+        request_id=f"{state.id}.s{state.scope_requests + 1}",
+        paths=paths,
+        **about(now, "implementation", role="supervisor"),
+    )
+
+
+def outside(delivery: Delivery) -> tuple[str, ...]:
+    """The changed paths that neither the scope covers nor a person has allowed."""
+    found = delivery.scope.outside_of(delivery.touched)
+    return tuple(path for path in found if path not in delivery.scope_allowed)
+
+
+def decide_scope(now: Now[Delivery], command: DecideScope) -> Events:
+    """Allowed: the paths may be changed from now on. Denied: the developer has to undo it."""
+    request = now.state.scope_request
+    if request is None:
+        raise now.refusal(command.REFUSAL)
+    if command.request_id != request.request_id:
+        sentence = Sentence("scope_request_not_open", id=command.request_id, open=request.request_id)
+        raise Refused(sentence, allowed=now.allowed())
+    yield ScopeDecided(
+        message=f"Changes outside the scope: {command.decision}.",
+        request_id=request.request_id,
+        decision=command.decision,
+        by=command.actor,
+        paths=request.paths,
+        **about(now, "implementation", role="supervisor"),
+    )
+    if command.decision == "allow":
+        return (yield from complete(now, "implementation"))
+    yield from exceed(now, request.paths)
+
+
+def exceed(now: Now[Delivery], paths: tuple[str, ...]) -> Events:
+    """The iteration has failed, and the developer reads why."""
+    words = _feedback(now.state.iteration, paths)
+    same = repeated(now.state, failing(words.partition("\n")[2]))
+    yield ScopeExceeded(
+        message=f"Changes outside the scope at iteration {now.state.iteration}.",
+        paths=paths,
+        feedback=now.text(words),
+        **about(now, "implementation", role="supervisor"),
+    )
+    yield from send_back(now, same)
+
+
+def _feedback(iteration: int, paths: Sequence[str]) -> str:
+    more = [f"- and {len(paths) - _NAMED} more"] if len(paths) > _NAMED else []
+    return "\n".join(
+        [
+            f"Iteration {iteration} changed paths outside the scope of this repository.",
+            "You may not change these paths:",
+            *(f"- {path}" for path in paths[:_NAMED]),
+            *more,
+            "Undo every change to them, and do the task without them.",
+        ]
+    )

@@ -1,0 +1,112 @@
+"""`[scope]` of hansard.toml: what a delivery changed outside of it is recorded, refused, or waits for a person."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.api.server import Json, Server, delivery, ended, events, only, reached, serving, session, start
+from tests.api.test_real_git import CHECK, MENDED, git, repository
+
+__all__ = ["repository"]
+DRIFT: Json = {"text": "Fixed the sum.", "files": {"shop.py": MENDED, "deploy/prod.yaml": "replicas: 0\n"}}
+GONE = {"path": "deploy/prod.yaml", "patch": "--- a/prod.yaml\n+++ /dev/null\n@@ -1 +0,0 @@\n-replicas: 0\n"}
+UNDONE = json.dumps({"changes": [GONE]})
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("scopes")) as found:
+        yield found
+
+
+def begun(server: Server, repository: Path, outside: str, *answers: Json | str, **fields: object) -> str:
+    settings = f'[scope]\nallow = ["*.py"]\ndeny = ["deploy/**"]\noutside = "{outside}"\n'
+    (repository / "hansard.toml").write_text(settings, encoding="utf-8")
+    body = delivery(
+        {"dev": list(answers)}, workspace=str(repository), validationCommands=[CHECK], filePaths=["shop.py"]
+    )
+    return start(server.client, body | fields)
+
+
+def asked(server: Server, session_id: str) -> Json:
+    """The open request, as the inbox has it."""
+    reached(server.client, session_id, "delivery.scope_requested")
+    items = server.client.get("/api/decisions", params={"needs": "scope"}).json()["items"]
+    return next(item for item in items if item["sessionId"] == session_id)
+
+
+def answered(server: Server, session_id: str, request_id: str, decision: str) -> int:
+    body = {"requestId": request_id, "decision": decision}
+    return server.client.post(f"/api/sessions/{session_id}/scope", json=body).status_code
+
+
+def test_what_is_outside_is_recorded(server: Server, repository: Path) -> None:
+    found = ended(server.client, begun(server, repository, "record", DRIFT))
+    assert (found["status"], found["result"]["outside"]) == ("success", ["deploy/prod.yaml"])
+    assert {file["path"]: file["named"] for file in found["result"]["files"]} == {
+        "deploy/prod.yaml": False,
+        "shop.py": True,
+    }
+
+
+def test_an_iteration_outside_fails_and_the_developer_is_told(server: Server, repository: Path) -> None:
+    found = ended(server.client, begun(server, repository, "fail", DRIFT, UNDONE))
+    assert (found["status"], found["iteration"], found["result"]["outside"]) == ("success", 2, [])
+    [exceeded] = only(events(server.client, found["id"]), "delivery.scope_exceeded")
+    assert exceeded["paths"] == ["deploy/prod.yaml"]
+    prompts = [event["prompt"]["head"] for event in only(events(server.client, found["id"]), "turn.answered")]
+    assert any("You may not change these paths:\n- deploy/prod.yaml" in prompt for prompt in prompts)
+
+
+def test_the_scope_is_the_persons_not_the_agents(server: Server, repository: Path) -> None:
+    widened: Json = {"text": "Wider.", "files": {**DRIFT["files"], "hansard.toml": '[scope]\noutside = "record"\n'}}
+    found = ended(server.client, begun(server, repository, "fail", widened, widened, maxIterations=2))
+    assert found["finalSummary"] == "failed_budget_exhausted"
+    assert "hansard.toml" in found["result"]["outside"]
+
+
+def test_a_person_allows_it(server: Server, repository: Path) -> None:
+    session_id = begun(server, repository, "ask", DRIFT)
+    item = asked(server, session_id)
+    assert (item["waitsFor"], item["choices"], item["summary"]) == ("scope", ["allow", "deny"], "deploy/prod.yaml")
+    found = session(server.client, session_id)
+    assert (found["status"], found["scopeRequest"]["paths"]) == ("running", ["deploy/prod.yaml"])
+    assert answered(server, session_id, "another", "allow") == 409
+    assert answered(server, session_id, item["requestId"], "allow") == 200
+    found = ended(server.client, session_id)
+    assert (found["status"], found["result"]["outside"]) == ("success", ["deploy/prod.yaml"])
+    [decided] = only(events(server.client, session_id), "delivery.scope_decided")
+    assert (decided["decision"], decided["paths"]) == ("allow", ["deploy/prod.yaml"])
+    assert decided["by"]
+    assert answered(server, session_id, item["requestId"], "allow") == 409
+
+
+def test_a_person_denies_it(server: Server, repository: Path) -> None:
+    session_id = begun(server, repository, "ask", DRIFT, UNDONE)
+    assert answered(server, session_id, asked(server, session_id)["requestId"], "deny") == 200
+    found = ended(server.client, session_id)
+    assert (found["status"], found["iteration"], found["result"]["outside"]) == ("success", 2, [])
+
+
+def test_the_page_asks_without_a_script(server: Server, repository: Path) -> None:
+    session_id = begun(server, repository, "ask", DRIFT)
+    request_id = asked(server, session_id)["requestId"]
+    for path in (f"/sessions/{session_id}", "/decisions"):
+        page = server.client.get(path, headers={"Accept": "text/html"}).text
+        assert request_id in page and "deploy/prod.yaml" in page, path
+    answered(server, session_id, request_id, "allow")
+    ended(server.client, session_id)
+
+
+def test_a_workspace_below_the_top_names_its_files(server: Server, repository: Path) -> None:
+    below = repository / "pkg"
+    below.mkdir()
+    (below / "a.py").write_text("a = 1\n", encoding="utf-8")
+    git(repository, "add", "pkg")
+    git(repository, "commit", "-qm", "pkg")
+    dev: Json = {"text": "Changed a.", "files": {"a.py": "a = 2\n"}}
+    body = delivery({"dev": [dev]}, workspace=str(below), validationCommands=["true"], filePaths=["a.py"])
+    found = ended(server.client, start(server.client, body))
+    assert [(file["path"], file["named"]) for file in found["result"]["files"]] == [("pkg/a.py", True)]

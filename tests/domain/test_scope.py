@@ -1,0 +1,205 @@
+"""Scope: changes outside of what a repository allows are recorded, asked about, or refused (contract-2 §8, §12)."""
+
+from typing import Any
+
+import pytest
+
+from domain.delivery.commands import CancelDelivery, DecideScope
+from domain.delivery.events import ScopeDecided, ScopeRequested
+from domain.kinds import allowed_actions
+from domain.replay import first_difference
+from domain.session.scope import PathScope, changed_tests, touched
+from domain.session.workspace import ChangedFile, WorkspaceChanges
+from projections.record.session import view
+from tests.domain.test_replay import recorded
+from tests.given import MINUTE, DeliveryStory, topics
+
+SRC = ("src/**",)
+
+
+def changes(*paths: str) -> dict[str, Any]:
+    """The developer's answer, with everything that differs from the base by now."""
+    files = tuple(ChangedFile(path=path, status="modified") for path in paths)
+    return {"changes": WorkspaceChanges(head="b" * 40, files=files), "files": paths}
+
+
+def story(outside: str, **fields: Any) -> DeliveryStory:
+    """A delivery whose developer is asked, in a repository that allows `src`."""
+    scope = PathScope.model_validate({"allow": SRC, "outside": outside})
+    return DeliveryStory(scope=scope, **fields).designed()
+
+
+def test_inside_the_scope_nothing_happens() -> None:
+    for outside in ("record", "ask", "fail"):
+        found = story(outside)
+        assert topics(found.answer("done", **changes("src/a.py")))[-3:] == [
+            "delivery.phase_completed",
+            "delivery.phase_started",
+            "turn.requested",
+        ]
+
+
+def test_record_goes_on() -> None:
+    found = story("record")
+    found.answer("done", **changes("src/a.py", "deploy/prod.yaml"))
+    assert found.delivery.state == "validation"
+
+
+def test_fail_sends_back_and_names_the_paths() -> None:
+    found = story("fail")
+    events = topics(found.answer("done", **changes("src/a.py", "deploy/prod.yaml")))
+    assert events[2:] == [
+        "delivery.scope_exceeded",
+        "delivery.attempt_started",
+        "delivery.phase_started",
+        "turn.requested",
+    ]
+    assert found.delivery.iteration == 2
+    assert "- deploy/prod.yaml" in found.told("feedback") and "src/a.py" not in found.told("feedback")
+    found.answer("undone", **changes("src/a.py"))
+    assert found.delivery.state == "validation"
+
+
+def test_a_moved_file_counts_at_both_places() -> None:
+    moved = ChangedFile(path="src/prod.yaml", status="renamed", renamed_from="deploy/prod.yaml")
+    assert touched(WorkspaceChanges(head="b" * 40, files=(moved,))) == ("src/prod.yaml", "deploy/prod.yaml")
+
+
+def test_files_that_are_not_listed_count_too() -> None:
+    found = story("fail")
+    many = WorkspaceChanges(head="b" * 40, files=(ChangedFile(path="src/a.py", status="added"),), more_files=7)
+    found.answer("done", changes=many, files=("src/a.py", "zoo/z.py"))
+    assert "- zoo/z.py" in found.told("feedback")
+
+
+def test_ask_waits_for_a_person_and_costs_no_time() -> None:
+    found = story("ask", minutes=10)
+    events = found.answer("done", **changes("deploy/prod.yaml"))
+    assert topics(events)[-1] == "delivery.scope_requested"
+    assert isinstance(request := events[-1], ScopeRequested)
+    assert (request.request_id, request.paths) == ("delivery-1.s1", ("deploy/prod.yaml",))
+    delivery = found.delivery
+    assert (delivery.state, delivery.status, delivery.phase) == ("awaiting_scope", "running", "implementation")
+    assert allowed_actions(delivery)[0] == "scope"
+    shown = view(delivery).wire()
+    assert shown["scopeRequest"]["requestId"] == "delivery-1.s1" and shown["scopeRequest"]["paths"] == [
+        "deploy/prod.yaml"
+    ]
+    before = delivery.budget.deadline_at
+    found.when(DecideScope(request_id="delivery-1.s1", decision="allow", actor="person:ann"), after=60 * MINUTE)
+    assert found.delivery.state == "validation"
+    assert found.delivery.budget.deadline_at == before + 60 * MINUTE
+    assert found.delivery.snapshot(found.at).elapsed_ms == 0
+    decided = next(event for event in found.events if isinstance(event, ScopeDecided))
+    assert (decided.by, decided.decision, decided.paths) == ("person:ann", "allow", ("deploy/prod.yaml",))
+
+
+def test_what_was_allowed_is_not_asked_again() -> None:
+    found = story("ask")
+    found.answer("done", **changes("deploy/a", "src/a.py"))
+    found.when(DecideScope(request_id="delivery-1.s1", decision="allow"))
+    found.breaks()
+    found.answer("again", **changes("deploy/a"))
+    assert found.delivery.state == "validation"
+    found.breaks()
+    found.answer("more", **changes("deploy/a", "deploy/b"))
+    assert found.delivery.scope_request is not None
+    assert (found.delivery.scope_request.request_id, found.delivery.scope_request.paths) == (
+        "delivery-1.s2",
+        ("deploy/b",),
+    )
+
+
+def test_a_denial_is_a_failed_iteration() -> None:
+    found = story("ask")
+    found.answer("done", **changes("deploy/a"))
+    events = found.when(DecideScope(request_id="delivery-1.s1", decision="deny"))
+    assert topics(events)[:3] == [
+        "delivery.scope_decided",
+        "delivery.scope_exceeded",
+        "delivery.attempt_started",
+    ]
+    assert "- deploy/a" in found.told("feedback")
+
+
+def test_a_denial_in_the_last_iteration_exhausts_the_budget() -> None:
+    found = story("ask", iterations=1)
+    found.answer("done", **changes("deploy/a"))
+    found.when(DecideScope(request_id="delivery-1.s1", decision="deny"))
+    assert (found.delivery.state, found.delivery.final_summary) == ("exhausted", "failed_budget_exhausted")
+
+
+def test_the_same_paths_again_are_no_progress() -> None:
+    found = story("fail", no_progress_limit=1, workspace="/shop", repository=True)
+    patch = found.reply("x").reply
+    found.answer("done", patch=patch, **changes("deploy/a"))
+    assert found.delivery.state == "implementation"
+    found.answer("done", patch=patch, **changes("deploy/a"))
+    assert (found.delivery.state, found.delivery.code) == ("exhausted", "no_progress")
+
+
+@pytest.mark.parametrize("request_id", ["delivery-1.s2", "x"])
+def test_only_the_open_request_is_answered(request_id: str) -> None:
+    found = story("ask")
+    command = DecideScope(request_id=request_id, decision="allow")
+    assert "has no changes outside its scope" in str(found.refused(command))
+    found.answer("done", **changes("deploy/a"))
+    assert "is not open" in str(found.refused(command))
+
+
+def test_a_delivery_that_waits_can_be_cancelled() -> None:
+    found = story("ask")
+    found.answer("done", **changes("deploy/a"))
+    found.when(CancelDelivery())
+    assert found.delivery.status == "cancelled"
+
+
+def test_the_history_decides_the_same_again() -> None:
+    scope = PathScope(allow=SRC, outside="ask")
+    found = DeliveryStory(scope=scope)
+    for words in ("the plan", "the architecture", "the design"):
+        found.answer(words, after=1)
+    found.answer("done", after=1, **changes("deploy/a"))
+    found.when(DecideScope(request_id="delivery-1.s1", decision="deny", actor="person:ann"), after=MINUTE)
+    found.answer("undone", after=1, **changes("src/a.py"))
+    found.passes(after=1)
+    assert first_difference(recorded(found), found.whole) is None
+
+
+def test_the_reviewer_reads_of_tests_that_changed_with_the_code() -> None:
+    found = story("record")
+    found.answer("done", **changes("src/a.py", "tests/test_a.py"))
+    found.passes()
+    assert "- tests/test_a.py" in found.told("validation")
+    other = story("record")
+    other.answer("done", **changes("tests/test_a.py"))
+    other.passes()
+    assert "tests/test_a.py" not in other.told("validation")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "tests/a.py",
+        "pkg/test_a.py",
+        "a_test.go",
+        "src/a.spec.ts",
+        "src/a.test.jsx",
+        "src/__tests__/a.js",
+        "AppTest.java",
+    ],
+)
+def test_what_a_test_looks_like(path: str) -> None:
+    assert changed_tests([path, "src/a.py"]) == (path,)
+    assert changed_tests([path, "docs/a.md"]) == ()
+
+
+@pytest.mark.parametrize("path", ["src/contest.py", "src/testing.py", "latest.go", "src/attest/a.py"])
+def test_what_no_test_looks_like(path: str) -> None:
+    assert changed_tests([path, "src/a.py"]) == ()
+
+
+def test_planned_files_count_as_named() -> None:
+    found = DeliveryStory(file_paths=())
+    found.answer('The plan. {"goals": ["g"], "files": ["src/a.py"]}')
+    assert found.delivery.planned == ("src/a.py",)
