@@ -27,7 +27,6 @@ _FAILURES: Final[dict[Bad, tuple[FailureCode, float | None]]] = {
     "workspace": ("workspace", None),
     "lost_conversation": ("lost_conversation", None),
 }
-_LIMITED: Final = ("five_hours", "three_days")
 
 
 @dataclass(slots=True)
@@ -54,9 +53,11 @@ class Performer:
         asked.attempts += 1
         if turn.turn_id in asked.answered:
             asked.twice.append(turn.turn_id)
-        limit = self.weather.limit_of(turn.agent, loop.time())
-        bad = self.weather.of(turn.turn_id, turn.attempt, turn.agent, loop.time()) if limit is None else "three_days"
-        bad = _possible(bad, turn)
+        limited = self.weather.limit_of(turn.agent, loop.time())
+        if limited is not None:
+            asked.bad[limited[0]] += 1
+            return _reached(limited[1], turn)
+        bad = _possible(self.weather.of(turn.turn_id, turn.attempt), turn)
         await asyncio.sleep(_seconds(turn))
         if bad is None:
             asked.answered.add(turn.turn_id)
@@ -75,10 +76,6 @@ class Performer:
 
     async def _go_wrong(self, bad: Bad, turn: Turn) -> Reply:
         handle = turn.agent_session
-        if bad in _LIMITED:
-            left = self.weather.limit_of(turn.agent, asyncio.get_running_loop().time())
-            failure = Failure(code="rate_limit", detail="You have reached your limit.", retry_after=left or 1.0)
-            return Reply(usage=USAGE, agent_session=handle, failure=failure)
         if bad == "hang":
             await asyncio.sleep(turn.limits.wall_seconds)
             return Reply(agent_session=handle, failure=Failure(code="timeout", detail="No answer in time."))
@@ -100,6 +97,12 @@ class Performer:
         """What goes wrong leaves half a file in the folder."""
         if turn.access == "write" and turn.workspace is not None:
             self._files(turn)["half-written.txt"] = b"half"
+
+
+def _reached(seconds: float, turn: Turn) -> Reply:
+    """The provider refuses at once, and says when it answers again."""
+    failure = Failure(code="rate_limit", detail="You have reached your limit.", retry_after=seconds)
+    return Reply(agent_session=turn.agent_session, failure=failure)
 
 
 def _possible(bad: Bad | None, turn: Turn) -> Bad | None:

@@ -1,14 +1,12 @@
 """The weather: what goes wrong between a question and its answer, drawn from a seed."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Final, Literal
 
 Bad = Literal[
     "rate_limit",
     "rate_limit_named",
-    "five_hours",
-    "three_days",
     "overloaded",
     "overloaded_named",
     "cut",
@@ -25,35 +23,33 @@ KINDS: Final[tuple[Bad, ...]] = (
     *("unreadable", "contradictory", "lost_conversation", "auth", "workspace"),
 )
 HOUR: Final = 3_600.0
-LIMITS: Final[dict[Bad, float]] = {"five_hours": 5 * HOUR, "three_days": 72 * HOUR}
-ONE_IN: Final = 60
-"""So rarely does a limit of hours or days begin."""
+Limit = Literal["five_hours", "three_days"]
+LIMITS: Final[dict[Limit, float]] = {"five_hours": 5 * HOUR, "three_days": 72 * HOUR}
+LATEST: Final = 2 * HOUR
+"""By then the limits of hours and days have begun."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Weather:
-    """`share` of all attempts go wrong. Limits of hours or days hold for an agent in every session."""
+    """`share` of all attempts go wrong. A provider's limit holds for one agent in every session."""
 
     seed: int
     share: float = 0.2
-    limited: dict[str, float] = field(default_factory=dict)
-    """Until when an agent is limited, in seconds of the loop."""
 
-    def of(self, turn_id: str, attempt: int, agent: str, now: float) -> Bad | None:
+    def of(self, turn_id: str, attempt: int) -> Bad | None:
         """What happens to this attempt; None for an answer."""
         drawn = Random(f"{self.seed}:{turn_id}:{attempt}")  # noqa: S311 - it decides no secret
-        if drawn.random() >= self.share:
-            return None
-        if drawn.randrange(ONE_IN) == 0:
-            limit: Bad = drawn.choice(("five_hours", "three_days"))
-            self.limited[agent] = max(self.limited.get(agent, 0.0), now + LIMITS[limit])
-            return limit
-        return drawn.choice(KINDS)
+        return drawn.choice(KINDS) if drawn.random() < self.share else None
 
-    def limit_of(self, agent: str, now: float) -> float | None:
-        """Seconds until the agent answers again; None where it is not limited."""
-        left = self.limited.get(agent, 0.0) - now
-        return left if left > 0 else None
+    def limit_of(self, agent: str, now: float) -> tuple[Limit, float] | None:
+        """The limit that this agent has reached, and seconds until it answers again. Every second agent has one."""
+        drawn = Random(f"{self.seed}:{agent}")  # noqa: S311 - it decides no secret
+        if drawn.random() >= 0.5 or not self.share:
+            return None
+        limit: Limit = "three_days" if drawn.random() < 0.25 else "five_hours"
+        begins = drawn.uniform(0, LATEST)
+        left = begins + LIMITS[limit] - now
+        return (limit, left) if now >= begins and left > 0 else None
 
 
 CALM: Final = 0.0

@@ -119,6 +119,7 @@ class Outcome:
     status: str
     waits: bool
     actions: tuple[str, ...]
+    turn_failed: bool
     files: dict[str, bytes]
 
 
@@ -307,7 +308,12 @@ class World:
             made = self.workspaces.made.get(session.id)
             files = made.states[session.tree or made.start] if made else {}
             self.outcomes[session.id] = Outcome(
-                session.kind, session.status, session.id in waiting, allowed_actions(session), files
+                kind=session.kind,
+                status=session.status,
+                waits=session.id in waiting,
+                actions=allowed_actions(session),
+                turn_failed=session.failed_turn is not None,
+                files=files,
             )
 
 
