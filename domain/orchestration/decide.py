@@ -164,16 +164,18 @@ def add_rounds(now: Run, command: AddRounds) -> Events:
 
 
 def retry(now: Run, command: RetryTurn) -> Events:
-    """The turns that wait are asked at once; a turn that failed is asked again, and what came before it stays."""
+    """The turns that wait are asked at once; a turn that failed is asked again, and what came before it stays.
+
+    Where two plans were refused, none has failed: the planner is asked for a new one.
+    """
     waiting = retry_waiting(now, command)
     if waiting:
         return (yield from waiting)
-    if now.state.failed_turn is None:
-        raise now.refusal(command.REFUSAL)
+    refused = now.state.failed_turn is None
     now.next("retry", refusal=command.REFUSAL)
     message = f"Retried: {command.reason}" if command.reason else "Retried."
     yield now.move("retry", OrchestrationRetried, message=message, round=now.state.round, why=command.reason)
-    yield retry_failed(now, command, None)
+    yield ask_first(now) if refused else retry_failed(now, command, None)
 
 
 # -- answers -------------------------------------------------------------------------------------------------------

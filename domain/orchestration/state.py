@@ -151,6 +151,10 @@ class Orchestration(Session):
                 return self.waits
             case "planner_failed" | "assistant_failed" | "judge_failed":
                 return self._failed(name.removesuffix("_failed"))
+            case "plan_refused":
+                return self._plan_refused and self.mode == "orchestrated"
+            case "answer_refused":
+                return self._plan_refused and self.mode == "direct"
             case "nothing_left":
                 return self.state == "checkpoint" and all(agent.completed for agent in self.resumed())
             case _:
@@ -158,6 +162,11 @@ class Orchestration(Session):
 
     def _failed(self, role: str) -> bool:
         return self.failed_turn is not None and self.failed_turn.role == role
+
+    @property
+    def _plan_refused(self) -> bool:
+        """Whether the run stopped because two answers were no plan, although both could be read."""
+        return self.partial_reason == "plan_invalid" and self.failed_turn is None
 
     def wrote(self, places: Iterable[int]) -> tuple[str, ...]:
         """The agents who wrote the work of these places, by all their names."""

@@ -197,7 +197,7 @@ def _evolve_orchestration(row: SessionRow, recorded: Recorded, event: orchestrat
         case orchestration.PartialReached(reason=reason):
             out_of_rounds = reason == "rounds"
             row.wait("budget" if out_of_rounds else "partial", reason, position=recorded.position, at=recorded.at)
-            more = {"rounds": ["extend"], "turn_failed": ["retry"]}.get(reason, [])
+            more = {"rounds": ["extend"], "turn_failed": ["retry"], "plan_invalid": ["retry"]}.get(reason, [])
             row.choices = json.dumps(["continue", "reset", *more])
             row.summary = shortened(event.summary.head, HEAD)
         case orchestration.Completed():

@@ -7,7 +7,7 @@ import pytest
 
 from domain.orchestration.decide import allowed_actions
 from domain.orchestration.events import PlanMade, PlanRefused
-from domain.session.turns import AgentSessionsCleared, Failure
+from domain.session.turns import AgentSessionsCleared, Failure, RetryTurn
 from tests.given import OrchestrationStory, plan, subtask, topics
 
 TEAM_LISTED = "- Frontend (frontend)\n- Backend (backend)\n- Data (data)\n- Docs (docs)"
@@ -366,7 +366,17 @@ def test_a_plan_that_stays_invalid_ends_the_run_partial() -> None:
     assert [event.attempt for event in story.events if isinstance(event, PlanRefused)] == [1, 2]
     assert (story.run.status, story.run.partial_reason, story.run.agents) == ("partial", "plan_invalid", ())
     assert story.run.summary is not None and story.run.summary.head == no_employee("Phantom")[0]
-    assert allowed_actions(story.run) == ("continue", "reset", "cancel")
+    assert allowed_actions(story.run) == ("continue", "retry", "reset", "cancel")
+
+
+def test_retry_after_two_invalid_plans_asks_for_a_new_one() -> None:
+    story = OrchestrationStory()
+    story.answer(plan(subtask("Ghost")))
+    story.answer(plan(subtask("Phantom")))
+    assert topics(story.when(RetryTurn(reason="again"))) == ["orchestration.retried", "turn.requested"]
+    assert (story.run.state, story.request.prompt) == ("planning", "plan@1")
+    story.answer(plan(subtask("Backend")))
+    assert (story.asked, story.run.refused_plans) == (["Backend"], 0)
 
 
 def test_the_words_of_a_planner_that_answers_in_prose_are_the_summary() -> None:

@@ -141,7 +141,7 @@ def test_everything_that_waits_is_listed_with_what_it_waits_for(tmp_path: Path) 
         "review-1": ("decision", "limit", ["apply_fix", "skip"]),
         "orchestration-1": ("checkpoint", "scope_done", ["continue", "reset"]),
         "delivery-1": ("budget", "iterations", ["extend"]),
-        "orchestration-2": ("partial", "plan_invalid", ["continue", "reset"]),
+        "orchestration-2": ("partial", "plan_invalid", ["continue", "reset", "retry"]),
     }
     for word in ("decision", "checkpoint", "budget", "partial"):
         assert [item["waitsFor"] for item in page(stage, needs=(word,))["items"]] == [word]
