@@ -167,6 +167,7 @@ class Settings(BaseSettings):
 
         return WorkerSettings(
             log=self.database_path,
+            keys=(self.api_keys_file,) if self.api_keys_file else (),
             sandbox=sandbox,
             room=Room(self.workspace_files, self.workspace_bytes),
             slots=self.worker_slots,

@@ -118,6 +118,12 @@ class Team(Value):
         meant = agent if agent in crew.values() else crew.get(agent) or crew.get(role)
         return self.named(agent) or (self.agent_for(role) if meant is None else self.named(meant))
 
+    def secrets(self) -> tuple[Path, ...]:
+        """The files whose content agents get as variables."""
+        programs = (member.settings for member in self.agents if isinstance(member.settings, CommandSettings))
+        named = (value for settings in programs for value in settings.env.values())
+        return tuple(Path(value.removeprefix("file:")) for value in named if value.startswith("file:/"))
+
     def employees(self) -> tuple[tuple[str, str], ...]:
         """Name and role of everybody who takes subtasks, by the first such role (behaviour §1.1)."""
         posts = get_args(EmployeeRole)

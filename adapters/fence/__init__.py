@@ -9,10 +9,11 @@ from typing import Literal, get_args
 
 from adapters.fence.bubblewrap import Bubblewrap, bubblewrap_works
 from adapters.fence.landlock import Landlock, landlock_version
-from adapters.fence.port import UNFENCED, Confined, Fence, Grant, Level, Unfenced
+from adapters.fence.port import FEED, UNFENCED, Confined, Fence, Grant, Level, Unfenced
 from domain.values.base import HansardError
 
 __all__ = [
+    "FEED",
     "SANDBOXES",
     "UNFENCED",
     "Confined",

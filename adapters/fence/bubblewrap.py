@@ -13,10 +13,17 @@ from typing import Final
 
 from adapters.fence.folders import SYSTEM, find, inside, programs
 from adapters.fence.landlock import SCOPED, SCOPING, landlock_version
-from adapters.fence.port import Confined, Gap, Grant, Level
+from adapters.fence.port import FEED, Confined, Gap, Grant, Level
+from adapters.fence.seccomp import filter_program
 
-PRIVATE: Final = ("/tmp", "/var/tmp", "/run")  # noqa: S108 - these names inside the fence are empty folders of its own
+PRIVATE: Final = ("/tmp", "/var/tmp", "/run", "/dev/shm")  # noqa: S108 - inside they are empty folders of its own
+PRIVATE_BYTES: Final = 1 << 30
+"""Private folders are in memory, so that they have to have an end."""
 _OWN: Final = ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--cap-drop", "ALL")
+_KERNEL: Final = tuple(
+    Path("/proc") / name for name in ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr")
+)
+"""Settings of the kernel: root may write them even without capabilities."""
 _NEVER_BEGAN: Final = re.compile(r"^bwrap: (?:execvp (?P<program>.*)|[^\n]*): (?P<reason>[^:\n]+)$", re.MULTILINE)
 
 
@@ -36,9 +43,11 @@ class Bubblewrap:
         self._check(argv, env)
         alone = self.grant.network == "none"
         network = ["--unshare-net"] if alone else []
-        command = (_program(), *_OWN, *network, *self._mounts(argv, env), "--chdir", str(cwd), "--", *argv)
+        feed = filter_program()
+        calls = ("--seccomp", FEED) if feed else ()
+        command = (_program(), *_OWN, *network, *calls, *self._mounts(argv, env), "--chdir", str(cwd), "--", *argv)
         # With the machine's network come its sockets without a name; Landlock puts those out of reach.
-        return Confined(command, "" if alone or landlock_version() < SCOPING else SCOPED)
+        return Confined(command, "" if alone or landlock_version() < SCOPING else SCOPED, feed)
 
     def refusal(self, exit_code: int | None, stderr: str) -> str | None:
         found = _NEVER_BEGAN.search(stderr) if exit_code == 1 else None
@@ -67,12 +76,15 @@ class Bubblewrap:
         for folder in SYSTEM:
             yield from _system(folder)
         yield from ("--proc", "/proc", "--dev", "/dev")
+        for path in filter(Path.exists, _KERNEL):
+            yield from ("--ro-bind", str(path), str(path))
         for name in PRIVATE:
-            yield from ("--tmpfs", name)
+            yield from ("--size", str(PRIVATE_BYTES), "--tmpfs", name)
         yield from _resolver()
         layers = self._layers(programs(argv, env, hides=self.grant.hides))
         for path in sorted(layers, key=lambda path: path.parts):
             yield from layers[path]
+        yield from ("--remount-ro", "/dev", "--remount-ro", "/")
 
     def _layers(self, shown: Sequence[Path]) -> dict[Path, tuple[str, ...]]:
         """What is mounted where; what is granted beats what is hidden in the same place."""

@@ -18,6 +18,13 @@ INTERPRETERS = ("python", "python3", "node")
 """Programs that others on PATH name in their first line; often links into a folder elsewhere."""
 
 
+_LOADED = (
+    *("bin", "lib", "lib64", "libexec", "share", "install", "installs", "versions", "tools", "toolchains", "shims"),
+    *("plugins", "candidates", "store", "runtimes", "node_modules"),
+)
+"""Folders beside programs that these load from, in a tool's own folder of a person's home."""
+
+
 _LONGEST = 256
 """What the kernel reads of a script's first line."""
 
@@ -82,8 +89,9 @@ def _prefix(folder: Path, home: Path) -> Iterator[Path]:
         yield from (home / ".cargo" / "bin", home / ".rustup")
     elif first == "bin" or not rest:
         yield folder
-    elif first.startswith("."):
-        yield home / first
+    elif first.startswith(".") and len(rest) == 1:  # passwords and sockets may lie beside the programs
+        yield folder
+        yield from (path for name in _LOADED if (path := folder.with_name(name)).is_dir())
     else:
         yield _around(folder)
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from adapters.fence.folders import SYSTEM, inside, programs
 from adapters.fence.port import Confined, Gap, Grant, Level
+from adapters.fence.seccomp import filter_program
 
 SCOPED: Final = json.dumps({"scoped": True})
 """Rules that limit no file, only sockets without a name and signals to processes outside."""
@@ -20,7 +21,8 @@ _CONNECTING: Final = 4
 """The version from which on connections can be refused."""
 SCOPING: Final = 6
 """The version from which on sockets without a name can be put out of reach."""
-_DEVICES: Final = (Path("/proc"), Path("/dev"))
+_DEVICES: Final = (Path("/proc"), *(Path("/dev") / name for name in ("full", "random", "urandom", "fd", "pts", "ptmx")))
+"""Not all of /dev: disks are files there."""
 _WRITABLE: Final = tuple(Path("/dev") / name for name in ("null", "zero", "tty", "shm"))
 
 
@@ -34,12 +36,12 @@ class Landlock:
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
-        gaps: list[Gap] = []
+        gaps: list[Gap] = ["metadata"]
         if any(inside(path.absolute(), (*SYSTEM, *_absolute(self.grant.granted))) for path in self.grant.hidden):
             gaps.append("hidden_files")
         if self.grant.network == "none":
             gaps.append("udp" if landlock_version() >= _CONNECTING else "network")
-        return (*gaps, "sockets", "processes", "survivors")
+        return (*gaps, "sockets", "shared_memory", "processes", "survivors")
 
     def confine(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Confined:
         read = (*SYSTEM, *_DEVICES, *programs(argv, env, hides=self.grant.hides), *_absolute(self.grant.readable))
@@ -48,6 +50,7 @@ class Landlock:
             "write": [str(path) for path in (*_absolute(self.grant.writable), *_WRITABLE)],
             "connect": self.grant.network == "all",
             "scoped": landlock_version() >= SCOPING,
+            "calls": filter_program().hex(),
         }
         return Confined(tuple(argv), json.dumps(rules))
 

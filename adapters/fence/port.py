@@ -3,16 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from adapters.fence.folders import inside
 
 Level = Literal["bwrap", "landlock", "none"]
 Network = Literal["all", "none"]
-Gap = Literal["files", "hidden_files", "network", "udp", "sockets", "processes", "survivors"]
+Gap = Literal[
+    "files", "hidden_files", "metadata", "network", "udp", "sockets", "shared_memory", "processes", "survivors"
+]
 """What a level does not hold: `files` nothing limits what is read or written; `hidden_files` a folder that should not
-exist can be read; `network` any address can be reached; `udp` datagrams can be sent; `sockets` sockets of the machine
-can be opened; `processes` other processes are visible; `survivors` what outlives the turn is ended by a sweep."""
+exist can be read; `metadata` size, times and permissions of any file can be seen and changed; `network` any address can
+be reached; `udp` datagrams can be sent; `sockets` sockets of the machine can be opened; `shared_memory` so can its
+shared memory; `processes` other processes are visible, and may be signalled; `survivors` what outlives the turn is
+ended by a sweep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +46,18 @@ def _depth(path: Path, folders: tuple[Path, ...]) -> int:
     return max((len(folder.absolute().parts) for folder in folders if inside(path, (folder.absolute(),))), default=0)
 
 
+FEED: Final = "\0feed"
+"""No word of a command can be this one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Confined:
-    """A command that runs inside a fence. `rules`: what the launcher applies to itself before it becomes `argv`."""
+    """A command that runs inside a fence. `rules`: what the launcher applies to itself before it becomes `argv`.
+    `feed`: what the command reads from a pipe; in place of `FEED` among its words comes the pipe's number."""
 
     argv: tuple[str, ...]
     rules: str = ""
+    feed: bytes = b""
 
 
 class Fence(Protocol):
@@ -74,7 +84,7 @@ class Unfenced:
     grant: Grant = Grant()
 
     level: Level = "none"
-    gaps: tuple[Gap, ...] = ("files", "network", "sockets", "processes", "survivors")
+    gaps: tuple[Gap, ...] = ("files", "network", "sockets", "shared_memory", "processes", "survivors")
 
     def confine(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Confined:
         return Confined(tuple(argv))

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
-from adapters.fence import UNFENCED, Fence
+from adapters.fence import FEED, UNFENCED, Fence
 from adapters.processes.environment import marked
 from adapters.processes.limits import NO_LIMITS, SystemLimits, launched
 from adapters.processes.sweep import leaders, spawning
@@ -49,10 +49,13 @@ def start(
         confined = fence.confine(argv, cwd=cwd, env=env)
         command, report = list(confined.argv), None
         theirs: tuple[int, ...] = ()
+        if confined.feed:
+            theirs = (_fed(stack, confined.feed),)
+            command = [str(theirs[0]) if word == FEED else word for word in command]
         if limits != NO_LIMITS or confined.rules:
             report, end = _pipe(stack)
             command = launched(command, env, limits=limits, fence=confined.rules, report=end)
-            theirs = (end,)
+            theirs = (*theirs, end)
         stack.enter_context(spawning)
         popen = subprocess.Popen(
             command,
@@ -80,6 +83,17 @@ def _pipe(stack: contextlib.ExitStack) -> tuple[int, int]:
     stack.callback(os.close, end)
     os.set_blocking(report, False)
     return report, end
+
+
+def _fed(stack: contextlib.ExitStack, content: bytes) -> int:
+    """The end of a pipe from which the content can be read; a pipe holds this much by itself."""
+    end, ours = os.pipe()
+    stack.callback(os.close, end)
+    try:
+        os.write(ours, content)
+    finally:
+        os.close(ours)
+    return end
 
 
 def _offer_first(pid: int) -> None:

@@ -1,6 +1,6 @@
 """The fence around a turn: what its programs may use, and what does not exist for them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from adapters.fence import Fence, Grant, Sandbox, choose
@@ -10,12 +10,14 @@ _LOG_FILES = ("", "-wal", "-shm")
 
 
 class Fencing:
-    """How programs are fenced on this node. `private` is the folder of what the node keeps; beside it and the log
-    nothing needs to be named, because a fence shows only what is granted. Raises `NoFence`."""
+    """How programs are fenced on this node. `private` is the folder of what the node keeps, `secrets` are files with
+    keys and passwords. Beside them and the log nothing needs to be named, because a fence shows only what is granted.
+    Raises `NoFence`."""
 
-    def __init__(self, sandbox: Sandbox, *, log: Path | None, private: Path) -> None:
+    def __init__(self, sandbox: Sandbox, *, log: Path | None, private: Path, secrets: Iterable[Path] = ()) -> None:
         self._choose = choose(sandbox)
-        self._hidden = tuple(_spellings(private)) + (tuple(_log(log)) if log else ())
+        named = (spelling for path in (private, *secrets) for spelling in _spellings(path))
+        self._hidden = (*named, *(_log(log) if log else ()))
 
     def around(self, grant: Grant) -> Fence:
         return self._choose(grant)

@@ -68,7 +68,8 @@ class TurnRunner:
         commands: "Commands | None" = None,
     ) -> None:
         self._store, self._workspaces = store, workspaces
-        self._fencing = Fencing(settings.sandbox, log=settings.log, private=data_dir)
+        secrets = (*settings.keys, *team.secrets())
+        self._fencing = Fencing(settings.sandbox, log=settings.log, private=data_dir, secrets=secrets)
         self._asking = Asking(
             team=team,
             workspaces=workspaces,

@@ -29,13 +29,12 @@ from domain.values.base import Text
 
 _ENDS: Mapping[str, Ended] = {"exit": "exited", "timeout": "timeout", "not_started": "not_started"}
 _TAIL = 4_000
-_FRESH = {"PYTHONDONTWRITEBYTECODE": "1"}
-"""Python reuses compiled code where second and size of the source are the same: a quick edit would not be tested."""
+_FRESH = {"PYTHONDONTWRITEBYTECODE": "1"}  # it reuses compiled code where second and size of the source are the same
 
 
 class ValidationSettings(Protocol):
     """What bounds each command: its seconds, how much of its output is kept, the system's limits, whether it may run
-    at all, and the fence, in which the log does not exist."""
+    at all, and the fence, in which neither the log nor files with keys exist."""
 
     @property
     def validation_timeout(self) -> float: ...
@@ -51,6 +50,8 @@ class ValidationSettings(Protocol):
     def sandbox(self) -> Sandbox: ...
     @property
     def log(self) -> Path | None: ...
+    @property
+    def keys(self) -> tuple[Path, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)

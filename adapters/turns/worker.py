@@ -55,7 +55,8 @@ class WorkerSettings:
     command_limits: processes.SystemLimits = processes.NO_LIMITS
     commands_allowed: Prefixes = ()
     log: Path | None = None
-    """The file of the log, which is never part of the work."""
+    keys: tuple[Path, ...] = ()
+    """The file of the log and those with keys, which nothing that is run may see."""
     room: Room | None = None
     sandbox: Sandbox = "auto"
 

@@ -227,3 +227,12 @@ def test_a_team_file_that_is_missing_or_a_folder_is_told(tmp_path: Path) -> None
 def test_reading_a_team_needs_no_secret(team: Team, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     assert load(tmp_path / "team.toml") == team
+
+
+def test_files_whose_content_agents_get_are_known_as_secrets(tmp_path: Path) -> None:
+    path = tmp_path / "team.toml"
+    path.write_text(
+        '[[agents]]\nname = "Ada"\nroles = ["dev"]\nadapter = "command"\n[agents.settings]\nargv = ["ada"]\n'
+        'env = { ADA_KEY = "file:/etc/ada/key", HOST_KEY = "env:HOST_KEY" }\n'
+    )
+    assert load(path).secrets() == (Path("/etc/ada/key"),)

@@ -1,9 +1,9 @@
-"""What agents and validation commands try against the server that runs them. Under bubblewrap nothing succeeds."""
+"""What agents and validation commands try against the server that runs them. Under bubblewrap nothing succeeds; with
+less around them, only what the record names as a gap."""
 
 import json
 import os
-import sys
-import textwrap
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,52 +11,116 @@ from typing import Any
 import pytest
 
 from adapters.fence.bubblewrap import bubblewrap_works
+from adapters.fence.landlock import landlock_version
+from tests.adapters.fence.attacks import SECRET
+from tests.adapters.fence.scene import Scene, scene
 from tests.adapters.workspace.given import git, write
-from tests.api.server import Server, delivery, ended, events, only, serving, start
+from tests.api.server import Json, Server, delivery, ended, events, only, serving, start
 
-pytestmark = pytest.mark.skipif(
+needs_bubblewrap = pytest.mark.skipif(
     not bubblewrap_works() and os.environ.get("CI") != "true", reason="bubblewrap does not work here"
 )
+NAMED_BY = {"files": {"files", "hidden_files"}, "metadata": {"files", "metadata"}, "udp": {"udp", "network"}}
+"""The gaps that admit a success, where they are called otherwise than its family."""
+ACTORS = ("agent", "validation")
 
-ATTACK = """
-import glob, json, os, pathlib, socket, subprocess, sys
-place = json.loads(sys.argv[-1])
-def tried(name, attempt):
-    try:
-        done[name] = bool(attempt())
-    except Exception:
-        done[name] = False
-def overwritten(path):
-    with open(path, "r+b") as file:
-        return file.write(b"x")
-def environments():
-    found = b"".join(pathlib.Path(each).read_bytes() for each in glob.glob("/proc/[0-9]*/environ"))
-    return b"HANSARD_DATABASE" in found
-def survives(*command):
-    return subprocess.run(command).returncode == 0
-done = {}
-for name in ("log", "secret", "checkout", "other"):
-    tried("read " + name, lambda: pathlib.Path(place[name]).read_bytes())
-    tried("change " + name, lambda: overwritten(place[name]))
-tried("list node", lambda: os.listdir(place["node"] + "/views"))
-tried("environment of the server", environments)
-tried("write /etc", lambda: pathlib.Path("/etc/hansard-attack").write_text("x"))
-try:
-    pathlib.Path(place["account"], ".hansard-attack").write_text("x")
-except OSError:
-    pass
-if place["network"] == "none":
-    tried("connect", lambda: socket.create_connection(("127.0.0.1", place["port"]), timeout=2))
-survives("env", "-i", "/usr/bin/setsid", "-f", "/usr/bin/sleep", place["sleep"])
-survives("sh", "-c", "nohup sleep " + place["sleep"] + " >/dev/null 2>&1 &")
-pathlib.Path("attack.json").write_text(json.dumps(done))
-print("tried")
-"""
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with a secret in the environment, a person's home, and a program of that home on PATH."""
+    folder = tmp_path / "m"
+    folder.mkdir()
+    monkeypatch.setenv("CANARY", SECRET.decode())
+    monkeypatch.setenv("HOME", str(folder / "account"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder / "runtime"))
+    monkeypatch.setenv("SSH_AUTH_SOCK", str(folder / "account" / "agent.sock"))
+    monkeypatch.setenv("PATH", f"{folder}/account/.tool/bin:{os.environ['PATH']}")
+    return folder
+
+
+def successes(done: dict[str, bool]) -> list[str]:
+    return [name for name, succeeded in done.items() if succeeded]
+
+
+def fences(found: list[Json]) -> dict[str, tuple[str, list[str]]]:
+    """Level and gaps of the developer's turn and of the validation."""
+    answers = [each for each in only(found, "turn.answered") if each["fence"]]
+    by_role = {each["role"]: (each["fence"], each["fenceGaps"]) for each in answers}
+    return {"agent": by_role["dev"], "validation": by_role["test"]}
+
+
+def check(there: Scene, level: str) -> dict[str, dict[str, bool]]:
+    """Attack, and expect no success that the record does not admit."""
+    session, done = there.attack()
+    recorded = fences(events(there.server.client, session["id"]))
+    for actor in ACTORS:
+        fence, gaps = recorded[actor]
+        assert fence == level
+        families = {name: name.partition("/")[0] for name in successes(done[actor])}
+        unnamed = [name for name, family in families.items() if not NAMED_BY.get(family, {family}) & set(gaps)]
+        assert unnamed == [], (actor, gaps)
+        if "survivors" not in gaps:
+            assert there.survivors(actor) == {}
+    assert not there.planted.exists()
+    return done
+
+
+@needs_bubblewrap
+def test_under_bubblewrap_nothing_succeeds(environment: Path) -> None:
+    with scene(environment) as there:
+        done = check(there, "bwrap")
+    assert [successes(done[actor]) for actor in ACTORS] == [[], []]
+    assert sum(len(done[actor]) for actor in ACTORS) >= 200
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can look into every process")
+def test_every_try_succeeds_where_nothing_prevents_it(environment: Path) -> None:
+    """The positive control: what fails here would prove nothing."""
+    with scene(environment) as there:
+        for actor in ACTORS:
+            done = there.control(actor)
+            left = there.survivors(actor)
+            there.end_survivors(actor)
+            never = [name for name, succeeded in done.items() if not succeeded and not name.startswith("survivors/")]
+            assert never == [], never
+            assert len(left) >= sum(name.startswith("survivors/") for name in done)
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(landlock_version() < 4, reason="this kernel has no Landlock, or an old one")
+def test_under_landlock_only_what_the_record_names_succeeds(environment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", without_bubblewrap(environment))
+    with scene(environment) as there:
+        done = check(there, "landlock")
+        assert there.survivors("agent") == there.survivors("validation") == {}
+    families = {name.partition("/")[0] for actor in ACTORS for name in successes(done[actor])}
+    assert families <= {"udp", "sockets", "shared_memory", "processes", "metadata"}
+
+
+@pytest.mark.nightly
+def test_without_a_fence_only_what_the_record_names_succeeds(environment: Path) -> None:
+    with scene(environment, sandbox="off") as there:
+        done = check(there, "none")
+        assert there.survivors("agent") == there.survivors("validation") == {}
+    assert "files/read_open/log" in successes(done["validation"])
+
+
+def without_bubblewrap(folder: Path) -> str:
+    """A PATH of the same programs, in the same order, but one."""
+    mine = folder / "programs"
+    mine.mkdir()
+    for place in os.environ["PATH"].split(os.pathsep):
+        for program in Path(place).glob("*"):
+            if program.name != "bwrap" and not (mine / program.name).is_symlink():
+                (mine / program.name).symlink_to(program)
+    assert shutil.which("bwrap", path=str(mine)) is None
+    return str(mine)
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
-    """Starts a server whose developer is a program that attacks."""
+    """Starts a server."""
     started: list[Any] = []
 
     def begin(**settings: object) -> Server:
@@ -69,78 +133,16 @@ def server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
         running.__exit__(None, None, None)
 
 
-def place(folder: Path, server_port: int, **more: str) -> str:
-    """What is attacked, for the program."""
-    node, sleep = folder / "node", f"4000.{os.getpid()}"
-    known = {"log": folder / "hansard.db", "secret": node / "secret", "node": node, "account": Path.home()}
-    theirs = {"checkout": folder / "checkout" / "private", "other": node / "workspaces" / "other" / "file"}
-    named = {name: str(path) for name, path in (known | theirs).items()}
-    return json.dumps({"port": server_port, "sleep": sleep, "network": "none"} | named | more)
-
-
 def prepared(folder: Path) -> Path:
-    """A checkout with a file that is not part of the work, keys of the server, and another session's files."""
+    """A checkout."""
     checkout = folder / "checkout"
     write(checkout, {"README": "x"})
     for args in (["init", "-q"], ["add", "README"], ["commit", "-qm", "Start"]):
         git(checkout, *args)
-    for path in (checkout / "private", folder / "node" / "secret", folder / "node" / "workspaces" / "other" / "file"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("x")
     return checkout
 
 
-def successes(folder: Path, session_id: str) -> list[str]:
-    """The attempts that succeeded."""
-    [report] = (folder / "node" / "workspaces" / session_id).glob("tree-*/attack.json")
-    found: dict[str, bool] = json.loads(report.read_text())
-    assert len(found) > 9
-    assert not (Path.home() / ".hansard-attack").exists()
-    return [name for name, done in found.items() if done]
-
-
-def survivors() -> int:
-    """How many of the programs that were left behind are alive."""
-    needle = f"4000.{os.getpid()}".encode()
-    lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
-    return sum(line.startswith((b"sleep", b"/usr/bin/sleep")) and needle in line for line in lines)
-
-
-def test_a_validation_command_reaches_nothing_outside_of_its_workspace(
-    server: Callable[..., Server], tmp_path: Path
-) -> None:
-    checkout = prepared(tmp_path)
-    running = server()
-    command = [sys.executable, "-I", "-c", textwrap.dedent(ATTACK), place(tmp_path, running.port)]
-    body = delivery(workspace=str(checkout), validationCommands=[command], maxIterations=1)
-    session_id = start(running.client, body)
-    assert ended(running.client, session_id)["status"] == "success"
-    assert successes(tmp_path, session_id) == []
-    assert survivors() == 0
-    [validation] = [each for each in only(events(running.client, session_id), "turn.answered") if each["fence"]]
-    assert (validation["fence"], validation["fenceGaps"]) == ("bwrap", [])
-
-
-def test_an_agent_reaches_nothing_outside_of_its_workspace(server: Callable[..., Server], tmp_path: Path) -> None:
-    checkout = prepared(tmp_path)
-    (tmp_path / "attack.py").write_text(ATTACK)
-    argv = [sys.executable, "-I", str(tmp_path / "attack.py"), place(tmp_path, 0, network="all")]
-    (tmp_path / "team.toml").write_text(
-        '[[agents]]\nname = "Team"\nroles = ["planner", "architect", "designer", "reviewer"]\nadapter = "scripted"\n'
-        '[[agents]]\nname = "Dev"\nroles = ["dev"]\nadapter = "command"\n[agents.settings]\n'
-        f"argv = {json.dumps(argv)}\n"
-    )
-    running = server(team=tmp_path / "team.toml")
-    body = delivery(workspace=str(checkout), maxIterations=1)
-    del body["scenario"]
-    session_id = start(running.client, body)
-    assert ended(running.client, session_id)["status"] == "success"
-    assert successes(tmp_path, session_id) == []
-    assert survivors() == 0
-    [answer] = [each for each in only(events(running.client, session_id), "turn.answered") if each["role"] == "dev"]
-    assert answer["fence"] == "bwrap"
-
-
+@needs_bubblewrap
 def test_a_program_that_only_the_checkout_has_is_named_with_what_to_do(
     server: Callable[..., Server], tmp_path: Path
 ) -> None:

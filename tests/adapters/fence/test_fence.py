@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+import struct
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -12,7 +13,9 @@ import pytest
 
 from adapters.fence import Fence, Grant, NoFence, Unfenced, available, choose
 from adapters.fence.bubblewrap import Bubblewrap, bubblewrap_works
+from adapters.fence.folders import programs
 from adapters.fence.landlock import Landlock, landlock_version
+from adapters.fence.seccomp import filter_program
 from adapters.processes import Finished, clean_environment, run
 
 WORKS = {"bwrap": bubblewrap_works(), "landlock": landlock_version() >= 4}
@@ -127,6 +130,37 @@ def test_a_hidden_folder_does_not_exist_below_a_readable_one(workspace: Path) ->
     environment = clean_environment({"PATH": f"{programs}:/usr/bin:/bin"}, home=workspace)
     done = asyncio.run(run(["ls", str(checkout)], cwd=workspace, env=environment, wall_seconds=20, fence=fence))
     assert (done.exit_code, done.stdout) == (0, "")
+
+
+def test_keys_below_a_folder_of_the_system_are_empty_inside(workspace: Path, tmp_path: Path) -> None:
+    if not WORKS["bwrap"]:
+        pytest.skip("bubblewrap does not work here")
+    system, keys = tmp_path / "system", tmp_path / "system" / "keys"
+    system.mkdir()
+    keys.write_text("secret")
+    fence = Bubblewrap(Grant(writable=(workspace,), readable=(system,), hidden=(keys,)))
+    done = inside(fence, workspace, "cat", str(keys))
+    assert (done.stdout, "secret" in done.stderr) == ("", False)
+
+
+def test_beside_a_program_of_a_persons_home_only_what_it_loads_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("bin", "lib", "run"):
+        (tmp_path / ".tool" / name).mkdir(parents=True)
+    path = {"PATH": f"{tmp_path}/.tool/bin:/usr/bin"}
+    shown = programs(["thing"], path, hides=lambda path: False)
+    assert set(shown) == {tmp_path / ".tool" / "bin", tmp_path / ".tool" / "lib"}
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_the_filter_of_calls_is_a_program_that_ends_wherever_it_jumps(machine: str) -> None:
+    program = list(struct.iter_unpack("=HBBI", filter_program(machine)))
+    for place, (code, true, false, _) in enumerate(program):
+        assert code == 0x06 or place + 1 + max(true, false) < len(program)
+    assert program[-1] == (0x06, 0, 0, 0x7FFF0000)
+    assert filter_program("unknown") == b""
 
 
 def test_a_program_of_a_hidden_folder_is_not_started(workspace: Path) -> None:
