@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from adapters.store.sql.log import SqlLog
 from adapters.store.sqlite.connection import refuse_foreign, store_error
-from adapters.store.sqlite.reading import SqliteLog
 from adapters.store.sqlite.rows import SqliteRows
 from domain.values.sentences import Sentence
 
@@ -19,7 +19,7 @@ UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 """Errors of a damaged file; the second where SQLite's own message quotes bytes that are not UTF-8."""
 
 
-class Sealed(SqliteLog):
+class Sealed(SqlLog):
     """The log in one file, for one thread at a time. It never writes."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:

@@ -13,11 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from eventsourcing.persistence import Notification, StoredEvent
+from eventsourcing.persistence import StoredEvent
 
 from adapters.private import private_file, private_folder
-from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, EventRecorder, StreamHeads
+from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, StreamHeads
 from adapters.store.port import Conflict, Row, StoredReceipt, StoreError
+from adapters.store.sql.log import SqlRecorder, hash_of, receipts_of
+from adapters.store.sql.turns import SqlTurns, apply, check_held
 from adapters.store.sqlite.connection import (
     WriteHealth,
     check_ownership,
@@ -28,15 +30,13 @@ from adapters.store.sqlite.connection import (
     opening_failure,
     store_error,
 )
-from adapters.store.sqlite.reading import SqliteLog
 from adapters.store.sqlite.rows import SCHEMA, SqliteRows
-from adapters.store.sqlite.turns import SqliteTurns
 from domain.values.sentences import Sentence
 
 READERS = 4
 
 
-class SqliteStore(SqliteLog, EventRecorder):
+class SqliteStore(SqlRecorder):
     """The log in one file. Safe for many threads, and for several processes on the same machine."""
 
     def __init__(self, path: str, *, busy_seconds: float = 5.0) -> None:
@@ -56,7 +56,7 @@ class SqliteStore(SqliteLog, EventRecorder):
                 self._readers.put(self._connect("query_only=1"))
         except (OSError, sqlite3.Error) as error:
             raise store_error(error, opening_failure("The log", self.path, error)) from error
-        self.turns = SqliteTurns(self._transaction, self._reading)
+        self.turns = SqlTurns(self._transaction, self._reading, by_deadline="INDEXED BY turns_due")
         self.rows = SqliteRows(self.path, self._reading)
 
     def _connect(self, *pragmas: str) -> sqlite3.Connection:
@@ -140,7 +140,7 @@ class SqliteStore(SqliteLog, EventRecorder):
         receipts: list[StoredReceipt] = []
         try:
             with self._transaction() as connection:
-                batch = AppendBatch(self._heads, _last_given(connection), partial(_hash_of, connection))
+                batch = AppendBatch(self._heads, _last_given(connection), partial(hash_of, connection))
                 head, positions = batch.position, [batch.add(event) for event in stored_events]
                 receipts = attachments.made_receipts(head, positions)
                 # A version that is taken is reported before a turn that is not held: that one is tried again.
@@ -148,7 +148,7 @@ class SqliteStore(SqliteLog, EventRecorder):
                 insert(connection, "INSERT OR IGNORE INTO texts VALUES (?, ?)", attachments.texts)
                 rows = [(kept.key, kept.fingerprint, kept.status, kept.body, kept.at) for kept in receipts]
                 insert(connection, "INSERT INTO receipts VALUES (?, ?, ?, ?, ?)", rows)
-                self.turns.apply(connection, attachments.turns)
+                check_held(apply(connection, attachments.turns))
         except sqlite3.IntegrityError as error:
             raise self._conflict(batch.rows if batch else [], receipts) from error
         self._heads.keep(batch.heads)
@@ -159,71 +159,12 @@ class SqliteStore(SqliteLog, EventRecorder):
         """What of a batch others have written. The transaction is rolled back, so all that is found is theirs."""
         with self._reading() as connection:
             return Conflict(
-                streams={row.stream for row in rows if _hash_of(connection, row.stream, row.version) is not None},
-                keys=_receipts(connection, [receipt.key for receipt in receipts]),
+                streams={row.stream for row in rows if hash_of(connection, row.stream, row.version) is not None},
+                keys=receipts_of(connection, [receipt.key for receipt in receipts]),
             )
-
-    # -- reading ---------------------------------------------------------------------------------------------------
-
-    def receipts(self, keys: Sequence[str]) -> dict[str, StoredReceipt]:
-        """The first answers that were given under these keys."""
-        with self._reading() as connection:
-            return _receipts(connection, keys)
-
-    # -- the library's recorder ------------------------------------------------------------------------------------
-
-    def select_events(
-        self,
-        originator_id: Any,
-        *,
-        gt: int | None = None,
-        lte: int | None = None,
-        desc: bool = False,
-        limit: int | None = None,
-    ) -> Sequence[StoredEvent]:
-        with self._reading() as connection:
-            rows = connection.execute(
-                "SELECT stream, version, topic, state FROM events WHERE stream = ? AND version > ? AND version <= ?"
-                f" ORDER BY version {'DESC' if desc else 'ASC'} LIMIT ?",
-                (str(originator_id), gt or 0, 2**62 if lte is None else lte, -1 if limit is None else limit),
-            ).fetchall()
-        return [StoredEvent(*row) for row in rows]
-
-    def select_notifications(
-        self,
-        start: int | None,
-        limit: int,
-        stop: int | None = None,
-        topics: Sequence[str] = (),
-        *,
-        inclusive_of_start: bool = True,
-    ) -> Sequence[Notification]:
-        begin = 0 if start is None else start - 1 if inclusive_of_start else start
-        marks = f" AND topic IN ({','.join('?' * len(topics))})" if topics else ""
-        with self._reading() as connection:
-            rows = connection.execute(
-                "SELECT stream, version, topic, state, position FROM events"
-                f" WHERE position > ? AND position <= ?{marks} ORDER BY position LIMIT ?",
-                (begin, 2**62 if stop is None else stop, *topics, limit),
-            ).fetchall()
-        return [Notification(*row) for row in rows]
-
-    def max_notification_id(self) -> int | None:
-        return self.head() or None
 
 
 def _last_given(connection: sqlite3.Connection) -> int:
     """The last position that was ever given: AUTOINCREMENT never gives one twice."""
     found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
     return int(found[0]) if found else 0
-
-
-def _hash_of(connection: sqlite3.Connection, stream: str, version: int) -> bytes | None:
-    found = connection.execute("SELECT hash FROM events WHERE stream = ? AND version = ?", (stream, version)).fetchone()
-    return None if found is None else bytes(found[0])
-
-
-def _receipts(connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, StoredReceipt]:
-    marks = ",".join("?" * len(keys))
-    rows = connection.execute(f"SELECT * FROM receipts WHERE key IN ({marks})", keys).fetchall()
-    return {row[0]: StoredReceipt(*row) for row in rows}

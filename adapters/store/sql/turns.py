@@ -1,11 +1,11 @@
-"""The lease table on SQLite. Rows change in the transaction of the events that say so."""
+"""The lease table in SQL. Rows change in the transaction of the events that say so."""
 
-import sqlite3
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from typing import Final
 
 from adapters.store.port import Fenced
+from adapters.store.sql.connection import Access, SqlConnection, SqlResult
+from adapters.store.sql.log import marks
 from adapters.store.turns import (
     FIRST,
     LAST,
@@ -20,11 +20,9 @@ from adapters.store.turns import (
     TurnStatus,
 )
 
-Access = Callable[[], AbstractContextManager[sqlite3.Connection]]
-
 _LEASE: Final = "turn_id, stream, version, work, agent, role, attempt, worker, lease_until, deadline"
 _UNSETTLED: Final = "state IN ('queued', 'running')"
-"""Word for word the condition of the index `turns_open`: without it SQLite reads all turns that there ever were."""
+"""Word for word the condition of the index `turns_open`: without it SQLite reads all turns there ever were."""
 _FREE: Final = "work <> 'wait' AND (lease_until IS NULL OR lease_until <= :now)"
 """Of the unsettled turns those that may be claimed: queued, waited long enough after a failed attempt (then
 `lease_until` is the end of the wait), or running on a lease that ran out. A person's decision is nobody's to claim."""
@@ -32,23 +30,12 @@ _QUEUED: Final = f"{_UNSETTLED} AND state = 'queued'"
 _RUNNING: Final = f"{_UNSETTLED} AND state = 'running'"
 
 
-class SqliteTurns:
+class SqlTurns:
     """The turns of a store."""
 
-    def __init__(self, transaction: Access, reading: Access) -> None:
-        self._transaction, self._reading = transaction, reading
-
-    @staticmethod
-    def apply(connection: sqlite3.Connection, changes: Sequence[TurnChange]) -> None:
-        """Change the table in the transaction of the events. Raises Fenced."""
-        for change in changes:
-            match change:
-                case NewTurn():
-                    connection.execute("INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, 0, NULL, NULL, ?, ?)", change)
-                case TurnEnd():
-                    _end(connection, change)
-                case TurnAgain():
-                    _ask_again(connection, change)
+    def __init__(self, transaction: Access, reading: Access, *, by_deadline: str = "") -> None:
+        """`by_deadline` names the index for deadlines where the database does not find it by itself."""
+        self._transaction, self._reading, self._by_deadline = transaction, reading, by_deadline
 
     # -- taking ----------------------------------------------------------------------------------------------------
 
@@ -82,9 +69,9 @@ class SqliteTurns:
     def heartbeat(self, lease: Lease, *, until: int) -> bool:
         with self._transaction() as connection:
             done = connection.execute(
-                "UPDATE turns SET lease_until = max(lease_until, ?)"
+                "UPDATE turns SET lease_until = CASE WHEN lease_until > ? THEN lease_until ELSE ? END"
                 " WHERE turn_id = ? AND attempt = ? AND state = 'running'",
-                (until, lease.turn_id, lease.attempt),
+                (until, until, lease.turn_id, lease.attempt),
             )
         return done.rowcount == 1
 
@@ -114,7 +101,7 @@ class SqliteTurns:
     def overdue(self, now: int) -> list[tuple[str, str]]:
         with self._reading() as connection:
             return connection.execute(
-                f"SELECT stream, turn_id FROM turns INDEXED BY turns_due WHERE {_UNSETTLED} AND deadline < ?", (now,)
+                f"SELECT stream, turn_id FROM turns {self._by_deadline} WHERE {_UNSETTLED} AND deadline < ?", (now,)
             ).fetchall()
 
     def held(self, turn_id: str) -> Lease | None:
@@ -126,10 +113,12 @@ class SqliteTurns:
         return None if row is None else Lease(*row)
 
     def attempts(self, turn_ids: Sequence[str]) -> dict[str, int | None]:
-        marks = ",".join("?" * len(turn_ids))
+        if not turn_ids:
+            return {}
         with self._reading() as connection:
             rows = connection.execute(
-                f"SELECT turn_id, attempt FROM turns WHERE turn_id IN ({marks}) AND state = 'running'", turn_ids
+                f"SELECT turn_id, attempt FROM turns WHERE turn_id IN ({marks(turn_ids)}) AND state = 'running'",
+                turn_ids,
             ).fetchall()
         return dict.fromkeys(turn_ids) | dict(rows)
 
@@ -146,25 +135,47 @@ class SqliteTurns:
         return {"queued": 0, "running": 0} | dict(rows)
 
 
-def _end(connection: sqlite3.Connection, change: TurnEnd) -> None:
+def apply(connection: SqlConnection, changes: Sequence[TurnChange]) -> list[tuple[TurnChange, SqlResult]]:
+    """Change the table in the transaction of the events; see `check_held`."""
+    return [(change, _applied(connection, change)) for change in changes]
+
+
+def check_held(applied: Sequence[tuple[TurnChange, SqlResult]]) -> None:
+    """Raise Fenced where a change did not find the turn as it has to be. Before the commit."""
+    for change, done in applied:
+        match change:
+            case TurnEnd(fenced=True) if done.rowcount != 1:
+                raise Fenced(change.turn_id, change.said_by)
+            case TurnAgain() if done.rowcount != 1:
+                raise Fenced(change.turn_id, change.attempt or 0)
+
+
+def _applied(connection: SqlConnection, change: TurnChange) -> SqlResult:
+    match change:
+        case NewTurn():
+            return connection.execute("INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, 0, NULL, NULL, ?, ?)", change)
+        case TurnEnd():
+            return _end(connection, change)
+        case TurnAgain():
+            return _ask_again(connection, change)
+
+
+def _end(connection: SqlConnection, change: TurnEnd) -> SqlResult:
     states = ", ".join(f"'{state}'" for state in change.before)
-    done = connection.execute(
+    return connection.execute(
         "UPDATE turns SET state = :state, lease_until = NULL"
         f" WHERE turn_id = :turn_id AND state IN ({states}) AND attempt = coalesce(:attempt, attempt)",
         {"state": change.state, "turn_id": change.turn_id, "attempt": change.attempt},
     )
-    if change.fenced and done.rowcount != 1:
-        raise Fenced(change.turn_id, change.said_by)
 
 
-def _ask_again(connection: sqlite3.Connection, change: TurnAgain) -> None:
-    done = connection.execute(
+def _ask_again(connection: SqlConnection, change: TurnAgain) -> SqlResult:
+    held = "" if change.attempt is None else " AND state = 'running' AND attempt = :attempt"
+    return connection.execute(
         "UPDATE turns SET state = 'queued', agent = :agent, lease_until = :not_before, deadline = :deadline"
-        " WHERE turn_id = :turn_id AND (:attempt IS NULL OR state = 'running' AND attempt = :attempt)",
+        f" WHERE turn_id = :turn_id{held}",
         change._asdict(),
     )
-    if done.rowcount != 1:
-        raise Fenced(change.turn_id, change.attempt or 0)
 
 
 def _in_order(columns: str, which: str, *, limit: str) -> str:

@@ -1,0 +1,157 @@
+"""Reading the log in SQL, with whatever connection a store gives."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from eventsourcing.persistence import Notification, StoredEvent
+
+from adapters.store.append import EventRecorder
+from adapters.store.mapper import decode_all
+from adapters.store.port import PAGE, StoredReceipt
+from adapters.store.sql.connection import NO_LIMIT, SqlConnection
+from domain.session.record import Recorded
+
+
+class SqlLog(ABC):
+    """The reading half of a store."""
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[SqlConnection]:
+        """A connection. Errors of the database leave it as StoreError."""
+
+    def history(
+        self, session_id: str, *, after: int = 0, upto: int | None = None, limit: int | None = None
+    ) -> list[Recorded]:
+        """The events of a session with versions `after`+1 … `upto`."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT position, stream, version, topic, state FROM events"
+                " WHERE stream = ? AND version > ? AND version <= ? ORDER BY version LIMIT ?",
+                (session_id, after, _or_none(upto), _or_none(limit)),
+            ).fetchall()
+        return decode_all(rows)
+
+    def log(
+        self,
+        *,
+        after: int = 0,
+        limit: int = PAGE,
+        kind: str | None = None,
+        topic: str | None = None,
+        session_id: str | None = None,
+    ) -> list[Recorded]:
+        """The events after a position, at most `limit`: of the whole log, or of one kind, type or session."""
+        where: list[str] = ["position > ?"]
+        values: list[Any] = [after]
+        for column, value in (("topic", topic), ("stream", session_id)):
+            if value is not None:
+                where.append(f"{column} = ?")
+                values.append(value)
+        if kind is not None:
+            # An expression, so that no index is used: in the log's order as it lies, never all of a kind sorted.
+            where.append("stream || '' >= ? AND stream || '' < ?")
+            values += [f"{kind}-", f"{kind}."]
+        with self._reading() as connection:
+            rows = connection.execute(
+                f"SELECT position, stream, version, topic, state FROM events WHERE {' AND '.join(where)}"
+                f" ORDER BY {'position' if session_id is None else 'version'} LIMIT ?",
+                (*values, limit),
+            ).fetchall()
+        return decode_all(rows)
+
+    def head(self) -> int:
+        """The newest position, 0 of an empty log."""
+        with self._reading() as connection:
+            return int(connection.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()[0])
+
+    def version(self, session_id: str) -> int:
+        """The newest version of a session, 0 if there is none."""
+        with self._reading() as connection:
+            row = connection.execute("SELECT max(version) FROM events WHERE stream = ?", (session_id,)).fetchone()
+        return int(row[0] or 0)
+
+    def text(self, digest: str) -> str | None:
+        """A long text by its digest."""
+        with self._reading() as connection:
+            row = connection.execute("SELECT content FROM texts WHERE digest = ?", (digest,)).fetchone()
+        return None if row is None else as_text(row[0])
+
+
+class SqlRecorder(SqlLog, EventRecorder):
+    """What a store reads besides: receipts, and what the eventsourcing library asks for."""
+
+    def receipts(self, keys: Sequence[str]) -> dict[str, StoredReceipt]:
+        """The first answers that were given under these keys."""
+        with self._reading() as connection:
+            return receipts_of(connection, keys)
+
+    def select_events(
+        self,
+        originator_id: Any,
+        *,
+        gt: int | None = None,
+        lte: int | None = None,
+        desc: bool = False,
+        limit: int | None = None,
+    ) -> Sequence[StoredEvent]:
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT stream, version, topic, state FROM events WHERE stream = ? AND version > ? AND version <= ?"
+                f" ORDER BY version {'DESC' if desc else 'ASC'} LIMIT ?",
+                (str(originator_id), gt or 0, _or_none(lte), _or_none(limit)),
+            ).fetchall()
+        return [StoredEvent(*row) for row in rows]
+
+    def select_notifications(
+        self,
+        start: int | None,
+        limit: int,
+        stop: int | None = None,
+        topics: Sequence[str] = (),
+        *,
+        inclusive_of_start: bool = True,
+    ) -> Sequence[Notification]:
+        begin = 0 if start is None else start - 1 if inclusive_of_start else start
+        among = f" AND topic IN ({marks(topics)})" if topics else ""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT stream, version, topic, state, position FROM events"
+                f" WHERE position > ? AND position <= ?{among} ORDER BY position LIMIT ?",
+                (begin, _or_none(stop), *topics, limit),
+            ).fetchall()
+        return [Notification(*row) for row in rows]
+
+    def max_notification_id(self) -> int | None:
+        return self.head() or None
+
+
+def _or_none(limit: int | None) -> int:
+    return NO_LIMIT if limit is None else limit
+
+
+def as_text(content: str | bytes) -> str:
+    """A long text as a store keeps it: PostgreSQL's own text cannot hold every character, so there it is bytes."""
+    return content if isinstance(content, str) else content.decode()
+
+
+def marks(values: Sequence[object]) -> str:
+    """A place for each value."""
+    return ",".join("?" * len(values))
+
+
+def hash_of(connection: SqlConnection, stream: str, version: int) -> bytes | None:
+    """The chained hash of an event."""
+    found = connection.execute("SELECT hash FROM events WHERE stream = ? AND version = ?", (stream, version)).fetchone()
+    return None if found is None else bytes(found[0])
+
+
+def receipts_of(connection: SqlConnection, keys: Sequence[str]) -> dict[str, StoredReceipt]:
+    """The receipts under these keys."""
+    if not keys:
+        return {}
+    rows = connection.execute(
+        f"SELECT key, fingerprint, status, body, at FROM receipts WHERE key IN ({marks(keys)})", keys
+    ).fetchall()
+    return {row[0]: StoredReceipt(*row) for row in rows}
