@@ -14,6 +14,7 @@ from adapters.store.port import (
     Write,
 )
 from adapters.store.turns import Lease, Turns
+from domain.values.sentences import Sentence
 
 __all__ = [
     "Broken",
@@ -29,15 +30,31 @@ __all__ = [
     "StoredReceipt",
     "Turns",
     "Write",
+    "is_shared",
     "open_store",
 ]
 
 
 def open_store(url: str) -> Store:
-    """The store of `HANSARD_DATABASE`: `sqlite:///path`. Raises StoreError with a sentence."""
+    """The store of `HANSARD_DATABASE`: `sqlite:///path` or `postgresql://…`. Raises StoreError with a sentence."""
+    if is_shared(url):
+        return _postgres(url)
     from adapters.store.sqlite.store import SqliteStore
 
     scheme, separator, path = url.partition(":///")
     if not separator or scheme != "sqlite" or not path:
-        raise StoreError(f"HANSARD_DATABASE must be sqlite:///path (this version has no other store), not {url!r}.")
+        raise StoreError(Sentence("database_url"))
     return SqliteStore(path)
+
+
+def is_shared(url: str) -> bool:
+    """Whether the database is one that many machines may use."""
+    return url.startswith(("postgresql://", "postgres://"))
+
+
+def _postgres(url: str) -> Store:
+    try:
+        from adapters.store.postgres.store import PostgresStore
+    except ImportError as error:
+        raise StoreError(Sentence("database_driver", detail=error)) from error
+    return PostgresStore(url)

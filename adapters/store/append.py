@@ -135,6 +135,9 @@ class EventRecorder(ApplicationRecorder, ABC):
         """The first answer that was given under this key."""
         return self.receipts([key]).get(key)
 
+    def listen(self, woken: Callable[[], None]) -> None:
+        """Other processes cannot be heard."""
+
     def subscribe(self, gt: int | None = None, topics: Sequence[str] = ()) -> Subscription[ApplicationRecorder]:
         raise NotImplementedError("Follow the log with projections.engine.follow: one way for every store.")
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from eventsourcing.persistence import Notification, StoredEvent
 
+from adapters.clock import Clock
 from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, EventRecorder, StreamHeads
 from adapters.store.mapper import decode_all
 from adapters.store.memory_turns import MemoryTurn, MemoryTurns, TurnTable, apply
@@ -37,6 +38,7 @@ class MemoryStore(EventRecorder):
     def __init__(self, log: MemoryLog | None = None) -> None:
         self._log = log if log is not None else MemoryLog()
         self._heads, self._closed = StreamHeads(), False
+        self.clock = Clock()
         self.turns = MemoryTurns(self._log.turns, self._log.lock)
         self.rows = MemoryRows(self._log)
 

@@ -184,6 +184,13 @@ class Store(Log, Protocol):
     @property
     def turns(self) -> Turns: ...
 
+    @property
+    def clock(self) -> Callable[[], int]:
+        """Milliseconds since 1970 by the clock that judges leases and deadlines."""
+
+    def listen(self, woken: Callable[[], None]) -> None:
+        """Call this soon after another process has written, where the store can tell. A hint: it may get lost."""
+
     def append(self, writes: Sequence[Write]) -> list[list[Recorded]]:
         """Store the writes in one transaction; the recorded events of each, in order.
 

@@ -7,13 +7,18 @@ import pytest
 
 from adapters.store import Store
 from tests.adapters.stores_under_test import STORES, Database
+from tests.kit.postgres import cluster, require
 
 
 @pytest.fixture(params=STORES)
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    if request.param == "postgres":
+        require()
     found = Database(STORES[request.param], tmp_path)
     yield found
     found.close()
+    if request.param == "postgres":
+        cluster().free(tmp_path)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from domain.session.record import Causation
 from domain.session.state import EventMetadata
 from domain.values.base import Blob, DomainEvent
 from tests.given import START, DeliveryStory
+from tests.kit.postgres import cluster
 
 CAUSE = Causation(actor="person", command_id="command-1", correlation_id="delivery-1", causation_id="command-1")
 
@@ -30,7 +31,11 @@ def _memory(path: Path) -> Store:
     return MemoryStore(_in_memory.setdefault(path, MemoryLog()))
 
 
-STORES: dict[str, Opener] = {"sqlite": _sqlite, "memory": _memory}
+def _postgres(path: Path) -> Store:
+    return open_store(cluster().database(path))
+
+
+STORES: dict[str, Opener] = {"sqlite": _sqlite, "memory": _memory, "postgres": _postgres}
 """Every store has to pass the same tests; another one joins here."""
 
 

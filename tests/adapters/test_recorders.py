@@ -7,14 +7,16 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 from eventsourcing.persistence import ApplicationRecorder, StoredEvent
 from eventsourcing.tests import persistence as library
 
+from adapters.store import open_store
 from adapters.store.memory import MemoryStore
 from adapters.store.sqlite.store import SqliteStore
+from tests.kit.postgres import cluster, require
 
 
 class FromOne:
@@ -80,11 +82,29 @@ class _InMemory:
         return MemoryStore()
 
 
+class _OnPostgres:
+    def new_store(self) -> ApplicationRecorder:
+        require()
+        folder = Path(uuid4().hex)
+        store = open_store(cluster().database(folder))
+        self.addCleanup(cluster().free, folder)  # type: ignore[attr-defined]
+        self.addCleanup(store.close)  # type: ignore[attr-defined]
+        return cast(ApplicationRecorder, store)
+
+
 class TestSqlite(_OnSqlite, _Cases):
     pass
 
 
 class TestMemory(_InMemory, _Cases):
+    pass
+
+
+class TestPostgres(_OnPostgres, _Cases):
+    pass
+
+
+class TestOrderOnPostgres(_OnPostgres, _Order):
     pass
 
 

@@ -86,10 +86,13 @@ class SqlTurns:
 
     def release(self, worker: str) -> int:
         with self._transaction() as connection:
-            done = connection.execute(
-                f"UPDATE turns SET state = 'queued', lease_until = NULL WHERE worker = ? AND {_RUNNING}", (worker,)
-            )
-        return done.rowcount
+            return self._released(connection, worker)
+
+    @staticmethod
+    def _released(connection: SqlConnection, worker: str) -> int:
+        return connection.execute(
+            f"UPDATE turns SET state = 'queued', lease_until = NULL WHERE worker = ? AND {_RUNNING}", (worker,)
+        ).rowcount
 
     # -- how things stand ------------------------------------------------------------------------------------------
 

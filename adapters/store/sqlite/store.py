@@ -15,6 +15,7 @@ from typing import Any
 
 from eventsourcing.persistence import StoredEvent
 
+from adapters.clock import Clock
 from adapters.private import private_file, private_folder
 from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, StreamHeads
 from adapters.store.port import Conflict, Row, StoredReceipt, StoreError
@@ -45,6 +46,7 @@ class SqliteStore(SqlRecorder):
         self._lock = threading.Lock()
         self._closed = False
         self._heads, self._writing = StreamHeads(), WriteHealth()
+        self.clock = Clock()
         self._readers: queue.LifoQueue[sqlite3.Connection | None] = queue.LifoQueue()
         try:
             check_ownership(self.path, busy_seconds)

@@ -1,0 +1,206 @@
+"""Connections to PostgreSQL that give up in time, so that nobody waits long for a database that is away.
+
+A server that is gone answers with an error, one that is frozen does not answer at all; both end a statement within
+`PATIENCE` seconds, and for a moment nobody else tries.
+"""
+
+import queue
+import re
+import select
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from typing import Any, Final
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import TransactionStatus
+from psycopg.rows import TupleRow
+
+from adapters.store.port import Broken, StoreError
+from adapters.store.sql.connection import Values
+from domain.values.sentences import Sentence
+
+PATIENCE: Final = 3.0
+"""Seconds for one statement, or for opening a connection."""
+_FREE_SECONDS: Final = 2.5
+"""How long a connection is waited for while others use all of them."""
+_PAUSE: Final = 0.5
+"""After a connection could not be opened, or did not answer, nobody tries for so many seconds."""
+_DAMAGED: Final = ("XX001", "XX002")
+_SESSION: Final = {
+    "search_path": "hansard",
+    "client_encoding": "UTF8",
+    "timezone": "UTC",
+    "lock_timeout": "2500ms",
+    "statement_timeout": "5s",
+    "idle_in_transaction_session_timeout": "5s",
+}
+"""The last three let go of what a frozen process holds: nobody else waits for it longer."""
+_TCP: Final = {"keepalives_idle": "5", "keepalives_interval": "2", "keepalives_count": "2", "tcp_user_timeout": "5000"}
+
+
+class Unconfirmed(StoreError):
+    """The database did not say whether it committed."""
+
+
+def shown(url: str) -> str:
+    """The database as people are shown it: without password and options. Raises StoreError for no URL."""
+    parts = _parts(url)
+    user = f"{parts['user']}@" if parts.get("user") else ""
+    port = f":{parts['port']}" if parts.get("port") else ""
+    return f"postgresql://{user}{parts.get('host') or ''}{port}/{parts.get('dbname') or parts.get('user') or ''}"
+
+
+def _parts(url: str) -> dict[str, Any]:
+    try:
+        return dict(conninfo_to_dict(url))
+    except psycopg.ProgrammingError:  # its text quotes the URL, with the password
+        raise StoreError(Sentence("database_url")) from None
+
+
+class PatientConnection(psycopg.Connection[TupleRow]):
+    """A connection that is closed once a statement takes too long."""
+
+    patience = PATIENCE
+
+    def wait(self, gen: Generator[Any, Any, Any], interval: float = 0.1, timeout: float | None = None) -> Any:
+        if timeout is not None:
+            return super().wait(gen, interval, timeout)
+        try:
+            return super().wait(gen, interval, self.patience)
+        except psycopg.OperationalError as error:
+            if error.sqlstate is None:  # nothing came back: whatever follows would wait as long
+                self.close()
+            raise
+
+
+class PostgresConnection:
+    """What the common SQL sees of a connection: places are `?` or `:name`."""
+
+    def __init__(self, raw: PatientConnection) -> None:
+        self.raw = raw
+
+    def execute(self, sql: str, values: Values = (), /) -> psycopg.Cursor[TupleRow]:
+        return self.raw.execute(_translated(sql), values or None)
+
+
+@lru_cache
+def _translated(sql: str) -> str:
+    """Our places as psycopg's."""
+    return re.sub(r"(?<!:):([a-z_]+)", r"%(\1)s", sql).replace("?", "%s")
+
+
+class Connections:
+    """Up to `size` connections, opened when they are needed, for any thread."""
+
+    def __init__(self, url: str, *, size: int, read_only: bool = False) -> None:
+        self.name = shown(url)
+        session = _SESSION | ({"default_transaction_read_only": "on"} if read_only else {})
+        given = _parts(url)
+        options = " ".join([given.get("options") or "", *(f"-c {name}={value}" for name, value in session.items())])
+        self._conninfo = make_conninfo(
+            **{"application_name": "hansard", "connect_timeout": round(PATIENCE), **_TCP, **given, "options": options}
+        )
+        self._slots: queue.LifoQueue[PatientConnection | None] = queue.LifoQueue()
+        for _ in range(size):
+            self._slots.put(None)
+        self._closed = False
+        self._rests_until = 0.0
+        self._last: StoreError | None = None
+
+    def close(self) -> None:
+        """Close the connections, those in use when they are returned; later use raises StoreError."""
+        self._closed = True
+        taken = []
+        with suppress(queue.Empty):
+            while True:
+                taken.append(self._slots.get_nowait())
+        for connection in taken:
+            if connection is not None:
+                connection.close()
+            self._slots.put(None)
+
+    @contextmanager
+    def lent(self) -> Iterator[PostgresConnection]:
+        """A connection outside of any transaction. Errors leave it as StoreError, except for IntegrityError: only who
+        writes knows what that means."""
+        self._check()
+        try:
+            found = self._slots.get(timeout=_FREE_SECONDS)
+        except queue.Empty:
+            raise StoreError(Sentence("database_busy", database=self.name)) from None
+        try:
+            self._check()
+            if found is None or not _is_sound(found):
+                found = self._opened(found)
+            yield PostgresConnection(found)
+        except psycopg.IntegrityError:
+            raise
+        except psycopg.Error as error:
+            raise self._failed(error, lost=found is None or found.closed) from error
+        finally:
+            self._put_back(found)
+
+    @contextmanager
+    def transaction(self, begin: str = "BEGIN") -> Iterator[PostgresConnection]:
+        """A connection in a transaction: committed at the end, rolled back at an error. Raises Unconfirmed where only
+        the commit failed."""
+        committing = False
+        try:
+            with self.lent() as connection:
+                connection.raw.execute(begin)
+                try:
+                    yield connection
+                    committing = True
+                    connection.raw.execute("COMMIT")
+                except BaseException:
+                    if not connection.raw.closed:
+                        connection.raw.execute("ROLLBACK")
+                    raise
+        except StoreError as error:
+            if committing:
+                raise Unconfirmed(*error.args) from error
+            raise
+
+    def _check(self) -> None:
+        """Raise what is known to be the case without trying."""
+        if self._closed:
+            raise StoreError(Sentence("database_closed", database=self.name))
+        if self._last is not None and time.monotonic() < self._rests_until:
+            raise StoreError(*self._last.args)
+
+    def _opened(self, worn: PatientConnection | None) -> PatientConnection:
+        if worn is not None:
+            worn.close()
+        # Prepared by the driver, a statement of a pipeline that failed would be thought to be there.
+        return PatientConnection.connect(self._conninfo, autocommit=True, prepare_threshold=None)
+
+    def _put_back(self, connection: PatientConnection | None) -> None:
+        if connection is not None and (
+            self._closed or connection.closed or connection.info.transaction_status != TransactionStatus.IDLE
+        ):
+            connection.close()
+            connection = None
+        self._slots.put(connection)
+
+    def _failed(self, error: psycopg.Error, *, lost: bool) -> StoreError:
+        """The failure in our words."""
+        detail = " ".join(str(error).split()).rstrip(".")
+        if error.sqlstate in _DAMAGED:
+            return Broken(Sentence("database_damaged", database=self.name, detail=detail))
+        if not lost:
+            return StoreError(Sentence("database_refused", database=self.name, detail=detail))
+        found = StoreError(Sentence("database_away", database=self.name, detail=detail))
+        self._last, self._rests_until = found, time.monotonic() + _PAUSE
+        return found
+
+
+def _is_sound(connection: PatientConnection) -> bool:
+    """Whether an idle connection may be used: nobody speaks on it unasked but a server that ends it."""
+    if connection.closed:
+        return False
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return not poll.poll(0)

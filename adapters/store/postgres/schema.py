@@ -1,0 +1,102 @@
+"""The tables of the log on PostgreSQL, and what a database has to promise before it may hold one."""
+
+import os
+from typing import Final
+
+from adapters.store.port import Broken
+from adapters.store.postgres.connection import Connections, PostgresConnection
+from domain.values.sentences import Sentence
+
+FORMAT: Final = 1
+"""Of the tables. A newer one is refused, whatever else would fit."""
+_OLDEST: Final = 150_000
+_UNSAFE: Final = {"synchronous_commit": "off", "fsync": "off"}
+_TURNED_ON: Final = ("1", "y", "yes", "t", "true", "on")
+
+SCHEMA: Final = f"""
+CREATE SCHEMA IF NOT EXISTS hansard;
+CREATE TABLE log (
+  single boolean PRIMARY KEY DEFAULT true CHECK (single), format integer NOT NULL, position bigint NOT NULL
+) WITH (fillfactor = 10);
+INSERT INTO log (format, position) VALUES ({FORMAT}, 0);
+CREATE TABLE events (
+  position bigint PRIMARY KEY,
+  stream text COLLATE "C" NOT NULL,
+  version bigint NOT NULL CHECK (version > 0),
+  topic text COLLATE "C" NOT NULL,
+  state bytea NOT NULL,
+  hash bytea NOT NULL,
+  UNIQUE (stream, version)
+);
+CREATE TABLE texts (digest text COLLATE "C" PRIMARY KEY, content bytea NOT NULL);
+CREATE TABLE receipts (
+  key text COLLATE "C" PRIMARY KEY, fingerprint text NOT NULL, status integer NOT NULL, body bytea NOT NULL,
+  at bigint NOT NULL
+);
+CREATE TABLE turns (
+  turn_id text COLLATE "C" PRIMARY KEY, stream text COLLATE "C" NOT NULL, version bigint NOT NULL, work text NOT NULL,
+  agent text NOT NULL, role text NOT NULL, state text NOT NULL, attempt bigint NOT NULL, worker text,
+  lease_until bigint, deadline bigint, requested_at bigint NOT NULL
+);
+CREATE INDEX turns_open ON turns (state, requested_at, turn_id) WHERE state IN ('queued', 'running');
+CREATE INDEX turns_due ON turns (deadline) WHERE state IN ('queued', 'running');
+"""
+
+
+def prepare(connections: Connections) -> None:
+    """Make the tables where the database has none. Raises Broken (the database must not be used, and was not changed)
+    or StoreError."""
+    if os.environ.get("POSTGRES_ENABLE_DB_FUNCTIONS", "").lower() in _TURNED_ON:
+        raise Broken(Sentence("database_functions"))
+    with connections.transaction() as connection:
+        _check_promises(connection, connections.name)
+        if not _has_log(connection):
+            # Replicas that start together wait here for the first, and then find its tables.
+            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('hansard', 0))")
+            if not _has_log(connection):
+                _make(connection, connections.name)
+    check_format(connections)
+
+
+def check_format(connections: Connections) -> None:
+    """Raise Broken for the log of a newer Hansard, and for no log at all."""
+    with connections.lent() as connection:
+        if not _has_log(connection):
+            raise Broken(Sentence("database_empty", database=connections.name))
+        [found] = connection.execute("SELECT format FROM log").fetchone() or (0,)
+    refuse_newer(found, connections.name)
+
+
+def refuse_newer(found: int, name: str) -> None:
+    """Raise Broken where the tables are not those of this version."""
+    if found != FORMAT:
+        raise Broken(Sentence("database_newer", database=name, found=found, known=FORMAT))
+
+
+def _check_promises(connection: PostgresConnection, name: str) -> None:
+    [version] = connection.execute("SELECT current_setting('server_version_num')::int").fetchone() or (0,)
+    if version < _OLDEST:
+        raise Broken(Sentence("database_old", database=name, version=version // 10_000))
+    for setting, bad in _UNSAFE.items():
+        [value] = connection.execute("SELECT current_setting(?)", [setting]).fetchone() or ("",)
+        if value == bad:
+            raise Broken(Sentence("database_unsafe", database=name, setting=setting))
+    [encoding] = connection.execute("SELECT current_setting('server_encoding')").fetchone() or ("",)
+    if encoding != "UTF8":
+        raise Broken(Sentence("database_encoding", database=name, encoding=encoding))
+
+
+def _has_log(connection: PostgresConnection) -> bool:
+    return "log" in _tables(connection)
+
+
+def _make(connection: PostgresConnection, name: str) -> None:
+    if _tables(connection):
+        raise Broken(Sentence("database_foreign", database=name))
+    connection.raw.execute(SCHEMA.encode())
+
+
+def _tables(connection: PostgresConnection) -> set[str]:
+    """The tables of our schema, as committed now: `to_regclass` may answer what it knew before a wait for a lock."""
+    found = connection.execute("SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = 'hansard'")
+    return {name for [name] in found}

@@ -1,0 +1,181 @@
+"""The store on PostgreSQL.
+
+An append locks the one row that counts the positions until it is committed: positions are given in the order of the
+commits, and a reader that follows never misses an event. A commit that nobody confirmed is looked up before anybody
+is answered.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final
+
+import psycopg
+from eventsourcing.persistence import StoredEvent
+
+from adapters.clock import Clock
+from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, StreamHeads
+from adapters.store.port import Conflict, Fenced, StoredReceipt, StoreError
+from adapters.store.postgres.clock import DatabaseClock
+from adapters.store.postgres.connection import Connections, PostgresConnection, Unconfirmed
+from adapters.store.postgres.listening import CHANNEL, Listening
+from adapters.store.postgres.rows import PostgresRows
+from adapters.store.postgres.schema import prepare, refuse_newer
+from adapters.store.postgres.turns import PostgresTurns
+from adapters.store.sql.log import SqlRecorder, hash_of, receipts_of
+from adapters.store.sql.turns import apply, check_held
+from domain.values.sentences import Sentence
+
+READERS: Final = 8
+WRITERS: Final = 2
+_SETTLING_SECONDS: Final = 1.5
+"""How long a commit that nobody confirmed is looked for while the database is away."""
+
+
+class PostgresStore(SqlRecorder):
+    """The log in a database. Safe for many threads, and for many processes on many machines."""
+
+    def __init__(self, url: str) -> None:
+        self._readers, self._writers = Connections(url, size=READERS), Connections(url, size=WRITERS)
+        self._url, self._heads = url, StreamHeads()
+        self._failure: StoreError | None = None
+        self._listening: Listening | None = None
+        self.clock = DatabaseClock(Clock())
+        try:
+            prepare(self._writers)
+            with self._readers.lent() as connection:
+                self.clock.read(connection)
+        except BaseException:
+            self.close()
+            raise
+        self.turns = PostgresTurns(self._transaction, self._readers, self.clock)
+        self.rows = PostgresRows(self._readers)
+
+    def close(self) -> None:
+        """Close the connections; later use raises StoreError."""
+        if self._listening is not None:
+            self._listening.stop()
+        self._readers.close()
+        self._writers.close()
+
+    def listen(self, woken: Callable[[], None]) -> None:
+        """Call this soon after another process has written. A hint: it may get lost."""
+        self._listening = Listening(self._url, woken)
+
+    @contextmanager
+    def _reading(self) -> Iterator[PostgresConnection]:
+        with self._readers.lent() as connection:
+            yield connection
+
+    @contextmanager
+    def _transaction(self) -> Iterator[PostgresConnection]:
+        """A transaction. Raises Unconfirmed."""
+        try:
+            with self._writers.transaction() as connection:
+                yield connection
+        except (Conflict, Fenced):
+            raise
+        except StoreError as error:
+            self._failure = error
+            raise
+        self._failure = None
+
+    @property
+    def failing(self) -> bool:
+        """Whether the last write failed and no later one has succeeded."""
+        return self._failure is not None
+
+    def failure(self) -> str | None:
+        """Why the last write failed, None once one would succeed."""
+        if self.failing:
+            try:
+                with self._transaction() as connection:
+                    connection.execute("SELECT position FROM log FOR UPDATE")
+            except StoreError as error:
+                return str(error)
+        return None
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def insert_events(
+        self, stored_events: Sequence[StoredEvent], *, attachments: Attachments = NO_ATTACHMENTS, **_: Any
+    ) -> Sequence[int]:
+        batch: AppendBatch | None = None
+        receipts: list[StoredReceipt] = []
+        try:
+            with self._transaction() as connection:
+                head = self._advanced(connection, len(stored_events))
+                batch = AppendBatch(self._heads, head, partial(hash_of, connection))
+                positions = [batch.add(event) for event in stored_events]
+                receipts = attachments.made_receipts(head, positions)
+                _insert(connection, batch, receipts, attachments)
+        except psycopg.IntegrityError as error:
+            raise self._conflict(batch, receipts) from error
+        except Unconfirmed as error:
+            if batch is None or not self._was_committed(batch, receipts):
+                raise StoreError(*error.args) from error
+        self._heads.keep(batch.heads)
+        return positions
+
+    def _advanced(self, connection: PostgresConnection, count: int) -> int:
+        """The last position before the batch. Locks the row that counts them."""
+        head, found = connection.execute(
+            "UPDATE log SET position = position + ? RETURNING position - ?, format", (count, count)
+        ).fetchone() or (0, 0)
+        refuse_newer(found, self._writers.name)
+        return int(head)
+
+    def _conflict(self, batch: AppendBatch | None, receipts: Sequence[StoredReceipt]) -> Conflict:
+        """What of a batch others have written. The transaction is rolled back, so all that is found is theirs."""
+        rows = batch.rows if batch is not None else []
+        with self._reading() as connection:
+            return Conflict(
+                streams={row.stream for row in rows if hash_of(connection, row.stream, row.version) is not None},
+                keys=receipts_of(connection, [receipt.key for receipt in receipts]),
+            )
+
+    def _was_committed(self, batch: AppendBatch, receipts: Sequence[StoredReceipt]) -> bool:
+        """Whether a commit that nobody confirmed took place. Raises StoreError where that cannot be said now: then the
+        receipts say it to whoever asks again."""
+        until = time.monotonic() + _SETTLING_SECONDS
+        while True:
+            try:
+                with self._writers.transaction() as connection:
+                    connection.execute("SELECT position FROM log FOR UPDATE")  # waits until that transaction is over
+                    if batch.rows:
+                        last = batch.rows[-1]
+                        return hash_of(connection, last.stream, last.version) == last.hash
+                    found = receipts_of(connection, [receipt.key for receipt in receipts])
+                    return bool(receipts) and all(found.get(receipt.key) == receipt for receipt in receipts)
+            except StoreError as error:
+                if time.monotonic() > until:
+                    raise StoreError(Sentence("database_unconfirmed", database=self._writers.name)) from error
+                time.sleep(0.1)
+
+
+def _insert(
+    connection: PostgresConnection, batch: AppendBatch, receipts: Sequence[StoredReceipt], attachments: Attachments
+) -> None:
+    """Everything of a batch in one round trip: rows as arrays, and the changes of turns. Raises Fenced.
+
+    A version that is taken is reported before a turn that is not held: that one is tried again.
+    """
+    kept = [(each.key, each.fingerprint, each.status, each.body, each.at) for each in receipts]
+    texts = {digest: content.encode() for digest, content in attachments.texts}
+    with connection.raw.pipeline():
+        _insert_rows(connection, "events", ("bigint", "text", "bigint", "text", "bytea", "bytea"), batch.rows)
+        _insert_rows(connection, "texts", ("text", "bytea"), sorted(texts.items()), " ON CONFLICT DO NOTHING")
+        _insert_rows(connection, "receipts", ("text", "text", "int", "bytea", "bigint"), kept)
+        applied = apply(connection, attachments.turns)
+        connection.execute("SELECT pg_notify(?, '')", [CHANNEL])
+    check_held(applied)
+
+
+def _insert_rows(
+    connection: PostgresConnection, table: str, types: Sequence[str], rows: Sequence[Sequence[Any]], also: str = ""
+) -> None:
+    if rows:
+        arrays = ", ".join(f"%b::{name}[]" for name in types)
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        connection.raw.execute(f"INSERT INTO {table} SELECT * FROM unnest({arrays}){also}", columns)

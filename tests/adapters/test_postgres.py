@@ -1,0 +1,198 @@
+"""What the store on PostgreSQL promises besides what every store does: see `adapters/store/postgres`."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.store import Broken, StoreError, open_store
+from tests.adapters.stores_under_test import Database, told, write
+from tests.kit.postgres import Cluster, cluster, require
+
+psycopg = pytest.importorskip("psycopg", reason="NOT TESTED ON POSTGRESQL: psycopg is not installed")
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    require()
+    found = Database(lambda path: open_store(cluster().database(path)), tmp_path)
+    yield found
+    found.close()
+    cluster().free(tmp_path)
+
+
+@pytest.fixture
+def own() -> Iterator[Cluster]:
+    """A server of the test's own, that it may stop."""
+    found = Cluster(require())
+    yield found
+    found.remove()
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    from adapters.store.postgres import connection, store
+
+    monkeypatch.setattr(connection.PatientConnection, "patience", 0.3)
+    monkeypatch.setattr(connection, "_PAUSE", 0.01)
+    monkeypatch.setattr(store, "_SETTLING_SECONDS", 0.3)
+
+
+def name_of(database: Database) -> str:
+    return cluster().database(database.path).split("?")[0].rpartition("/")[2]
+
+
+# -- what is refused -----------------------------------------------------------------------------------------------
+
+
+def test_the_log_of_a_newer_hansard_is_refused_and_not_changed(database: Database) -> None:
+    database.open().append([write(told().begun)])
+    cluster().sql("UPDATE hansard.log SET format = 2", database=name_of(database))
+    before = cluster().sql("SELECT * FROM hansard.log", database=name_of(database))
+    with pytest.raises(Broken, match="has format 2; this Hansard knows format 1"):
+        database.open()
+    assert cluster().sql("SELECT * FROM hansard.log", database=name_of(database)) == before
+
+
+def test_a_process_that_runs_while_a_newer_one_takes_over_writes_nothing_more(database: Database) -> None:
+    store = database.open()
+    store.append([write(told().begun)])
+    cluster().sql("UPDATE hansard.log SET format = 2", database=name_of(database))
+    with pytest.raises(Broken, match="has format 2"):
+        store.append([write(told("delivery-2").begun, session_id="delivery-2")])
+    assert store.head() == store.rows.last_given() == 3
+
+
+def test_another_programs_schema_is_refused_and_not_changed(database: Database) -> None:
+    name = name_of(database)
+    cluster().sql("CREATE SCHEMA hansard", "CREATE TABLE hansard.events (id int)", database=name)
+    with pytest.raises(Broken, match=r'The schema "hansard" of the database .* belongs to another program'):
+        database.open()
+    tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'hansard'"
+    assert cluster().sql(tables, database=name) == [("events",)]
+
+
+def test_a_database_that_may_lose_what_it_confirmed_is_refused(database: Database) -> None:
+    name = name_of(database)
+    cluster().sql(f"ALTER DATABASE {name} SET synchronous_commit = off")
+    try:
+        with pytest.raises(Broken, match="runs with synchronous_commit=off"):
+            database.open()
+    finally:
+        cluster().sql(f"ALTER DATABASE {name} RESET synchronous_commit")
+
+
+def test_a_server_without_fsync_is_refused() -> None:
+    server = Cluster(require(), fsync="off")
+    try:
+        with pytest.raises(Broken, match="runs with fsync=off"):
+            open_store(server.url("postgres"))
+    finally:
+        server.remove()
+
+
+def test_the_librarys_database_functions_are_refused(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POSTGRES_ENABLE_DB_FUNCTIONS", "y")
+    with pytest.raises(Broken, match="readers can miss events"):
+        database.open()
+
+
+def test_no_message_shows_the_password(own: Cluster) -> None:
+    own.stop()
+    for url in (f"postgresql://me:geheim@/db?host={own.folder}", "postgresql://me:geheim@host:port/db"):
+        with pytest.raises(StoreError) as found:
+            open_store(url)
+        assert "geheim" not in str(found.value)
+
+
+# -- a database that goes away -------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_frozen_database_keeps_nobody_waiting_and_is_used_again_when_it_answers(own: Cluster) -> None:
+    store = open_store(own.url("postgres"))
+    store.append([write(told().begun)])
+    own.freeze()
+    try:
+        with pytest.raises(StoreError, match="does not answer"):
+            store.head()
+        with pytest.raises(StoreError, match="does not answer"):
+            store.append([write(told("delivery-2").begun, session_id="delivery-2")])
+        assert store.failing
+        assert "does not answer" in (store.failure() or "")
+    finally:
+        own.thaw()
+    threading.Event().wait(0.02)  # the pause after a failure
+    assert store.failure() is None
+    assert store.head() == 3
+    store.close()
+
+
+def test_a_restart_of_the_database_is_not_noticed_by_who_asks_after_it(own: Cluster) -> None:
+    store = open_store(own.url("postgres"))
+    store.append([write(told().begun)])
+    own.stop()
+    own.start()
+    assert store.head() == 3
+    store.append([write(told("delivery-2").begun, session_id="delivery-2")])
+    assert store.head() == 6
+    store.close()
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_commit_that_nobody_confirmed_is_looked_up(
+    database: Database, monkeypatch: pytest.MonkeyPatch, committed: bool
+) -> None:
+    """The connection breaks after the commit, or just before it."""
+    from adapters.store.postgres.connection import PatientConnection
+
+    store = database.open()
+    real = PatientConnection.execute
+
+    def execute(self: PatientConnection, query: Any, *given: Any, **named: Any) -> Any:
+        if query == "COMMIT":
+            if committed:
+                real(self, query)
+            monkeypatch.undo()
+            self.close()
+            raise psycopg.OperationalError("the connection is gone")
+        return real(self, query, *given, **named)
+
+    monkeypatch.setattr(PatientConnection, "execute", execute)
+    if committed:
+        [recorded] = store.append([write(told().begun, key="key")])
+        assert [found.position for found in recorded] == [1, 2, 3]
+        assert store.receipt("key") is not None
+    else:
+        with pytest.raises(StoreError, match="does not answer: the connection is gone"):
+            store.append([write(told().begun, key="key")])
+        assert store.receipt("key") is None
+    assert store.head() == (3 if committed else 0)
+
+
+# -- several processes ---------------------------------------------------------------------------------------------
+
+
+def test_who_listens_is_woken_by_what_another_process_writes(database: Database) -> None:
+    woken = threading.Event()
+    here, there = database.open(), database.open()
+    here.listen(woken.set)
+    assert woken.wait(10)  # it listens now
+    woken.clear()
+    there.append([write(told().begun)])
+    assert woken.wait(10)
+
+
+def test_leases_and_deadlines_are_judged_by_the_databases_clock(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This machine's clock is an hour behind."""
+    from adapters import clock
+
+    real = clock.Clock.__call__
+    monkeypatch.setattr(clock.Clock, "__call__", lambda self: real(self) - 3_600_000)
+    store = database.open()
+    [(there,)] = cluster().sql("SELECT extract(epoch FROM now()) * 1000")
+    assert abs(store.clock() - int(there)) < 60_000

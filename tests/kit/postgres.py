@@ -1,0 +1,181 @@
+"""A PostgreSQL server of the tests' own, in a temporary folder; it ends with the process that started it.
+
+Without PostgreSQL (15 or newer, with `psycopg`) tests that need it are skipped and say so; with CI=true they fail.
+"""
+
+import atexit
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+USER = "hansard"
+
+
+class Cluster:
+    """One server, on a socket in its folder and on a port of the loopback address with a password."""
+
+    def __init__(self, programs: Path, **settings: str) -> None:
+        self._programs = programs
+        self.folder = Path(tempfile.mkdtemp(prefix="hansard-pg-"))
+        self._account = pwd.getpwnam("postgres") if os.getuid() == 0 else None
+        if self._account is not None:  # initdb refuses root
+            os.chown(self.folder, self._account.pw_uid, self._account.pw_gid)
+        self._settings = {
+            "listen_addresses": "",
+            "unix_socket_directories": str(self.folder),
+            "shared_buffers": "16MB",
+            "max_connections": "100",
+            "log_min_messages": "fatal",
+            **settings,
+        }
+        self._used: dict[Path, str] = {}
+        self._free: list[str] = []
+        self._count = 0
+        self._handing_out = threading.Lock()
+        self._server: subprocess.Popen[bytes] | None = None
+        self._run("initdb", "-D", self._data, "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
+        self.start()
+
+    @property
+    def _data(self) -> str:
+        return str(self.folder / "data")
+
+    def _as_account(self, *command: str) -> list[str]:
+        who = [] if self._account is None else ["--reuid=postgres", "--regid=postgres", "--clear-groups"]
+        return ["setpriv", *who, "--pdeathsig=QUIT", str(self._programs / command[0]), *command[1:]]
+
+    def _run(self, *command: str) -> str:
+        found = subprocess.run(self._as_account(*command), capture_output=True, text=True, cwd="/", check=False)
+        assert found.returncode == 0, found.stderr
+        return found.stdout
+
+    # -- its life --------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start it and wait until it takes connections."""
+        settings = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
+        with (self.folder / "log").open("ab") as output:
+            self._server = subprocess.Popen(
+                self._as_account("postgres", "-D", self._data, *settings), stdout=output, stderr=output, cwd="/"
+            )
+        until = time.monotonic() + 30
+        while not self._answers():
+            assert self._server.poll() is None, (self.folder / "log").read_text()
+            assert time.monotonic() < until
+            time.sleep(0.02)
+
+    def _answers(self) -> bool:
+        asked = [str(self._programs / "pg_isready"), "-q", "-h", str(self.folder), "-t", "1"]
+        return subprocess.run(asked, check=False).returncode == 0
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """End it: SIGINT disconnects everybody, SIGQUIT is a crash."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.send_signal(how)
+            server.wait(30)
+
+    def freeze(self) -> None:
+        """It no longer answers, and its connections stay open."""
+        for process in self._processes():
+            os.kill(process, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        for process in self._processes():
+            os.kill(process, signal.SIGCONT)
+
+    def _processes(self) -> list[int]:
+        assert self._server is not None
+        found = Path(f"/proc/{self._server.pid}/task/{self._server.pid}/children").read_text().split()
+        return [self._server.pid, *map(int, found)]
+
+    def remove(self) -> None:
+        self.stop(signal.SIGQUIT)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    # -- its databases ---------------------------------------------------------------------------------------------
+
+    def database(self, path: Path) -> str:
+        """The URL of a database that is a test's own until it is freed."""
+        with self._handing_out:
+            if path not in self._used:
+                self._used[path] = self._free.pop() if self._free else self._new()
+            return self.url(self._used[path])
+
+    def _new(self) -> str:
+        self._count += 1
+        self.sql(f"CREATE DATABASE log_{self._count}")
+        return f"log_{self._count}"
+
+    def free(self, folder: Path) -> None:
+        """Empty the databases of a test, for others: many small ones take longer to make and to remove."""
+        with self._handing_out:
+            for path in [path for path in self._used if path.is_relative_to(folder)]:
+                name = self._used.pop(path)
+                self.sql(
+                    f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}' AND pid <>"
+                    " pg_backend_pid()",
+                    "DROP SCHEMA IF EXISTS hansard CASCADE",
+                    database=name,
+                )
+                self._free.append(name)
+
+    def url(self, name: str) -> str:
+        return f"postgresql://{USER}@/{name}?host={self.folder}"
+
+    def sql(self, *statements: str, database: str = "postgres") -> list[tuple[Any, ...]]:
+        """Run statements as the superuser; the rows of the last one."""
+        import psycopg
+
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
+            for statement in statements:
+                cursor = connection.execute(statement.encode())
+            return cursor.fetchall() if cursor.description else []
+
+
+def programs() -> Path | None:
+    """Where PostgreSQL is installed."""
+    places = [*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True), *map(Path, os.get_exec_path())]
+    return next((place for place in places if (place / "initdb").exists() and (place / "postgres").exists()), None)
+
+
+@cache
+def missing() -> str | None:
+    """Why there is no PostgreSQL here."""
+    if programs() is None:
+        return "PostgreSQL is not installed: no initdb"
+    if shutil.which("setpriv") is None:
+        return "setpriv is not installed"
+    try:
+        import psycopg  # noqa: F401
+    except ImportError as error:
+        return f"psycopg is not installed: {error}"
+    return None
+
+
+def require() -> Path:
+    """PostgreSQL's programs; skips the test without, or fails it with CI=true."""
+    why, found = missing(), programs()
+    if why is None and found is not None:
+        return found
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"This test needs PostgreSQL: {why}")
+    pytest.skip(f"NOT TESTED ON POSTGRESQL: {why}")
+
+
+@cache
+def cluster() -> Cluster:
+    """The server that the tests of this process share."""
+    found = Cluster(require())
+    atexit.register(found.remove)
+    return found
