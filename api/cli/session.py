@@ -18,7 +18,7 @@ _STEPS: Final = {
     "continue": "hansard continue {}",
     "reset": "hansard reset {}",
 }
-"""The command that goes on with a session, by the action that it allows, best first."""
+"""The command that continues a session, by the action that it allows, best first."""
 _TASK: Final = 300
 """Characters of each agent's task in the plan."""
 _SUBJECT: Final = 100
@@ -241,8 +241,13 @@ def why_stopped(session: Json, commands: Sequence[str]) -> Pairs:
     cause = reason_of(session)
     if not cause:
         return []
-    steps = (_STEPS[command].format(session["id"]) for command in _STEPS if command in commands)
-    return [("cause", cause), ("evidence", session.get("lastError") or ""), ("next", next(steps, ""))]
+    first = next(iter(steps(session, commands)), "")
+    return [("cause", cause), ("evidence", session.get("lastError") or ""), ("next", first)]
+
+
+def steps(session: Json, commands: Sequence[str]) -> list[str]:
+    """The commands that continue the session, best first; `commands` are the actions that it allows."""
+    return [step.format(session["id"]) for action, step in _STEPS.items() if action in commands]
 
 
 def reason_of(session: Json) -> str:

@@ -13,7 +13,7 @@ from api.cli.doing import RunningTurns
 from api.cli.exits import REFUSED, Failed, rests
 from api.cli.options import Json
 from api.cli.progress import Screen, screen
-from api.cli.session import outcome
+from api.cli.session import outcome, steps
 from api.cli.stall import StallWatch
 from api.cli.terminal import paint, put, put_json, put_pairs, say
 
@@ -239,7 +239,7 @@ async def follow_to_end(api: Api, session_id: str, *, after: int = 0, json: bool
         put_json(session)
     else:
         await _put_result(api, session, following.waiting, seen)
-    _say_what_next(session, following.waiting)
+    await _say_what_next(api, session, following.waiting)
     return exits.WAITS if following.waiting or session.get("scopeRequest") else exits.of_outcome(session)
 
 
@@ -267,23 +267,30 @@ async def _put_result(api: Api, session: Json, waiting: list[Json], seen: set[st
             put_pairs(outcome(discussion))
 
 
-def _say_what_next(session: Json, waiting: list[Json]) -> None:
-    """What a person can do about a session that waits for one."""
+async def _say_what_next(api: Api, session: Json, waiting: list[Json]) -> None:
+    """The commands that continue a session that waits for a person."""
     for discussion in waiting:
         say("Waiting for your decision:")
         say(f"  hansard decide {discussion['id']} {'|'.join(discussion['choices'])}")
+        await _say_steps(api, discussion)
     if waiting:
         return
     if session.get("scopeRequest"):
-        say("Files outside the scope were changed. It goes on when you answer:")
+        say("Changed files are outside the scope. Next:")
         say(f"  hansard allow {session['id']}     hansard deny {session['id']}")
         return
     if (session.get("result") or {}).get("branch"):
         say(f"To merge the result: hansard merge {session['id']}")
     if session["status"] == "checkpoint":
         say("Paused at a checkpoint. Next:")
-    if session["status"] in ("checkpoint", "partial"):
-        say(f"  hansard continue {session['id']}     hansard reset {session['id']}")
+    await _say_steps(api, session)
     decision = session.get("decision") or {}
     if session["kind"] == "review" and decision.get("choice") == "apply_fix" and session.get("parent") is None:
         say("A standalone review changes nothing; its feedback lists what to fix.")
+
+
+async def _say_steps(api: Api, session: Json) -> None:
+    """Retry, extend, continue, reset: those that the session allows, on one line."""
+    commands = (await api.session(str(session["id"])))["availableCommands"]
+    if found := steps(session, commands):
+        say("  " + "     ".join(found))

@@ -108,6 +108,7 @@ def test_a_delivery_whose_agent_fails_is_a_failure(delivery: Callable[..., Said]
     assert said.code == 1
     assert "status   failed" in said.out
     assert "error    The scenario answers planner with crash." in said.out
+    assert said.err.splitlines()[-1].startswith("  hansard retry delivery-")
 
 
 def test_what_stopped_is_explained_by_cause_evidence_and_the_next_command(

@@ -113,6 +113,10 @@ def test_a_review_whose_agent_fails_waits_with_the_error(review: Callable[..., S
     assert "stopped   error after 0 rounds: an agent failed\n" in said.out
     assert "feedback  NEEDS_FIX: " in said.out
     assert "error     reviewer: crash: The scenario answers reviewer with crash.\n" in said.out
+    assert said.err.splitlines()[-2:] == [
+        f"  hansard decide {id_of(said)} apply_fix|skip",
+        f"  hansard retry {id_of(said)}",
+    ]
 
 
 def test_a_subject_comes_through_a_pipe_and_only_one_is_taken(
