@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from domain.provenance.lines import CLEAR, FAINT, TOGETHER, normal
-from domain.provenance.work import TurnWork, Works
+from domain.provenance.work import WRITTEN, TurnWork, Works
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class Claims:
     def of(self, lines: Sequence[BlamedLine]) -> list[TurnWork | None]:
         """The turn that wrote each line, in order."""
         names = [normal(line.text) for line in lines]
-        found = [self._turn(line.commit, name) for line, name in zip(lines, names, strict=True)]
+        found = [self._turn(line, name) for line, name in zip(lines, names, strict=True)]
         anchors = [(place, turn) for place, turn in enumerate(found) if turn is not None]
         for place, turn in anchors:
             if self._is_rewritten(lines[place].commit):
@@ -146,16 +146,16 @@ class Claims:
                     _extend(lines, names, found, place, turn, step)
         return found
 
-    def _turn(self, commit: str, name: str) -> TurnWork | None:
-        known = self.commits.get(commit)
+    def _turn(self, line: BlamedLine, name: str) -> TurnWork | None:
+        known = self.commits.get(line.commit)
         if known is None:
             return None
-        writer = self.works.written_by(commit, known.named)
-        if writer is not None and name in writer.added:
+        writer = self.works.written_by(line.commit, known.named)
+        if writer is not None and writer.wrote(name, line.origin, line.number):
             return writer
         if known.added[name] and known.removed[name] >= known.added[name]:
             return self._moved(known, name)
-        return None if writer else self._claimed.get((commit, name))
+        return None if writer else self._claimed.get((line.commit, name))
 
     def _is_rewritten(self, commit: str) -> bool:
         return self.works.written_by(commit, self.commits[commit].named) is None
@@ -179,7 +179,7 @@ def _extend(
             and 0 <= at < len(recorded)
             and found[here] is None
             and lines[here].commit == commit
-            and recorded[at] == ("+", names[here])
+            and recorded[at] == (WRITTEN, names[here])
         ):
             found[here] = turn
             at, here = at + step, here + step

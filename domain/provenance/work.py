@@ -1,12 +1,16 @@
 """What turns added, as the record has it: the lines of their patches, and whose commits they became."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Final
 
 from domain.provenance.lines import FAINT, normal, weight
 from domain.provenance.patches import Hunk, hunks
+
+WRITTEN: Final = "+"
+MOVED: Final = "~"
 
 
 class TurnWork:
@@ -17,24 +21,65 @@ class TurnWork:
         self.hunks: tuple[Hunk, ...] = tuple(hunks(patch.split("\n")))
         self.weights: dict[str, int] = {}
         self.words: dict[str, str] = {}
-        self.after: list[list[tuple[str, str]]] = []
-        """For each hunk the lines that are there afterwards: sign and words without blanks."""
-        added, removed = Counter[str](), Counter[str]()
+        written, removed = Counter[str](), set[str]()
         for hunk in self.hunks:
-            self.after.append([(line.sign, normal(line.text)) for line in hunk.lines if line.sign != "-"])
             for line in hunk.lines:
                 if line.sign == "+":
-                    self._adds(line.text, added)
+                    written[self._read(line.text)] += 1
                 elif line.sign == "-":
-                    removed[normal(line.text)] += 1
-        self.moved = frozenset(name for name in added if name in removed and self.weights[name] >= FAINT)
-        self.added = Counter({name: count for name, count in added.items() if name not in self.moved})
+                    removed.add(normal(line.text))
+        self.moved = frozenset(name for name in written if name in removed and self.weights[name] >= FAINT)
+        self.added = Counter({name: count for name, count in written.items() if name not in self.moved})
+        self.after = [self._after(hunk, removed) for hunk in self.hunks]
+        """For each hunk the lines that are there afterwards: whether the turn wrote or moved it, and its words."""
 
-    def _adds(self, text: str, added: Counter[str]) -> None:
+    def _read(self, text: str) -> str:
         name = normal(text)
-        added[name] += 1
         if name not in self.weights:
             self.weights[name], self.words[name] = weight(text), text.strip()
+        return name
+
+    def _after(self, hunk: Hunk, removed: Collection[str]) -> list[tuple[str, str]]:
+        found = [(line.sign, normal(line.text)) for line in hunk.lines if line.sign != "-"]
+        found = [(MOVED if sign == "+" and name in self.moved else sign, name) for sign, name in found]
+        return [
+            (MOVED, name) if sign == "+" and name in removed and self._moves_along(found, place) else (sign, name)
+            for place, (sign, name) in enumerate(found)
+        ]
+
+    def _moves_along(self, lines: Sequence[tuple[str, str]], place: int) -> bool:
+        """Whether a line that says nothing alone goes with the lines around it, which the turn only moved."""
+        around = [self._next(lines, place, step) for step in (1, -1)]
+        return MOVED in around and WRITTEN not in around
+
+    def _next(self, lines: Sequence[tuple[str, str]], place: int, step: int) -> str:
+        """How the next line came there that says something; a blank where none is new."""
+        place += step
+        while 0 <= place < len(lines) and lines[place][0] == "+" and self.weights[lines[place][1]] < FAINT:
+            place += step
+        return lines[place][0] if 0 <= place < len(lines) else " "
+
+    def wrote(self, line: str, path: str, number: int) -> bool:
+        """Whether it wrote the line of its own commit that has these words, without blanks, at this place."""
+        if line not in self.added or self.weights[line] >= FAINT:
+            return line in self.added
+        how = self._signs.get((path, number))
+        return how == WRITTEN if how else all(sign == WRITTEN for sign, name in self._new if name == line)
+
+    @cached_property
+    def _new(self) -> list[tuple[str, str]]:
+        return [entry for lines in self.after for entry in lines if entry[0] != " "]
+
+    @cached_property
+    def _signs(self) -> dict[tuple[str, int], str]:
+        """How each new line came to its place."""
+        found: dict[tuple[str, int], str] = {}
+        for hunk, lines in zip(self.hunks, self.after, strict=True):
+            kept = (line for line in hunk.lines if line.sign != "-")
+            found |= {
+                (hunk.path, line.number): sign for line, (sign, _) in zip(kept, lines, strict=True) if sign != " "
+            }
+        return found
 
     @cached_property
     def places(self) -> dict[str, list[tuple[int, int]]]:
@@ -42,7 +87,7 @@ class TurnWork:
         found = defaultdict[str, list[tuple[int, int]]](list)
         for hunk, lines in enumerate(self.after):
             for place, (sign, name) in enumerate(lines):
-                if sign == "+":
+                if sign == WRITTEN:
                     found[name].append((hunk, place))
         return dict(found)
 

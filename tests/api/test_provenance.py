@@ -177,3 +177,15 @@ def test_other_revisions_are_refused_by_name(place: Place) -> None:
     for words in ("nope", "--all", "HEAD:shop.py", ""):
         answer = place.client.get("/api/blame", params=query | {"revision": words})
         assert answer.status_code == (200 if not words else 404), words
+
+
+def test_a_block_that_an_agent_moves_stays_the_persons_with_its_faint_lines(place: Place) -> None:
+    block = ["function mine(prices) {", "  if (!prices.length) {", "    return 0;", "  }", "  return prices[0];", "}"]
+    place.commit({"shop.js": [*block, "", "const rate_of_today = 0.19;"]})
+    written = ["function theirs(prices) {", "  return prices[1];", "}"]
+    place.merged({"shop.js": ["const rate_of_today = 0.19;", "", *written, "", *block]})
+    found = place.claimed("shop.js")
+    assert [line for line in found[-len(block) :] if line != "."] == []
+    assert "function theirs(prices) {" in found and "  return prices[1];" in found
+    place.commit({"other.txt": ["x"]}, "--amend", "--message=Mine")
+    assert [line for line in place.claimed("shop.js")[-len(block) :] if line != "."] == []

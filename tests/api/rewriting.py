@@ -1,0 +1,259 @@
+"""People who rewrite a repository at random, and a model that knows of each line who wrote it.
+
+Every line that anybody writes is a word of its own: the same word is the same line, wherever it went. The model looks
+at nothing but the words; a failure names the seed and what was done.
+"""
+
+import itertools
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import httpx2 as httpx
+
+from tests.api.lines import Place, new_repository
+
+PEOPLE: Final = ""
+TRAILERS: Final = "%(trailers:only,unfold)"
+_FIRST_LETTER: Final = 0x4E00
+
+
+def letter(number: int) -> str:
+    """One letter, as git-ai's own test has it."""
+    return chr(_FIRST_LETTER + number)
+
+
+def statement(number: int) -> str:
+    return f"value_{number:05} = compute({number})"
+
+
+@dataclass
+class Score:
+    lines: int = 0
+    right: int = 0
+    false: int = 0
+
+    def add(self, other: "Score") -> None:
+        self.lines, self.right, self.false = (
+            self.lines + other.lines,
+            self.right + other.right,
+            self.false + other.false,
+        )
+
+
+@dataclass
+class Rewriter:
+    """One repository, one seed. `owners` has the session that wrote each word, or nobody for a person."""
+
+    place: Place
+    chance: random.Random
+    word: Callable[[int], str]
+    owners: dict[str, str] = field(default_factory=dict)
+    done: list[str] = field(default_factory=list)
+    numbers: "itertools.count[int]" = field(default_factory=itertools.count)
+
+    # -- what the repository has --------------------------------------------------------------------------------------
+
+    def files(self) -> list[str]:
+        return sorted(self.place.git("ls-files").split("\n"))
+
+    def some_file(self) -> str:
+        return self.chance.choice(self.files())
+
+    def fresh(self, count: int, owner: str = PEOPLE) -> list[str]:
+        words = [self.word(next(self.numbers)) for _ in range(count)]
+        self.owners.update(dict.fromkeys(words, owner))
+        return words
+
+    def block(self, lines: list[str]) -> tuple[int, int]:
+        start = self.chance.randrange(len(lines)) if lines else 0
+        return start, min(len(lines), start + self.chance.randint(1, 5))
+
+    def edited(self, owner: str = PEOPLE) -> dict[str, list[str]]:
+        """A file with some lines written, changed, taken out, moved or indented."""
+        path = self.some_file()
+        lines = self.place.lines(path)
+        at = self.chance.randint(0, len(lines))
+        start, end = self.block(lines)
+        grows = len(lines) < 60
+        match self.chance.choice(["write", "write", "change", "remove", "move", "indent", "carry"]):
+            case "write" if grows:
+                lines[at:at] = self.fresh(self.chance.randint(1, 5), owner)
+            case "change":
+                lines[start : start + 1] = self.fresh(1, owner)
+            case "remove":
+                del lines[start : end if not grows else start + 1]
+            case "move":
+                taken = lines[start:end]
+                del lines[start:end]
+                at = self.chance.randint(0, len(lines))
+                lines[at:at] = taken
+            case "indent":
+                lines[start:end] = [
+                    f"    {line}" if self.chance.random() < 0.7 else line.strip() for line in lines[start:end]
+                ]
+            case _:
+                return self._carried(path, lines, start, end)
+        return {path: lines}
+
+    def _carried(self, path: str, lines: list[str], start: int, end: int) -> dict[str, list[str]]:
+        """A block that goes to another file, perhaps a new one."""
+        taken = lines[start:end]
+        del lines[start:end]
+        other = self.some_file() if len(self.files()) > 4 else f"file{next(self.numbers)}.txt"
+        if other == path:
+            return {path: taken + lines}
+        there = self.place.lines(other) if (self.place.folder / other).exists() else []
+        at = self.chance.randint(0, len(there))
+        return {path: lines, other: [*there[:at], *taken, *there[at:]]}
+
+    # -- what people do -----------------------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        ways = [
+            (self.edit, 10), (self.amend, 4), (self.squash, 2), (self.rebase, 2), (self.pick, 2),
+            (self.rename, 1), (self.side, 2), (self.stash, 1),
+        ]  # fmt: skip
+        way = self.chance.choices([way for way, _ in ways], [often for _, often in ways])[0]
+        self.done.append(way.__name__)
+        way()
+
+    def edit(self) -> None:
+        self.place.commit(self.edited())
+
+    def amend(self) -> None:
+        self.place.write(self.edited() if self.chance.random() < 0.6 else {})
+        self.place.git("add", "--all")
+        message = ["--no-edit"] if self.chance.random() < 0.5 else ["--message=Amended"]
+        self.place.git("commit", "--quiet", "--allow-empty", "--amend", *message)
+
+    def _depth(self, most: int) -> int:
+        known = int(self.place.git("rev-list", "--count", "--first-parent", "HEAD"))
+        return min(known - 1, self.chance.randint(1, most))
+
+    def squash(self) -> None:
+        """The last commits as one, with all of their trailers or without."""
+        depth = self._depth(30 if self.chance.random() < 0.2 else 4)
+        message = "Squashed"
+        if self.chance.random() < 0.5:
+            kept = self.place.git("log", f"--format={TRAILERS}", f"HEAD~{depth}..HEAD").split("\n")
+            message = "\n".join([message, "", *dict.fromkeys(line for line in kept if line)])
+        self.place.git("reset", "--quiet", "--soft", f"HEAD~{depth}")
+        self.place.commit({}, message=message)
+
+    def _aside(self, depth: int) -> str:
+        """Somebody's commit on an older one, of a file of its own."""
+        self.place.git("checkout", "--quiet", "-B", "aside", f"HEAD~{depth}")
+        found = self.place.commit({f"file{next(self.numbers)}.txt": self.fresh(2)}, message="Aside")
+        self.place.git("checkout", "--quiet", "main")
+        return found
+
+    def rebase(self) -> None:
+        aside = self._aside(self._depth(5))
+        self.place.git("rebase", "--quiet", "--empty=drop", aside)
+
+    def pick(self) -> None:
+        """The last commit again, as another one."""
+        last = self.place.git("rev-parse", "HEAD")
+        if len(self.place.git("rev-list", "--parents", "-1", last).split()) != 2:
+            return
+        self.place.git("reset", "--quiet", "--hard", "HEAD~1")
+        self.place.commit({f"file{next(self.numbers)}.txt": self.fresh(1)}, message="Before")
+        self.place.git("cherry-pick", "--allow-empty", "--keep-redundant-commits", last)
+
+    def rename(self) -> None:
+        self.place.git("mv", self.some_file(), f"file{next(self.numbers)}.txt")
+        self.place.commit({}, message="Renamed")
+
+    def side(self) -> None:
+        """A merge of somebody's branch."""
+        aside = self._aside(self._depth(3))
+        self.place.git("merge", "--quiet", "--no-ff", "--no-edit", aside)
+
+    def stash(self) -> None:
+        self.place.write(self.edited())
+        self.place.git("add", "--all")
+        if self.place.git("status", "--porcelain"):
+            self.place.git("stash", "--quiet")
+            self.place.commit({f"file{next(self.numbers)}.txt": self.fresh(1)}, message="Meanwhile")
+            self.place.git("stash", "pop", "--quiet")
+        self.place.commit({}, message="Unstashed")
+
+    # -- what agents do -----------------------------------------------------------------------------------------------
+
+    def deliver(self) -> Score:
+        """An agent's turn, which also moves and indents what others wrote, taken over in one of the usual ways; how it
+        looks straight after the delivery."""
+        self._tidy()
+        path = self.some_file()
+        new = self.fresh(self.chance.randint(8, 16), "?")
+        lines = self.place.lines(path)
+        start, end = self.block(lines)
+        moved = [f"  {line}" for line in lines[start:end]]
+        del lines[start:end]
+        lines = [*lines, *moved] if self.chance.random() < 0.5 else [*moved, *lines]
+        at = self.chance.randint(0, len(lines))
+        half = len(new) // 2
+        files = {path: [*lines[:at], *new[:half], *lines[at:]], f"file{next(self.numbers)}.txt": new[half:]}
+        found = self.place.deliver(files)
+        self.owners.update(dict.fromkeys(new, found["id"]))
+        branch = found["result"]["branch"]
+        score = self.score(branch)
+        match self.chance.choice(["merge", "squash", "pick"]):
+            case "merge":
+                self.place.git("merge", "--quiet", "--no-edit", branch)
+            case "squash":
+                self.place.git("merge", "--quiet", "--squash", branch)
+                self.place.commit({}, message="Took it over")
+            case _:
+                self.place.git("cherry-pick", branch)
+        self.place.git("branch", "--quiet", "-D", branch)
+        return score
+
+    def _tidy(self) -> None:
+        """Few files, and few lines in each."""
+        for path in self.files()[8:]:
+            self.place.git("rm", "--quiet", path)
+        for path in self.files():
+            self.place.write({path: self.place.lines(path)[:80]})
+        self.place.commit({}, message="Tidied")
+
+    # -- how it looks -------------------------------------------------------------------------------------------------
+
+    def score(self, revision: str = "HEAD") -> Score:
+        """Every line of every file, as the revision has it."""
+        found = Score()
+        for path in sorted(self.place.git("ls-tree", "-r", "--name-only", revision).split("\n")):
+            if not self.place.git("show", f"{revision}:{path}"):
+                continue
+            for line in self.place.blame(path, revision):
+                owner = self.owners[line["text"].strip()]
+                found.lines += owner != PEOPLE
+                found.right += owner != PEOPLE and line["session"] == owner
+                found.false += line["session"] not in (None, owner)
+        return found
+
+
+def rewriter(folder: Path, client: httpx.Client, seed: str, word: Callable[[int], str]) -> Rewriter:
+    found = Rewriter(Place(folder, client), random.Random(seed), word)  # noqa: S311
+    new_repository(folder, {"one.txt": found.fresh(20), "two.txt": found.fresh(10)}, client)
+    return found
+
+
+def rewritten(found: Rewriter, steps: int, *, deliveries: int, looks: int) -> tuple[Score, Score]:
+    """So many steps; the lines straight after each delivery, and at each look since."""
+    fresh, later = Score(), Score()
+    for step in range(steps):
+        if step % deliveries == 0:
+            fresh.add(found.deliver())
+        found.step()
+        if step % looks == looks - 1:
+            later.add(found.score())
+    return fresh, later
+
+
+def summary(found: Rewriter, *scores: Score) -> str:
+    return f"{scores} after {Counter(found.done)}; the last steps: {found.done[-20:]}"

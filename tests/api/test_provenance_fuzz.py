@@ -1,0 +1,40 @@
+"""Random rewriting: the record finds what the model knows, whatever people did to their branch."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx2 as httpx
+import pytest
+
+from tests.api.rewriting import letter, rewriter, rewritten, statement, summary
+from tests.api.server import inside
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    with inside(tmp_path_factory.mktemp("rewriting")) as found:
+        yield found
+
+
+def _rewrite(folder: Path, client: httpx.Client, seed: str, word: Callable[[int], str], steps: int) -> None:
+    found = rewriter(folder / "shop", client, seed, word)
+    fresh, later = rewritten(found, steps, deliveries=max(60, steps // 100), looks=max(20, steps // 200))
+    words = f"seed {seed}: {summary(found, fresh, later)}"
+    assert fresh.false == later.false == 0, words
+    assert fresh.lines and fresh.right == fresh.lines, words
+    assert later.lines and later.right / later.lines >= 0.995, words
+
+
+@pytest.mark.parametrize(("seed", "word"), [("1", letter), ("2", statement)])
+def test_lines_are_found_after_many_steps(
+    tmp_path: Path, client: httpx.Client, seed: str, word: Callable[[int], str]
+) -> None:
+    _rewrite(tmp_path, client, seed, word, 120)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("seed", "word"), [("3", letter), ("4", statement)])
+def test_lines_are_found_after_10_000_steps(
+    tmp_path: Path, client: httpx.Client, seed: str, word: Callable[[int], str]
+) -> None:
+    _rewrite(tmp_path, client, seed, word, 10_000)
