@@ -16,6 +16,7 @@ from api.http.problems import Problem
 from api.http.requests import read
 from api.routes import forks, starting
 from api.routes.bodies import (
+    AnswerPermission,
     Cancel,
     DebateStart,
     Decision,
@@ -44,6 +45,7 @@ from domain.orchestration.commands import (
 )
 from domain.session.actions import unfit
 from domain.session.children import Decide
+from domain.session.permissions import DecidePermission
 from domain.session.record import kind_of
 from domain.session.state import Session
 from domain.session.turns import RetryTurn
@@ -110,6 +112,12 @@ async def retry(call: ApiCall) -> Intent:
     """Ask the turn that waits for its next attempt, or whose last attempt has failed, again."""
     body = read(Retry, call.fields)
     return Intent(_addressed(call), RetryTurn(reason=body.reason), status=202)
+
+
+async def permit(call: ApiCall) -> Intent:
+    """Answer an agent that waits for permission to use a tool."""
+    body = read(AnswerPermission, call.fields)
+    return Intent(_addressed(call), DecidePermission(**body.model_dump(), by=call.actor))
 
 
 def _addressed(call: ApiCall) -> str:

@@ -21,6 +21,7 @@ COMMANDS: Final[tuple[PathHandler, ...]] = (
     ("/api/sessions", commands.start_session),
     ("/api/sessions/{id}/cancel", commands.cancel_session),
     ("/api/sessions/{id}/retry", commands.retry_turn),
+    ("/api/sessions/{id}/permission", commands.answer_permission),
     ("/api/sessions/{id}/budget", commands.extend_budget),
     ("/api/sessions/{id}/decision", commands.decide),
     ("/api/sessions/{id}/scope", commands.decide_scope),

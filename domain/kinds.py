@@ -30,6 +30,7 @@ from domain.session import children, forking, forks, turns, workspace
 from domain.session.activity import activity_of
 from domain.session.decision import Kind, Now, Outcome
 from domain.session.forks import SessionForked
+from domain.session.permitting import closing_questions
 from domain.session.record import RecordedCommand, Whole, fork_command, reply_blobs, shared_command
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import RecordReply
@@ -147,7 +148,7 @@ def carry_out(
     now = Now(kind(name), session, metadata)
     now.check(command)
     unfinished = Unfinished(so_far)
-    outcome = now.run(unfinished.added(forking.decide(now, command)), command)
+    outcome = now.run(unfinished.added(closing_questions(now, forking.decide(now, command))), command)
     return replace(outcome, blobs=(*outcome.blobs, *unfinished.blobs))
 
 

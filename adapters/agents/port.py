@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from adapters.agents.activity import Activity
+from adapters.agents.permissions import Permit, deny
 from adapters.agents.prompts.recap import Exchange
 from adapters.fence import Fence, Grant, Unfenced
 from domain.session.turns import Access, Failure, FenceLevel
@@ -51,6 +52,8 @@ class Turn:
     """Hears what the agent does while it works, on the event loop; must not block or raise."""
     transcribe: Callable[[str], None] | None = None
     """Hears every line that the agent's program prints, without secrets."""
+    permit: Permit = deny
+    """Answers the agent's questions for permission."""
     recap: Callable[[], str] | None = None
     """What was said in the conversation that `agent_session` names, for an agent that cannot go on with it."""
     said: Callable[[], Sequence[Exchange]] | None = None

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
-from adapters.agents.activity import Activity
+from adapters.agents.activity import Activity, Status, Tool
 from adapters.agents.port import Limits, Reply, Turn
 from domain.session.turns import Failure
 from domain.values.base import Invalid, Usage, Value
@@ -72,8 +72,17 @@ class Told(Usage):
         return Usage(**self.model_dump(exclude={"model"}))
 
 
+class ScriptedPermission(Value):
+    """What the agent asks permission for."""
+
+    tool: Tool = "execute"
+    title: Annotated[str, Field(min_length=1, max_length=16_000), AfterValidator(_without_nul)]
+    paths: Annotated[tuple[str, ...], BeforeValidator(_listed), Field(max_length=50)] = ()
+
+
 class ScriptedAnswer(Value):
-    """One answer, after the steps of its `activity`. `error` needs no more time than they do."""
+    """One answer, after the steps of its `activity` and its `permission`; without that it says `if_denied` instead.
+    `error` needs no more time than they do."""
 
     text: Words = ""
     files: dict[FilePath, Words] = Field(default_factory=dict, max_length=1_000)
@@ -81,6 +90,8 @@ class ScriptedAnswer(Value):
     retry_after: Annotated[float, Field(ge=0, le=DAY_MS)] | None = None
     delay_ms: DelayMs | None = None
     activity: Annotated[tuple[ScriptedStep, ...], BeforeValidator(_listed), Field(max_length=1_000)] = ()
+    permission: ScriptedPermission | None = None
+    if_denied: Words = ""
     usage: Told = Told()
 
 
@@ -142,7 +153,8 @@ class Scripted:
         except Invalid as error:
             return Reply(agent_session=turn.agent_session, failure=Failure(code="refused", detail=str(error)))
         entry = scenario.entry(turn) or ScriptedAnswer(text=harmless(turn))
-        failure = await _play(entry, scenario.delay(entry), turn) or _scripted_failure(entry, turn)
+        failure, entry = await _play(entry, scenario.delay(entry), turn)
+        failure = failure or _scripted_failure(entry, turn)
         reply = _unsaid(entry, turn, failure) if failure else _said(entry, turn)
         return replace(reply, seconds=time.monotonic() - started)
 
@@ -205,21 +217,37 @@ def _said(entry: ScriptedAnswer, turn: Turn) -> Reply:
     return Reply(entry.text, usage, entry.files, handle, model=model)
 
 
-async def _play(entry: ScriptedAnswer, seconds: float, turn: Turn) -> Failure | None:
-    """The steps, then silence until so much time has passed; the failure if a bound of the turn comes first."""
+async def _play(entry: ScriptedAnswer, seconds: float, turn: Turn) -> tuple[Failure | None, ScriptedAnswer]:
+    """The steps, then silence until so much time has passed, and what is said then; the failure if a bound of the turn
+    comes first. Waiting for permission takes none of that time."""
     spent, used = 0.0, entry.usage.usage()
     if turn.observe is not None and used != Usage():
         turn.observe(Activity(kind="usage", id="usage", usage=used))
     for step in entry.activity:
         if failure := await _wait(step.after_ms / 1_000, turn.limits, spent=spent):
-            return failure
+            return failure, entry
         spent += step.after_ms / 1_000
-        seen = step.seen()
-        if turn.observe is not None:
-            turn.observe(seen)
-        if turn.transcribe is not None:
-            turn.transcribe(seen.model_dump_json(by_alias=True, exclude_none=True))
-    return None if entry.error else await _wait(max(0.0, seconds - spent), turn.limits, spent=spent)
+        _do(step.seen(), turn)
+    if entry.permission is not None and not await _may(entry.permission, turn):
+        entry = entry.changed(text=entry.if_denied, files={})
+    if entry.error:
+        return None, entry
+    return await _wait(max(0.0, seconds - spent), turn.limits, spent=spent), entry
+
+
+async def _may(wish: ScriptedPermission, turn: Turn) -> bool:
+    """Whether the tool may be used; then it is."""
+    decision = await turn.permit(wish.tool, wish.title, wish.paths)
+    status: Status = "completed" if decision == "allow" else "denied"
+    _do(Activity(kind="tool", tool=wish.tool, title=wish.title, paths=wish.paths, status=status), turn)
+    return decision == "allow"
+
+
+def _do(seen: Activity, turn: Turn) -> None:
+    if turn.observe is not None:
+        turn.observe(seen)
+    if turn.transcribe is not None:
+        turn.transcribe(seen.model_dump_json(by_alias=True, exclude_none=True))
 
 
 async def _wait(seconds: float, limits: Limits, *, spent: float) -> Failure | None:

@@ -11,6 +11,7 @@ from adapters.agents.command import CommandAgent, CommandSettings
 from adapters.agents.external import External, ExternalSettings
 from adapters.agents.model import SPEAKS, ModelAgent, ModelSettings
 from adapters.agents.parsing import BadTeam, dotted, parsed, place_of, scenario_of
+from adapters.agents.permissions import PermissionRules
 from adapters.agents.port import Agent, Limits
 from adapters.agents.presets import NAMES, preset
 from adapters.agents.scripted import Scenario, Scripted
@@ -90,6 +91,7 @@ class Team(Value):
     limits: TeamLimits = TeamLimits()
     settings: Strategies = Strategies()
     retry: TeamRetry = TeamRetry()
+    permissions: PermissionRules = PermissionRules()
     language: Literal["en", "ko"] | None = None
     sandbox: Sandbox | None = None
     example: bool = False
@@ -146,7 +148,9 @@ def load(path: Path | None) -> Team:
     written = parsed(_Written, found, lambda loc: place_of(path, found, loc))
     members = tuple(_member(path, listed) for listed in written.agents)
     _refuse_twins(path, members)
-    rest = {name: getattr(written, name) for name in ("limits", "settings", "retry", "language", "sandbox")}
+    rest = {
+        name: getattr(written, name) for name in ("limits", "settings", "retry", "permissions", "language", "sandbox")
+    }
     return Team(agents=members, **rest)
 
 
@@ -208,6 +212,7 @@ class _Written(Value):
     limits: TeamLimits = TeamLimits()
     settings: Strategies = Strategies()
     retry: TeamRetry = TeamRetry()
+    permissions: PermissionRules = PermissionRules()
     language: Literal["en", "ko"] | None = None
     sandbox: Sandbox | None = None
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import orjson
 
 from adapters.agents.model import ModelAgent
+from adapters.agents.permissions import deny
 from adapters.agents.port import Agent, Reply, Turn
 from adapters.agents.prompts.again import again
 from adapters.agents.prompts.recap import Exchange, recap
@@ -21,6 +22,7 @@ from adapters.turns.earlier import said_before
 from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job, checkout, text, workspace_of
 from adapters.turns.live import Live, RunningAttempt
+from adapters.turns.permitting import Questions
 from adapters.turns.prompting import judged_place, prompt_of
 from adapters.workspace import Workspaces
 from domain.session.record import Recorded, Whole
@@ -48,10 +50,12 @@ class Asking:
         history: History,
         live: Live,
         build: Build,
+        questions: Questions | None = None,
     ) -> None:
         self._team, self._workspaces, self._folder, self._whole, self._build = team, workspaces, folder, whole, build
         self._fencing, self._history, self._live = fencing, history, live
         self._agents: dict[str, Agent] = {}
+        self._questions = questions
 
     async def ask(self, job: Job) -> Command:
         agent, prompt = self._agent(job), await asyncio.to_thread(self.prompt, job)
@@ -61,7 +65,12 @@ class Asking:
             else await asyncio.to_thread(checkout, job, self._workspaces)
         )
         with self._live.running(job.lease.turn_id, job.lease.attempt) as attempt:
-            turn = replace(self._turn(job, prompt, folder), observe=attempt.observe, transcribe=attempt.transcribe)
+            turn = replace(
+                self._turn(job, prompt, folder),
+                observe=attempt.observe,
+                transcribe=attempt.transcribe,
+                permit=self._questions.permit(job, attempt) if self._questions else deny,
+            )
             reply = await agent.ask(turn)
         return await asyncio.to_thread(self.answer, job, prompt, reply, folder, attempt)
 
@@ -172,7 +181,7 @@ class Asking:
         self, job: Job, prompt: str, reply: Reply, folder: Path | None, attempt: RunningAttempt | None = None
     ) -> RecordReply:
         """The command that records what came back, and what it changed in the folder that was worked in, if any."""
-        failure = reply.failure
+        failure = reply.failure or _wordless(reply, attempt)
         changes = NOTHING
         if job.request.access == "write" and failure is None:
             try:
@@ -204,3 +213,10 @@ class Asking:
             fence_gaps=reply.fence_gaps,
             blobs=tuple(blobs),
         )
+
+
+def _wordless(reply: Reply, attempt: RunningAttempt | None) -> Failure | None:
+    """An agent that ends without words after a denial has given no answer that could be read."""
+    if attempt is None or not attempt.denied or reply.text.strip():
+        return None
+    return Failure(code="unreadable", detail="The answer has no words: the agent ended after a permission was denied.")

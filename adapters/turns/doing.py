@@ -26,11 +26,14 @@ class Doing:
         self._open: dict[str, tuple[ToolUse, int]] = {}
         self._lines: list[str] = []
         self._usages: dict[str, Usage] = {}
+        self.was_denied = False
+        """Whether a tool or a permission was."""
 
     def see(self, seen: Activity) -> None:
         """A call that has an id is counted at its end; another at once."""
         if seen.usage is not None:
             self._usages[seen.id or ""] = seen.usage
+        self.was_denied = self.was_denied or seen.status == "denied"
         if seen.kind != "tool":
             return
         started, since = self._open.pop(seen.id, (None, None)) if seen.id else (None, None)

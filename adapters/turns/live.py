@@ -58,6 +58,12 @@ class RunningAttempt:
             self._doing.see(seen)
         live.wake(self._turn_id)
 
+    @property
+    def denied(self) -> bool:
+        """Whether a call of it was denied so far."""
+        with self._live.lock:
+            return self._doing.was_denied
+
     def transcribe(self, line: str) -> None:
         """The agent's program printed a line."""
         with self._live.lock:

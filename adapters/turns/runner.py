@@ -20,6 +20,7 @@ from adapters.turns.changes import base_of, merge, patch_of, publish
 from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job, checkout, left
 from adapters.turns.live import Live
+from adapters.turns.permitting import Questions
 from adapters.turns.preparing import Commands, HostCommands
 from adapters.turns.prompting import judged_place, material
 from adapters.turns.validating import ValidationSettings
@@ -66,6 +67,7 @@ class TurnRunner:
         live: Live,
         build: Build = build,
         commands: "Commands | None" = None,
+        questions: Questions | None = None,
     ) -> None:
         self._store, self._workspaces = store, workspaces
         secrets = (*settings.keys, *team.secrets())
@@ -79,6 +81,7 @@ class TurnRunner:
             history=store.history,
             live=live,
             build=build,
+            questions=questions,
         )
         self._commands = commands or HostCommands(workspaces, data_dir / "homes", self._fencing, settings, live)
 

@@ -18,6 +18,7 @@ from adapters.store import DamagedEvent, Fenced, Lease, Store, StoreError
 from adapters.turns import Job, TurnRunner, ancestors, deadline_of, outcome_of
 from adapters.turns.claiming import Claiming
 from adapters.turns.live import Live
+from adapters.turns.permitting import Questions
 from adapters.turns.presence import Peers, Presence
 from adapters.turns.routing import Routing, place_of
 from adapters.workspace import Room, Workspaces
@@ -86,6 +87,7 @@ class Worker:
             clock=clock,
             lease_ms=round(settings.lease * 1000),
         )
+        self._questions = Questions(team.permissions, writer)
         self.runner = runner or TurnRunner(
             store=store,
             team=team,
@@ -93,6 +95,7 @@ class Worker:
             data_dir=data_dir,
             settings=settings,
             live=live or Live(clock),
+            questions=self._questions,
         )
         self._running: dict[str, asyncio.Task[None]] = {}
         self._woken = asyncio.Event()
@@ -146,6 +149,8 @@ class Worker:
         for recorded in page:
             if isinstance(recorded.event, AgentSessionsCleared) and recorded.event.agent_sessions:
                 self._loop.call_soon_threadsafe(self._forget, recorded.event)
+        if self._questions.turns:
+            self._loop.call_soon_threadsafe(self._questions.seen, page)
         settled = [recorded.event.turn_id for recorded in page if isinstance(recorded.event, Settled)]
         if settled:
             self._loop.call_soon_threadsafe(self._let_go, settled)
@@ -174,7 +179,7 @@ class Worker:
     async def _round(self) -> None:
         await asyncio.to_thread(self._claiming.take_back)
         await self._expire()
-        while len(self._running) < self._settings.slots and not self._stopping:
+        while len(self._running) - self._questions.turns < self._settings.slots and not self._stopping:
             lease = await asyncio.to_thread(self._claiming.next)
             if lease is None:
                 return
@@ -212,6 +217,7 @@ class Worker:
                 job = await asyncio.to_thread(self._job, lease)
                 if lease.turn_id not in job.session.outstanding:
                     return
+                await self._questions.withdraw(job)
                 if self._is_theirs(job):
                     await asyncio.to_thread(self._store.turns.give_back, lease)
                     return
@@ -243,6 +249,8 @@ class Worker:
                 if await self._expired(lease.session_id, lease.turn_id):
                     return None
                 deadline = (await asyncio.to_thread(self._job, lease)).deadline
+                if deadline is not None:  # it has not moved yet where a person is asked
+                    deadline = max(deadline, self._clock() + round(self._settings.poll * 1000))
         finally:
             doing.cancel()
             await asyncio.gather(doing, return_exceptions=True)

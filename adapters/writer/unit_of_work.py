@@ -12,6 +12,7 @@ from domain.policy import Reaction, react
 from domain.session.children import CloseChild
 from domain.session.forking import renamed
 from domain.session.forks import ForkSession
+from domain.session.permissions import PermissionRequested
 from domain.session.record import Causation, Recorded, kind_of
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import Settled, TurnCancelled
@@ -171,7 +172,9 @@ class UnitOfWork:
         match entry.event:
             case TurnCancelled():
                 return
-            case Settled() as event if self._attempts.get(event.turn_id, event.attempt) != event.attempt:
+            case (Settled() | PermissionRequested()) as event if (
+                self._attempts.get(event.turn_id, event.attempt) != event.attempt
+            ):
                 raise Fenced(event.turn_id, event.attempt)
             case _:
                 return

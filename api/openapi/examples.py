@@ -14,6 +14,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     },
     "cancel_session": {"reason": "no longer needed"},
     "trust_project": {"workspace": "/home/ann/shop"},
+    "answer_permission": {"requestId": "delivery-0192.t2.p9", "decision": "allow"},
     "retry_turn": {"reason": "the provider is back"},
     "extend_budget": {"addIterations": 2, "addMinutes": 15, "reason": "the last issue is small"},
     "decide": {"decision": "skip", "rationale": "known, and planned for later"},

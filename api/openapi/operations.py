@@ -66,6 +66,12 @@ OPERATIONS: dict[str, Operation] = {
         body=bodies.Retry,
         status=202,
     ),
+    "answer_permission": _command(
+        summary="Allow or deny what an agent asks for",
+        description="An agent waits for permission to use a tool; `requestId` is that of `turn.permission_requested`. "
+        "One answer counts, every other is refused.",
+        body=bodies.AnswerPermission,
+    ),
     "trust_project": Operation(
         tag="Sessions",
         summary="Trust the settings of a repository",

@@ -274,6 +274,16 @@ class Retry(Body):
     reason: Reason = ""
 
 
+class AnswerPermission(Body):
+    """A person's answer to an agent that waits for permission."""
+
+    request_id: Annotated[str, Field(min_length=1, max_length=500)]
+    decision: Literal["allow", "deny"]
+    remember: StrictBool = Field(
+        default=False, description="also answer the same tool and title of the same agent for the rest of the session"
+    )
+
+
 class Extend(MoreBudget):
     """More budget; at least one amount, and why."""
 

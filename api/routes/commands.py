@@ -30,6 +30,11 @@ async def retry_turn(request: Request) -> Response:
     return await perform(await call_of(request), actions.retry)
 
 
+async def answer_permission(request: Request) -> Response:
+    """POST /api/sessions/{id}/permission: of a tool that an agent waits to use"""
+    return await perform(await call_of(request), actions.permit)
+
+
 @kept
 async def trust_project(request: Request) -> Response:
     """POST /api/trust: no session's command, and no event: trust belongs to this machine."""

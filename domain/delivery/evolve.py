@@ -34,6 +34,7 @@ from domain.delivery.reasons import blocking, failing
 from domain.delivery.state import Delivery, Resume, ScopeRequest
 from domain.session.children import ChildClosed
 from domain.session.forks import SessionForked
+from domain.session.permissions import PermissionEvent
 from domain.session.state import EventMetadata, evolve_shared
 from domain.session.turns import Settled, TurnAnswered, TurnAttemptFailed, TurnRetried, Unready
 from domain.values.base import DomainEvent
@@ -67,9 +68,11 @@ def evolve(delivery: Delivery | None, event: DomainEvent, metadata: EventMetadat
         case ChildClosed():  # waiting for a person costs no time
             paused += event.waited
         case SessionForked() if state.stopped_at is None:  # nor does what lies between a history and its fork
-            paused += metadata.at - delivery.updated_at
+            paused += metadata.at - (delivery.asking_since or delivery.updated_at)
             if state.scope_request is not None:
                 state.scope_request = replace(state.scope_request, at=metadata.at)
+        case PermissionEvent() if delivery.asking_since and state.asking_since is None:
+            paused += metadata.at - delivery.asking_since
     if spent is not state.budget.spent or paused != state.budget.paused:
         state.budget = state.budget._replace(spent=spent, paused=paused)
     return state

@@ -113,14 +113,17 @@ class Delivery(Session):
         return (*touched(self.changes), *more)
 
     def budget_time(self, at: int) -> int:
-        """The instant up to which the budget has run. Its clock is paused while the delivery is stopped, and while a
-        provider makes it wait: such a wait is counted as paused as soon as it begins. It starts after the baseline."""
+        """The instant up to which the budget has run. Its clock is paused while the delivery is stopped, while an agent
+        waits for permission, and while a provider makes it wait: the latter is counted as paused as soon as it begins.
+        It starts after the baseline."""
         if self.state == "preparing":
             return self.budget.started_at
         if self.stopped_at is not None:
             return self.stopped_at
         if self.scope_request is not None:
             return self.scope_request.at
+        if self.asking_since is not None:
+            return self.asking_since
         return max((at, *(turn.provider_wait or at for turn in self.outstanding.values())))
 
     def stopped_for(self, at: int) -> int:

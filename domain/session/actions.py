@@ -8,14 +8,16 @@ from domain.values.sentences import Sentence
 NO_BUDGET = "has_no_budget"
 
 
-def with_release(session: Session, actions: tuple[str, ...]) -> tuple[str, ...]:
-    """The actions that a session allows; one that is held can be continued, too."""
-    return ("continue", *actions) if session.held and "continue" not in actions else actions
+def with_shared(session: Session, actions: tuple[str, ...]) -> tuple[str, ...]:
+    """The actions that a session allows, with those that any kind may have: one that is held can be continued, one
+    whose agents ask for permission can be answered."""
+    release = ("continue",) if session.held and "continue" not in actions else ()
+    return (*release, *actions, *(("permission",) if session.questions else ()))
 
 
 def refusal(session: Session, code: str, actions: tuple[str, ...], **params: object) -> Refused:
     """The sentence of the code about the session. The parameters `before` and `after` are sentences around it."""
-    found = with_release(session, actions)
+    found = with_shared(session, actions)
     about = {"kind": session.kind, "status": session.status, "state": session.state}
     nothing = () if found else (Sentence("nothing_allowed_now"),)
     after = [each for each in (params.pop("after", None), *nothing) if each]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from domain.session.actions import refusal, unfit, with_release
+from domain.session.actions import refusal, unfit, with_shared
 from domain.session.attempts import PROVIDER_WAITS, step_after
 from domain.session.chart import ChartTable
 from domain.session.record import RecordedCommand
@@ -58,7 +58,7 @@ class Kind(Generic[S]):
 
     def allowed_actions(self, state: S) -> tuple[str, ...]:
         """The actions that a person may take now."""
-        return with_release(state, self.actions(state))
+        return with_shared(state, self.actions(state))
 
 
 @dataclass(frozen=True, slots=True)

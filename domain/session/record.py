@@ -8,6 +8,14 @@ from typing import Any, NamedTuple
 from domain.session.activity import ActivityRecorded
 from domain.session.children import ChildClosed, CloseChild
 from domain.session.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
+from domain.session.permissions import (
+    DecidePermission,
+    PermissionDecided,
+    PermissionRequested,
+    PermissionWithdrawn,
+    RequestPermission,
+    WithdrawPermissions,
+)
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import (
     ExpireTurn,
@@ -146,6 +154,14 @@ def shared_command(events: Sequence[DomainEvent], session: Session | None) -> Co
             return _reply(event, session)
         case TurnCancelled(reason="deadline" | "expired") as event:
             return ExpireTurn(turn_id=event.turn_id)
+        case PermissionRequested() as event:
+            names = RequestPermission.model_fields.keys() - {"blobs"}
+            return RequestPermission(**{name: getattr(event, name) for name in names})
+        case PermissionDecided() as event:
+            names = DecidePermission.model_fields.keys() - {"blobs"}
+            return DecidePermission(**{name: getattr(event, name) for name in names})
+        case PermissionWithdrawn() as event:
+            return WithdrawPermissions(turn_id=event.turn_id)
         case ChildClosed() as event:
             names = CloseChild.model_fields.keys() - {"blobs"}
             return CloseChild(**{name: getattr(event, name) for name in names})

@@ -9,6 +9,13 @@ from typing import NamedTuple, Self, TypeVar
 from domain.session.attempts import FRESH, ONCE, PROVIDER_WAITS, NextAttempt, RetryPolicy, Tries, after
 from domain.session.children import ChildClosed, ChildRequested, OpenChild
 from domain.session.forks import Reuse, SessionDiverged, SessionForked, SessionReleased
+from domain.session.permissions import (
+    PermissionChoice,
+    PermissionDecided,
+    PermissionEvent,
+    PermissionQuestion,
+    questions_after,
+)
 from domain.session.turns import (
     AgentSessionsCleared,
     TurnAnswered,
@@ -107,6 +114,11 @@ class Session:
     retry: RetryPolicy = ONCE
     failed_turn: Outstanding | None = None
     """The turn whose last attempt failed, while a person may retry it."""
+    questions: dict[str, PermissionQuestion] = field(default_factory=dict)
+    """The permissions that agents wait for, by request; `asking_since`: since when there is at least one."""
+    asking_since: int | None = None
+    remembered: dict[str, PermissionChoice] = field(default_factory=dict)
+    """Answers that hold for the rest of the session, by what they are about."""
 
     @property
     def status(self) -> str:
@@ -189,6 +201,11 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
         case TurnCancelled():
             state.outstanding = without(state.outstanding, event.turn_id)
             state.spent = state.spent.after(event.usage, asked=False)
+        case PermissionEvent():
+            if isinstance(event, PermissionDecided) and event.remember:
+                subject = state.questions[event.request_id].subject
+                state.remembered = state.remembered | {subject: event.decision}
+            _set_questions(state, questions_after(state.questions, event, at), at)
         case AgentSessionsCleared():
             state.agent_sessions = {}
         case WorkspacePrepared():
@@ -199,6 +216,7 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.forked_from = event.source
             state.reuse = Reuse(source=event.source, version=event.source_version, mode=event.mode)
             state.parent = None
+            _set_questions(state, {}, at)
         case SessionDiverged():
             state.reuse = None
             state.held = event.held
@@ -262,6 +280,11 @@ def _ask_again(state: Session, turn: Outstanding) -> None:
     state.outstanding = state.outstanding | {turn.turn_id: again}
     state.asked = _counted(state.asked, turn.agent)
     state.asked_roles = _counted(state.asked_roles, turn.role)
+
+
+def _set_questions(state: Session, questions: dict[str, PermissionQuestion], at: int) -> None:
+    state.questions = questions
+    state.asking_since = (at if state.asking_since is None else state.asking_since) if questions else None
 
 
 def _error(event: TurnFailed | TurnAttemptFailed) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field
 
+from domain.session import permissions
 from domain.session.activity import ActivityRecorded, ActivitySummary
 from domain.session.workspace import WorkspaceChanges, WorkspacePrepared
 from domain.values.base import Command, Count, DomainEvent, Text, Usage, Value
@@ -180,6 +181,7 @@ EVENTS: tuple[type[DomainEvent], ...] = (
     TurnFailed,
     TurnRetried,
     TurnCancelled,
+    *permissions.EVENTS,
     AgentSessionsCleared,
 )
 

@@ -22,7 +22,7 @@ HIGHLIGHTED = frozenset(
         "orchestration.verdict_unreadable", "orchestration.verdict_overturned", "orchestration.checkpoint_reached",
         "orchestration.partial_reached", "orchestration.completed", "orchestration.continued",
         "orchestration.rounds_added", "orchestration.reset", "session.child_closed", "session.forked",
-        "session.diverged",
+        "session.diverged", "turn.permission_decided",
         *(
             f"{kind}.{last_part}"
             for kind in ("review", "debate")
@@ -93,6 +93,7 @@ def _ignored(data: Data) -> str:
 _VARIANTS: Final[Mapping[str, Callable[[Data], str]]] = {
     "turn.requested": _requested,
     "turn.answered": _answered,
+    "turn.permission_decided": lambda data: str(data.get("decision", "deny")),
     "turn.attempt_failed": lambda data: str(data.get("next", "retry")),
     "session.diverged": lambda data: "held" if data.get("held") else "",
     "session.workspace_prepared": lambda data: (

@@ -6,6 +6,7 @@ from domain.delivery.events import DeliveryEvent
 from domain.discussion.events import DiscussionEvent
 from domain.orchestration.events import OrchestrationEvent
 from domain.session.activity import ActivityRecorded
+from domain.session.permissions import PermissionEvent
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnAttemptFailed, TurnRequested, TurnRetried
 from projections.record.describe import HIGHLIGHTED
@@ -40,9 +41,9 @@ def _place(turns: Turns, recorded: Recorded) -> tuple[str, str | None, int | Non
             return event.role, None if phase is None else str(phase), event.round or None, None
         case TurnRequested() as event:
             return event.role, event.phase, event.iteration or event.round, event.turn_id
-        case (ActivityRecorded() | Settled() | TurnAttemptFailed() | TurnRetried()) as event:
+        case (ActivityRecorded() | PermissionEvent() | Settled() | TurnAttemptFailed() | TurnRetried()) as event:
             turn = turns.get(event.turn_id)
-            role = turn.role if turn else "supervisor" if isinstance(event, ActivityRecorded) else event.role
+            role = turn.role if turn else str(getattr(event, "role", "supervisor"))
             phase, number = (turn.phase, turn.number or None) if turn else (None, None)
             return role, phase, number, event.turn_id
         case _:

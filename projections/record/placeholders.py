@@ -185,6 +185,7 @@ _COMPUTED: Final[Mapping[str, Callable[[Places], str]]] = {
     "red": lambda places: ", ".join(f"`{each['command']}`" for each in places.data["commands"] if not each["passed"]),
     "retry": lambda places: str(places.data.get("retryAt") or "")[11:19],
     "fallback": lambda places: str(places.data.get("fallbackAgent") or ""),
+    "remembered": lambda places: places.say("remembered") if places.data.get("remember") else "",
     "elapsed": _elapsed,
     "files": _files,
     "paths": lambda places: _one_line(", ".join(map(str, places.data.get("paths") or ()))),

@@ -1,0 +1,71 @@
+"""The rules of permissions, the same for every kind of session."""
+
+from typing import TypeVar
+
+from domain.session.decision import Events, Now, turn_identity
+from domain.session.permissions import (
+    DecidePermission,
+    PermissionDecided,
+    PermissionRequested,
+    PermissionWithdrawn,
+    RequestPermission,
+    WithdrawPermissions,
+    permission_id,
+)
+from domain.session.state import Session
+from domain.session.turns import Settled, TurnAttemptFailed
+from domain.values.base import Refused
+from domain.values.sentences import Sentence
+
+S = TypeVar("S", bound=Session)
+
+
+def request_permission(now: Now[S], command: RequestPermission) -> Events:
+    turn = now.turn(command.turn_id)
+    yield PermissionRequested(
+        request_id=permission_id(turn.turn_id, now.state.version + 1),
+        attempt=command.attempt,
+        tool=command.tool,
+        title=command.title,
+        paths=command.paths,
+        **turn_identity(turn),
+    )
+
+
+def decide_permission(now: Now[S], command: DecidePermission) -> Events:
+    """A remembered answer also answers the same question where it was asked more than once."""
+    asked = now.state.questions.get(command.request_id)
+    if asked is None:
+        raise Refused(Sentence("permission_not_waiting", request=command.request_id), allowed=now.allowed())
+    same = [each for each in now.state.questions.values() if command.remember and each.subject == asked.subject]
+    for question in same or [asked]:
+        yield PermissionDecided(
+            request_id=question.request_id,
+            turn_id=question.turn_id,
+            decision=command.decision,
+            by=command.by,
+            remember=command.remember,
+        )
+
+
+def withdraw_permissions(now: Now[S], command: WithdrawPermissions) -> Events:
+    withdrawn = False
+    for event in _withdrawn(now, command.turn_id):
+        yield event
+        withdrawn = True
+    if not withdrawn:
+        raise Refused(Sentence("permission_not_waiting", request=command.turn_id), allowed=now.allowed())
+
+
+def closing_questions(now: Now[S], rules: Events) -> Events:
+    """The events of a command. Where one ends an attempt, what that has asked is withdrawn right after it."""
+    for event in rules:
+        yield event
+        if isinstance(event, Settled | TurnAttemptFailed):
+            yield from _withdrawn(now, event.turn_id)
+
+
+def _withdrawn(now: Now[S], turn_id: str) -> Events:
+    for question in tuple(now.state.questions.values()):
+        if question.turn_id == turn_id:
+            yield PermissionWithdrawn(request_id=question.request_id, turn_id=turn_id)
