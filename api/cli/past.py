@@ -189,7 +189,7 @@ async def explain(
     if before:
         put(f"{session_id}:")
     put(found["text"])
-    put_pairs(why_stopped(then["session"], then["availableCommands"]))
+    put_pairs(why_stopped(then["session"], then["availableCommands"], found["cause"]))
     if wish is not None:
         put(found["whyNot"]["text"])
     return exits.OK

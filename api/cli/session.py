@@ -19,6 +19,8 @@ _STEPS: Final = {
     "reset": "hansard reset {}",
 }
 """The command that continues a session, by the action that it allows, best first."""
+_EVIDENCE: Final = 5
+"""Lines of evidence that are printed."""
 _TASK: Final = 300
 """Characters of each agent's task in the plan."""
 _SUBJECT: Final = 100
@@ -236,13 +238,16 @@ def _cut(text: str) -> str:
     return "\n   ".join([*(shortened(line, _WIDTH) for line in lines[:_DIFF_LINES]), *more])
 
 
-def why_stopped(session: Json, commands: Sequence[str]) -> Pairs:
-    """The cause, the evidence and the next command of a session that stopped before it was done; else nothing."""
+def why_stopped(session: Json, commands: Sequence[str], found: Json | None) -> Pairs:
+    """The cause, the evidence and the next command of a session that stopped before it was done; else nothing.
+    `found` is the event that says what went wrong."""
     cause = reason_of(session)
-    if not cause:
+    if not cause and not found:
         return []
+    lines = [f"{found['version']}. {found['lines'][0]}", *found["lines"][1:_EVIDENCE]] if found else []
+    shown = "\n".join(lines) or session.get("lastError") or ""
     first = next(iter(steps(session, commands)), "")
-    return [("cause", cause), ("evidence", session.get("lastError") or ""), ("next", first)]
+    return [("cause", cause), ("evidence", shown), ("next", first)]
 
 
 def steps(session: Json, commands: Sequence[str]) -> list[str]:

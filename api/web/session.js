@@ -122,6 +122,7 @@ export function session({ pieces, fill, announce }) {
   });
 
   place();
-  if (where.at !== null) list.bring(where.at);
+  const telling = Number(find("[data-bring]")?.dataset.bring ?? 0);
+  if (where.at !== null || telling) list.bring(where.at ?? telling);
   return renew;
 }

@@ -13,9 +13,18 @@ from domain.session.chart import ChartTable, Edge, Guard
 from domain.session.record import Recorded, RecordedCommand, commands_in
 from domain.session.state import Session
 from domain.values.time import iso
+from projections.record.cause import CAUSES, evidence, stopped
 from projections.record.describe import describe, person
 from projections.record.describe import recorded as sentence
-from projections.views.past import ChartStep, DirectStep, ExplainedCommand, ExplainedEvent, Explanation, WhyNot
+from projections.views.past import (
+    ChartStep,
+    DirectStep,
+    ExplainedCause,
+    ExplainedCommand,
+    ExplainedEvent,
+    Explanation,
+    WhyNot,
+)
 
 CHARTS: Mapping[str, ChartTable] = {"delivery": DELIVERY, "orchestration": ORCHESTRATION, **TABLES}
 
@@ -47,8 +56,18 @@ def explain(history: Sequence[Recorded], session: Session, *, wished: str | None
         state=session.state,
         chain=tuple(chain),
         text="\n".join(_text(history, session, chain)),
+        cause=_cause(history) if stopped(session) else None,
         why_not=None if wished is None else why_not(session, wished),
     )
+
+
+def _cause(history: Sequence[Recorded]) -> ExplainedCause | None:
+    """The last event that says what went wrong."""
+    for recorded in reversed(history):
+        lines = evidence(recorded.event) if recorded.event.TOPIC in CAUSES else ()
+        if lines:
+            return ExplainedCause(version=recorded.version, type=recorded.event.TOPIC, lines=lines)
+    return None
 
 
 def _link(decision: RecordedCommand) -> ExplainedCommand:
@@ -80,7 +99,7 @@ def _text(history: Sequence[Recorded], session: Session, chain: Iterable[Explain
     events = {recorded.version: recorded.event for recorded in history}
     agents = [agent.agent for agent in session.agents] if isinstance(session, Orchestration) else []
     for link in chain:
-        deciding = [event for event in link.events if event.state or "pass" in event.inputs]
+        deciding = [event for event in link.events if event.state or "pass" in event.inputs or event.type in CAUSES]
         for event in deciding or link.events[:1]:
             data = events[event.version].model_dump(mode="json", by_alias=True)
             words = describe(event.type, data, agents=agents)

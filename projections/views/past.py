@@ -55,6 +55,14 @@ class WhyNot(View):
     text: str
 
 
+class ExplainedCause(View):
+    """What stopped it: the event, and what that event says, line by line."""
+
+    version: int
+    type: str
+    lines: tuple[str, ...] = Field(description="failing tests, blocking findings, or an error")
+
+
 class Explanation(View):
     """Why a session is in its state: a chain of commands, first cause first."""
 
@@ -64,6 +72,7 @@ class Explanation(View):
     state: str
     chain: tuple[ExplainedCommand, ...]
     text: str = Field(description="the chain in sentences, one a line")
+    cause: ExplainedCause | None = Field(description="what stopped it; null where nothing did")
     why_not: WhyNot | None = Field(default=None, exclude_if=absent, description="with `wish`")
 
 

@@ -27,9 +27,9 @@ from tests.discussing import challenge, critique
 KINDS = tuple(SCENES)
 PANELS = {
     "delivery": {"head", "overview", "failure", "decision", "reviews", "family", "diagram", "budget", "inputs"},
-    "orchestration": {"head", "overview", "decision", "matrix", "family", "diagram", "budget", "inputs"},
-    "review": {"head", "overview", "decision", "discussion", "family", "diagram", "inputs"},
-    "debate": {"head", "overview", "decision", "discussion", "family", "diagram", "inputs"},
+    "orchestration": {"head", "overview", "failure", "decision", "matrix", "family", "diagram", "budget", "inputs"},
+    "review": {"head", "overview", "failure", "decision", "discussion", "family", "diagram", "inputs"},
+    "debate": {"head", "overview", "failure", "decision", "discussion", "family", "diagram", "inputs"},
 }
 TABS = {"artifacts": "changes", "changes": "changes", "turns": "turns", "worklog": "worklog"}
 """The tabs of panels that the overview has not."""

@@ -3,7 +3,8 @@
 from dataclasses import asdict
 from typing import Any
 
-from api.web.model import money, owner
+from api.web.model import clock, money, owner
+from api.web.session.causes import asked_by, cause_of
 from api.web.session.standing import ICONS, LONG, SENTENCE, Standing
 from api.web.shown import cut
 from domain.delivery.state import Delivery
@@ -13,16 +14,25 @@ from domain.orchestration.state import Orchestration
 from projections.record.outcome import outcome
 
 TURNS = 12
+WAITED_MS = 1_000
+"""A shorter wait is not worth its words."""
 
 
 def head(standing: Standing) -> dict[str, Any]:
     """What every tab begins with: why it is as it is, what was decided and by whom, what it cost."""
     it, card = standing.it, decision(standing)
     made, outcomes = it.get("decision") or {}, standing.past(standing.trail.outcomes)
-    why = card["summary"] if standing.needs_somebody else outcome(standing.it, standing.language)
+    waits = standing.needs_somebody and standing.badge != "exhausted"
+    why = card["summary"] if waits else outcome(standing.it, standing.language)
+    error = standing.session.last_error if standing.badge in ("failed", "partial") else ""
+    cause = cause_of(standing)
     return {
-        "why": cut(why, SENTENCE) if " " in why else "",
-        "error": cut(standing.session.last_error or "", SENTENCE) if standing.badge in ("failed", "partial") else "",
+        "why": cut(error or (why if " " in why else ""), SENTENCE),
+        "because": cut(cause.lines[0], SENTENCE) if cause and cause.lines[0] not in (error or why) else "",
+        "because_at": cause.version if cause else None,
+        "result": _handed_over(standing),
+        "asked": owner(asked_by(standing)),
+        "waited": clock(standing.waited_ms) if standing.waited_ms >= WAITED_MS else "",
         "choice": made.get("choice"),
         "by": owner(str(made.get("actor") or "")),
         "rationale": cut(str(made.get("rationale") or ""), SENTENCE),
@@ -34,8 +44,26 @@ def head(standing: Standing) -> dict[str, Any]:
     }
 
 
+def _handed_over(standing: Standing) -> dict[str, Any] | None:
+    """From where to where the work goes, and how much it is."""
+    result = standing.it.get("result")
+    if not result:
+        return None
+    base, files = result["base"], result["files"]
+    return {
+        "base": cut(base["branch"] or "", 80) or base["commit"][:8],
+        "branch": cut(result["branch"] or "", 120),
+        "files": len(files),
+        "added": sum(file["added"] or 0 for file in files),
+        "removed": sum(file["removed"] or 0 for file in files),
+        "outside": len(result.get("outside") or ()),
+    }
+
+
 def overview(standing: Standing) -> dict[str, Any]:
+    """What the head has said in a sentence is not said again."""
     session = standing.session
+    summary = "" if standing.needs_somebody else outcome(standing.it, standing.language)
     return {
         "badge": standing.badge,
         "at_work": [
@@ -44,7 +72,7 @@ def overview(standing: Standing) -> dict[str, Any]:
             if turn["work"] != "wait"
         ],
         "more_at_work": max(0, len(session.outstanding) - TURNS),
-        "summary": "" if standing.needs_somebody else cut(outcome(standing.it, standing.language), LONG),
+        "summary": cut(summary, LONG) if len(summary) > SENTENCE else "",
         "error": cut(session.last_error or "", LONG) if standing.badge in ("failed", "partial") else "",
         "warnings": [cut(words, SENTENCE) for words in standing.it.get("warnings", ())[:5]],
         "elapsed": standing.elapsed,

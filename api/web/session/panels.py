@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from api.routes.turns.telling import told
 from api.system import System
 from api.web.rendering import fragment
-from api.web.session import budget, changes, diagram, discussion, matrix, overview, turns, work
+from api.web.session import budget, causes, changes, diagram, discussion, matrix, overview, turns, work
 from api.web.session.sharing import Shared
 from api.web.session.standing import Standing
 from domain.session.state import Session
@@ -50,7 +50,7 @@ Panels = Mapping[str, Made]
 PANELS: Final = (
     *(Panel("head", overview.head, tab=tab) for tab in TABS),
     Panel("overview", overview.overview),
-    Panel("failure", turns.failure, ("delivery",)),
+    Panel("failure", causes.failure),
     Panel("decision", overview.decision),
     Panel("discussion", discussion.discussion, TALKS),
     Panel("matrix", matrix.matrix, ("orchestration",)),
@@ -109,17 +109,21 @@ class Gallery:
         return made
 
     def _make(self, session: Session, say: Words, named: Language | None, of: Selection) -> Panels:
-        standing = Standing(
+        standing = self.standing(session, say, of)
+        shown = [panel for panel in PANELS if session.kind in panel.kinds and panel.tab == of.tab]
+        return {panel.name: _made(say, named, panel, standing) for panel in shown}
+
+    def standing(self, session: Session, say: Words, of: Selection | None = None) -> Standing:
+        """All that panels are made of."""
+        return Standing(
             session=session,
             it=told(view(session), session, self._system.team).wire(),
             record=self.record(session),
             store=self._system.store,
             language=say.language,
-            turn=of.turn,
-            file=of.file,
+            turn=of.turn if of else "",
+            file=of.file if of else "",
         )
-        shown = [panel for panel in PANELS if session.kind in panel.kinds and panel.tab == of.tab]
-        return {panel.name: _made(say, named, panel, standing) for panel in shown}
 
     def _keep(self, key: _Key, made: Panels) -> None:
         with self._lock:

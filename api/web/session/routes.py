@@ -20,6 +20,7 @@ from api.web.forms.sent import NOTHING, Sent
 from api.web.model import ICONS, clock
 from api.web.rendering import KEY, explicit, fragment, language_of, page, render
 from api.web.session.acting import act
+from api.web.session.causes import cause_of
 from api.web.session.panels import TABS, Panels, Selection
 from api.web.session.reading import as_of, gallery, reading
 from api.web.session.rows import Span, Wanted, around, following, newest, window
@@ -189,8 +190,15 @@ def _page(
         roles=_roles(inside, now),
         strip=_strip(request, now, say),
         at=at,
+        bring=_telling(request, then, say) if at is None else None,
         sent=sent,
     )
+
+
+def _telling(request: Request, then: Session, say: Words) -> int | None:
+    """The event that says why a session stopped: there its list opens."""
+    cause = cause_of(gallery(request).standing(then, say))
+    return cause.version if cause else None
 
 
 def _told(request: Request, then: Session, found: Panels, old: Panels, say: Words, shown: str) -> dict[str, Any]:

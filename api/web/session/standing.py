@@ -74,6 +74,11 @@ class Standing:
         return self.trail.clock(self.version)
 
     @property
+    def waited_ms(self) -> int:
+        """Of a delivery the time that its budget did not count: it waited for a provider or a person."""
+        return self.trail.clock(self.version) - self.elapsed_ms if isinstance(self.session, Delivery) else 0
+
+    @property
     def elapsed(self) -> str:
         return clock(self.elapsed_ms)
 

@@ -189,31 +189,3 @@ def _text(event: DomainEvent | None, name: str) -> Text:
 def _sum(numbers: Sequence[int | None]) -> int | None:
     known = [number for number in numbers if number is not None]
     return sum(known) if known else None
-
-
-# -- why it failed -----------------------------------------------------------------------------------------------------
-
-LAST: Final = 15
-"""Lines of a failing command's output that say why."""
-
-
-def failure(standing: Standing) -> dict[str, Any]:
-    """The command that failed in the last validation of a delivery that is over, and the end of its output; or {}."""
-    if standing.badge not in ("failed", "exhausted"):
-        return {}
-    last = next((turn for turn in reversed(turns_of(standing)) if turn.report), None)
-    ran = report_of(standing, last) if last else None
-    run = next((run for run in ran["runs"] if not run["passed"]), None) if ran and not ran["passed"] else None
-    if last is None or last.attempt is None or run is None:
-        return {}
-    said = dict(run["said"])
-    words = said.get("stderr") or said.get("stdout") or run["detail"]
-    return {
-        "turn": last.id,
-        "iteration": last.entry.number,
-        "event": last.attempt.version,
-        "command": run["command"],
-        "exit_code": run["exit_code"],
-        "seconds": run["seconds"],
-        "lines": [cut(line, SENTENCE) for line in words.rstrip().splitlines()[-LAST:]],
-    }

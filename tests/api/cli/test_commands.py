@@ -118,7 +118,7 @@ def test_what_stopped_is_explained_by_cause_evidence_and_the_next_command(
     name = hansard("show", "latest", "--json").json["session"]["id"]
     cause, evidence, step = hansard("explain", "latest").out.splitlines()[-3:]
     assert cause == "cause     an agent's turn failed and no attempt is left"
-    assert evidence == "evidence  The scenario answers planner with crash."
+    assert evidence == "evidence  9. crash: The scenario answers planner with crash."
     assert step == f"next      hansard retry {name}"
 
 

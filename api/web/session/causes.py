@@ -1,0 +1,87 @@
+"""Why a session stopped, as its page tells it: the event that says so, and who asked for the session."""
+
+from typing import Any, Final, NamedTuple
+
+from api.web.session.standing import SENTENCE, Standing
+from api.web.session.turns import event_of, report_of, turns_of
+from api.web.shown import cut
+from domain.delivery.events import ValidationFailed
+from domain.delivery.state import Delivery
+from projections.record.cause import CAUSES, evidence, stopped
+
+LOOKED: Final = 50
+"""Events that may say why, at most, among which the last that does is looked for."""
+LAST: Final = 15
+"""Lines of a failing command's output that say why."""
+
+
+class CauseShown(NamedTuple):
+    """The event, what it says, and the turn it is about, if it is about one."""
+
+    version: int
+    lines: tuple[str, ...]
+    turn: str
+
+
+def cause_of(standing: Standing) -> CauseShown | None:
+    """None where the session has not stopped before it was done."""
+    if not stopped(standing.session):
+        return None
+    told = [entry for entry in standing.record.entries[: standing.version] if entry.topic in CAUSES]
+    for entry in reversed(told[-LOOKED:]):
+        lines = evidence(event_of(standing, entry.version))
+        if lines:
+            return CauseShown(entry.version, lines, entry.turn_id or "")
+    return None
+
+
+def asked_by(standing: Standing) -> str:
+    """The actor of the first event."""
+    [first] = standing.store.history(standing.session.id, upto=1)
+    return first.causation.actor
+
+
+# -- the card ----------------------------------------------------------------------------------------------------------
+
+
+def failure(standing: Standing) -> dict[str, Any]:
+    """What stopped the session: of a validation the command that failed and the end of its output; else what the event
+    says. Empty where nothing did."""
+    cause = cause_of(standing)
+    if cause is None:
+        return {}
+    event = event_of(standing, cause.version)
+    card = {"event": cause.version, "turn": cause.turn, "what": event.TOPIC, "run": None, "new": False}
+    card |= {"iteration": standing.record.entries[cause.version - 1].number}
+    if isinstance(event, ValidationFailed):
+        card |= {"new": _had_baseline(standing) and bool(event.new_failures)} | _output(standing, cause)
+    if not card["run"]:
+        lines = [line for words in cause.lines for line in words.split("\n")]
+        card["lines"] = [(cut(line, SENTENCE), False) for line in lines[:LAST]]
+    return card
+
+
+def _had_baseline(standing: Standing) -> bool:
+    return isinstance(standing.session, Delivery) and bool(standing.session.baseline)
+
+
+def _output(standing: Standing, cause: CauseShown) -> dict[str, Any]:
+    """The turn that ran the command, and the end of what it said; a line that says why is marked."""
+    turn = next((turn for turn in reversed(turns_of(standing)) if turn.report), None)
+    ran = report_of(standing, turn) if turn else None
+    run = next((run for run in ran["runs"] if not run["passed"]), None) if ran and not ran["passed"] else None
+    if turn is None or run is None:
+        return {}
+    said = dict(run["said"])
+    words = said.get("stderr") or said.get("stdout") or run["detail"]
+    lines = words.rstrip().split("\n")[-LAST:]
+    return {
+        "turn": turn.id,
+        "run": run,
+        "lines": [(cut(line, SENTENCE), _says_why(line, cause.lines)) for line in lines],
+    }
+
+
+def _says_why(line: str, reasons: tuple[str, ...]) -> bool:
+    words = line.strip()
+    return words.startswith(("E  ", "FAILED ", "ERROR ")) or any(words and words in reason for reason in reasons)

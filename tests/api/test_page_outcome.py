@@ -1,0 +1,40 @@
+"""The head and the failure card: what a session came to, and what stopped it."""
+
+import re
+
+from starlette.testclient import TestClient
+
+from tests.api.scenes import begun, exhausted, reached, two_iterations, waiting_review
+from tests.api.seen import page
+from tests.api.server import delivery
+from tests.api.test_session_page import client, panel, words_of
+
+__all__ = ["client"]
+
+
+def test_the_head_of_a_success_says_the_result(client: TestClient) -> None:
+    text = words_of(panel(client, two_iterations(client), "head"))
+    assert "Success on iteration 2. Validated by true. Review approved." in text
+    assert "1 files +2 −0" in text and "✓ approved" in text
+
+
+def test_what_stopped_a_session_is_named_in_the_head_and_its_list_opens_there(client: TestClient) -> None:
+    session_id = exhausted(client)
+    head = panel(client, session_id, "head")
+    assert "Ended: budget exhausted (1 of 1 iterations): " in words_of(head)
+    [version] = re.findall(r'class="because" href="[^"]*at=(\d+)"', head)
+    assert f'data-bring="{version}"' in page(client, f"/sessions/{session_id}")
+    cause = client.get(f"/api/sessions/{session_id}/explain").json()["cause"]
+    assert (cause["version"], cause["type"]) == (int(version), "delivery.validation_failed")
+
+
+def test_a_crash_has_a_card_with_its_words(client: TestClient) -> None:
+    session_id = reached(client, begun(client, delivery({"planner": [{"error": "crash"}]})), "failed")
+    text = words_of(panel(client, session_id, "failure"))
+    assert "Why: a phase could not be done" in text and "The scenario answers planner with crash." in text
+
+
+def test_what_goes_well_has_no_card_and_no_cause(client: TestClient) -> None:
+    for session_id in (two_iterations(client), waiting_review(client)):
+        assert panel(client, session_id, "failure") == ""
+        assert client.get(f"/api/sessions/{session_id}/explain").json()["cause"] is None
