@@ -27,7 +27,7 @@ class ReceiveMessage(Command):
 
 
 class ContinueLatest(Command):
-    """The latest orchestration of the origin goes on."""
+    """Continue the latest orchestration of the origin."""
 
 
 class ResetLatest(Command):

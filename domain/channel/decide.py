@@ -93,7 +93,7 @@ def request(channel: Channel, command: ReceiveMessage, at: int) -> MessageStarte
 
 
 def in_conversation(channel: Channel, opening: OrchestrationRequest) -> OrchestrationRequest:
-    """A message goes on from the session before it. Openings of old logs stand alone."""
+    """A message builds on the session before it. Openings of old logs have no predecessor."""
     return opening if opening.follows is None else opening.changed(follows=channel.latest or "")
 
 

@@ -1,4 +1,4 @@
-"""What happens in a channel."""
+"""The events of a channel."""
 
 from typing import ClassVar
 
@@ -10,58 +10,58 @@ from domain.values.base import DomainEvent
 
 
 class ChannelEvent(DomainEvent):
-    """Who says what."""
+    """Role and message."""
 
     message: str = Field(default="", description="the event as a sentence")
     role: str = Field(default="supervisor", description="who speaks; the supervisor is Hansard itself")
 
 
 class MessageStarted(ChannelEvent):
-    """A message becomes a new session."""
+    """A message started a session."""
 
     TOPIC: ClassVar[str] = "channel.message_started"
     session_id: str = Field(description="the session that begins")
-    opening: OrchestrationRequest = Field(description="what it begins with")
-    sender: str = Field(default="", description="who said it")
-    queued: bool = Field(default=False, description="whether it had waited")
+    opening: OrchestrationRequest = Field(description="its start request")
+    sender: str = Field(default="", description="the sender")
+    queued: bool = Field(default=False, description="whether it was queued")
 
 
 class MessageQueued(ChannelEvent):
-    """A message waits, because a run of its origin is busy."""
+    """A message was queued because a run of its origin is busy."""
 
     TOPIC: ClassVar[str] = "channel.message_queued"
-    session_id: str = Field(description="the session that it will be")
-    opening: OrchestrationRequest = Field(description="what it will begin with")
-    sender: str = Field(default="", description="who said it")
-    pending: int = Field(description="how many messages wait, with this one")
+    session_id: str = Field(description="the id of its future session")
+    opening: OrchestrationRequest = Field(description="its start request")
+    sender: str = Field(default="", description="the sender")
+    pending: int = Field(description="number of queued messages, including this one")
 
 
 class MessageRejected(ChannelEvent):
-    """A message that leads to nothing, and why."""
+    """A message was rejected, and why."""
 
     TOPIC: ClassVar[str] = "channel.message_rejected"
-    reason: str = Field(description="a word for it, such as busy")
+    reason: str = Field(description="a reason code such as busy")
     text: str = Field(default="", description="the message")
-    session_id: str | None = Field(default=None, description="what the same words led to when they came before")
+    session_id: str | None = Field(default=None, description="the session that the earlier, identical message started")
 
 
 class MessageUnclear(ChannelEvent):
-    """A message that is nearly a word to continue, reset or cancel; it starts nothing, the person is asked."""
+    """A message that resembles continue, reset or cancel; nothing starts, the person is asked."""
 
     TOPIC: ClassVar[str] = "channel.message_unclear"
     text: str = Field(description="the message")
-    suggestions: tuple[Suggestion, ...] = Field(description="what it may mean, the nearest first")
+    suggestions: tuple[Suggestion, ...] = Field(description="possible meanings, best first")
 
 
 class ContinueWanted(ChannelEvent):
-    """The latest run is to go on."""
+    """A person asked to continue the latest run."""
 
     TOPIC: ClassVar[str] = "channel.continue_wanted"
     session_id: str = Field(description="the run")
 
 
 class ResetWanted(ChannelEvent):
-    """The latest run is to be reset; `reason` as the person gave it."""
+    """A person asked to reset the latest run; `reason` is theirs."""
 
     TOPIC: ClassVar[str] = "channel.reset_wanted"
     session_id: str = Field(description="the run")
@@ -69,13 +69,13 @@ class ResetWanted(ChannelEvent):
 
 
 class SessionNoted(ChannelEvent):
-    """What the channel knows of its sessions changed; `clears` are paused runs whose agents' conversations end now."""
+    """A session of the channel changed; `clears` are paused runs whose agents' conversations end now."""
 
     TOPIC: ClassVar[str] = "channel.session_noted"
     session_id: str = Field(description="the run that changed")
-    origin: str = Field(description="whose")
-    status: str = Field(description="how it stands")
-    claims: bool = Field(default=False, description="whether it is now what the origin is busy with")
+    origin: str = Field(description="its conversation")
+    status: str = Field(description="the session's status")
+    claims: bool = Field(default=False, description="whether the origin is now busy with it")
     clears: tuple[str, ...] = Field(default=(), description="sessions")
     direct: bool = Field(default=False, description="whether it is a new request that an agent answers directly")
 

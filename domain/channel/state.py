@@ -40,7 +40,7 @@ class Channel(Session):
     """The state of a channel.
 
     `busy` is the session that holds the origin now, `paused` are those that held it and whose agents may still be
-    resumed, `last_…` describe the newest message that led to a session, `answer` is what its sender is told.
+    resumed, `last_…` describe the newest message that led to a session, `answer` is the reply to its sender.
     """
 
     latest: str | None = None

@@ -1,4 +1,4 @@
-"""From the rounds of a discussion to what follows: converged, stalled, or go on (K-26, K-28, K-30)."""
+"""From the rounds of a discussion to what follows: converged, stalled, or continue (K-26, K-28, K-30)."""
 
 from collections.abc import Sequence
 from math import fsum
@@ -16,7 +16,7 @@ _EXACT = 1e-9
 
 
 class Round(Value):
-    """One contribution to a discussion: the how-manieth, in which role, and the words."""
+    """One contribution: round, role and text."""
 
     round: Count
     role: str
@@ -24,7 +24,7 @@ class Round(Value):
 
 
 class Metrics(Value):
-    """Where a discussion stands: three shares from 0 to 1, what they recommend, and the profile's name."""
+    """The convergence of a discussion: three shares from 0 to 1, what they recommend, and the profile's name."""
 
     agreement_ratio: float
     avg_stability: float
@@ -47,18 +47,18 @@ class _Standing(NamedTuple):
 
 
 def assess(rounds: Sequence[Round], profile: Profile = SEED) -> Metrics:
-    """Where the discussion stands after these rounds, in the order given. No rounds: 0, 0, 0, continue."""
+    """The convergence after these rounds, in the order given. No rounds: 0, 0, 0, continue."""
     return _metrics(_told(rounds, profile), profile)
 
 
 def course(rounds: Sequence[Round], profile: Profile = SEED) -> list[Metrics]:
-    """Where it stood after the first round, the first two, … all of them. Each text is read only once."""
+    """The convergence after the first round, the first two, … all of them. Each text is read only once."""
     told = _told(rounds, profile)
     return [_metrics(told[:number], profile) for number in range(1, len(told) + 1)]
 
 
 def stop_reason(recommendation: Recommendation, rounds: int, limit: int) -> Ending | None:
-    """Why the discussion ends after so many rounds, or None: it goes on. `limit`: the most rounds there may be, at
+    """Why the discussion ends after so many rounds, or None: it continues. `limit`: the most rounds there may be, at
     least the strategy's minimum (K-28); reaching it without converging or stalling is an ending of its own."""
     if recommendation != "continue":
         return recommendation

@@ -11,7 +11,7 @@ from domain.convergence.profiles import SEED, Profile
 from domain.convergence.said import negated, plain, talk
 from domain.convergence.words import WORD_LISTS, ConvergenceWords
 
-# A line that begins with a small letter, or with a Korean negator, goes on with the sentence of the line before.
+# A line that begins with a small letter, or with a Korean negator, continues the sentence of the line before.
 _WRAPPED = re.compile(r"\n(?=[ \t]*(?:[a-z]|않|없|못|아니|아닙))")
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)+|\w+(?:'\w+)*|[.,;:!?…()\[\]|。！？、，；：—\n]|(?<=\s)[-–](?=\s)")
 _MARKUP = str.maketrans({"’": "'", "*": None, "`": None, "~": None})
@@ -75,7 +75,7 @@ def _words(text: str, profile: Profile) -> frozenset[str]:
 
 
 def _split(text: str) -> list[str]:
-    """Runs of letters, digits, `_` and the marks upon letters, which `\\w` would leave out (Hindi, Thai)."""
+    """Runs of letters, digits, `_` and combining marks, which `\\w` would leave out (Hindi, Thai)."""
     between = {ord(c): " " for c in set(text) if not (c.isalnum() or c == "_" or unicodedata.category(c)[0] == "M")}
     return text.translate(between).split()
 

@@ -29,7 +29,7 @@ class Thresholds(Value):
 
 
 class Profile(Value):
-    """Everything that `assess` goes by; the numbers are shares from 0 to 1."""
+    """The thresholds for `assess`; shares from 0 to 1."""
 
     name: str
     version: Count = 1
@@ -44,8 +44,8 @@ class Profile(Value):
     stability_without_pair: Share = 0.0
     agreement_weight: Share = 0.6
     stall: Share | None = Field(default=0.3, description="None: stability does not stall a discussion")
-    stall_after: Count = Field(default=1, description="so many earlier assessments before a stall is looked for")
-    patience: Count | None = Field(default=None, description="stalled once there are so many rounds")
+    stall_after: Count = Field(default=1, description="number of assessments before a stall is possible")
+    patience: Count | None = Field(default=None, description="stalled after this many rounds")
 
     @property
     def id(self) -> str:

@@ -180,7 +180,7 @@ def _negates(token: str) -> bool:
 
 
 def _parenthesis_behind_negator(tokens: Sequence[str], closing: int) -> bool:
-    """As in "I do not, however, agree": words between pauses, right behind a negator; not "No, really, I agree"."""
+    """As in "I do not, however, agree": words between pauses, right after a negator; not "No, really, I agree"."""
     for opening in range(closing - 1, max(closing - 5, 0), -1):
         if tokens[opening] in _STOPS:
             return False

@@ -1,6 +1,6 @@
 """The words that speak for agreement and for disagreement, as data. A released list never changes: it gets a successor.
 
-An entry is one word or two in a row. `*` stands for any ending (`agree*`) or, in front, for any beginning (`*지만`);
+An entry is one word or two in a row. `*` matches any ending (`agree*`) or, in front, any beginning (`*지만`);
 an entry without it is a whole word. No entry is found inside a word: "disagree" is not "agree", "button" not "but".
 Hyphens separate words, so `well taken` finds "well-taken" too.
 """

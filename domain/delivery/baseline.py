@@ -12,13 +12,13 @@ from domain.values.base import Value
 
 
 class Preparation(Value):
-    """How a new workspace is made ready: what the repository's settings say, as far as the person has trusted them."""
+    """How a new workspace is prepared, from the repository's trusted settings."""
 
     setup: tuple[ValidationStep, ...] = Field(default=(), description="commands that run once in each new workspace")
     copy_paths: tuple[str, ...] = Field(default=(), description="ignored files that are copied from the checkout")
     link: tuple[str, ...] = Field(default=(), description="ignored folders that are copied from the checkout")
     env: dict[str, str] = Field(default_factory=dict, description="variables; `./` is the top of the workspace")
-    network: Literal["none", "all"] = Field(default="none", description="what the validation may reach")
+    network: Literal["none", "all"] = Field(default="none", description="the network access of the validation")
 
 
 class BaselineCommand(Value):
@@ -26,8 +26,8 @@ class BaselineCommand(Value):
 
     stage: Stage
     command: str
-    startable: bool = Field(description="whether its program can be started, or is one that the task may add")
-    exit_code: int = Field(description="-1 where it did not come to its own end")
+    startable: bool = Field(description="whether its program can be started, or may be added by the task")
+    exit_code: int = Field(description="-1 if it was stopped")
     passed: bool
     seconds: float = 0.0
     detail: str = Field(default="", description="why it could not be started")
@@ -35,13 +35,13 @@ class BaselineCommand(Value):
 
 
 class SetupCommand(Value):
-    """A command of the set-up."""
+    """A set-up command."""
 
     command: str
-    exit_code: int = Field(description="-1 where it did not come to its own end")
+    exit_code: int = Field(description="-1 if it was stopped")
     passed: bool
     seconds: float = 0.0
-    tail: str = Field(default="", description="the end of its output, where it failed")
+    tail: str = Field(default="", description="the end of its output, if it failed")
 
 
 class Escape(Value):

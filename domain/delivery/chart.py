@@ -27,7 +27,7 @@ Status = Literal["pending", "running", "success", "failed", "cancelled"]
 
 
 def _extended(exhausted: State, phases: Iterable[State], running: Iterable[State]) -> TransitionList:
-    """An exhausted delivery goes on in the phase whose guard holds, `resumes_<phase>`; a running one stays in its."""
+    """An exhausted delivery resumes in the phase whose guard holds, `resumes_<phase>`, a running one in its own."""
     transitions = TransitionList()
     for name, phase in zip(PHASES, phases, strict=True):
         transitions |= exhausted.to(phase, cond=f"resumes_{name}")
@@ -37,7 +37,7 @@ def _extended(exhausted: State, phases: Iterable[State], running: Iterable[State
 
 
 def _retried(failed: State, phases: Iterable[State]) -> TransitionList:
-    """A delivery whose turn failed goes on in the phase of that turn; a turn that waits is asked at once."""
+    """A delivery whose turn failed continues in the phase of that turn; a waiting turn is retried at once."""
     transitions = TransitionList()
     for name, phase in zip(("preparing", *PHASES), phases, strict=True):
         transitions |= failed.to(phase, cond=f"failed_{name}")
@@ -49,8 +49,8 @@ class DeliveryChart(Chart):
     """preparing → planning → architecture → design → (implementation → validation → review)* → packaging → success.
 
     Without a baseline it begins with planning. Changes outside the scope may wait for a person in
-    `awaiting_scope`. A delivery that ran out of budget rests in `exhausted`, from where a
-    person may extend it (K-46); one whose turn failed rests in `failed`, from where a person may retry that turn.
+    `awaiting_scope`. A delivery that ran out of budget stays in `exhausted`, from where a
+    person may extend it (K-46); one whose turn failed stays in `failed`, from where a person may retry that turn.
     """
 
     preparing = State(initial=True)

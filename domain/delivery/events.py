@@ -1,4 +1,4 @@
-"""What happens in a delivery. S4's names stand as the last part of each topic (contract §2)."""
+"""The events of a delivery. S4's names are the last part of each topic (contract §2)."""
 
 from typing import ClassVar, Literal
 
@@ -43,126 +43,126 @@ class DeliveryTransition(DeliveryEvent):
 
 
 class DeliveryStarted(DeliveryTransition):
-    """A delivery begins, with its task, its validation commands and its limits."""
+    """A delivery started, with its task, validation commands and limits."""
 
     TOPIC: ClassVar[str] = "delivery.session_started"
     policy: str = Field(default="delivery@1", description="the version of the rules in force for this session")
-    task: str = Field(description="what is to be done")
+    task: str = Field(description="the task")
     file_paths: tuple[str, ...] = Field(default=(), description="the files it is about, relative to the workspace")
     steps: tuple[ValidationStep, ...] = Field(description="the validation commands, in order")
     limits: BudgetLimits = Field(description="the budget")
-    max_attempts: int | None = Field(default=None, description="the older name of maxIterations, as it was given")
+    max_attempts: int | None = Field(default=None, description="old name of maxIterations, as given")
     title: str = ""
     origin: str = Field(default="", description="where the request came from")
     labels: tuple[str, ...] = ()
-    workspace: str | None = Field(default=None, description="the folder that was named; null for a fresh one")
-    repository: bool = Field(default=False, description="whether that folder belongs to a git repository")
-    scenario: Text | None = Field(default=None, description="what scripted agents say in this session")
+    workspace: str | None = Field(default=None, description="the given folder; null for a new one")
+    repository: bool = Field(default=False, description="whether that folder is in a git repository")
+    scenario: Text | None = Field(default=None, description="the replies of scripted agents in this session")
     crew: dict[str, str] = Field(default_factory=dict, description="the agent's name for each role")
     review: ReviewSettings | None = Field(
         default=None, description="the review that a person decides before packaging, if any"
     )
-    retry: RetryPolicy = Field(default=ONCE, description="how a failed turn is tried again")
+    retry: RetryPolicy = Field(default=ONCE, description="how failed turns are retried")
     no_progress_limit: int = Field(default=0, description="iterations in a row without progress; 0 for any number")
     baseline: bool = Field(default=False, description="whether the validation runs once before the first phase")
-    preparation: Preparation = Field(default=Preparation(), description="how its workspace is made ready")
-    scope: PathScope = Field(default=EVERYTHING, description="which paths it is meant to change")
+    preparation: Preparation = Field(default=Preparation(), description="how its workspace is prepared")
+    scope: PathScope = Field(default=EVERYTHING, description="the paths it may change")
 
 
 class BaselineRecorded(DeliveryEvent):
-    """The workspace was made ready, and the validation ran once on it before any agent was asked."""
+    """The workspace was prepared and validated once, before any agent was asked."""
 
     TOPIC: ClassVar[str] = "delivery.baseline_recorded"
     commands: tuple[BaselineCommand, ...] = Field(default=(), description="the validation commands, in order")
-    setup: tuple[SetupCommand, ...] = Field(default=(), description="the commands of the set-up, up to one that failed")
-    escapes: tuple[Escape, ...] = Field(default=(), description="what the validation would take from elsewhere")
-    env: dict[str, str] = Field(default_factory=dict, description="variables that make the workspace win")
+    setup: tuple[SetupCommand, ...] = Field(default=(), description="the set-up commands, up to the first that failed")
+    escapes: tuple[Escape, ...] = Field(default=(), description="what validation would load from elsewhere")
+    env: dict[str, str] = Field(default_factory=dict, description="variables that make the workspace take precedence")
 
 
 class PhaseStarted(DeliveryTransition):
-    """A phase is entered, for the first time or again."""
+    """A phase started, for the first time or again."""
 
     TOPIC: ClassVar[str] = "delivery.phase_started"
 
 
 class PhaseCompleted(DeliveryEvent):
-    """A phase has done what it was for."""
+    """A phase is complete."""
 
     TOPIC: ClassVar[str] = "delivery.phase_completed"
-    problem: str | None = Field(default=None, description="what did not work without making the phase fail")
+    problem: str | None = Field(default=None, description="a problem that did not fail the phase")
 
 
 class PhaseFailed(DeliveryEvent):
-    """A phase could not be done: an agent failed or its answer was unusable. The delivery ends (K-41)."""
+    """A phase failed: an agent failed or its answer was unusable. The delivery ends (K-41)."""
 
     TOPIC: ClassVar[str] = "delivery.phase_failed"
-    error_type: str = Field(description="a short name of what went wrong")
-    error_message: str = Field(description="what went wrong, in words")
+    error_type: str = Field(description="an error code")
+    error_message: str = Field(description="the error in words")
 
 
 class PhaseSkipped(DeliveryEvent):
-    """A phase that was still pending will not be entered."""
+    """A pending phase will not run."""
 
     TOPIC: ClassVar[str] = "delivery.phase_skipped"
 
 
 class ArtifactCreated(DeliveryEvent):
-    """Something was made: an agent's answer, the report of the validation, a review, the patch that is handed over."""
+    """A result was saved: an agent's answer, the validation report, a review, or the final patch."""
 
     TOPIC: ClassVar[str] = "delivery.artifact_created"
     artifact_id: str
     media_type: str
     content: Text = Field(description="the artifact itself")
-    patch: Text | None = Field(default=None, description="what changed in the workspace with it, as a diff")
-    goals: tuple[str, ...] = Field(default=(), description="the goals that a plan names")
-    files: tuple[str, ...] = Field(default=(), description="the files that a plan names")
+    patch: Text | None = Field(default=None, description="the change to the workspace, as a diff")
+    goals: tuple[str, ...] = Field(default=(), description="the plan's goals")
+    files: tuple[str, ...] = Field(default=(), description="the plan's files")
 
 
 class AttemptStarted(DeliveryEvent):
-    """The next iteration of implementation, validation and review begins."""
+    """The next iteration of implementation, validation and review started."""
 
     TOPIC: ClassVar[str] = "delivery.attempt_started"
 
 
 class TestsPassed(DeliveryEvent):
-    """Every validation command has passed."""
+    """Every validation command passed."""
 
     TOPIC: ClassVar[str] = "delivery.tests_passed"
     summary: str = ""
 
 
 class ValidationFailed(DeliveryEvent):
-    """A validation command has failed; the next iteration is told so."""
+    """A validation command failed; the next iteration gets the feedback."""
 
     TOPIC: ClassVar[str] = "delivery.validation_failed"
     classification: str = Field(description="lint, type, test, runtime or unknown")
     summary: str
-    feedback: Text = Field(description="what the developer is told")
+    feedback: Text = Field(description="the feedback for the developer")
     reasons: tuple[str, ...] = Field(default=(), description="the lines that say why, at most 20")
-    new_failures: tuple[str, ...] = Field(default=(), description="those of them that the baseline did not have")
+    new_failures: tuple[str, ...] = Field(default=(), description="those that the baseline did not have")
 
 
 class ReviewBlockingDetected(DeliveryEvent):
-    """The reviewer found something that must not be delivered; score or not, it goes back (S4 §7)."""
+    """The reviewer found blocking issues; the work goes back, whatever its score (S4 §7)."""
 
     TOPIC: ClassVar[str] = "delivery.review_blocking_detected"
     artifact_id: str = Field(description="the review")
     blocking_issues: tuple[Issue, ...]
-    fix_plan: tuple[str, ...] = Field(default=(), description="the steps that the reviewer proposes")
+    fix_plan: tuple[str, ...] = Field(default=(), description="the steps the reviewer proposes")
     score: int | None = Field(default=None, description="advice only, 0 to 100")
-    feedback: Text = Field(description="what the developer is told")
+    feedback: Text = Field(description="the feedback for the developer")
 
 
 class NoProgress(DeliveryTransition):
-    """An iteration changed nothing, or ended as the one before. At the limit the delivery rests and may be extended."""
+    """An iteration changed nothing, or ended like the one before. At the limit it can be extended."""
 
     TOPIC: ClassVar[str] = "delivery.no_progress"
-    same: Literal["files", "failures", "issues"] = Field(description="what is as it was before")
+    same: Literal["files", "failures", "issues"] = Field(description="what did not change")
     iterations: int = Field(description="how many iterations in a row made no progress")
 
 
 class ScopeRequested(DeliveryTransition):
-    """The developer changed paths outside the scope; a person is asked whether that is all right."""
+    """The developer changed paths outside the scope; a person is asked to allow them."""
 
     TOPIC: ClassVar[str] = "delivery.scope_requested"
     request_id: str
@@ -180,15 +180,15 @@ class ScopeDecided(DeliveryEvent):
 
 
 class ScopeExceeded(DeliveryEvent):
-    """Changes outside the scope made the iteration fail; the developer reads which."""
+    """Changes outside the scope failed the iteration; the developer gets the list."""
 
     TOPIC: ClassVar[str] = "delivery.scope_exceeded"
     paths: tuple[str, ...]
-    feedback: Text = Field(description="what the developer is told")
+    feedback: Text = Field(description="the feedback for the developer")
 
 
 class ReviewApproved(DeliveryEvent):
-    """The reviewer found nothing that blocks."""
+    """The reviewer found no blocking issues."""
 
     TOPIC: ClassVar[str] = "delivery.review_approved"
     artifact_id: str = Field(description="the review")
@@ -197,13 +197,13 @@ class ReviewApproved(DeliveryEvent):
 
 
 class ReviewHeld(DeliveryTransition):
-    """The delivery's own reviewer approved; a review with a person's decision comes before packaging (S2)."""
+    """The delivery's reviewer approved; before packaging follows a review that a person decides (S2)."""
 
     TOPIC: ClassVar[str] = "delivery.review_held"
 
 
 class FixRequested(DeliveryEvent):
-    """A person wants the findings of the review fixed; they go into the next iteration."""
+    """A person wants the review's findings fixed; they go into the next iteration."""
 
     TOPIC: ClassVar[str] = "delivery.fix_requested"
     child_id: str
@@ -211,19 +211,19 @@ class FixRequested(DeliveryEvent):
 
 
 class BudgetExhausted(DeliveryTransition):
-    """The budget is used up before the work is done; a person may extend it (K-46)."""
+    """The budget ran out before the work was done; a person may extend it (K-46)."""
 
     TOPIC: ClassVar[str] = "delivery.budget_exhausted"
-    resume_phase: Phase = Field(description="where it goes on once extended")
-    resume_iteration: int = Field(description="the iteration with which it goes on")
+    resume_phase: Phase = Field(description="where it continues once extended")
+    resume_iteration: int = Field(description="the iteration it continues with")
 
 
 class BudgetExtended(DeliveryTransition):
-    """A person gave more; what had been skipped waits again."""
+    """A person added budget; skipped phases are pending again."""
 
     TOPIC: ClassVar[str] = "delivery.budget_extended"
     limits: BudgetLimits = Field(description="the limits from now on")
-    paused: int = Field(description="milliseconds for which the clock has stood still in all")
+    paused: int = Field(description="total milliseconds for which the clock was paused")
     add_iterations: int = 0
     add_minutes: int = 0
     add_tokens: int = 0
@@ -232,15 +232,15 @@ class BudgetExtended(DeliveryTransition):
 
 
 class DeliveryRetried(DeliveryTransition):
-    """A person has the failed turn asked again; what had been skipped waits again."""
+    """A person retried the failed turn; skipped phases are pending again."""
 
     TOPIC: ClassVar[str] = "delivery.retried"
-    paused: int = Field(description="milliseconds for which the clock has not run in all")
+    paused: int = Field(description="total milliseconds for which the clock was paused")
     why: str = Field(default="", description="the person's reason")
 
 
 class BranchPublished(DeliveryEvent):
-    """The work stands on a branch of the repository."""
+    """The work was published as a branch of the repository."""
 
     TOPIC: ClassVar[str] = "delivery.branch_published"
     branch: str
@@ -248,13 +248,13 @@ class BranchPublished(DeliveryEvent):
 
 
 class SessionFinished(DeliveryTransition):
-    """The delivery rests: it succeeded, failed, was cancelled, or ran out of budget."""
+    """The delivery stopped: it succeeded, failed, was cancelled, or ran out of budget."""
 
     TOPIC: ClassVar[str] = "delivery.session_finished"
     status: str = Field(description="success, failed or cancelled")
-    final_summary: str = Field(description="the outcome in a word or a sentence")
+    final_summary: str = Field(description="the outcome in a word or sentence")
     children: tuple[str, ...] = Field(default=(), description="the reviews that end with it")
-    code: str | None = Field(default=None, description="a short name of why, where no phase gives one")
+    code: str | None = Field(default=None, description="a reason code, if no phase gives one")
 
 
 EVENTS: tuple[type[DomainEvent], ...] = (

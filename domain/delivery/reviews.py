@@ -114,7 +114,7 @@ def close_review(now: Now[Delivery], command: CloseChild) -> Events:
 
 
 def blocking_feedback(iteration: int, review: ReviewArtifact) -> str:
-    """What the next iteration is told (behaviour §3.2)."""
+    """The feedback for the next iteration (behaviour §3.2)."""
     return "\n".join(
         [
             f"Review blocked at iteration {iteration}.",

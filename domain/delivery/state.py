@@ -15,7 +15,7 @@ from domain.values.budget import Budget, BudgetStatus, Reason
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Where an exhausted delivery goes on."""
+    """Where an exhausted delivery continues."""
 
     phase: Phase
     iteration: int

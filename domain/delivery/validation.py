@@ -42,7 +42,7 @@ _QUOTED = re.compile(
 )
 _EXPANSION = re.compile(r"[`$]")
 _LITERAL = "\x00"
-"""Stands for what was quoted; a command that is split holds no such character."""
+"""Replaces quoted text; a command that is split never contains this character."""
 _SHELL = re.compile(r"[;&|><`$()*?]|(?<!\S)[~#]")
 _BRACES = re.compile(r"\{((?:[^\s{}]|\{[^\s{}]*+\})*+)\}")
 # fmt: off
@@ -249,7 +249,7 @@ def _unquoted(token: re.Match[str]) -> str:
 
 
 def _of_a_shell(bare: str) -> str | None:
-    """What only a shell understands: a first word, a character, braces that stand for several words."""
+    """What only a shell understands: a first word, a character, brace expansion."""
     first = bare.split(maxsplit=1)[0]
     if first in _SHELL_WORDS or first.startswith("!"):
         return first if first in _SHELL_WORDS else "!"

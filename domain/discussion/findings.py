@@ -50,7 +50,7 @@ def so_far(session: Discussion, between: str = "\n\n") -> str:
 
 
 def joined(session: Discussion) -> str:
-    """What stands in for a synthesis (S2): the rounds, or why there are none."""
+    """The fallback for a synthesis (S2): the rounds, or why there are none."""
     rounds = "\n\n".join(f"[{said.role}]: {_quoted(said)}" for said in session.rounds)
     return rounds or _broken(session)
 

@@ -1,7 +1,7 @@
 """The policy lab: recorded discussions judged again by other profiles. A pure look back; nobody is asked anything.
 
 What was said is fixed, so a profile can only be seen to stop within the recorded rounds. Where it would have gone on
-behind them, how that had gone is unknown, and is said to be.
+after them, the outcome is unknown and reported as such.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class LabTalk(Value):
 
 
 class LabOutcome(Value):
-    """What a profile makes of a talk: `round` and `reason` of its stop, `unknown` and None behind the recorded end.
+    """What a profile makes of a talk: `round` and `reason` of its stop, `unknown` and None after the recorded end.
 
     `suggestion` is the choice that the last judgement until then speaks for; `overruled` whether the person who
     decided chose otherwise, None where no person did or nothing was suggested.
@@ -71,7 +71,7 @@ class Tally(Value):
 
 
 def talk(session: Discussion) -> LabTalk:
-    """A discussion as it stands in the record."""
+    """A discussion as recorded."""
     return LabTalk(
         session_id=session.id,
         kind=session.kind,

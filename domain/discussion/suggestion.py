@@ -1,4 +1,4 @@
-"""What the last judgement of a discussion suggests to whoever decides, so that it can be told who was overruled (K-32).
+"""What the last judgement of a discussion suggests to the person who decides, to show who was overruled (K-32).
 
 Converging only ends the talk; what speaks for a choice is the verdict on which it ended.
 """

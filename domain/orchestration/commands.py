@@ -39,13 +39,13 @@ class StartOrchestration(StartCommand):
 
 
 class ContinueOrchestration(Command):
-    """Go on from the recorded cursor with a fresh number of rounds; the planner is not asked again (K-9)."""
+    """Continue from the recorded cursor with a new round limit; the planner is not asked again (K-9)."""
 
     REFUSAL: ClassVar[str] = "cannot_be_continued"
 
 
 class ResetOrchestration(Command):
-    """It ends as it stands. `action`: what the person asked for; a refusal uses the same word."""
+    """End the run in its current state. `action`: what the person asked for; a refusal uses the same word."""
 
     REFUSAL: ClassVar[str] = "cannot_be_reset"
     reason: str = ""

@@ -100,7 +100,7 @@ def start(now: Run, command: StartOrchestration) -> Events:
 
 
 def resume(now: Run) -> Events:
-    """A paused or partial run goes on from its cursor (K-7, K-9); one that is done or reset does not."""
+    """A paused or partial run continues from its cursor (K-7, K-9); a finished or reset one does not."""
     run = now.state
     if run.guard("nothing_left"):
         return complete(now, now.text(ALREADY_DONE), by="finish")
@@ -148,7 +148,7 @@ def reset(now: Run, command: ResetOrchestration) -> Events:
 
 
 def add_rounds(now: Run, command: AddRounds) -> Events:
-    """More rounds for a run that goes on; one that had used up its rounds goes on with them."""
+    """More rounds for a running run; one that was out of rounds continues with them."""
     run = now.state
     now.next("extend", refusal=command.REFUSAL)
     last = run.last_round + command.add_rounds
@@ -210,7 +210,7 @@ def _failure(run: Orchestration, command: RecordReply, lane: int) -> Failure | N
 
 
 def _legible(run: Orchestration, words: str) -> None:
-    """Raises `Unreadable` for what is neither a verdict list nor a plan, nor an answer where one may stand for it."""
+    """Raises `Unreadable` for what is no verdict list, no plan, and no answer where an answer is allowed."""
     if run.state == "judging":
         judging.judge(run, replies.verdicts(words))
         return

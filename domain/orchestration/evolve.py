@@ -109,7 +109,7 @@ def _begin(event: OrchestrationStarted, metadata: EventMetadata) -> Orchestratio
 
 
 def _settled(state: Orchestration, before: Orchestration, event: TurnAnswered | TurnFailed) -> None:
-    """Only the planner's, the judge's and the assistant's turn can be retried; the run goes on without any other."""
+    """Only the planner's, the judge's and the assistant's turn can be retried; the run continues without any other."""
     turn = before.outstanding[event.turn_id]
     if turn.lane and isinstance(event, TurnAnswered):
         state.authors = state.authors | {turn.lane - 1: event.agent}

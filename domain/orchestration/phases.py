@@ -66,7 +66,7 @@ OnlyTrue = Annotated[bool, BeforeValidator(_only_true)]
 
 
 class PhaseVerification(Value):
-    """What an agent's work is judged by, in the planner's own spelling on both ways."""
+    """The criteria for an agent's work, in the planner's own spelling."""
 
     model_config = ConfigDict(alias_generator=None, extra="ignore")
 
@@ -78,7 +78,7 @@ class PhaseVerification(Value):
 class Subtask(Value):
     """One entry of the planner's `subtasks`, in its own spelling; what it says beyond these fields is ignored.
 
-    `role` is lower-cased and `custom` where none is given. Lengths are the business of whoever read the words.
+    `role` is lower-cased and `custom` where none is given. The reader of the reply limits lengths.
     """
 
     model_config = ConfigDict(alias_generator=None, extra="ignore")
@@ -103,7 +103,7 @@ class Judged(Value):
 
 
 class AgentPhases(Value):
-    """One agent's part of a run: its phases, where it stands, what was said about it (§1.1)."""
+    """One agent's part of a run: its phases, its position in them, its verdicts (§1.1)."""
 
     agent: str
     task: str = ""
@@ -189,7 +189,7 @@ def phase_range(*, role: str, start_phase: float | None, end_phase: float | None
 
 
 def after_checkpoint(role: str, finished_profile: Sequence[int]) -> tuple[int, ...]:
-    """The phases a run goes on with after a checkpoint: what the role has beyond the finished ones (K-7)."""
+    """The phases a run continues with after a checkpoint: those of the role that are not finished (K-7)."""
     finished = max(finished_profile, default=0)
     return tuple(phase for phase in full_profile(role) if phase > finished)
 

@@ -30,7 +30,7 @@ _PART_KEYS = (*_CLAIMS, "files")
 
 
 class PlanParts(ReplyShape):
-    """What a reviewer is told of the plan (behaviour §3.2)."""
+    """The part of the plan a reviewer gets (behaviour §3.2)."""
 
     goals: MaybeFew[Words] = ()
     modules: MaybeFew[Words] = ()

@@ -79,7 +79,7 @@ def _object(piece: JsonPiece, words: str) -> Object | None:
 
 
 def _read(piece: JsonPiece, words: str, shape: Shape[T]) -> Object | None:
-    """The object, or None for code and other braces; what bears a key of the answer has to be JSON."""
+    """The object, or None for code and other braces; what has a key of the answer must be JSON."""
     problem = "it is cut off or holds a raw line break."
     if piece.closed:
         try:

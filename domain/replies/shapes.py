@@ -104,7 +104,7 @@ _SENTENCES: Mapping[str, str] = MappingProxyType(
         "value_error": "{error}",
     }
 )
-"""By the library's names of them; what stands in braces it tells beside the name."""
+"""By the library's error names; parameters in braces come with the error."""
 
 
 def worded(found: ErrorDetails) -> str:

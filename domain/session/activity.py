@@ -8,13 +8,13 @@ from domain.values.base import Count, DomainEvent, Text, Value
 
 
 class ToolUse(Value):
-    """One call of a tool."""
+    """One tool call."""
 
     tool: str = Field(default="other", description="`read`, `edit`, `execute`, `search`, `fetch` or `other`")
-    title: str = Field(default="", description="what it was called for: of `execute` the command line")
+    title: str = Field(default="", description="its subject; for `execute` the command line")
     paths: tuple[str, ...] = ()
-    exit_code: int | None = Field(default=None, description="null where the program does not say it")
-    milliseconds: Count | None = Field(default=None, description="how long it took, where its end was seen")
+    exit_code: int | None = Field(default=None, description="null if not reported")
+    milliseconds: Count | None = Field(default=None, description="how long it took, if it finished")
     denied: bool = False
 
 

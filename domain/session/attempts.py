@@ -23,7 +23,7 @@ Seconds = Annotated[float, Field(ge=0, le=86_400)]
 
 
 class RetryPolicy(Value):
-    """How often and after what a failed turn is tried again. `second` is the length of a backoff second in
+    """How often, and after how long, a failed turn is retried. `second` is the length of a backoff second in
     milliseconds (1,000; tests shorten it)."""
 
     attempts: Annotated[int, Field(ge=1, le=100)] = 5
@@ -45,7 +45,7 @@ ONCE = RetryPolicy(attempts=1, repairs=0, second=0)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tries:
     """The attempts of one turn so far. `tried` and `repaired` count since the last retry by a person; `ended` are all
-    whose end is recorded. While it waits, `until` is the instant at which it goes on (milliseconds), `reason` why."""
+    whose end is recorded. While it waits, `until` is when it continues (milliseconds), `reason` why."""
 
     tried: int = 0
     repaired: int = 0

@@ -26,13 +26,13 @@ Choice = Literal["apply_fix", "skip", "revise", "accept"]
 
 
 class ReviewSettings(Value):
-    """How a session wants its plan or its work discussed."""
+    """How a session has its plan or work discussed."""
 
-    strategy: str = Field(description="how the voices talk")
+    strategy: str = Field(description="review, red-team, debate or perspectives")
     max_rounds: int = Field(description="the effective limit")
-    profile: Profile = Field(description="the thresholds by which it is judged")
+    profile: Profile = Field(description="the convergence thresholds")
     expires_ms: int | None = Field(default=None, description="how long a decision may wait")
-    expires_as: str | None = Field(default=None, description="what then stands in for a decision")
+    expires_as: str | None = Field(default=None, description="the default decision in that case")
 
 
 class ParentLink(Value):
@@ -43,56 +43,56 @@ class ParentLink(Value):
 
 
 class DiscussionBrief(Value):
-    """What a discussion is started with."""
+    """The start request of a discussion."""
 
-    subject: Text = Field(description="the text that is discussed")
-    strategy: str = Field(description="how the voices talk")
+    subject: Text = Field(description="the text to discuss")
+    strategy: str = Field(description="review, red-team, debate or perspectives")
     max_rounds: int = Field(description="the effective limit: the larger of setting and the strategy's minimum")
-    profile: Profile = Field(description="the thresholds by which it is judged")
+    profile: Profile = Field(description="the convergence thresholds")
     title: str = ""
     origin: str = Field(default="", description="where the request came from")
     labels: tuple[str, ...] = ()
-    workspace: str | None = Field(default=None, description="the folder that was named; null for a fresh one")
-    repository: bool = Field(default=False, description="whether that folder belongs to a git repository")
-    home: str | None = Field(default=None, description="the session whose workspace is looked at; else its own")
+    workspace: str | None = Field(default=None, description="the given folder; null for a new one")
+    repository: bool = Field(default=False, description="whether that folder is in a git repository")
+    home: str | None = Field(default=None, description="the session whose workspace is used; default: its own")
     tree: str | None = Field(default=None, description="the state of that workspace under discussion")
-    lane: int = Field(default=0, description="which folder of that workspace is the discussion's own")
-    scenario: Text | None = Field(default=None, description="what scripted agents say in this session")
+    lane: int = Field(default=0, description="the discussion's own worktree in that workspace")
+    scenario: Text | None = Field(default=None, description="the replies of scripted agents in this session")
     crew: dict[str, str] = Field(default={}, description="the agent's name for each role")
-    parent: ParentLink | None = Field(default=None, description="who asked for it, if a session did")
+    parent: ParentLink | None = Field(default=None, description="the parent session, if any")
     expires_ms: int | None = Field(default=None, description="how long a decision may wait")
-    expires_as: str | None = Field(default=None, description="what then stands in for a decision")
-    retry: RetryPolicy = Field(default=ONCE, description="how failed turns are tried again")
+    expires_as: str | None = Field(default=None, description="the default decision in that case")
+    retry: RetryPolicy = Field(default=ONCE, description="how failed turns are retried")
     authors: tuple[str, ...] = Field(default=(), description="the agents who wrote what is reviewed")
 
 
 class ChildRequested(DomainEvent):
-    """Something of this session goes to a review or a debate; the child begins in the same transaction."""
+    """A review or debate was requested; the child session starts in the same transaction."""
 
     TOPIC: ClassVar[str] = "session.child_requested"
     message: str = Field(default="", description="the event as a sentence")
     role: str = Field(default="supervisor", description="who speaks; the supervisor is Hansard itself")
     child_id: str = Field(description="the review or debate")
-    child_kind: str = Field(description="which of both")
+    child_kind: str = Field(description="review or debate")
     about: str = Field(description="plan, agent:<place> or delivery")
-    topic: DiscussionBrief = Field(description="what it begins with")
+    topic: DiscussionBrief = Field(description="its start request")
 
 
 class ChildClosed(DomainEvent):
-    """The discussion is over: what was chosen, by a person or, where nobody chose, by default."""
+    """The discussion is over, with the choice of a person or the default."""
 
     TOPIC: ClassVar[str] = "session.child_closed"
     message: str = Field(default="", description="the event as a sentence")
     role: str = Field(default="supervisor", description="who speaks; the supervisor is Hansard itself")
     child_id: str = Field(description="the review or debate")
     about: str = Field(description="plan, agent:<place> or delivery")
-    choice: str = Field(description="what was chosen, or stands in for it")
+    choice: str = Field(description="the choice, or its default")
     by: str = Field(description="person, policy or cancelled")
     synthesis: Text = Field(description="the discussion in one text")
     feedback: dict[str, Any] = Field(description="the last judgement")
-    rounds: int = Field(description="how many there were")
-    waited: int = Field(default=0, description="milliseconds for which a person was waited for")
-    spent: Spent = Field(default=Spent(), description="what its turns cost")
+    rounds: int = Field(description="number of rounds")
+    waited: int = Field(default=0, description="milliseconds spent waiting for a person")
+    spent: Spent = Field(default=Spent(), description="usage of its turns")
 
 
 EVENTS: tuple[type[DomainEvent], ...] = (ChildRequested, ChildClosed)

@@ -21,7 +21,7 @@ HELD = "held"
 
 
 def renamed(event: E, *, source: str, fork: str) -> E:
-    """The event as the fork's own: what bore the source's name bears the fork's. Words are not touched."""
+    """The event as the fork's own: the source's id is replaced by the fork's. Texts are not changed."""
     return type(event).model_validate(_renamed(event.model_dump(), source, fork))
 
 

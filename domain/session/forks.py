@@ -22,22 +22,22 @@ class Reuse:
 
 
 class SessionForked(DomainEvent):
-    """Up to here the history is the source's; `substitute` is what is different from now on."""
+    """The history up to here is the source's; `substitute` is what differs from now on."""
 
     TOPIC: ClassVar[str] = "session.forked"
     message: str = Field(default="", description="the event as a sentence")
     role: str = Field(default="supervisor", description="who speaks; the supervisor is Hansard itself")
     source: str = Field(description="the session")
-    source_version: int = Field(description="the last version that is shared")
-    mode: Mode = Field(description="how it goes on where no recorded answer fits: live, or not at all")
-    substitute: dict[str, Any] = Field(default={}, description="as it was asked for")
+    source_version: int = Field(description="the last shared version")
+    mode: Mode = Field(description="what happens where no recorded answer fits: ask live, or stop")
+    substitute: dict[str, Any] = Field(default={}, description="as requested")
     profile: Profile | None = Field(
         default=None, description="the thresholds from here on, where they were substituted"
     )
 
 
 class SessionDiverged(DomainEvent):
-    """The first turn for which the source has no answer: what follows is new."""
+    """The first turn without a recorded answer in the source; what follows is new."""
 
     TOPIC: ClassVar[str] = "session.diverged"
     message: str = Field(default="", description="the event as a sentence")
@@ -47,7 +47,7 @@ class SessionDiverged(DomainEvent):
 
 
 class SessionReleased(DomainEvent):
-    """A held fork goes on live."""
+    """A held fork continues live."""
 
     TOPIC: ClassVar[str] = "session.released"
     message: str = Field(default="", description="the event as a sentence")
@@ -58,7 +58,7 @@ EVENTS: tuple[type[DomainEvent], ...] = (SessionForked, SessionDiverged, Session
 
 
 class ForkSession(Command):
-    """Begin as `source` stood after its event `at_version`; `then` is carried out at once."""
+    """Start from the state of `source` after its event `at_version`; `then` is applied at once."""
 
     source: str
     at_version: int
@@ -75,6 +75,6 @@ class Diverge(Command):
 
 
 class Release(Command):
-    """Let a held fork go on; `requests` are the turns it was held at."""
+    """Continue a held fork; `requests` are the turns it was held at."""
 
     requests: tuple[TurnRequested, ...] = ()

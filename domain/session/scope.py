@@ -10,7 +10,7 @@ from domain.values.base import Value
 
 
 class PathScope(Value):
-    """Globs: `**` crosses folders, `*` and `?` do not; the name of a folder covers all that is below it."""
+    """Globs: `**` crosses folders, `*` and `?` do not; the name of a folder covers everything below it."""
 
     allow: tuple[str, ...] = ("**",)
     deny: tuple[str, ...] = ()

@@ -40,27 +40,27 @@ class Failure(Value):
     detail: str = ""
     retryable: bool = Field(default_factory=_retryable, description="whether asking again may help")
     retry_after: Annotated[float, Field(ge=0)] | None = Field(
-        default=None, description="seconds until it makes sense, where the agent names them"
+        default=None, description="seconds to wait, if the agent says so"
     )
 
 
 class TurnRequested(DomainEvent):
-    """Somebody has to do something: `work` says whether an agent is asked or commands are run."""
+    """A turn was requested: `work` says whether an agent is asked or commands are run."""
 
     TOPIC: ClassVar[str] = "turn.requested"
     turn_id: str
     work: Work
     agent: str
     role: str
-    prompt: str = Field(default="", description="name of the prompt, its version behind an @")
-    context: dict[str, Text] = Field(default_factory=dict, description="what fills the prompt's places")
+    prompt: str = Field(default="", description="name of the prompt, then @ and its version")
+    context: dict[str, Text] = Field(default_factory=dict, description="the values for the prompt's placeholders")
     reads: str = Field(default="text", description="the kind of reply expected (`domain/replies`)")
-    expects: tuple[str, ...] = Field(default=(), description="the agents whom a judge has to judge")
-    lane: Count = Field(default=0, description="which folder: agents that work at once have their own")
-    access: Access = Field(default="none", description="what the agent may do with the workspace")
-    ordinal: Count = Field(default=0, description="how many turns this agent had in this session before")
-    role_ordinal: Count = Field(default=0, description="how many turns this role had in this session before")
-    agent_session: str | None = Field(default=None, description="the conversation to resume, where one was kept")
+    expects: tuple[str, ...] = Field(default=(), description="the agents to be judged")
+    lane: Count = Field(default=0, description="the worktree; agents that work at the same time have their own")
+    access: Access = Field(default="none", description="the agent's access to the workspace")
+    ordinal: Count = Field(default=0, description="number of earlier turns of this agent in the session")
+    role_ordinal: Count = Field(default=0, description="number of earlier turns of this role in the session")
+    agent_session: str | None = Field(default=None, description="the conversation to resume, if any")
     deadline: str | None = Field(default=None, description="ISO instant at which the turn is stopped")
     phase: str | None = None
     iteration: int | None = None
@@ -68,37 +68,35 @@ class TurnRequested(DomainEvent):
 
 
 class Settled(DomainEvent):
-    """The end of a turn; `attempt` fences it: only the attempt that holds the lease may say so."""
+    """The end of a turn, accepted only from the attempt that holds the lease."""
 
     turn_id: str
-    attempt: int = Field(description="0 where no attempt ran: cancelled or expired while it waited")
+    attempt: int = Field(description="0 if no attempt ran: cancelled or expired while waiting")
     agent: str
     role: str
     seconds: float = Field(default=0.0, description="how long it took")
-    usage: Usage = Field(default=Usage(), description="what it cost, as far as the agent said")
+    usage: Usage = Field(default=Usage(), description="usage as reported by the agent")
 
 
 class TurnAnswered(Settled):
-    """The agent answered, or the commands or the handing over were carried out."""
+    """The agent answered, or the commands or the handover ran."""
 
     TOPIC: ClassVar[str] = "turn.answered"
-    model: str | None = Field(default=None, description="the model that answered, where it is known")
-    reply: Text = Field(default=Text(), description="what the agent said")
-    prompt: Text = Field(default=Text(), description="what it was asked, word for word")
+    model: str | None = Field(default=None, description="the model that answered, if known")
+    reply: Text = Field(default=Text(), description="the agent's reply")
+    prompt: Text = Field(default=Text(), description="the exact prompt")
     agent_session: str | None = Field(default=None, description="the handle by which the conversation can be resumed")
-    resumed: bool | None = Field(
-        default=None, description="whether it went on with the conversation of an earlier turn"
-    )
-    new_conversation: str | None = Field(default=None, description="why it began a new one where one was to be resumed")
+    resumed: bool | None = Field(default=None, description="whether it resumed the conversation of an earlier turn")
+    new_conversation: str | None = Field(default=None, description="why it did not resume a conversation")
     files: tuple[str, ...] = Field(default=(), description="files that changed in the workspace")
     patch: Text | None = Field(default=None, description="how they changed")
-    tree: str | None = Field(default=None, description="the recorded state of the workspace afterwards")
-    slot: int = Field(default=0, description="which of the session's folders was worked in")
+    tree: str | None = Field(default=None, description="the state of the workspace afterwards")
+    slot: int = Field(default=0, description="the worktree used")
     changes: WorkspaceChanges | None = Field(
-        default=None, description="all that differs from the base by now, where this turn changed something"
+        default=None, description="all differences from the base, if this turn changed something"
     )
-    fence: FenceLevel | None = Field(default=None, description="the fence it ran in; null where nothing was run here")
-    fence_gaps: tuple[str, ...] = Field(default=(), description="what that fence does not hold")
+    fence: FenceLevel | None = Field(default=None, description="the sandbox it ran in; null if nothing ran here")
+    fence_gaps: tuple[str, ...] = Field(default=(), description="what that sandbox does not restrict")
 
 
 class TurnFailed(Settled):
@@ -106,15 +104,15 @@ class TurnFailed(Settled):
 
     TOPIC: ClassVar[str] = "turn.failed"
     failure: Failure
-    model: str | None = Field(default=None, description="the model that was asked, where it is known")
-    reply: Text = Field(default=Text(), description="what it said before, if anything")
-    prompt: Text = Field(default=Text(), description="what it was asked, word for word")
-    fence: FenceLevel | None = Field(default=None, description="the fence it ran in; null where nothing was run here")
-    fence_gaps: tuple[str, ...] = Field(default=(), description="what that fence does not hold")
+    model: str | None = Field(default=None, description="the model that was asked, if known")
+    reply: Text = Field(default=Text(), description="the reply so far, if any")
+    prompt: Text = Field(default=Text(), description="the exact prompt")
+    fence: FenceLevel | None = Field(default=None, description="the sandbox it ran in; null if nothing ran here")
+    fence_gaps: tuple[str, ...] = Field(default=(), description="what that sandbox does not restrict")
 
 
 class TurnAttemptFailed(DomainEvent):
-    """An attempt ended without a usable answer, and another one follows: `next` says which, `retryAt` when."""
+    """An attempt ended without a usable answer; another follows: `next` says which, `retryAt` when."""
 
     TOPIC: ClassVar[str] = "turn.attempt_failed"
     turn_id: str
@@ -124,20 +122,20 @@ class TurnAttemptFailed(DomainEvent):
     failure: Failure
     next: Literal["retry", "repair", "new_conversation", "fallback"]
     retry_at: str | None = Field(default=None, description="ISO instant of the next attempt; null for at once")
-    fallback_agent: str | None = Field(default=None, description="the agent who takes the turn over")
-    deadline: str | None = Field(default=None, description="ISO instant at which the turn is stopped from now on")
-    agent_session: str | None = Field(default=None, description="the conversation in which it is asked once more")
+    fallback_agent: str | None = Field(default=None, description="the agent that takes over the turn")
+    deadline: str | None = Field(default=None, description="the turn's new deadline (ISO)")
+    agent_session: str | None = Field(default=None, description="the conversation for the next attempt")
     seconds: float = Field(default=0.0, description="how long it took")
-    usage: Usage = Field(default=Usage(), description="what it cost, as far as the agent said")
-    model: str | None = Field(default=None, description="the model that was asked, where it is known")
-    reply: Text = Field(default=Text(), description="what it said, if anything")
-    prompt: Text = Field(default=Text(), description="what it was asked, word for word")
-    fence: FenceLevel | None = Field(default=None, description="the fence it ran in; null where nothing was run here")
-    fence_gaps: tuple[str, ...] = Field(default=(), description="what that fence does not hold")
+    usage: Usage = Field(default=Usage(), description="usage as reported by the agent")
+    model: str | None = Field(default=None, description="the model that was asked, if known")
+    reply: Text = Field(default=Text(), description="the reply, if any")
+    prompt: Text = Field(default=Text(), description="the exact prompt")
+    fence: FenceLevel | None = Field(default=None, description="the sandbox it ran in; null if nothing ran here")
+    fence_gaps: tuple[str, ...] = Field(default=(), description="what that sandbox does not restrict")
 
 
 class TurnRetried(DomainEvent):
-    """A person wants the turn to be asked again: now instead of later, or after its last attempt had failed."""
+    """A person retried the turn: a waiting turn now, or a failed one once more."""
 
     TOPIC: ClassVar[str] = "turn.retried"
     turn_id: str
@@ -148,7 +146,7 @@ class TurnRetried(DomainEvent):
     round: int | None = None
     attempts: int = Field(description="how many attempts have ended")
     reason: str = Field(default="", description="the person's reason")
-    deadline: str | None = Field(default=None, description="ISO instant at which the turn is stopped from now on")
+    deadline: str | None = Field(default=None, description="the turn's new deadline (ISO)")
 
 
 class TurnCancelled(Settled):
@@ -164,7 +162,7 @@ def asked(event: TurnAnswered | TurnFailed | TurnAttemptFailed) -> bool:
 
 
 class AgentSessionsCleared(DomainEvent):
-    """The conversations that agents kept to be resumed are over; who keeps something for one may drop it (S1 §1.2)."""
+    """The agents' conversations are over and will not be resumed; data kept for them can be deleted (S1 §1.2)."""
 
     TOPIC: ClassVar[str] = "session.agent_sessions_cleared"
     agent_sessions: dict[str, str] = Field(

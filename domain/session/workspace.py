@@ -38,15 +38,15 @@ class WorkspacePrepared(DomainEvent):
         default=None, description="the branch that was checked out; null where there was none"
     )
     base_commit: str = Field(description="the commit that the work began with")
-    dirty: bool = Field(default=False, description="whether there were uncommitted changes, which are left out")
+    dirty: bool = Field(default=False, description="whether there were uncommitted changes; they are not included")
 
 
 class ResultPublished(DomainEvent):
-    """The result was handed over as a branch in the repository, or it could not be: then `problem` says why."""
+    """The result was published as a branch in the repository; if not, `problem` says why."""
 
     TOPIC: ClassVar[str] = "session.result_published"
-    branch: str | None = Field(default=None, description="null where none could be made")
-    commit: str = Field(description="what was handed over")
+    branch: str | None = Field(default=None, description="null if none could be created")
+    commit: str = Field(description="the commit that was published")
     problem: str | None = Field(default=None, description="why there is no branch")
 
 

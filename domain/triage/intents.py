@@ -1,4 +1,4 @@
-"""Messages that are no work but a word to the run: go on, or start afresh (S1 §3.7, K-1, K-6).
+"""Messages that are commands to the run rather than work: continue, or reset (S1 §3.7, K-1, K-6).
 
 Only the whole text counts, never its beginning: `초기화 코드를 작성해줘` asks for code and must not wipe a run.
 """
@@ -39,7 +39,7 @@ _PHRASES: tuple[tuple[Intent, re.Pattern[str]], ...] = (
 def intent(text: str) -> Intent | None:
     """What the whole text says, trimmed and in any case, or None: then it is a message like any other.
 
-    `again` and `다시` are no continue intent; whether there is anything to go on with is the caller's question.
+    `again` and `다시` are no continue intent; the caller checks whether there is anything to continue.
     """
     words = trimmed(text)
     if len(words) > LONGEST:

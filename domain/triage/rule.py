@@ -80,7 +80,7 @@ def _patterns(policy: str) -> _Patterns:
 
 def _compiled(words: TriageWords) -> _Patterns:
     endings = rf"\.(?:{_any_of(words.endings)})"
-    # one digit stands for "digits": the same texts match, and a long number is not read again from each of its digits
+    # one digit represents "digits": the same texts match, and a long number is not read again from each of its digits
     numbered = rf"[0-9]\.[{SPACE}]"
     return _Patterns(
         keyword=re.compile("|".join([endings, *_alternatives(words.keywords)]), _FLAGS),

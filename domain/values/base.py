@@ -42,14 +42,14 @@ class Value(BaseModel):
 
 
 class Blob(Value):
-    """The whole of a text that is too long to stand in an event."""
+    """The full text where it is too long for an event."""
 
     digest: str
     content: str
 
 
 class Text(Value):
-    """Words of any length: `head` holds up to `INLINE_BYTES`; of longer ones `digest` (SHA-256) finds the whole."""
+    """A text of any length: `head` holds up to `INLINE_BYTES`, `digest` (SHA-256) identifies the whole."""
 
     head: str = ""
     length: int = Field(default=0, description="UTF-8 bytes of the whole text")
@@ -76,7 +76,7 @@ Count = Annotated[int, Field(ge=0, le=2**53 - 1)]
 
 
 class Usage(Value):
-    """What one turn cost, as far as the agent said: None is unknown, which is not zero. Money in millionths.
+    """What one turn cost, as reported by the agent: None is unknown, not zero. Money in millionths.
 
     `input_tokens` includes what was read from and written to a cache, `cached_tokens` is what was read from it;
     `output_tokens` includes `reasoning_tokens`.

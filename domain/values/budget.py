@@ -37,7 +37,7 @@ def effective_iterations(max_iterations: int | None, max_attempts: int | None) -
 
 
 class Spent(Value):
-    """Usage summed over turns; `unknown` counts the turns of which nothing was reported."""
+    """Usage summed over turns; `unknown` counts the turns without reported usage."""
 
     tokens: Count | None = None
     cost_micros: Count | None = None
@@ -79,7 +79,7 @@ class BudgetStatus(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """Limits with a clock that starts with the session and stands still while the session is stopped (`paused`, ms)."""
+    """Limits with a clock that starts with the session and stops while the session is stopped (`paused`, ms)."""
 
     limits: BudgetLimits
     started_at: int

@@ -5,7 +5,7 @@ each brace before a name and a colon is tried. A brace that was met outside of s
 has been tried with it, and an escape outside of strings ends a try, so that no character is read by more than two of
 them: one to which it is in a string and one to which it is not. No reply costs more than time linear in its length.
 
-A fence (three backticks or tildes at the start of a line) ends whatever stood open before it: braces and quotes of
+A fence (three backticks or tildes at the start of a line) ends whatever was open before it: braces and quotes of
 prose do not reach into a fenced block.
 """
 
@@ -36,7 +36,7 @@ _STRING_OR_BRACE = re.compile(r'"[^"\\\r\n]*+(?:\\[^\r\n][^"\\\r\n]*+)*+"?+|[{}]
 
 
 class JsonPiece(NamedTuple):
-    """An object as it stands in the text, or the wreckage of one; `closed` is false where its braces never close.
+    """An object as written in the text, or what is left of one; `closed` is false where its braces never close.
 
     `own` is its text, in wreckage without the whole objects that it holds.
     """
@@ -62,7 +62,7 @@ def pieces(words: str) -> list[JsonPiece]:
 
 
 def _whole(words: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """From the brace to behind the one that closes it, for each object that is in no other."""
+    """From the brace to just past its closing brace, for each outermost object."""
     at = start
     tried: dict[int, int | None] = {}
     while brace := _BRACE.search(words, at, stop):

@@ -1,4 +1,4 @@
-"""What a person is told when something goes wrong: a code, its parameters, and one catalogue in every language.
+"""Error sentences for people: a code, its parameters, and one catalogue in every language.
 
 A `Sentence` is its English text, so it is raised, logged and compared like any other text. It keeps its code and
 parameters: the wire carries them, and `in_language` words them again. Nothing parses a text. A plain text that is no

@@ -6,7 +6,7 @@ SPACE = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
 """White space as the rules' authors knew it (ECMAScript `\\s`): neither Python's idea of it nor ASCII's."""
 
 LONGEST_RUN = 30
-"""Marks upon one letter: Unicode's own limit for text that may be normalised piece by piece (UAX #15)."""
+"""Marks on one letter: Unicode's own limit for text that may be normalised piece by piece (UAX #15)."""
 
 
 def composed(text: str) -> str:

@@ -1,6 +1,6 @@
 """The one strict JSON decoder, for HTTP bodies and agents' words alike (contract §3).
 
-What it refuses is what the standard library lets through and something behind it would choke on or misread: another
+It refuses what the standard library accepts but later code would fail on or misread: another
 encoding than UTF-8, a byte order mark, duplicate keys (the last would win), NaN and infinity, integers that JavaScript
 cannot hold, U+0000, lone surrogates, and nesting that would exhaust the stack.
 """

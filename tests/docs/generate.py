@@ -22,7 +22,7 @@ Every event in the log has an envelope (`position`, `eventId`, `sessionId`, `kin
 is never reused, and a field that is added later has a default, so that old logs stay readable. Where a field is marked
 *may be absent*, readers take its default.
 
-A [Text](#text) holds words of any length: up to 16 kB of them in `head`, the whole by its `digest`.
+A [Text](#text) has any length: `head` holds up to 16 kB, `digest` identifies the whole.
 """
 
 Schema = Mapping[str, Any]
