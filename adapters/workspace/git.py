@@ -105,6 +105,12 @@ def in_theirs(
     return answered(args, cwd=folder, env=env, given=given, output=output, codes=codes).stdout or b""
 
 
+def note_on(folder: Path, ref: str, commit: str) -> bytes | None:
+    """The note on a commit; None where there is none."""
+    listed = in_theirs(["notes", f"--ref={ref}", "list", commit], folder, codes=(0, 1))
+    return in_theirs(["cat-file", "blob", line(listed)], folder) if listed.strip() else None
+
+
 def branch_at(folder: Path, branch: str) -> str | None:
     """The commit of a branch in the person's repository; None where there is no such branch."""
     try:

@@ -16,11 +16,15 @@ def hand_over(workspace: Workspace, commit: str, branch: str) -> str | None:
     the source has no repository."""
     for name in (branch, *(f"{branch}-{number}" for number in range(2, _BRANCHES + 1))):
         try:
-            return name if workspace.publish(commit, name) else None
+            published = workspace.publish(commit, name)
         except WorkspaceError:
             at = branch_at(Path(workspace.repository or "."), name)
             if at == commit:
                 return name
             if at is None or name.endswith(f"-{_BRANCHES}"):
                 raise
+        else:
+            if published:
+                workspace.write_notes(commit)
+            return name if published else None
     return None

@@ -14,6 +14,7 @@ from adapters.workspace.folders import delete, existing_folder, is_real_folder, 
 from adapters.workspace.founding import SOURCE, given_git
 from adapters.workspace.git import git, in_theirs
 from adapters.workspace.merging import LARGEST, merge
+from adapters.workspace.noting import write_notes
 from adapters.workspace.paths import WorkspaceError, confine, in_a_sentence
 from adapters.workspace.repository import Repository, trail
 from adapters.workspace.writing import check_place, encoded, opened_folder, read, remove, write
@@ -146,6 +147,12 @@ class Workspace:
         origin = [str(self._git.path), f"refs/hansard/{commit}:{ref}"]
         in_theirs(["fetch", *quiet, "--no-recurse-submodules", "--", *origin], Path(self.repository))
         return True
+
+    def write_notes(self, commit: str) -> None:
+        """Say in the person's repository which lines of a published result the agents wrote."""
+        if self.repository is not None:
+            with suppress(WorkspaceError):  # the branch is there; its trailers say the same in fewer words
+                write_notes(self._git, self.start, commit, Path(self.repository))
 
     @property
     def in_place(self) -> Path | None:

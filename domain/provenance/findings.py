@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from domain.provenance.patches import Hunk
+from domain.provenance.patches import PatchHunk
 
 NEAR: Final = 3
 """Lines between the place that a finding names and the change that answers it."""
@@ -21,7 +21,7 @@ class NamedFinding(NamedTuple):
     detail: str
 
 
-def demanded(findings: Sequence[NamedFinding], hunk: Hunk | None) -> NamedFinding | None:
+def demanded(findings: Sequence[NamedFinding], hunk: PatchHunk | None) -> NamedFinding | None:
     """The finding that a change answers. Of several the one that names its place or its words best; none where two do
     so equally."""
     if len(findings) == 1 or hunk is None:
@@ -32,7 +32,7 @@ def demanded(findings: Sequence[NamedFinding], hunk: Hunk | None) -> NamedFindin
     return findings[scores[0][1]]
 
 
-def _score(finding: NamedFinding, hunk: Hunk) -> int:
+def _score(finding: NamedFinding, hunk: PatchHunk) -> int:
     words = f"{finding.title}\n{finding.detail}"
     changed = "\n".join(line.text for line in hunk.lines if line.sign != " ")
     parts = {part for found in _QUOTED.findall(words) for part in found if part} | set(_CODE.findall(words))
@@ -40,7 +40,7 @@ def _score(finding: NamedFinding, hunk: Hunk) -> int:
     return _place(words, hunk) + said
 
 
-def _place(words: str, hunk: Hunk) -> int:
+def _place(words: str, hunk: PatchHunk) -> int:
     """More for the very line than for the file, more for the whole path than for the file's name."""
     name = hunk.path.rpartition("/")[2]
     for path, worth in ((hunk.path, 4), (name, 2)):
@@ -52,6 +52,6 @@ def _place(words: str, hunk: Hunk) -> int:
     return 0
 
 
-def _is_near(number: int, hunk: Hunk) -> bool:
+def _is_near(number: int, hunk: PatchHunk) -> bool:
     numbers = [line.number for line in hunk.lines if line.number]
     return bool(numbers) and numbers[0] - NEAR <= number <= numbers[-1] + NEAR

@@ -19,12 +19,12 @@ class HunkLine(NamedTuple):
     number: int
 
 
-class Hunk(NamedTuple):
+class PatchHunk(NamedTuple):
     path: str
     lines: tuple[HunkLine, ...]
 
 
-def hunks(patch: Iterable[str]) -> Iterator[Hunk]:
+def hunks(patch: Iterable[str]) -> Iterator[PatchHunk]:
     """The hunks of a diff, given line by line. What is no diff is passed over."""
     lines = iter(patch)
     before = path = ""
@@ -34,7 +34,7 @@ def hunks(patch: Iterable[str]) -> Iterator[Hunk]:
         elif line.startswith("+++ "):
             path = _path(line[4:]) or before
         elif head := _HEAD.match(line):
-            yield Hunk(path, tuple(_body(head, lines)))
+            yield PatchHunk(path, tuple(_body(head, lines)))
 
 
 def _body(head: re.Match[str], lines: Iterator[str]) -> Iterator[HunkLine]:

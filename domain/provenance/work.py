@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Final
 
 from domain.provenance.lines import FAINT, normal, weight
-from domain.provenance.patches import Hunk, hunks
+from domain.provenance.patches import PatchHunk, hunks
 
 WRITTEN: Final = "+"
 MOVED: Final = "~"
@@ -18,7 +18,7 @@ class TurnWork:
 
     def __init__(self, session: str, turn: str, patch: str) -> None:
         self.session, self.turn = session, turn
-        self.hunks: tuple[Hunk, ...] = tuple(hunks(patch.split("\n")))
+        self.hunks: tuple[PatchHunk, ...] = tuple(hunks(patch.split("\n")))
         self.weights: dict[str, int] = {}
         self.words: dict[str, str] = {}
         written, removed = Counter[str](), set[str]()
@@ -39,7 +39,7 @@ class TurnWork:
             self.weights[name], self.words[name] = weight(text), text.strip()
         return name
 
-    def _after(self, hunk: Hunk, removed: Collection[str]) -> list[tuple[str, str]]:
+    def _after(self, hunk: PatchHunk, removed: Collection[str]) -> list[tuple[str, str]]:
         found = [(line.sign, normal(line.text)) for line in hunk.lines if line.sign != "-"]
         found = [(MOVED if sign == "+" and name in self.moved else sign, name) for sign, name in found]
         return [
@@ -91,7 +91,7 @@ class TurnWork:
                     found[name].append((hunk, place))
         return dict(found)
 
-    def hunk_of(self, text: str, path: str, number: int) -> Hunk | None:
+    def hunk_of(self, text: str, path: str, number: int) -> PatchHunk | None:
         """The hunk that added a line: the one of that very place, else the first with these words."""
         name = normal(text)
         places = [hunk for hunk, _ in self.places.get(name, ())]

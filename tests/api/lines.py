@@ -27,10 +27,14 @@ class Place:
     client: httpx.Client
 
     def git(self, *words: str) -> str:
-        env = {**os.environ, **_PERSON}
-        done = subprocess.run(["git", *words], cwd=self.folder, env=env, check=False, capture_output=True, text=True)
+        done = self.tried(*words)
         assert done.returncode == 0, (words, done.stdout, done.stderr)
         return done.stdout.rstrip("\n")
+
+    def tried(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        """Git, which may refuse."""
+        env = {**os.environ, **_PERSON}
+        return subprocess.run(["git", *words], cwd=self.folder, env=env, check=False, capture_output=True, text=True)
 
     def write(self, files: Mapping[str, Sequence[str]]) -> None:
         for path, lines in files.items():

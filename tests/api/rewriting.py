@@ -153,7 +153,14 @@ class Rewriter:
 
     def rebase(self) -> None:
         aside = self._aside(self._depth(5))
-        self.place.git("rebase", "--quiet", "--empty=drop", aside)
+        self._or_abort("rebase", "--quiet", "--empty=drop", aside)
+
+    def _or_abort(self, command: str, *words: str) -> bool:
+        """Where git finds a conflict, people think better of it."""
+        if self.place.tried(command, *words).returncode == 0:
+            return True
+        self.place.git(command, "--abort")
+        return False
 
     def pick(self) -> None:
         """The last commit again, as another one."""
@@ -162,7 +169,8 @@ class Rewriter:
             return
         self.place.git("reset", "--quiet", "--hard", "HEAD~1")
         self.place.commit({f"file{next(self.numbers)}.txt": self.fresh(1)}, message="Before")
-        self.place.git("cherry-pick", "--allow-empty", "--keep-redundant-commits", last)
+        if not self._or_abort("cherry-pick", "--allow-empty", "--keep-redundant-commits", last):
+            self.place.git("reset", "--quiet", "--hard", last)
 
     def rename(self) -> None:
         self.place.git("mv", self.some_file(), f"file{next(self.numbers)}.txt")
@@ -171,7 +179,7 @@ class Rewriter:
     def side(self) -> None:
         """A merge of somebody's branch."""
         aside = self._aside(self._depth(3))
-        self.place.git("merge", "--quiet", "--no-ff", "--no-edit", aside)
+        self._or_abort("merge", "--quiet", "--no-ff", "--no-edit", aside)
 
     def stash(self) -> None:
         self.place.write(self.edited())

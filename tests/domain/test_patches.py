@@ -1,7 +1,7 @@
 """Diffs are read line by line, whatever the lines look like."""
 
 from domain.provenance.lines import CLEAR, FAINT, normal, weight
-from domain.provenance.patches import Hunk, HunkLine, hunks
+from domain.provenance.patches import HunkLine, PatchHunk, hunks
 from domain.provenance.work import TurnWork
 
 PATCH = """diff --git a/a.txt b/a.txt
@@ -40,7 +40,7 @@ COMBINED = """diff --cc a.txt
 
 def test_lines_that_look_like_heads_are_lines() -> None:
     first, second, third, fourth = hunks(PATCH.split("\n"))
-    assert first == Hunk(
+    assert first == PatchHunk(
         "a.txt",
         (HunkLine(" ", "one", 1), HunkLine("-", "-- gone", 0), HunkLine("+", "++ here", 2), HunkLine(" ", "three", 3)),
     )
