@@ -1,5 +1,6 @@
 """The repository's own settings, `hansard.toml`, as far as the person has trusted them."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from adapters.project import BadProject, Project, Trust, load
@@ -7,7 +8,6 @@ from adapters.project.settings import NAME
 from api.http.problems import Problem
 from api.settings import Settings
 from domain.delivery.baseline import Preparation
-from domain.session.scope import EVERYTHING, PathScope
 from domain.values.base import Invalid
 
 
@@ -39,9 +39,12 @@ def trusted_project(folder: str | None, settings: Settings) -> Project:
     return project
 
 
-def scope_of(folder: str | None) -> PathScope:
-    """The paths that agents are meant to change; it needs no trust. Raises Invalid."""
-    return EVERYTHING if folder is None else read_project(Path(folder)).scope
+def team_of(folder: Path, settings: Settings) -> Path | None:
+    """The team file that the repository's settings name, where they are trusted and can be read."""
+    root = root_of(folder)
+    with suppress(Invalid):
+        return trust_of(settings).effective(root, read_project(folder)).team_file(root)
+    return None
 
 
 def preparation_of(project: Project) -> Preparation:

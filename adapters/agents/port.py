@@ -44,6 +44,8 @@ class Turn:
     """The kind of reply that is expected: subtasks, verdicts, review, debate, review_artifact (contract §5), text."""
     expects: tuple[str, ...] = ()
     """The agents whom the answer has to judge."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Variables that the repository's settings give to every program in the workspace."""
     grant: Grant = field(default_factory=Grant)
     """What every program may use that is run for this turn."""
     fence: Callable[[Grant], Fence] = Unfenced

@@ -56,6 +56,9 @@ def clean_environment(extra: Mapping[str, str] = _NOTHING, *, home: Path | None 
     env["PATH"] = os.pathsep.join(entry for entry in env.get("PATH", os.defpath).split(os.pathsep) if entry[:1] == "/")
     if home is not None:
         env["HOME"] = str(home)
+        rust = Path(os.environ.get("RUSTUP_HOME") or Path.home() / ".rustup")
+        if rust.is_dir():  # its cargo and rustc look for the tool-chain there, by default below HOME
+            env["RUSTUP_HOME"] = str(rust)
     return env | dict(extra)
 
 

@@ -41,7 +41,7 @@ def agents(env: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(name for name in PROGRAMS if shutil.which(name, path=env.get("PATH")))
 
 
-def project_file(found: Found) -> str:
+def project_file(found: Found, *, team: bool = False) -> str:
     """The text of `hansard.toml`."""
     lines = ["# How Hansard works on this repository. `hansard trust` asks before set-up and env take effect.", ""]
     lines += ["[workspace]", *_listed("setup", found.setup, "run once in each new workspace")]
@@ -51,6 +51,8 @@ def project_file(found: Found) -> str:
         pairs = ", ".join(f"{name} = {_quoted(value)}" for name, value in found.env.items())
         lines.append(f"env = {{ {pairs} }}")
     lines += ["", "[validation]", *(_listed("commands", found.commands, "what has to pass") or ["commands = []"])]
+    if team:
+        lines += ["", "[delivery]", 'team = "team.toml"']
     return "\n".join(lines) + "\n"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 import orjson
-from pydantic import AfterValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, ValidationError
 from pydantic_core import ErrorDetails
 
 from adapters.files import Unfit, content
@@ -81,6 +81,23 @@ class Project(TomlTable):
     validation: Validation = Validation()
     delivery: Defaults = Defaults()
     scope: PathScope = EVERYTHING
+    _team: str = PrivateAttr(default="")
+
+    def with_team(self, checkout: Path) -> Self:
+        """The same with the digest of its team file, where that lies in the checkout. Raises `BadProject`."""
+        path = self.team_file(checkout)
+        if path is None:
+            return self
+        if not path.is_file():
+            raise BadProject({f"{NAME} [delivery] team": f"there is no file {path}"})
+        copy = self.model_copy()
+        if path.resolve().is_relative_to(checkout.resolve()):
+            copy._team = hashlib.sha256(path.read_bytes()).hexdigest()
+        return copy
+
+    def team_file(self, checkout: Path) -> Path | None:
+        """Where the team file is: relative to the checkout."""
+        return checkout / Path(self.delivery.team).expanduser() if self.delivery.team else None
 
     @property
     def digest(self) -> str | None:
@@ -89,7 +106,7 @@ class Project(TomlTable):
             "setup": self.workspace.setup,
             "env": self.workspace.env,
             "network": self.validation.network if self.validation.network == "all" else None,
-            "team": self.delivery.team,
+            "team": (self.delivery.team, self._team) if self.delivery.team else None,
         }
         if not any(risky.values()):
             return None
@@ -126,7 +143,7 @@ def load(checkout: Path) -> Project:
         return Project()
     try:
         text = content(path)
-        return parse(text)
+        return parse(text).with_team(checkout)
     except Unfit as error:
         raise BadProject({NAME: str(error)}) from None
 

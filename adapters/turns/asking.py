@@ -24,6 +24,7 @@ from adapters.turns.job import Job, checkout, text, workspace_of
 from adapters.turns.live import Live, RunningAttempt
 from adapters.turns.permitting import Questions
 from adapters.turns.prompting import judged_place, prompt_of
+from adapters.turns.readying import environment
 from adapters.workspace import Workspaces
 from domain.session.record import Recorded, Whole
 from domain.session.turns import AgentSessionsCleared, Failure, RecordReply, TurnAnswered, TurnAttemptFailed
@@ -136,11 +137,17 @@ class Asking:
             scenario=orjson.loads(self._whole(scenario)) if scenario is not None else None,
             reads=request.reads,
             expects=request.expects,
+            env=self._env(job, folder),
             grant=self._grant(job, folder),
             fence=self._fencing.around,
             recap=partial(self._recap, job),
             said=partial(self._said, job),
         )
+
+    def _env(self, job: Job, folder: Path | None) -> dict[str, str]:
+        if folder is None:
+            return {}
+        return environment(job, workspace_of(job, self._workspaces).tree_of(folder))
 
     def _grant(self, job: Job, folder: Path | None) -> Grant:
         if folder is None:

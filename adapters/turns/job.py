@@ -1,6 +1,6 @@
 """A turn in hand: its folder, and the commands that record how it ended."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -9,7 +9,9 @@ from adapters.store import Lease, Store
 from adapters.turns.earlier import Load, last_result
 from adapters.workspace import Workspace, Workspaces
 from adapters.writer.unit_of_work import CommandEnvelope
+from domain.delivery.baseline import Preparation
 from domain.delivery.state import Delivery
+from domain.orchestration.state import Orchestration
 from domain.session.forks import Diverge, SessionForked
 from domain.session.state import Outstanding, Session
 from domain.session.turns import ExpireTurn, TurnRequested
@@ -40,6 +42,16 @@ class Job:
         if isinstance(self.session, Delivery):
             return self.session.budget.deadline_at
         return milliseconds(self.request.deadline)
+
+    @property
+    def preparation(self) -> Preparation:
+        """How the session's workspace is made ready."""
+        return self.session.preparation if isinstance(self.session, Delivery | Orchestration) else Preparation()
+
+    @property
+    def workspace_env(self) -> Mapping[str, str]:
+        """Variables that make the workspace win where the checkout would."""
+        return self.session.validation_env if isinstance(self.session, Delivery) else {}
 
     @property
     def turn(self) -> Outstanding:

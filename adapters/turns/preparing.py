@@ -1,30 +1,26 @@
 """Before the first agent: the workspace is made ready, and the validation runs once on it (contract-2 §8, §9)."""
 
-import asyncio
-import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypedDict
 
 from adapters import processes
-from adapters.agents.activity import Activity
 from adapters.project.escapes import inspect
+from adapters.project.hidden import advice
 from adapters.turns.fencing import Fencing
-from adapters.turns.job import Job, checkout, workspace_of
+from adapters.turns.job import Job
 from adapters.turns.live import Live
+from adapters.turns.readying import Observe, ready, relative
 from adapters.turns.validating import CommandPlace, ValidationSettings, can_start, output_of, run_step, validate
-from adapters.workspace import Workspace, WorkspaceError, Workspaces
-from domain.delivery.baseline import Baseline, BaselineCommand, Preparation, SetupCommand, unready
+from adapters.workspace import Workspaces
+from domain.delivery.baseline import Baseline, BaselineCommand, SetupCommand, unready
 from domain.delivery.commands import RecordBaseline, RecordValidation
-from domain.delivery.reasons import reasons
+from domain.delivery.reasons import MOST, reasons
 from domain.delivery.state import Delivery
 from domain.delivery.validation import DID_NOT_EXIT, ValidationStep
-
-Observe = Callable[[Activity], None]
-"""Hears what the commands print."""
-_TAIL = 2_000
+from domain.session.turns import Failure
 
 
 class Commands(Protocol):
@@ -36,6 +32,10 @@ class Commands(Protocol):
 
     async def validate(self, job: Job) -> RecordValidation:
         """Run the validation of an iteration."""
+        ...
+
+    async def ready(self, job: Job) -> Failure | None:
+        """Make the folder ready in which an agent is asked; why it cannot be."""
         ...
 
 
@@ -54,6 +54,12 @@ class HostCommands:
 
     async def validate(self, job: Job) -> RecordValidation:
         return await validated(job, **self._place(job))
+
+    async def ready(self, job: Job) -> Failure | None:
+        if job.request.access == "none" or not job.preparation.needs_work:
+            return None
+        _, setup = await ready(job, **self._place(job))
+        return unready(Baseline(setup=setup))
 
     def _place(self, job: Job) -> "_SourcePlace":
         return {
@@ -107,63 +113,6 @@ async def validated(
     return RecordValidation(turn_id=job.lease.turn_id, attempt=job.lease.attempt, passed=False, failure=failure)
 
 
-async def ready(
-    job: Job, *, workspaces: Workspaces, home: Path, fencing: Fencing, settings: ValidationSettings, observe: Observe
-) -> tuple[CommandPlace, tuple[SetupCommand, ...]]:
-    """The job's folder, made ready if it is a new one, and what the set-up came to."""
-    assert isinstance(job.session, Delivery), "only deliveries are made ready"
-    preparation = job.session.preparation
-    folder = await asyncio.to_thread(checkout, job, workspaces)
-    workspace = await asyncio.to_thread(workspace_of, job, workspaces)
-    top = workspace.tree_of(folder)
-    env = _environment(preparation.env, top) | _environment(job.session.validation_env, top)
-    place = CommandPlace(
-        folder=folder,
-        top=top,
-        home=home,
-        env=env,
-        fencing=fencing,
-        grant=replace(fencing.grant(workspace, folder), network=preparation.network),
-        observe=observe,
-    )
-    if preparation == Preparation(env=preparation.env) or workspace.is_ready(folder):
-        return place, ()
-    await asyncio.to_thread(_copy, workspace, folder, (*preparation.copy_paths, *preparation.link))
-    setup = await _set_up(
-        preparation.setup, replace(place, folder=top, grant=replace(place.grant, network="all")), settings
-    )
-    if all(command.passed for command in setup):
-        await asyncio.to_thread(workspace.mark_ready, folder)
-    return place, setup
-
-
-async def _set_up(
-    steps: Iterable[ValidationStep], place: CommandPlace, settings: ValidationSettings
-) -> tuple[SetupCommand, ...]:
-    """Run the set-up, up to the first command that fails."""
-    ran: list[SetupCommand] = []
-    until = time.monotonic() + settings.setup_timeout
-    for step in steps:
-        seconds = max(0.001, until - time.monotonic())
-        finished = await run_step(step, place, settings, seconds=seconds, anything=True)
-        passed = finished.ended == "exit" and finished.exit_code == 0
-        said = finished.detail if finished.ended == "not_started" else output_of(finished)
-        if finished.ended == "timeout":
-            said += f"\nThe set-up was stopped at its limit, {settings.setup_timeout:g} s (HANSARD_SETUP_SECONDS)."
-        ran.append(
-            SetupCommand(
-                command=step.command,
-                exit_code=DID_NOT_EXIT if finished.exit_code is None else finished.exit_code,
-                passed=passed,
-                seconds=round(finished.seconds, 3),
-                tail="" if passed else said.strip()[-_TAIL:],
-            )
-        )
-        if not passed:
-            break
-    return tuple(ran)
-
-
 async def _baseline(
     steps: Sequence[ValidationStep], place: CommandPlace, settings: ValidationSettings, setup: tuple[SetupCommand, ...]
 ) -> Baseline:
@@ -174,7 +123,7 @@ async def _baseline(
 
     whole = processes.clean_environment(place.env, home=place.home)
     inspection = await inspect(place.folder, steps, whole, probe, fenced=place.fence().level != "none")
-    env = {name: _relative(value, place.top) for name, value in inspection.env}
+    env = {name: relative(value, place.top) for name, value in inspection.env}
     ran = [await _run(step, place.also(dict(inspection.env)), settings) for step in steps]
     return Baseline(commands=tuple(ran), setup=setup, escapes=inspection.escapes, env=env)
 
@@ -182,51 +131,23 @@ async def _baseline(
 async def _run(step: ValidationStep, place: CommandPlace, settings: ValidationSettings) -> BaselineCommand:
     finished = await run_step(step, place, settings)
     passed = finished.ended == "exit" and finished.exit_code == 0
+    why = "" if passed else _hidden(step, place)
+    not_started = finished.ended == "not_started"
     return BaselineCommand(
         stage=step.stage,
         command=step.command,
-        startable=can_start(step, finished, place.folder),
+        startable=can_start(step, finished, place.folder) and not (why and not_started),
         exit_code=DID_NOT_EXIT if finished.exit_code is None else finished.exit_code,
         passed=passed,
         seconds=round(finished.seconds, 3),
-        detail=finished.detail if finished.ended == "not_started" else "",
-        reasons=() if passed else reasons(output_of(finished)),
+        detail=(why or finished.detail) if not_started else "",
+        reasons=() if passed else tuple(filter(None, (why, *reasons(output_of(finished)))))[:MOST],
     )
 
 
-# -- paths -------------------------------------------------------------------------------------------------------------
-
-
-def _environment(env: Mapping[str, str], top: Path) -> dict[str, str]:
-    """The variables; each part that begins with `./` is a path in the workspace."""
-    return {name: ":".join(_absolute(part, top) for part in value.split(":")) for name, value in env.items()}
-
-
-def _absolute(part: str, top: Path) -> str:
-    return str(top / part[2:]) if part.startswith("./") else part
-
-
-def _relative(value: str, top: Path) -> str:
-    """The opposite of `_environment`: a later folder of the same session is another one."""
-    parts = (Path(part) for part in value.split(":"))
-    return ":".join(f"./{part.relative_to(top)}" if part.is_relative_to(top) else str(part) for part in parts)
-
-
-def _copy(workspace: Workspace, folder: Path, names: Iterable[str]) -> None:
-    """Copy ignored files and folders of the checkout. Raises WorkspaceError for one that leads out of it."""
-    source, top = workspace.source, workspace.tree_of(folder)
-    if source is None or source.resolve() == top.resolve():
-        return
-    for name in names:
-        origin, target = source / name, top / name
-        if not origin.exists():
-            continue
-        if not origin.resolve().is_relative_to(source.resolve()) or not target.parent.resolve().is_relative_to(top):
-            raise WorkspaceError(f"hansard.toml: {name} leads out of the repository.")
-        if target.exists() or target.is_symlink():
-            continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if origin.is_dir():
-            shutil.copytree(origin, target, symlinks=True)
-        else:
-            shutil.copy2(origin, target)
+def _hidden(step: ValidationStep, place: CommandPlace) -> str:
+    """What the command would have used of the checkout and cannot see, and what to write; empty where nothing."""
+    if place.checkout is None:
+        return ""
+    path = processes.clean_environment(place.env)["PATH"]
+    return advice(step.argv[0], checkout=place.checkout, workspace=place.top, path=path, hides=place.grant.hides)

@@ -123,7 +123,8 @@ class TurnRunner:
             case "package":
                 return await asyncio.to_thread(publish, job, self._workspaces)
             case _:
-                return await self._asking.ask(job)
+                failure = await self._commands.ready(job)
+                return await self._asking.ask(job) if failure is None else failed(job, failure, seconds=0.0)
 
     def prepared(self, job: Job) -> Prepared:
         """All that an agent needs which is asked elsewhere. Raises HansardError: it cannot be asked."""

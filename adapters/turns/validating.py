@@ -57,7 +57,7 @@ class ValidationSettings(Protocol):
 @dataclass(frozen=True, slots=True)
 class CommandPlace:
     """Where commands run: the folder, the top of its tree, a home that is kept, variables beside the usual ones, and
-    the fence around all of it. `observe` hears what they print."""
+    the fence around all of it. `observe` hears what they print; `checkout` is the person's own folder."""
 
     folder: Path
     top: Path
@@ -66,6 +66,7 @@ class CommandPlace:
     fencing: Fencing
     grant: Grant
     observe: Callable[[Activity], None]
+    checkout: Path | None = None
 
     def fence(self, *more: Path) -> Fence:
         """The fence; `more` are further folders that may be written."""

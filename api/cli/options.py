@@ -24,7 +24,7 @@ Json = dict[str, Any]
 """An object of the wire; the contract, §2, names its fields."""
 
 WHERE: Final = Group("Which log", sort_key=90)
-TEAM: Final = "The team file. HANSARD_TEAM; default: the scripted example team."
+TEAM: Final = "The team file. HANSARD_TEAM; else `[delivery] team` of hansard.toml; else the scripted example team."
 TeamFile = Annotated[Path | None, Parameter(group=WHERE, help=TEAM)]
 
 
@@ -58,10 +58,21 @@ class Where:
         given: dict[str, Any] = {"database": self.database, **more}
         flags = {name: value for name, value in given.items() if value is not None}
         try:
-            return Settings(**flags)
+            return _with_team(Settings(**flags))
         except ValidationError as error:
             found = error.errors(include_url=False, include_input=False, include_context=False)
             raise Failed(*(_setting(flags, e["loc"], e["msg"]) for e in found), code=exits.USAGE) from None
+
+
+def _with_team(settings: "Settings") -> "Settings":
+    """The same with the team file of the repository that we stand in, where none is named."""
+    here = Path.cwd()
+    if settings.team is not None or not any((place / "hansard.toml").is_file() for place in (here, *here.parents)):
+        return settings
+    from api.projects import team_of
+
+    team = team_of(here, settings)
+    return settings if team is None else settings.model_copy(update={"team": team})
 
 
 HERE: Final = Where()

@@ -56,12 +56,13 @@ def init(
 
     root = root_of(path.resolve())
     found, programs = discover(root), agents(os.environ)
-    written = [_write(root / NAME, project_file(found)), _write(root / "team.toml", team_file(programs))]
+    team = _write(root / "team.toml", team_file(programs))  # one that was there may not be trusted unread
+    written = _write(root / NAME, project_file(found, team=team))
     for line in lines(found):
         put(line)
     if not programs:
         say("No agent program on PATH. `hansard team` lists the supported ones.")
-    if written[0]:
+    if written:
         grant(root, where.settings(), by="init")
     return exits.OK
 

@@ -88,6 +88,7 @@ async def start(
     """Start a session and see it through, or only start it; the exit code. `here` is where the person stands."""
     folder = options.folder(where, here)
     whole = body | options.body(folder)
+    team = team or _team_of(where, options.workspace)
     async with connected(where, "start" if options.detach else "work", team=team) as api:
         answer = await api.post("/api/sessions", whole, key=options.idempotency_key)
         say(f"Session {answer['sessionId']}")
@@ -99,6 +100,15 @@ async def start(
         if options.detach:
             return started(api, answer, json=json)
         return await follow_to_end(api, answer["sessionId"], json=json)
+
+
+def _team_of(where: Where, folder: Path | None) -> Path | None:
+    """The team of a repository that we do not stand in."""
+    if folder is None or where.address() is not None or (settings := where.settings()).team is not None:
+        return None
+    from api.projects import team_of
+
+    return team_of(folder.resolve(), settings)
 
 
 def say_where(options: StartOptions, folder: str | None) -> None:

@@ -10,7 +10,7 @@ import orjson
 from adapters.agents.scripted import Scenario
 from adapters.agents.team import Team
 from adapters.workspace import Room, WorkspaceError, check, confine
-from api.projects import preparation_of, scope_of, trusted_project
+from api.projects import preparation_of, trusted_project
 from api.routes.bodies import (
     Conversation,
     DebateStart,
@@ -114,6 +114,7 @@ def orchestration(body: Conversation, team: Team, settings: Settings) -> tuple[O
         raise Invalid({"/prompt": Sentence("empty")})
     employees = _employees(body, team)
     shared, blobs = _shared(body, team, settings, "planner", "judge", "assistant", employees=employees)
+    project = trusted_project(shared["workspace"], settings)
     opening = OrchestrationRequest(
         prompt=body.prompt.strip(),
         employees=employees,
@@ -122,7 +123,8 @@ def orchestration(body: Conversation, team: Team, settings: Settings) -> tuple[O
         plan_review=_wish(body.plan_review, "debate", team, "/planReview"),
         work_review=_wish(body.work_review, "review", team, "/workReview"),
         retry=retry_policy(body.retry, team, settings),
-        scope=scope_of(shared["workspace"]),
+        preparation=preparation_of(project),
+        scope=project.scope,
         **shared,
     )
     return opening, blobs

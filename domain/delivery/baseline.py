@@ -20,6 +20,11 @@ class Preparation(Value):
     env: dict[str, str] = Field(default_factory=dict, description="variables; `./` is the top of the workspace")
     network: Literal["none", "all"] = Field(default="none", description="the network access of the validation")
 
+    @property
+    def needs_work(self) -> bool:
+        """Whether a new workspace is not ready as it is."""
+        return bool(self.setup or self.copy_paths or self.link)
+
 
 class BaselineCommand(Value):
     """A validation command on the untouched workspace."""

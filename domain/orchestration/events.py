@@ -4,6 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from domain.delivery.baseline import Preparation
 from domain.orchestration.phases import AgentPhases
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings
@@ -41,6 +42,7 @@ class OrchestrationRequest(Value):
     plan_review: ReviewSettings | None = Field(default=None, description="how the plan is debated, if at all")
     work_review: ReviewSettings | None = Field(default=None, description="how passed work is reviewed, if at all")
     retry: RetryPolicy = Field(default=ONCE, description="how failed turns are retried")
+    preparation: Preparation = Field(default=Preparation(), description="how its workspaces are prepared")
     scope: PathScope = Field(default=EVERYTHING, description="the paths it may change")
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from domain.delivery.baseline import Preparation
 from domain.orchestration.chart import Status, status
 from domain.orchestration.events import (
     AgentPhase,
@@ -88,6 +89,7 @@ class Orchestration(Session):
     reviews: dict[str, int] = field(default_factory=dict)
     fixes: dict[int, Fix] = field(default_factory=dict)
     scope: PathScope = EVERYTHING
+    preparation: Preparation = field(default_factory=Preparation)
 
     @property
     def status(self) -> Status:

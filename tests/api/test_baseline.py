@@ -17,8 +17,9 @@ import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
+from adapters.fence.bubblewrap import bubblewrap_works
 from tests.api.seen import review
-from tests.api.server import Json, delivery, ended, events, inside, start
+from tests.api.server import Json, delivery, ended, events, inside, reached, start
 
 OWN = "def price():\n    return 1\n"
 TEST = """\
@@ -317,11 +318,104 @@ def test_whole_work_succeeds(client: httpx.Client, tmp_path: Path, layout: Layou
     assert os.fspath(folder) not in json.dumps(baseline(client, found)["env"])
 
 
-def test_a_fence_hides_the_checkout_and_the_workspace_is_imported_instead(tmp_path: Path) -> None:
-    folder, command, file = src(tmp_path)
-    with inside(tmp_path / "data", sandbox="auto") as client:
-        assert run(client, folder, command, {"notes.txt": "n"})["status"] == "success"
-        assert run(client, folder, command, {file: "def price():\n    return 0\n"})["status"] == "failed"
+# -- the same behind a fence, which hides the checkout -----------------------------------------------------------------
+
+
+def npm_workspaces(tmp_path: Path) -> tuple[Path, list[str], str]:
+    """Packages that npm links to each other, relative to the top, set up in each workspace."""
+    shop = {"name": "shop", "version": "1.0.0", "main": "index.js"}
+    files = {
+        "hansard.toml": '[workspace]\nsetup = ["npm install --offline --no-audit --no-fund"]\n',
+        "package.json": json.dumps({"name": "web", "private": True, "workspaces": ["packages/*"]}),
+        "packages/shop/package.json": json.dumps(shop),
+        "packages/shop/index.js": "module.exports = () => 1;\n",
+        "check.js": "process.exit(require('shop')() === 1 ? 0 : 1);\n",
+        ".gitignore": "node_modules\n",
+    }
+    folder = repository(tmp_path / "web", **files)
+    (folder / "node_modules").mkdir()
+    (folder / "node_modules" / "shop").symlink_to(folder / "packages/shop")
+    return folder, ["node", "check.js"], "packages/shop/index.js"
+
+
+def cargo_workspace(tmp_path: Path) -> tuple[Path, list[str], str]:
+    """Crates that depend on each other by a path inside the repository; cargo builds them for real."""
+    crate = '[package]\nname = "{}"\nversion = "1.0.0"\nedition = "2021"\n'
+    files = {
+        "Cargo.toml": '[workspace]\nresolver = "2"\nmembers = ["shop", "till"]\n',
+        "shop/Cargo.toml": crate.format("shop"),
+        "shop/src/lib.rs": "pub fn price() -> u32 { 1 }\n",
+        "till/Cargo.toml": crate.format("till") + '[dependencies]\nshop = { path = "../shop" }\n',
+        "till/src/lib.rs": "#[test]\nfn price() { assert_eq!(shop::price(), 1); }\n",
+        ".gitignore": "target\n",
+    }
+    return repository(tmp_path / "rust", **files), ["cargo", "test", "--offline", "-q"], "shop/src/lib.rs"
+
+
+def environment_of_the_checkout(tmp_path: Path) -> tuple[Path, list[str], str]:
+    """The person's own `.venv`, in which the checkout is installed."""
+    folder = repository(tmp_path / "shop", **PYTHON, **{"src/shop/__init__.py": OWN, ".gitignore": ".venv\nenv\n"})
+    python = editable(folder, folder / "src")
+    (folder / "env").rename(folder / ".venv")
+    return folder, [str(folder / ".venv" / "bin" / python.name), *UNITTEST], "src/shop/__init__.py"
+
+
+REAL = (npm_workspaces, cargo_workspace)
+FENCED = (*WON, *ESCAPED, *REAL, environment_of_the_checkout)
+needs_bubblewrap = pytest.mark.skipif(not bubblewrap_works(), reason="no bubblewrap here")
+
+
+@pytest.fixture
+def fenced(tmp_path: Path) -> Iterator[TestClient]:
+    with inside(tmp_path / "data", trust="all", sandbox="auto") as found:
+        yield found
+
+
+def broken(file: str) -> str:
+    return {".rs": "pub fn price() -> u32 { 0 }\n", ".js": "module.exports = () => 0;\n"}.get(
+        Path(file).suffix, "def price():\n    return 0\n"
+    )
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("layout", FENCED, ids=lambda layout: layout.__name__)
+def test_behind_a_fence_broken_work_never_succeeds(fenced: httpx.Client, tmp_path: Path, layout: Layout) -> None:
+    folder, command, file = layout(tmp_path)
+    assert subprocess.run(command, cwd=folder, check=False, capture_output=True).returncode == 0
+    found = run(fenced, folder, command, {file: broken(file)})
+    assert found["status"] == "failed", found["finalSummary"]
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("layout", [*WON, *REAL], ids=lambda layout: layout.__name__)
+def test_behind_a_fence_whole_work_succeeds(fenced: httpx.Client, tmp_path: Path, layout: Layout) -> None:
+    folder, command, _ = layout(tmp_path)
+    assert run(fenced, folder, command, {"notes.txt": "n"})["status"] == "success"
+
+
+@needs_bubblewrap
+def test_the_environment_of_the_checkout_is_missing_and_the_remedy_is_named(
+    fenced: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Named in full, by its path in the repository, or active."""
+    folder, command, _ = environment_of_the_checkout(tmp_path)
+    tool = folder / ".venv" / "bin" / "check-shop"
+    tool.write_text(f"#!{command[0]}\nimport shop\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}{os.pathsep}{os.environ['PATH']}")
+    for words in (command, [".venv/bin/check-shop"], ["check-shop"]):
+        found = run(fenced, folder, words)
+        assert (found["status"], found["reason"]) == ("failed", "validation_not_startable"), words
+        assert asked(fenced, found) == ["prepare"]
+        assert f"belongs to {folder / '.venv'}" in found["finalSummary"], found["finalSummary"]
+        assert 'setup = ["python3 -m venv .venv"' in found["finalSummary"]
+
+
+def test_packages_that_stayed_in_the_checkout_are_named(client: httpx.Client, tmp_path: Path) -> None:
+    folder = repository(tmp_path / "web", **{"package.json": "{}", ".gitignore": "node_modules\n"})
+    (folder / "node_modules").mkdir()
+    found = run(client, folder, ["ls", "node_modules"])
+    assert 'link = ["node_modules"]' in baseline(client, found)["commands"][0]["reasons"][0]
 
 
 # -- settings ----------------------------------------------------------------------------------------------------------
@@ -365,3 +459,40 @@ def test_a_set_up_takes_effect_once_it_is_trusted(tmp_path: Path) -> None:
         start(client, body)
         (folder / "hansard.toml").write_text('[workspace]\nsetup = ["true", "false"]\n')
         assert client.post("/api/sessions", json=body).status_code == 403
+
+
+def test_the_environment_of_the_settings_reaches_set_up_agents_and_validation(
+    client: httpx.Client, tmp_path: Path
+) -> None:
+    words = '$SHOP_HOME" = "$PWD/data'
+    settings = f"""\
+[workspace]
+setup = [["sh", "-c", 'test "{words}" && touch ready']]
+env = {{ SHOP_HOME = "./data" }}
+[validation]
+commands = [["sh", "-c", 'test "{words}"']]
+"""
+    folder = repository(tmp_path / "shop", **{"hansard.toml": settings, ".gitignore": "ready\n"})
+    body = delivery({"dev": ["Done."], "reviewer": [review()]}, workspace=str(folder), baseline=True)
+    del body["validationCommands"]
+    assert ended(client, start(client, body))["status"] == "success"
+
+
+@pytest.mark.parametrize("body", [{"baseline": False}, {"kind": "orchestration", "prompt": "Look", "triage": "direct"}])
+def test_an_agent_works_in_a_folder_that_is_set_up(tmp_path: Path, body: Json) -> None:
+    """Also without a baseline, and in an orchestration: what the agent's program prints shows the environment."""
+    settings = '[workspace]\nsetup = ["touch ready"]\nenv = { SHOP_HOME = "./data" }\n'
+    folder = repository(tmp_path / "shop", **{"hansard.toml": settings, ".gitignore": "ready\n"})
+    script = 'cat > /dev/null; ls; test "$SHOP_HOME" = "$PWD/data" && echo has-home'
+    roles = ["planner", "architect", "designer", "dev", "reviewer", "assistant", "judge"]
+    agent = f'[[agents]]\nname = "Ann"\nadapter = "command"\nroles = {json.dumps(roles)}\n'
+    argv = f'[agents.settings]\nargv = ["sh", "-c", {json.dumps(script)}]\n'
+    (tmp_path / "team.toml").write_text(agent + argv)
+    with inside(tmp_path / "data", trust="all", sandbox="off", team=tmp_path / "team.toml") as client:
+        fields = delivery(workspace=str(folder), **body)
+        del fields["scenario"]
+        if body.get("kind"):
+            fields = body | {"workspace": str(folder)}
+        session_id = start(client, fields)
+        replies = [answered["reply"]["head"] for answered in reached(client, session_id, "turn.answered")]
+    assert any("ready" in reply and "has-home" in reply for reply in replies), replies

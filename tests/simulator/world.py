@@ -96,6 +96,9 @@ class SimulatedCommands:
         await asyncio.sleep(5)
         return RecordBaseline(turn_id=job.lease.turn_id, attempt=job.lease.attempt, baseline=Baseline())
 
+    async def ready(self, job: Job) -> None:
+        """Nothing has to be set up."""
+
     async def validate(self, job: Job) -> RecordValidation:
         folder = checkout(job, self.workspaces)
         await asyncio.sleep(30)

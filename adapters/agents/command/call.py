@@ -67,7 +67,7 @@ def prepare(
     return Call(
         argv=argv,
         cwd=cwd,
-        environment=clean_environment({"TMPDIR": str(_folder(scratch / "tmp")), **own}, home=home),
+        environment=clean_environment({"TMPDIR": str(_folder(scratch / "tmp")), **turn.env, **own}, home=home),
         stdin=prompt if settings.prompt_on_stdin(template) else None,
         secrets=_longest_first(form for name in secret for form in _written(given[name])),
     )

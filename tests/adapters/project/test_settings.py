@@ -143,3 +143,26 @@ def test_init_makes_a_team_of_what_is_installed(tmp_path: Path) -> None:
     assert programs == ("claude", "codex")
     assert 'preset = "codex"' in team_file(programs)
     assert team_file(()) == ""
+
+
+def test_a_team_file_of_the_repository_is_trusted_with_what_it_says(tmp_path: Path) -> None:
+    (tmp_path / "hansard.toml").write_text('[delivery]\nteam = "team.toml"\n')
+    with pytest.raises(BadProject, match="there is no file"):
+        load(tmp_path)
+    (tmp_path / "team.toml").write_text("one")
+    trust = Trust(tmp_path / "trust.json")
+    trust.grant(tmp_path, load(tmp_path), by="ann")
+    assert trust.covers(tmp_path, load(tmp_path))
+    (tmp_path / "team.toml").write_text("two")
+    assert not trust.covers(tmp_path, load(tmp_path))
+    assert trust.effective(tmp_path, load(tmp_path)).team_file(tmp_path) is None
+
+
+def test_a_team_file_of_the_person_is_theirs(tmp_path: Path) -> None:
+    own, checkout = tmp_path / "own.toml", tmp_path / "checkout"
+    checkout.mkdir()
+    own.write_text("one")
+    (checkout / "hansard.toml").write_text(f'[delivery]\nteam = "{own}"\n')
+    before = load(checkout).digest
+    own.write_text("two")
+    assert load(checkout).digest == before and load(checkout).team_file(checkout) == own

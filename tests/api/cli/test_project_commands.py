@@ -45,3 +45,23 @@ def test_a_run_needs_trust_and_says_which_command_gives_it(tmp_path: Path, capsy
     assert carry_out(["trust", str(folder)]) == 0
     assert "set-up: true" in capsys.readouterr().out
     assert carry_out(run) == 0
+
+
+def test_the_team_of_the_settings_does_the_work_once_it_is_trusted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "shop"
+    (folder / "hansard.toml").write_text('[delivery]\nteam = "team.toml"\n[validation]\ncommands = ["true"]\n')
+    roles = '["planner", "architect", "designer", "dev", "reviewer"]'
+    agent = f'[[agents]]\nname = "Zoe"\nadapter = "scripted"\nroles = {roles}\n'
+    (folder / "team.toml").write_text(agent)
+    run = ["run", "-t", "Add a page", "--detach", "--json", "--workspace", str(folder)]
+    assert carry_out(run) == 5
+    assert carry_out(["trust", str(folder)]) == 0
+    assert "team: team.toml" in capsys.readouterr().out
+    assert carry_out(run) == 0
+    assert carry_out(["events", "latest", "--json"]) == 0
+    assert '"dev":"Zoe"' in capsys.readouterr().out.replace(" ", "")
+    monkeypatch.chdir(folder)
+    assert carry_out(["team", "--json"]) == 0
+    assert "Zoe" in capsys.readouterr().out

@@ -1,0 +1,116 @@
+"""Making a working folder ready before anything runs in it: copies, links, set-up, environment (contract-2 §8)."""
+
+import asyncio
+import shutil
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from adapters.agents.activity import Activity
+from adapters.turns.fencing import Fencing
+from adapters.turns.job import Job, checkout, workspace_of
+from adapters.turns.validating import CommandPlace, ValidationSettings, output_of, run_step
+from adapters.workspace import Workspace, WorkspaceError, Workspaces
+from domain.delivery.baseline import SetupCommand
+from domain.delivery.validation import DID_NOT_EXIT, ValidationStep
+
+Observe = Callable[[Activity], None]
+"""Hears what the commands print."""
+_TAIL = 2_000
+
+
+async def ready(
+    job: Job, *, workspaces: Workspaces, home: Path, fencing: Fencing, settings: ValidationSettings, observe: Observe
+) -> tuple[CommandPlace, tuple[SetupCommand, ...]]:
+    """The job's folder, made ready if it is a new one, and what the set-up came to."""
+    preparation = job.preparation
+    folder = await asyncio.to_thread(checkout, job, workspaces)
+    workspace = await asyncio.to_thread(workspace_of, job, workspaces)
+    top = workspace.tree_of(folder)
+    place = CommandPlace(
+        folder=folder,
+        top=top,
+        home=home,
+        env=environment(job, top),
+        fencing=fencing,
+        grant=replace(fencing.grant(workspace, folder), network=preparation.network),
+        observe=observe,
+        checkout=None if workspace.in_place else workspace.source,
+    )
+    if not preparation.needs_work or workspace.is_ready(folder):
+        return place, ()
+    await asyncio.to_thread(_copy, workspace, folder, (*preparation.copy_paths, *preparation.link))
+    setup = await _set_up(
+        preparation.setup, replace(place, folder=top, grant=replace(place.grant, network="all")), settings
+    )
+    if all(command.passed for command in setup):
+        await asyncio.to_thread(workspace.mark_ready, folder)
+    return place, setup
+
+
+async def _set_up(
+    steps: Iterable[ValidationStep], place: CommandPlace, settings: ValidationSettings
+) -> tuple[SetupCommand, ...]:
+    """Run the set-up, up to the first command that fails."""
+    ran: list[SetupCommand] = []
+    until = time.monotonic() + settings.setup_timeout
+    for step in steps:
+        seconds = max(0.001, until - time.monotonic())
+        finished = await run_step(step, place, settings, seconds=seconds, anything=True)
+        passed = finished.ended == "exit" and finished.exit_code == 0
+        said = finished.detail if finished.ended == "not_started" else output_of(finished)
+        if finished.ended == "timeout":
+            said += f"\nThe set-up was stopped at its limit, {settings.setup_timeout:g} s (HANSARD_SETUP_SECONDS)."
+        ran.append(
+            SetupCommand(
+                command=step.command,
+                exit_code=DID_NOT_EXIT if finished.exit_code is None else finished.exit_code,
+                passed=passed,
+                seconds=round(finished.seconds, 3),
+                tail="" if passed else said.strip()[-_TAIL:],
+            )
+        )
+        if not passed:
+            break
+    return tuple(ran)
+
+
+# -- paths -------------------------------------------------------------------------------------------------------------
+
+
+def environment(job: Job, top: Path) -> dict[str, str]:
+    """The variables of the repository's settings, and those that make the workspace win. Each part that begins with
+    `./` is a path in the workspace."""
+    env = {**job.preparation.env, **job.workspace_env}
+    return {name: ":".join(_absolute(part, top) for part in value.split(":")) for name, value in env.items()}
+
+
+def _absolute(part: str, top: Path) -> str:
+    return str(top / part[2:]) if part.startswith("./") else part
+
+
+def relative(value: str, top: Path) -> str:
+    """The opposite of `environment`: a later folder of the same session is another one."""
+    parts = (Path(part) for part in value.split(":"))
+    return ":".join(f"./{part.relative_to(top)}" if part.is_relative_to(top) else str(part) for part in parts)
+
+
+def _copy(workspace: Workspace, folder: Path, names: Iterable[str]) -> None:
+    """Copy ignored files and folders of the checkout. Raises WorkspaceError for one that leads out of it."""
+    source, top = workspace.source, workspace.tree_of(folder)
+    if source is None or source.resolve() == top.resolve():
+        return
+    for name in names:
+        origin, target = source / name, top / name
+        if not origin.exists():
+            continue
+        if not origin.resolve().is_relative_to(source.resolve()) or not target.parent.resolve().is_relative_to(top):
+            raise WorkspaceError(f"hansard.toml: {name} leads out of the repository.")
+        if target.exists() or target.is_symlink():
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if origin.is_dir():
+            shutil.copytree(origin, target, symlinks=True)
+        else:
+            shutil.copy2(origin, target)
