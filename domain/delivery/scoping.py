@@ -19,8 +19,8 @@ _NAMED: Final = 50
 def implemented(now: Now[Delivery]) -> Events:
     """On to the validation, unless changes are outside the scope: then the iteration fails, or a person is asked."""
     state = now.state
-    paths = outside(state)
-    if not paths or state.scope.outside == "record":
+    paths = () if state.scope.outside == "record" else outside(state)
+    if not paths:
         return (yield from complete(now, "implementation"))
     if state.scope.outside == "fail":
         return (yield from exceed(now, paths))

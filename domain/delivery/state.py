@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from domain.delivery.baseline import BaselineCommand, Preparation
-from domain.delivery.chart import PHASES, Phase, PhaseStatus, Status, status
+from domain.delivery.baseline import BaselineCommand, Preparation, red
+from domain.delivery.chart import MATERIAL, PHASES, PLACES, Phase, PhaseStatus, Status, status
 from domain.delivery.validation import ValidationStep
 from domain.session.children import ReviewSettings
-from domain.session.scope import EVERYTHING, PathScope, touched
+from domain.session.scope import EVERYTHING, PathScope, changed_tests, touched
 from domain.session.state import Session
 from domain.values.base import Text
 from domain.values.budget import Budget, BudgetStatus, Reason
@@ -145,3 +145,45 @@ class Delivery(Session):
             "remaining_iterations": self.budget.remaining(gate),
             "reason": self.exhausted_by,
         }
+
+
+# -- prompts ----------------------------------------------------------------------------------------------------------
+
+
+def context(delivery: Delivery, phase: Phase) -> dict[str, str | Text]:
+    """The values for the placeholders of the phase's prompt; empty for a phase without an agent."""
+    places = PLACES.get(phase, ())
+    words = {
+        "task": delivery.task,
+        "files": _listed(delivery.file_paths),
+        "max_iterations": str(delivery.budget.limits.max_iterations),
+        "iteration": str(delivery.iteration),
+        "goals": _listed(delivery.goals),
+        "history": "\n".join(delivery.history),
+        "validation": _validation(delivery, phase),
+    }
+    found: dict[str, str | Text] = {name: text for name, text in words.items() if name in places}
+    found |= {name: delivery.contents.get(made, Text()) for name, made in MATERIAL.items() if name in places}
+    if "feedback" in places:
+        found["feedback"] = delivery.feedback
+    return found
+
+
+def _listed(lines: tuple[str, ...]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _validation(delivery: Delivery, phase: Phase) -> str:
+    """The commands' results on the work and on the baseline; before implementation, the commands."""
+    if phase in ("implementation", "review"):
+        before = red(delivery.baseline) if delivery.baseline else ""
+        tests = _tests(delivery) if phase == "review" else ""
+        return "\n\n".join(filter(None, (delivery.validation_summary, before, tests)))
+    return "\n".join(step.command for step in delivery.steps)
+
+
+def _tests(delivery: Delivery) -> str:
+    """What the reviewer reads about tests that were changed together with the code; empty if none."""
+    paths = changed_tests(delivery.written) if delivery.written else ()
+    head = "These tests were changed in the same iteration as the code. Check that they still test what they did:"
+    return "\n".join([head, *(f"- {path}" for path in paths)]) if paths else ""

@@ -4,7 +4,6 @@ from collections.abc import Generator
 from typing import Any, Literal
 
 from domain.delivery.chart import PHASES, PROMPTS, ROLES, WORK, Phase, PhaseStatus
-from domain.delivery.context import context
 from domain.delivery.events import (
     ArtifactCreated,
     AttemptStarted,
@@ -16,7 +15,7 @@ from domain.delivery.events import (
     PhaseStarted,
     SessionFinished,
 )
-from domain.delivery.state import Delivery
+from domain.delivery.state import Delivery, context
 from domain.session.decision import (
     Events,
     Now,

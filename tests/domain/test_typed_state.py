@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from mypy import api
 
-import domain.delivery.state as delivery
+import domain.delivery.evolve as delivery
 from adapters.proof.transfer import take_in
 from adapters.store.memory import MemoryStore
 from domain.kinds import kind
