@@ -4,20 +4,23 @@
 listed in `gaps`, and goes into the record with the turn.
 """
 
-from collections.abc import Callable
-from typing import Literal, get_args
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, get_args
 
 from adapters.fence.bubblewrap import Bubblewrap, bubblewrap_works
 from adapters.fence.landlock import Landlock, landlock_version
-from adapters.fence.port import FEED, UNFENCED, Confined, Fence, Grant, Level, Unfenced
+from adapters.fence.port import FEED, UNFENCED, Confined, Fence, Gap, Grant, Level, Unfenced
 from domain.values.base import HansardError
 
 __all__ = [
     "FEED",
+    "GAPS",
+    "NAMES",
     "SANDBOXES",
     "UNFENCED",
     "Confined",
     "Fence",
+    "Gap",
     "Grant",
     "Level",
     "NoFence",
@@ -26,6 +29,7 @@ __all__ = [
     "available",
     "choose",
     "fenced_by",
+    "gaps_of",
 ]
 
 Sandbox = Literal["auto", "required", "off"]
@@ -59,6 +63,26 @@ def fenced_by(sandbox: Sandbox) -> str:
             return "Landlock: limits files, but not processes or all sockets; install bubblewrap for a whole fence"
         case "none":
             return "none: agents and validation commands may do whatever this account may do"
+
+
+NAMES: Final[Mapping[str, str]] = {"bwrap": "bubblewrap", "landlock": "Landlock", "none": "none"}
+GAPS: Final[Mapping[str, str]] = {
+    "files": "any file of the account can be read and written",
+    "hidden_files": "a folder that should be hidden can be read",
+    "metadata": "size, times and permissions of any file can be seen and changed",
+    "network": "any address can be reached",
+    "udp": "any address can be reached by datagrams",
+    "sockets": "sockets of other programs can be opened",
+    "shared_memory": "shared memory of other programs can be opened",
+    "processes": "other processes can be seen, and may be signalled",
+    "survivors": "what outlives a turn is found and ended, not prevented",
+}
+"""What a gap means, in words for people."""
+
+
+def gaps_of(sandbox: Sandbox) -> tuple[Gap, ...]:
+    """What validation commands, which have no network, are not held from under this setting."""
+    return choose(sandbox)(Grant()).gaps
 
 
 def choose(sandbox: Sandbox) -> Callable[[Grant], Fence]:

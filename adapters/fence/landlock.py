@@ -1,7 +1,7 @@
 """The fence of Landlock: the kernel limits which folders a program reads and writes, and whether it may connect."""
 
 import ctypes
-import json
+import marshal
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from adapters.fence.folders import SYSTEM, inside, programs
 from adapters.fence.port import Confined, Gap, Grant, Level
 from adapters.fence.seccomp import filter_program
 
-SCOPED: Final = json.dumps({"scoped": True})
+SCOPED: Final = marshal.dumps({"scoped": True}).hex()
 """Rules that limit no file, only sockets without a name and signals to processes outside."""
 _CREATE_RULESET: Final = 444
 _ASK_VERSION: Final = 1
@@ -52,7 +52,7 @@ class Landlock:
             "scoped": landlock_version() >= SCOPING,
             "calls": filter_program().hex(),
         }
-        return Confined(tuple(argv), json.dumps(rules))
+        return Confined(tuple(argv), marshal.dumps(rules).hex())
 
     def refusal(self, exit_code: int | None, stderr: str) -> str | None:
         return None

@@ -146,13 +146,13 @@ def check_team(settings: "Settings") -> Iterator[Finding]:
 
 def fence(sandbox: "Sandbox") -> Finding:
     """What holds the programs that turns run."""
-    from adapters.fence import available, choose, fenced_by
+    from adapters.fence import GAPS, available, fenced_by, gaps_of
 
     try:
-        choose(sandbox)
+        gaps = gaps_of(sandbox)
     except HansardError as error:
         return Finding("fail", "fence", "none", str(error))
-    found = fenced_by(sandbox)
+    found = "; ".join((fenced_by(sandbox), *(GAPS[gap] for gap in gaps)))
     if sandbox == "off":
         return Finding("warn", "fence", found, 'Set sandbox = "auto" (HANSARD_SANDBOX, or the team file).')
     if available() == "bwrap":

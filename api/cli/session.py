@@ -47,6 +47,7 @@ def details(session: Json, commands: list[str]) -> Pairs:
         ("discussed in", ", ".join(session.get("children") or ())),
         ("last error", session.get("lastError") or ""),
         ("workspace", session.get("workspace") or ""),
+        *_fence(session),
         ("origin", session.get("origin") or ""),
         ("labels", ", ".join(session.get("labels") or ())),
         ("created", local_time(session["createdAt"])),
@@ -54,6 +55,16 @@ def details(session: Json, commands: list[str]) -> Pairs:
         ("version", str(session["version"])),
         ("can now", ", ".join(commands)),
     ]
+
+
+def _fence(session: Json) -> Pairs:
+    """What held its programs, and what that did not hold; nothing where none ran."""
+    if not session.get("fence"):
+        return []
+    from adapters.fence import GAPS, NAMES
+
+    gaps = (GAPS.get(gap, gap) for gap in session.get("fenceGaps") or ())
+    return [("fence", NAMES.get(session["fence"], session["fence"])), ("not held", "\n".join(gaps))]
 
 
 def _doing(turn: Json) -> str:

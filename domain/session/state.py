@@ -18,6 +18,7 @@ from domain.session.permissions import (
 )
 from domain.session.turns import (
     AgentSessionsCleared,
+    FenceLevel,
     TurnAnswered,
     TurnAttemptFailed,
     TurnCancelled,
@@ -26,6 +27,7 @@ from domain.session.turns import (
     TurnRetried,
     Work,
     asked,
+    weakest,
 )
 from domain.session.workspace import ResultPublished, WorkspaceChanges, WorkspacePrepared
 from domain.values.base import DomainEvent, Refused, Text
@@ -119,6 +121,9 @@ class Session:
     asking_since: int | None = None
     remembered: dict[str, PermissionChoice] = field(default_factory=dict)
     """Answers that hold for the rest of the session, by what they are about."""
+    fence: FenceLevel | None = None
+    fence_gaps: tuple[str, ...] = ()
+    """The weakest fence that any turn ran in, and all that was not held in any."""
 
     @property
     def status(self) -> str:
@@ -173,6 +178,9 @@ class Session:
 
 def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
     """Assign what the events that every kind of session has say of it; any other event changes nothing here."""
+    if isinstance(event, TurnAnswered | TurnAttemptFailed | TurnFailed) and event.fence is not None:
+        state.fence = weakest(state.fence, event.fence)
+        state.fence_gaps = tuple(sorted({*state.fence_gaps, *event.fence_gaps}))
     match event:
         case TurnRequested():
             state.failed_turn = state.failed_turn if event.work in ("package", "wait") else None

@@ -26,7 +26,14 @@ OldCode = Literal["provider", "bad_output"]
 """Codes that only old logs and old external workers use."""
 FailureCode = Literal[Retryable, Final, Unready, OldCode]
 FenceLevel = Literal["bwrap", "landlock", "none"]
+"""What held the programs of a turn, the strongest first."""
 RETRYABLE: frozenset[str] = frozenset((*get_args(Retryable), *get_args(OldCode)))
+
+
+def weakest(one: FenceLevel | None, other: FenceLevel | None) -> FenceLevel | None:
+    """The weaker of two fences; null where nothing was run."""
+    levels = get_args(FenceLevel)
+    return max((level for level in (one, other) if level), key=levels.index, default=None)
 
 
 def _retryable(fields: dict[str, object]) -> bool:

@@ -71,6 +71,8 @@ def _common(session: Session, task: str) -> dict[str, Any]:
         "outstanding_turns": tuple(turn_view(turn) for turn in session.outstanding.values()),
         "last_error": session.last_error,
         "workspace": session.workspace,
+        "fence": session.fence,
+        "fence_gaps": session.fence_gaps,
     }
 
 

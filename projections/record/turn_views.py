@@ -67,6 +67,7 @@ def summary(log: Histories, whole: Whole, session_id: str, entry: TurnEntry, ver
         model=last.model if last else None,
         resumed=last.resumed if last else None,
         fence=last.fence if last else None,
+        fence_gaps=last.fence_gaps if last else (),
         files=_files(log, whole, session_id, last),
         tools=_tools(attempts, now.frames if open_ else ()),
     )

@@ -12,7 +12,7 @@ from domain.discussion.events import StopReason
 from domain.orchestration.chart import Status as OrchestrationStatus
 from domain.orchestration.events import Mode
 from domain.orchestration.phases import AgentPhases, PhaseVerification
-from domain.session.turns import Work
+from domain.session.turns import FenceLevel, Work
 from domain.session.workspace import FileStatus
 from domain.values.budget import Reason
 from projections.views.base import View, absent
@@ -65,6 +65,10 @@ class SessionView(Listed):
 
     held: bool = Field(description="a fork that stopped where no recorded answer fits; `continue` lets it go on")
     workspace: str | None
+    fence: FenceLevel | None = Field(
+        default=None, description="the weakest fence that a turn ran in; null where nothing was run"
+    )
+    fence_gaps: tuple[str, ...] = Field(default=(), description="all that was not held in a turn")
 
 
 class ScopeRequestView(View):

@@ -46,6 +46,7 @@ class TurnSummary(View):
     model: str | None
     resumed: bool | None = Field(description="whether it went on with the agent's conversation")
     fence: str | None
+    fence_gaps: tuple[str, ...] = Field(default=(), description="what that fence does not hold")
     files: tuple[TurnFile, ...]
     tools: ToolCounts
 

@@ -42,6 +42,8 @@ def test_a_running_delivery() -> None:
         ],
         "lastError": None,
         "workspace": None,
+        "fence": None,
+        "fenceGaps": [],
         "task": "Fix it",
         "filePaths": ["src/cli.py"],
         "validationCommands": [{"stage": "test", "command": "pytest -q"}],

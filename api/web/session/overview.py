@@ -79,6 +79,8 @@ def overview(standing: Standing) -> dict[str, Any]:
         "elapsed_ms": standing.elapsed_ms,
         "ticks": not standing.needs_somebody and not session.ended and standing.badge != "partial",
         "gauges": _gauges(session),
+        "fence": session.fence,
+        "fence_gaps": session.fence_gaps,
         "delivery": session if isinstance(session, Delivery) else None,
     }
 

@@ -123,7 +123,7 @@ def _whole(standing: Standing, turn: TurnCard) -> dict[str, Any]:
         "usage": attempt.usage if attempt else None,
         "resumed": attempt.resumed if attempt else None,
         "fence": (attempt and attempt.fence) or "",
-        "fence_gaps": ", ".join(attempt.fence_gaps) if attempt else "",
+        "fence_gaps": attempt.fence_gaps if attempt else (),
         "prompt": cut(prompt.head, PROMPT),
         "prompt_length": prompt.length,
         "prompt_cut": prompt.digest is not None or prompt.length > PROMPT,

@@ -15,7 +15,7 @@ from adapters.fence.landlock import landlock_version
 from tests.adapters.fence.attacks import SECRET
 from tests.adapters.fence.scene import Scene, scene
 from tests.adapters.workspace.given import git, write
-from tests.api.server import Json, Server, delivery, ended, events, only, serving, start
+from tests.api.server import Json, Server, delivery, ended, events, only, serving, session, start
 
 needs_bubblewrap = pytest.mark.skipif(
     not bubblewrap_works() and os.environ.get("CI") != "true", reason="bubblewrap does not work here"
@@ -51,8 +51,8 @@ def fences(found: list[Json]) -> dict[str, tuple[str, list[str]]]:
 
 def check(there: Scene, level: str) -> dict[str, dict[str, bool]]:
     """Attack, and expect no success that the record does not admit."""
-    session, done = there.attack()
-    recorded = fences(events(there.server.client, session["id"]))
+    ran, done = there.attack()
+    recorded = fences(events(there.server.client, ran["id"]))
     for actor in ACTORS:
         fence, gaps = recorded[actor]
         assert fence == level
@@ -167,3 +167,9 @@ def test_without_a_fence_the_record_names_what_is_not_held(server: Callable[...,
     assert validation["fence"] == "none"
     assert {"files", "network", "processes", "survivors"} <= set(validation["fenceGaps"])
     assert "fence none: agents and validation commands may do whatever this account may do" in running.log.read_text()
+    seen = session(running.client, session_id)
+    assert (seen["fence"], seen["fenceGaps"]) == ("none", sorted(validation["fenceGaps"]))
+    turns = running.client.get(f"/api/sessions/{session_id}/turns").json()["items"]
+    assert [each["fenceGaps"] for each in turns if each["fence"]] == [validation["fenceGaps"]]
+    page = running.client.get(f"/sessions/{session_id}?tab=overview").text
+    assert "any file of the account can be read and written" in page

@@ -1,0 +1,45 @@
+"""What the fence costs a command, beside the same command without one (`-m benchmark`)."""
+
+import asyncio
+import statistics
+import time
+from pathlib import Path
+
+import pytest
+
+from adapters.fence import Fence, Grant, Unfenced
+from adapters.fence.bubblewrap import Bubblewrap, bubblewrap_works
+from adapters.processes import SystemLimits, clean_environment, run
+from tests.benchmarks.measuring import Tell
+
+pytestmark = [pytest.mark.benchmark, pytest.mark.skipif(not bubblewrap_works(), reason="bubblewrap does not work here")]
+
+TIMES = 60
+LIMITS = SystemLimits(file_bytes=17_179_869_184)
+"""As validation commands have them by default."""
+
+
+async def _once(fence: Fence, folder: Path, limits: SystemLimits) -> float:
+    began = time.perf_counter()
+    environment = clean_environment(home=folder)
+    done = await run(["true"], cwd=folder, env=environment, wall_seconds=10, limits=limits, fence=fence)
+    assert done.exit_code == 0, done
+    return (time.perf_counter() - began) * 1000
+
+
+@pytest.mark.parametrize(("who", "limits"), [("validation", LIMITS), ("agent", SystemLimits())])
+def test_the_fence_costs_a_command_little(who: str, limits: SystemLimits, tmp_path: Path, tell: Tell) -> None:
+    grant = Grant(writable=(tmp_path,), hidden=(tmp_path / "node",), network="none" if who == "validation" else "all")
+
+    async def scene() -> tuple[list[float], list[float]]:
+        bare, fenced = list[float](), list[float]()
+        for _ in range(TIMES):  # by turns, so that the machine's moods are those of both
+            bare.append(await _once(Unfenced(grant), tmp_path, limits))
+            fenced.append(await _once(Bubblewrap(grant), tmp_path, limits))
+        return bare, fenced
+
+    bare, fenced = asyncio.run(scene())
+    cost = statistics.median(fenced) - statistics.median(bare)
+    quickest = min(fenced) - min(bare)
+    tell(f"fence: {cost:.1f} ms a command of {who} (quickest {quickest:.1f}), {statistics.median(bare):.1f} ms without")
+    assert quickest <= 15
