@@ -13,7 +13,7 @@ from api.routes.policies import lab
 from api.routes.turns import handlers as turns
 from api.settings import Settings
 from api.system import System
-from api.web import assets, errors, inbox_page, login_page, pages, reports_page
+from api.web import assets, compare_page, errors, inbox_page, login_page, pages, reports_page
 from api.web.forms import doors as forms
 from api.web.session import routes as session
 
@@ -52,6 +52,7 @@ PAGES: Final[tuple[PathHandler, ...]] = (
     ("/", pages.home),
     ("/decisions", inbox_page.decisions),
     ("/reports", reports_page.show),
+    ("/compare", compare_page.show),
     ("/sessions/{id}", session.show),
     ("/sessions/{id}/turns/{turn}", session.show),
     ("/sessions/{id}/at", session.show_at),

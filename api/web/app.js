@@ -2,6 +2,7 @@
 // same, stands still, and its forms are sent by the browser. What a session's page does besides is in session.js.
 
 import { following } from "./following.js";
+import { going } from "./going.js";
 import { living } from "./living.js";
 import { renewKey, sent } from "./sending.js";
 import { session } from "./session.js";
@@ -253,6 +254,7 @@ setInterval(tick, 1000);
 setInterval(() => since(document), 30_000);
 if ("session" in page) renew = session({ pieces, fill, announce });
 if (page.tab === "turns") living();
+going({ words });
 taking({ tell: (said) => (document.querySelector("[data-announcer]").textContent = said) });
 if (page.follows) follow();
 else if ("version" in page) tell("finished");

@@ -86,16 +86,20 @@ def _side(history: Sequence[Recorded], session: Session) -> Side:
 
 def _divergence(a: Sequence[Recorded], b: Sequence[Recorded], known: Sequence[str], whole: Whole) -> Parting | None:
     """The first place where they say different things; what one of them has apart is no difference."""
-    ours = [recorded for recorded in a if recorded.event.TOPIC not in APART]
-    theirs = [recorded for recorded in b if recorded.event.TOPIC not in APART]
+    ours, theirs = compared(a), compared(b)
     for place in range(max(len(ours), len(theirs))):
         one, other = ours[place : place + 1], theirs[place : place + 1]
-        if not one or not other or not _alike(one[0], other[0], known, whole):
+        if not one or not other or not alike(one[0], other[0], known, whole):
             return Parting(a=_event(one), b=_event(other))
     return None
 
 
-def _alike(one: Recorded, other: Recorded, known: Sequence[str], whole: Whole) -> bool:
+def compared(history: Sequence[Recorded]) -> list[Recorded]:
+    """The events that a difference may be in."""
+    return [recorded for recorded in history if recorded.event.TOPIC not in APART]
+
+
+def alike(one: Recorded, other: Recorded, known: Sequence[str], whole: Whole) -> bool:
     """Long texts are only read where their digests are all that differs, perhaps by a name within."""
     return _plain(one, known) == _plain(other, known) or _plain(one, known, whole) == _plain(other, known, whole)
 

@@ -71,6 +71,11 @@ def item(db: Database, session_id: str) -> SessionItem | None:
     return next(iter(items(db, list(ROWS.get(db, [session_id]).values()))), None)
 
 
+def forks(db: Database, session_id: str, limit: int) -> tuple[SessionItem, ...]:
+    """The sessions that were forked from this one, oldest first."""
+    return items(db, ROWS.select(db, "WHERE forked_from = ? ORDER BY created LIMIT ?", (session_id, limit)))
+
+
 def waiting(db: Database, limit: int = MOST, *, needs: Sequence[WaitsFor] = ()) -> tuple[SessionItem, ...]:
     """The sessions that a person has to do something about, those that wait longest first."""
     wanted = tuple(needs or NEEDS)

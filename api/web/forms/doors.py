@@ -49,6 +49,8 @@ class FormCommand(NamedTuple):
     bound: bool = True
 
 
+SUBSTITUTES: Final = ("substitute.answer.text", "substitute.decision", "substitute.budget.addIterations")
+"""What a fork may differ in, by the place in its body."""
 DOORS: Final = {
     "decision": FormCommand(actions.decide, ("decision", "rationale")),
     "scope": FormCommand(actions.scope, ("requestId", "decision")),
@@ -61,9 +63,11 @@ DOORS: Final = {
     "reset": FormCommand(actions.reset, ("reason",), again=True, ends=True),
     "cancel": FormCommand(actions.cancel, ("reason",), again=True, ends=True),
     "retry": FormCommand(actions.retry, ("reason",), again=True),
-    "fork": FormCommand(actions.fork, ("atVersion", "mode"), bound=False),
+    "fork": FormCommand(actions.fork, ("atVersion", "mode", *SUBSTITUTES), bound=False),
 }
-NUMBERS: Final = frozenset({"addIterations", "addMinutes", "addTokens", "addCostMicros", "addRounds", "atVersion"})
+NUMBERS: Final = frozenset(
+    {"addIterations", "addMinutes", "addTokens", "addCostMicros", "addRounds", "atVersion", SUBSTITUTES[-1]}
+)
 
 
 class Asked(NamedTuple):
@@ -82,7 +86,8 @@ class Asked(NamedTuple):
     def body(self) -> dict[str, Any]:
         """An empty field says nothing."""
         typed = {name: self.values[name].strip() for name in self.door.fields if name in self.values}
-        return {name: number(value) if name in NUMBERS else value for name, value in typed.items() if value}
+        given = {name: number(value) if name in NUMBERS else value for name, value in typed.items() if value}
+        return nested(given)
 
 
 async def start(request: Request) -> Response:
@@ -128,6 +133,18 @@ async def answer(request: Request) -> Response:
     if isinstance(sent, Sent):
         return _told_of(sent) if scripted(request) else await inbox_page.again(request, sent)
     return _to(request, "decisions", cursor=request.query_params.get("cursor"))
+
+
+def nested(given: Mapping[str, Any]) -> dict[str, Any]:
+    """`a.b` is the field `b` of `a`."""
+    body: dict[str, Any] = {}
+    for name, value in given.items():
+        *above, last = name.split(".")
+        place = body
+        for part in above:
+            place = place.setdefault(part, {})
+        place[last] = value
+    return body
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,212 @@
+"""`/compare?a=&b=`: two sessions beside each other, from their first difference on, and in figures."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from adapters.store.mapper import whole
+from api.http.requests import number, only, reached, system
+from api.system import System
+from api.web import model
+from api.web.rendering import explicit, language_of, page, render
+from api.web.session.overview import head
+from api.web.session.panels import Gallery
+from api.web.session.reading import as_of, gallery
+from api.web.session.rows import MESSAGE
+from api.web.session.standing import Standing
+from api.web.session.turns import turns_of
+from api.web.shown import cut
+from domain.delivery.state import Delivery
+from domain.discussion.state import Discussion
+from domain.kinds import KINDS
+from domain.orchestration.state import Orchestration
+from domain.session.record import Recorded, kind_of
+from domain.session.state import Session
+from domain.values.base import Unknown
+from domain.values.sentences import Sentence
+from domain.values.words import Words
+from projections.record.beside import EventPair, beside
+from projections.record.describe import describe
+from projections.record.marks import tone_of
+from projections.sessions import overview
+
+FORKS: Final = 50
+"""Forks of a session that are listed."""
+
+
+async def show(request: Request) -> Response:
+    """GET /compare: where two sessions part; without both, which ones"""
+    only(request, "a", "b", "atA", "atB", "lang")
+    say, inside = language_of(request), system(request)
+    await reached(request, inside.store.head())
+    ids = [request.query_params.get(name, "").strip() for name in ("a", "b")]
+    at = [number(request, name, least=1) for name in ("atA", "atB")]
+
+    def build() -> str:
+        sides = [_read(inside, name, version) for name, version in zip(ids, at, strict=True)]
+        found = None if None in sides else _compared(gallery(request), inside, [one for one in sides if one], say)
+        family = _family(inside, sides[0]) if sides[0] else ()
+        forked = _forkable(sides[0]) if sides[0] else None
+        return render(
+            request, say, "compare.html", ids=ids, found=found, family=family, fork=forked, language=explicit(request)
+        )
+
+    return page(await asyncio.to_thread(build))
+
+
+def _read(inside: System, session_id: str, at: int | None) -> Session | None:
+    """None where none is named. Raises Unknown."""
+    if not session_id:
+        return None
+    found = inside.sessions.get(session_id) if kind_of(session_id) in KINDS else None
+    if found is None:
+        raise Unknown(Sentence("session_not_found", id=session_id))
+    return as_of(inside, found, at)
+
+
+def _compared(kept: Gallery, inside: System, sessions: Sequence[Session], say: Words) -> dict[str, Any]:
+    sides = [kept.standing(session, say) for session in sessions]
+    a, b = (inside.store.history(session.id, upto=session.version) for session in sessions)
+    found = beside(a, b, partial(whole, inside.store))
+    return {
+        "sides": [_side(standing) for standing in sides],
+        "common": found.common,
+        "pairs": [_pair(pair, sides) for pair in found.pairs],
+        "more": found.more,
+        "same": not found.pairs,
+        "figures": _figures(sides),
+    }
+
+
+def _side(standing: Standing) -> dict[str, Any]:
+    session = standing.session
+    return {
+        "id": session.id,
+        "kind": session.kind,
+        "title": standing.it["title"] or session.id,
+        "badge": standing.badge,
+        "version": session.version,
+        "forked_from": session.forked_from,
+        "head": head(standing),
+    }
+
+
+def _pair(pair: EventPair, sides: Sequence[Standing]) -> dict[str, Any]:
+    a, b = (one and _told(one, standing) for one, standing in zip((pair.a, pair.b), sides, strict=True))
+    return {"a": a, "b": b, "same": pair.same}
+
+
+def _told(recorded: Recorded, standing: Standing) -> dict[str, Any]:
+    event, session = recorded.event, standing.session
+    agents = [agent.agent for agent in session.agents] if isinstance(session, Orchestration) else []
+    words = describe(event.TOPIC, event.model_dump(mode="json", by_alias=True), standing.language, agents=agents)
+    tone = tone_of(event.TOPIC, passed=event.__dict__.get("passed"))
+    return {"version": recorded.version, "words": cut(words, MESSAGE), "tone": tone, "session": session.id}
+
+
+# -- figures -----------------------------------------------------------------------------------------------------------
+
+
+def _figures(sides: Sequence[Standing]) -> list[dict[str, Any]]:
+    """Each figure of both, and the second less the first; what neither has is left out."""
+    a, b = (_counted(standing) for standing in sides)
+    rows = []
+    for name, shown in _SHOWN.items():
+        one, other = a[name], b[name]
+        if one is None and other is None:
+            continue
+        less = None if one is None or other is None else other - one
+        sign = "" if less is None or less == 0 else "+" if less > 0 else "−"
+        delta = "" if less is None else sign + shown(abs(less))
+        rows.append({"name": name, "a": _or_dash(one, shown), "b": _or_dash(other, shown), "delta": delta})
+    return rows
+
+
+def _or_dash(value: int | None, shown: Any) -> str:
+    return "–" if value is None else str(shown(value))
+
+
+_SHOWN: Final[Mapping[str, Any]] = {
+    "rounds": str,
+    "time": model.clock,
+    "waited": model.clock,
+    "cost": model.money,
+    "tokens": str,
+    "turns": str,
+    "blocking": str,
+    "failing": str,
+    "files": str,
+    "added": str,
+    "removed": str,
+}
+
+
+def _counted(standing: Standing) -> dict[str, int | None]:
+    session, turns = standing.session, turns_of(standing)
+    outcomes = standing.past(standing.trail.outcomes)
+    entries = standing.record.entries[: standing.version]
+    delivered = isinstance(session, Delivery)
+    changed = (standing.it.get("result") or {}).get("files")
+    return {
+        "rounds": _rounds(session),
+        "time": standing.elapsed_ms,
+        "waited": standing.waited_ms if delivered else None,
+        "cost": session.spent.cost_micros,
+        "tokens": session.spent.tokens,
+        "turns": len(turns),
+        "blocking": sum(len(mark.issues) for mark in outcomes) if delivered else None,
+        "failing": sum(entry.topic == "delivery.validation_failed" for entry in entries) if delivered else None,
+        "files": len(changed) if changed is not None else None,
+        "added": sum(file["added"] or 0 for file in changed) if changed is not None else None,
+        "removed": sum(file["removed"] or 0 for file in changed) if changed is not None else None,
+    }
+
+
+def _rounds(session: Session) -> int | None:
+    match session:
+        case Delivery():
+            return session.iteration
+        case Orchestration():
+            return session.round
+        case Discussion():
+            return len(session.rounds)
+        case _:
+            return None
+
+
+# -- family ------------------------------------------------------------------------------------------------------------
+
+
+def _family(inside: System, session: Session) -> list[dict[str, Any]]:
+    """The session, what it was forked from, and its forks, oldest first."""
+    with inside.views.reading() as db:
+        source = overview.item(db, session.forked_from) if session.forked_from else None
+        own = overview.item(db, session.id)
+        found = [source, own, *overview.forks(db, session.id, FORKS)]
+    return [
+        {
+            "id": item.id,
+            "badge": model.badge(item.status, exhausted=item.waiting == "budget"),
+            "depth": place if source is None else min(place, 2),
+            "self": item.id == session.id,
+        }
+        for place, item in enumerate(one for one in found if one is not None)
+    ]
+
+
+def _forkable(session: Session) -> dict[str, Any]:
+    """What a fork of it may differ in."""
+    return {
+        "id": session.id,
+        "version": session.version,
+        "choices": ("apply_fix", "skip")
+        if session.kind == "review"
+        else ("accept", "revise")
+        if session.kind == "debate"
+        else (),
+        "budget": session.kind == "delivery",
+    }

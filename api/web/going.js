@@ -1,0 +1,30 @@
+// Forms that lead to another page once the server has done what they say.
+
+import { renewKey, sent } from "./sending.js";
+
+/** Sends each such form, and goes where the answer leads; what was wrong is said in the form. */
+export function going({ words }) {
+  async function send(form, button) {
+    const place = form.querySelector("[role=alert]");
+    place.textContent = words.sending;
+    try {
+      const told = await sent(form, button?.name ? { [button.name]: button.value } : {});
+      if (told.to) return location.assign(told.to);
+      place.textContent = [told.words, ...Object.values(told.errors)].join(" ");
+    } catch {
+      place.textContent = words.unreachable;
+    }
+    return undefined;
+  }
+
+  document.addEventListener("submit", (event) => {
+    if (!event.target.matches("form[data-goes]")) return;
+    event.preventDefault();
+    send(event.target, event.submitter);
+  });
+
+  document.addEventListener("input", ({ target }) => {
+    const form = target.closest("form[data-goes]");
+    if (form) renewKey(form);
+  });
+}

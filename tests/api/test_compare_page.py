@@ -1,0 +1,72 @@
+"""`/compare`: two sessions beside each other, and forks with something else in them."""
+
+import re
+
+from starlette.testclient import TestClient
+
+from tests.api.scenes import held_fork, reached, two_iterations, waiting_review
+from tests.api.seen import BROWSER, Seen, page
+from tests.api.server import events, session
+from tests.api.test_session_page import client, words_of
+
+__all__ = ["client"]
+
+
+def test_sessions_are_compared_from_their_first_difference_on(client: TestClient) -> None:
+    a, b = two_iterations(client, "one"), two_iterations(client, "two")
+    html = page(client, f"/compare?a={a}&b={b}")
+    text = words_of(html)
+    assert re.search(r"[1-9]\d* events are the same First difference", text) or "First difference" in text
+    assert "iterations or rounds 2 2 0" in text and "turns" in text
+    assert 'class="is-different"' in html
+
+
+def test_a_session_is_the_same_as_itself(client: TestClient) -> None:
+    a = two_iterations(client)
+    text = words_of(page(client, f"/compare?a={a}&b={a}"))
+    assert "There is no difference." in text
+    assert "First difference" in words_of(page(client, f"/compare?a={a}&b={a}&atB=5"))
+
+
+def test_unknown_sessions_are_not_found(client: TestClient) -> None:
+    a = two_iterations(client)
+    for query in (f"a={a}&b=delivery-0000000000", "a=nonsense&b=nonsense", f"a=x&b={a}"):
+        assert client.get(f"/compare?{query}", headers=BROWSER).status_code == 404
+    assert client.get(f"/compare?a={a}&b={a}&atA=9999", headers=BROWSER).status_code == 404
+    assert client.get("/compare", headers=BROWSER).status_code == 200
+
+
+def test_forks_are_listed_with_their_source(client: TestClient) -> None:
+    a = two_iterations(client)
+    fork = held_fork(client, a)
+    for one in (a, fork):
+        text = words_of(page(client, f"/compare?a={one}"))
+        assert f"{a} " in text and fork in text
+
+
+def test_a_fork_may_have_another_answer(client: TestClient) -> None:
+    a = two_iterations(client)
+    asked = next(event["version"] for event in events(client, a) if event["type"] == "turn.requested")
+    [key] = {
+        field["value"] for field in Seen(page(client, f"/compare?a={a}")).all("input") if field.get("name") == "key"
+    }
+    form = {
+        "key": key,
+        "door": "fork",
+        "atVersion": str(asked),
+        "mode": "stop",
+        "substitute.answer.text": "Another plan.",
+    }
+    answer = client.post(f"/sessions/{a}", data=form, headers=BROWSER, follow_redirects=False)
+    assert answer.status_code == 303
+    fork = answer.headers["location"].rpartition("/")[2]
+    assert session(client, fork)["forkedFrom"] == a
+
+
+def test_a_fork_that_names_two_things_is_refused_on_the_page(client: TestClient) -> None:
+    review = waiting_review(client)
+    reached(client, review, "waiting_for_decision")
+    [key] = {f["value"] for f in Seen(page(client, f"/compare?a={review}")).all("input") if f.get("name") == "key"}
+    form = {"key": key, "door": "fork", "atVersion": "3", "substitute.answer.text": "x", "substitute.decision": "skip"}
+    answer = client.post(f"/sessions/{review}", data=form, headers=BROWSER, follow_redirects=False)
+    assert answer.status_code == 422
