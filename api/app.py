@@ -13,8 +13,9 @@ from api.routes.policies import lab
 from api.routes.turns import handlers as turns
 from api.settings import Settings
 from api.system import System
-from api.web import assets, compare_page, errors, inbox_page, login_page, pages, reports_page
+from api.web import assets, chat_page, compare_page, errors, inbox_page, login_page, pages, reports_page
 from api.web.forms import doors as forms
+from api.web.forms import talking
 from api.web.session import routes as session
 
 COMMANDS: Final[tuple[PathHandler, ...]] = (
@@ -53,6 +54,8 @@ PAGES: Final[tuple[PathHandler, ...]] = (
     ("/decisions", inbox_page.decisions),
     ("/reports", reports_page.show),
     ("/compare", compare_page.show),
+    ("/chat", chat_page.show),
+    ("/chat/{origin:path}", chat_page.show),
     ("/sessions/{id}", session.show),
     ("/sessions/{id}/turns/{turn}", session.show),
     ("/sessions/{id}/at", session.show_at),
@@ -64,6 +67,8 @@ FORMS: Final[tuple[PathHandler, ...]] = (
     ("/", forms.start),
     ("/decisions", forms.answer),
     ("/sessions/{id}", forms.command),
+    ("/chat", talking.say_something),
+    ("/chat/{origin:path}", talking.say_something),
     ("/login", login_page.sign_in),
     ("/logout", login_page.sign_out),
 )

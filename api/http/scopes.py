@@ -36,6 +36,8 @@ _NEEDS: Final[dict[str, Scope]] = {
     "/": "operate",
     # Their forms say which command it is; that command's own scope is asked for.
     "/decisions": "read",
+    "/chat": "read",
+    "/chat/{origin:path}": "read",
     "/sessions/{id}": "read",
 }
 _OPEN: Final = frozenset({"/healthz", "/readyz", "/login", "/logout"})

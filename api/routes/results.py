@@ -13,6 +13,7 @@ from domain.orchestration.state import Orchestration
 from domain.session.state import Session
 from domain.session.turns import TurnAnswered
 from domain.values.base import Unknown
+from domain.values.sentences import Sentence
 from projections.record.result import result_of
 from projections.sessions import conversations
 from projections.views.session import ChangesView, ResultView
@@ -101,5 +102,5 @@ def show_conversation(request: Request) -> Response:
     with inside.views.reading() as db:
         found = conversations.told(db, origin, inside.sessions.get, channel if isinstance(channel, Channel) else None)
     if found is None:
-        raise Unknown(f"There is no conversation {origin!r}.")
+        raise Unknown(Sentence("conversation_not_found", origin=origin))
     return answer(found)

@@ -40,7 +40,7 @@ function fill(part, nodes) {
 
 /** What a form is sent with as it is: here its keys are made when it is sent, and would make each page another. */
 function withoutKeys(page) {
-  for (const found of page.querySelectorAll("input[name=key]")) found.remove();
+  for (const found of page.querySelectorAll("form:not([data-plain]) > input[name=key]")) found.remove();
 }
 
 withoutKeys(document);

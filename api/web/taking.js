@@ -25,6 +25,12 @@ export function taking({ tell }) {
     found.checked = found.value === (localStorage.getItem(LAYOUT) ?? "side");
   }
 
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.matches("[data-send]")) {
+      event.target.form.requestSubmit();
+    }
+  });
+
   /** One explanation of a line is open at a time. */
   document.addEventListener("click", ({ target }) => {
     for (const found of document.querySelectorAll(".by[open]")) if (!found.contains(target)) found.open = false;

@@ -1,0 +1,170 @@
+"""`/chat` and `/chat/{origin}`: conversations as threads, with their runs, and a box for the next message."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from api.http.requests import only, reached, system
+from api.system import System
+from api.web import model
+from api.web.rendering import explicit, language_of, page, render
+from api.web.session.standing import SENTENCE, tame
+from api.web.shown import cut
+from domain.channel import Channel, channel_id
+from domain.orchestration.state import Orchestration
+from domain.values.base import Unknown
+from domain.values.sentences import Sentence
+from domain.values.words import Language
+from projections.engine.ports import Database
+from projections.record.outcome import outcome
+from projections.record.session import view
+from projections.sessions import conversations, overview
+from projections.views.sessions import ConversationView
+
+LISTED: Final = 100
+"""Conversations in the list."""
+LONG: Final = 8_000
+"""Characters of a message that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatSent:
+    """What became of a message that started nothing: what it may mean, or why not. The empty one: nothing was sent."""
+
+    status: int = 200
+    words: str = ""
+    suggestions: tuple[str, ...] = ()
+    typed: Mapping[str, str] = field(default_factory=dict)
+    key: str = ""
+
+
+NOTHING_SENT: Final = ChatSent()
+
+
+async def show(request: Request) -> Response:
+    """GET /chat, /chat/{origin}: the conversations, and one of them"""
+    only(request, "lang")
+    return await shown(request, NOTHING_SENT)
+
+
+async def shown(request: Request, sent: ChatSent) -> Response:
+    """The page, after a message that started nothing with what is said of it."""
+    inside, say = system(request), language_of(request)
+    origin = request.path_params.get("origin", "")
+    await reached(request, inside.store.head())
+    after = inside.follower.position
+
+    def build() -> str:
+        with inside.views.reading() as db:
+            listed = conversations.listed(db).items[:LISTED]
+            found = _thread(db, inside, origin, say.language) if origin else None
+        return render(
+            request,
+            say,
+            "chat.html",
+            origin=origin,
+            listed=listed,
+            found=found,
+            after=after,
+            sent=sent,
+            language=explicit(request) or "",
+        )
+
+    return page(await asyncio.to_thread(build), status=sent.status, key=sent.key)
+
+
+def _thread(db: Database, inside: System, origin: str, language: Language) -> dict[str, Any]:
+    """Raises Unknown for a conversation in which nothing was said."""
+    channel = inside.sessions.get(channel_id(origin))
+    told = conversations.told(db, origin, inside.sessions.get, channel if isinstance(channel, Channel) else None)
+    if told is None:
+        raise Unknown(Sentence("conversation_not_found", origin=origin))
+    ids = list(dict.fromkeys(line.session_id for line in told.messages))
+    sessions = [found for name in ids if isinstance(found := inside.sessions.get(name), Orchestration)]
+    return {
+        "messages": _messages(db, told, {session.id: session for session in sessions}, language),
+        "waiting": told.waiting and _run(db, told.waiting),
+        "running": told.running and _run(db, told.running),
+        "result": _result(told),
+        "workspace": next((session.workspace for session in reversed(sessions) if session.workspace), ""),
+        "runs": len(sessions),
+        "cost": model.money(_sum(session.spent.cost_micros for session in sessions)),
+        "time": model.clock(sum(session.updated_at - session.created_at for session in sessions)),
+    }
+
+
+def _messages(
+    db: Database, told: ConversationView, sessions: Mapping[str, Orchestration], language: Language
+) -> list[dict[str, Any]]:
+    """What was said, each request of a person followed by what the team made of it."""
+    answers = {line.session_id: line for line in told.messages if line.author == "team"}
+    found: list[dict[str, Any]] = []
+    for line in told.messages:
+        if line.author == "team":
+            continue
+        found.append({"who": "person", "at": line.at, "text": cut(line.text, LONG), "run": None})
+        answer, session = answers.get(line.session_id), sessions.get(line.session_id)
+        if session is not None:
+            text = tame(cut(outcome(view(session).wire(), language), LONG)) if answer else ""
+            at = answer.at if answer else line.at
+            found.append({"who": "team", "at": at, "text": text, "run": _card(db, session)})
+        elif answer is None:
+            found[-1]["queued"] = True
+    return found
+
+
+def _card(db: Database, session: Orchestration) -> dict[str, Any] | None:
+    """A run: what it is, who is at work, what came of it."""
+    item = overview.item(db, session.id)
+    changed = session.changes.files if session.changes else ()
+    if item is None:
+        return None
+    return {
+        "id": item.id,
+        "title": item.title or item.id,
+        "badge": item.status,
+        "mode": session.mode or "",
+        "rounds": (item.round, item.last_round) if session.mode == "orchestrated" else None,
+        "at_work": [cut(turn.agent, 60) for turn in item.outstanding_turns if turn.work != "wait"],
+        "cost": model.money(session.spent.cost_micros),
+        "time": model.clock(session.updated_at - session.created_at),
+        "branch": cut(session.branch or "", 120),
+        "files": len(changed),
+        "added": sum(file.added or 0 for file in changed),
+        "removed": sum(file.removed or 0 for file in changed),
+        "error": cut(session.last_error or "", SENTENCE) if item.status == "partial" else "",
+    }
+
+
+def _run(db: Database, session_id: str) -> dict[str, str]:
+    item = overview.item(db, session_id)
+    return {"id": session_id, "title": (item and item.title) or session_id, "badge": item.status if item else ""}
+
+
+def _result(told: ConversationView) -> dict[str, Any] | None:
+    result = told.result
+    if result is None:
+        return None
+    return {
+        "branch": cut(result.branch or "", 120),
+        "files": len(result.files),
+        "added": sum(file.added or 0 for file in result.files),
+        "removed": sum(file.removed or 0 for file in result.files),
+        "session": _of_result(told),
+    }
+
+
+def _of_result(told: ConversationView) -> str:
+    """The session whose branch it is."""
+    branch = told.result.branch if told.result else None
+    ids: Sequence[str] = [line.session_id for line in reversed(told.messages)]
+    return next((name for name in ids if branch and name in branch), "")
+
+
+def _sum(costs: Any) -> int | None:
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known else None

@@ -1,0 +1,86 @@
+"""`/chat`: conversations as threads, messages from a form, and what an unclear one may mean."""
+
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from tests.api.orchestrating import message, plan, rested, says, subtask
+from tests.api.seen import BROWSER, Seen, page
+from tests.api.server import session
+from tests.api.test_session_page import client, words_of
+
+__all__ = ["client"]
+
+
+def form(client: TestClient, path: str) -> dict[str, str]:
+    """What the form of a message holds before anybody has typed."""
+    [key] = [field["value"] for field in Seen(page(client, path)).all("input") if field.get("name") == "key"]
+    return {"key": str(key)}
+
+
+def sent(client: TestClient, path: str, **typed: str) -> Any:
+    return client.post(path, data=form(client, path) | typed, headers=BROWSER, follow_redirects=False)
+
+
+def paused(client: TestClient, origin: str) -> str:
+    """A run of a conversation that waits at its checkpoint."""
+    replies = {"planner": [plan(subtask("Docs", checkpoint=True), subtask("Backend", 3, 4))]}
+    told = says(client, message("Build it", replies, origin=origin, triage="orchestrate"))
+    rested(client, told["sessionId"])
+    return str(told["sessionId"])
+
+
+def test_a_message_starts_a_run_and_the_thread_shows_both(client: TestClient) -> None:
+    answer = sent(client, "/chat", origin="shop talk", prompt="What is this?", triage="direct")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/chat/shop%20talk")
+    [item] = client.get("/api/conversations").json()["items"]
+    [line, *_] = client.get("/api/conversations/shop talk").json()["messages"]
+    rested(client, line["sessionId"])
+    html = page(client, answer.headers["location"])
+    text = words_of(html)
+    assert item["origin"] == "shop talk" and "Person" in text and "What is this?" in text
+    assert f'href="/sessions/{line["sessionId"]}"' in html and "✓ Done" in text
+    assert "shop talk" in page(client, "/chat")
+
+
+def test_the_same_form_sent_twice_is_one_message(client: TestClient) -> None:
+    typed = form(client, "/chat") | {"origin": "once", "prompt": "Hello", "triage": "direct"}
+    for _ in range(2):
+        assert client.post("/chat", data=typed, headers=BROWSER, follow_redirects=False).status_code == 303
+    people = [line for line in client.get("/api/conversations/once").json()["messages"] if line["from"] == "person"]
+    assert len(people) == 1
+
+
+def test_an_unclear_message_is_answered_by_buttons_and_starts_nothing(client: TestClient) -> None:
+    run = paused(client, "slow")
+    before = client.get("/api/conversations/slow").json()
+    answer = sent(client, "/chat/slow", prompt="please continue")
+    text = words_of(answer.text)
+    assert "Which do you mean?" in text and "Nothing was started." in text
+    assert 'name="meant" value="continue"' in answer.text and 'name="meant" value="reset"' in answer.text
+    assert client.get("/api/conversations/slow").json() == before
+    assert sent(client, "/chat/slow", meant="reset").status_code == 303
+    assert session(client, run)["status"] == "reset"
+
+
+def test_what_is_refused_is_said_and_stays_typed(client: TestClient) -> None:
+    answer = sent(client, "/chat", origin="x", prompt="리셋")
+    assert (
+        answer.status_code == 409 and "There is nothing to reset." in answer.text and "리셋</textarea>" in answer.text
+    )
+    answer = sent(client, "/chat", origin="x", prompt="Hello", workspace="/nowhere/at/all")
+    assert answer.status_code >= 400 and "Nothing was started." in answer.text
+
+
+def test_unknown_conversations_and_fields_are_refused(client: TestClient) -> None:
+    assert client.get("/chat/nobody", headers=BROWSER).status_code == 404
+    assert client.get("/api/conversations/nobody").status_code == 404
+    assert sent(client, "/chat", origin="x", prompt="Hello", other="1").status_code == 400
+    assert client.post("/chat", data={"prompt": "x"}, headers=BROWSER).status_code == 400
+
+
+def test_the_page_speaks_the_readers_language(client: TestClient) -> None:
+    run = paused(client, "말")
+    assert session(client, run)["status"] in ("checkpoint", "partial")
+    assert "지금까지의 결과" in page(client, "/chat/말?lang=ko")
+    assert "Result so far" in page(client, "/chat/말")
