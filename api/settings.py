@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from adapters.store.address import address_of, is_shared
 from domain.delivery.allowing import prefixes
 
 if TYPE_CHECKING:
@@ -62,6 +63,9 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="HANSARD_", env_ignore_empty=True, frozen=True, extra="forbid")
 
     database: str = Field(default_factory=lambda: f"sqlite:///{data_home() / 'hansard.db'}")
+    database_trusted: bool = Field(
+        default=False, description="1: agents with a network may run although the database asks for no password"
+    )
     data_dir: Path | None = Field(
         default=None, description="where a machine keeps views, workspaces, agents' homes and keys"
     )
@@ -120,10 +124,11 @@ class Settings(BaseSettings):
     def _known_store(cls, url: str) -> str:
         if url.strip() and not _SCHEME.match(url):
             return f"sqlite:///{_absolute(url)}"
-        if url.startswith(("postgres://", "postgresql://")):
-            raise ValueError("PostgreSQL is not available in this version; use sqlite:///path")
+        if is_shared(url):
+            address_of(url)
+            return url
         if not url.startswith("sqlite:///") or url == "sqlite:///":
-            raise ValueError("should be sqlite:///path")
+            raise ValueError("should be sqlite:///path or postgresql://user:password@host/database")
         return url
 
     @field_validator("command_memory_bytes")
@@ -140,8 +145,14 @@ class Settings(BaseSettings):
         return listed
 
     @property
-    def database_path(self) -> Path:
-        return Path(self.database.removeprefix("sqlite:///"))
+    def log_file(self) -> Path | None:
+        """The file of the log; None where it is in a database that many machines may use."""
+        return None if is_shared(self.database) else Path(self.database.removeprefix("sqlite:///"))
+
+    @property
+    def log_name(self) -> str:
+        """The log as people are shown it."""
+        return str(self.log_file or address_of(self.database))
 
     @property
     def node_dir(self) -> Path:
@@ -149,8 +160,10 @@ class Settings(BaseSettings):
         that whoever finds a workspace has not found the log. Each log has its own."""
         if self.data_dir is not None:
             return self.data_dir.expanduser().absolute()
-        digest = hashlib.sha256(str(self.database_path.absolute()).encode()).hexdigest()[:12]
-        return state_home() / f"{self.database_path.stem}-{digest}"
+        file = self.log_file
+        place = str(file.absolute()) if file else address_of(self.database).place
+        digest = hashlib.sha256(place.encode()).hexdigest()[:12]
+        return state_home() / f"{file.stem if file else 'postgresql'}-{digest}"
 
     @property
     def views_path(self) -> Path:
@@ -166,7 +179,7 @@ class Settings(BaseSettings):
         from adapters.workspace import Room
 
         return WorkerSettings(
-            log=self.database_path,
+            log=self.log_file,
             keys=(self.api_keys_file,) if self.api_keys_file else (),
             sandbox=sandbox,
             room=Room(self.workspace_files, self.workspace_bytes),

@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Final
 
 from adapters.agents.team import load
-from adapters.clock import Clock
 from adapters.fence import choose
 from adapters.private import private_folder
-from adapters.store import open_store
+from adapters.store import is_shared, open_store
 from adapters.store.sqlite.views import SqliteViews
 from adapters.turns.live import Live
 from adapters.writer.writer import Writer
 from api.http.hub import Hub
+from api.nodes import ThisNode, server_name
 from api.provenance import Provenance
 from api.settings import Settings
 from projections.engine.catalogue import PROJECTIONS
@@ -37,13 +37,13 @@ class Core:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.clock = Clock()
-        self.live = Live(self.clock)
         self.team = load(settings.team)
         self.sandbox = settings.sandbox or self.team.sandbox or "auto"
         if self.sandbox == "required":
             choose(self.sandbox)
         self.store = open_store(settings.database)
+        self.clock = self.store.clock
+        self.live = Live(self.clock)
         private_folder(settings.node_dir)
         self.writer = Writer(self.store, self.clock, waiting=settings.max_waiting)
         self.writer.so_far = self.live.so_far
@@ -76,6 +76,8 @@ class System(Core):
         self.actor = actor or UNAUTHENTICATED
         self.views = SqliteViews(settings.views_path)
         self.logins = self._logins() if actor is None and settings.auth == "key" else None
+        workers = None if is_shared(settings.database) else settings.node_dir / "workers"
+        self.node = ThisNode(self.store, server_name(), "server", workers)
         self.follower = Follower(self.store, self.views, PROJECTIONS, poll_seconds=settings.poll_seconds)
         self.snapshots = Snapshots(self.store, self.views, self.store.rows.hash_of)
         self.sessions = Sessions(self.store, self.snapshots)
@@ -93,6 +95,7 @@ class System(Core):
             self.follower.listeners.append(worker.seen)
         self.writer.listeners.append(self.follower.wake)
         self.writer.start()
+        self.store.listen(self.follower.wake)
         await asyncio.to_thread(self.follower.catch_up)
         self.hub = Hub(self.settings.sse_heartbeat_seconds)
         self.hub.begin(self.follower.listen(self.hub.seen))
@@ -105,7 +108,8 @@ class System(Core):
         self.follower.start()
         task = asyncio.create_task(worker.run()) if worker else None
         try:
-            yield
+            async with self.node.attending():
+                yield
         finally:
             self.release_waiting()
             if worker and task:

@@ -6,6 +6,7 @@ import logging
 
 from pydantic import ValidationError
 
+from api.nodes import ThisNode
 from api.settings import Settings
 from api.system import Core
 from domain.values.base import HansardError
@@ -32,9 +33,11 @@ class WorkerProcess(Core):
 
         self.writer.listeners.append(wake)
         self.writer.start()
+        self.store.listen(wake)
         following = asyncio.create_task(self._follow(happened))
         try:
-            await self._worker.run()
+            async with ThisNode(self.store, self.name, "worker").attending():
+                await self._worker.run()
         finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)

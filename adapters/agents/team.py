@@ -126,6 +126,11 @@ class Team(Value):
         named = (value for settings in programs for value in settings.env.values())
         return tuple(Path(value.removeprefix("file:")) for value in named if value.startswith("file:/"))
 
+    def has_network(self, *, fenced: bool) -> bool:
+        """Whether a program of some agent can reach other machines and this machine's servers."""
+        programs = (member.settings for member in self.agents if isinstance(member.settings, CommandSettings))
+        return any(settings.network == "all" or not fenced for settings in programs)
+
     def employees(self) -> tuple[tuple[str, str], ...]:
         """Name and role of everybody who takes subtasks, by the first such role (behaviour §1.1)."""
         posts = get_args(EmployeeRole)

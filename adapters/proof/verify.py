@@ -10,10 +10,10 @@ from typing import Final
 
 from adapters.proof.merkle import Tree
 from adapters.proof.references import PositionOrder, mentioned
-from adapters.store import DamagedEvent, StoreError
+from adapters.store import DamagedEvent, StoreError, reading
 from adapters.store.mapper import decode
 from adapters.store.port import PAGE, Log, Row, Rows
-from adapters.store.sqlite.sealed import UNREADABLE, read_only, sealed
+from adapters.store.sqlite.sealed import UNREADABLE, read_only
 from adapters.store.sqlite.views import is_unavailable
 from domain.kinds import fold
 from domain.session.record import Recorded, kind_of
@@ -234,9 +234,9 @@ _PROBLEMS: Final = (
 )
 
 
-def glance(log: Path, views: Path) -> list[str]:
-    """What whoever followed the log could not read, which views have stopped, and whether its end can be read. Changes
-    nothing; empty when nothing is known."""
+def glance(log: str, views: Path) -> list[str]:
+    """What could not be read of the log (by its URL) while it was followed, which views have stopped, and whether its
+    end can be read. Changes nothing; empty when nothing is known."""
     return [*_told_by(views), *_at_the_end(log)]
 
 
@@ -253,9 +253,9 @@ def _told_by(views: Path) -> Iterator[str]:
         yield from (f"{subject} at position {position}: {error}" for subject, position, error in found)
 
 
-def _at_the_end(log: Path) -> Iterator[str]:
+def _at_the_end(log: str) -> Iterator[str]:
     try:
-        with sealed(log) as store:
+        with reading(log) as store:
             store.log(after=max(0, store.head() - NEWEST), limit=NEWEST)
     except StoreError as error:
         yield str(error)

@@ -1,5 +1,9 @@
 """The log: events, long texts, receipts of commands, and the turns that are leased to workers."""
 
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from adapters.store.address import is_shared
 from adapters.store.port import (
     Broken,
     Conflict,
@@ -7,7 +11,9 @@ from adapters.store.port import (
     Fenced,
     Log,
     NewEvent,
+    Node,
     Row,
+    SealedLog,
     Store,
     StoredReceipt,
     StoreError,
@@ -24,14 +30,18 @@ __all__ = [
     "Lease",
     "Log",
     "NewEvent",
+    "Node",
     "Row",
+    "SealedLog",
     "Store",
     "StoreError",
     "StoredReceipt",
     "Turns",
     "Write",
+    "check_driver",
     "is_shared",
     "open_store",
+    "reading",
 ]
 
 
@@ -47,14 +57,28 @@ def open_store(url: str) -> Store:
     return SqliteStore(path)
 
 
-def is_shared(url: str) -> bool:
-    """Whether the database is one that many machines may use."""
-    return url.startswith(("postgresql://", "postgres://"))
+def reading(url: str) -> AbstractContextManager[SealedLog]:
+    """The log of such a URL, only to be read: nothing in it changes. Raises StoreError where it is none."""
+    if is_shared(url):
+        check_driver()
+        from adapters.store.postgres.reading import sealed_database
+
+        return sealed_database(url)
+    from adapters.store.sqlite.sealed import sealed
+
+    return sealed(Path(url.removeprefix("sqlite:///")))
 
 
 def _postgres(url: str) -> Store:
+    check_driver()
+    from adapters.store.postgres.store import PostgresStore
+
+    return PostgresStore(url)
+
+
+def check_driver() -> None:
+    """Raise StoreError where this installation cannot speak to PostgreSQL."""
     try:
-        from adapters.store.postgres.store import PostgresStore
+        import psycopg  # noqa: F401
     except ImportError as error:
         raise StoreError(Sentence("database_driver", detail=error)) from error
-    return PostgresStore(url)

@@ -4,16 +4,18 @@ Stores implement the `ApplicationRecorder` of the eventsourcing library. `insert
 and imports use it, too.
 """
 
+import time
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
 from eventsourcing.persistence import ApplicationRecorder, StoredEvent, Subscription
 
 from adapters.store.mapper import decode, encode
-from adapters.store.port import Conflict, Row, StoredReceipt, Write
+from adapters.store.port import Conflict, Node, Row, StoredReceipt, Write
 from adapters.store.turns import TurnChange, change_of
 from domain.session.record import Recorded
 
@@ -134,6 +136,22 @@ class EventRecorder(ApplicationRecorder, ABC):
     def receipt(self, key: str) -> StoredReceipt | None:
         """The first answer that was given under this key."""
         return self.receipts([key]).get(key)
+
+    def attend(self, name: str, role: Literal["server", "worker"]) -> None:
+        """Say that this process is there."""
+        self._attending[name] = Node(name, role, time.time_ns() // 1_000_000)
+
+    def leave(self, name: str) -> None:
+        """It is there no longer."""
+        self._attending.pop(name, None)
+
+    def nodes(self) -> list[Node]:
+        """Of this process: others are not known here."""
+        return sorted(self._attending.values())
+
+    @cached_property
+    def _attending(self) -> dict[str, Node]:
+        return {}
 
     def listen(self, woken: Callable[[], None]) -> None:
         """Other processes cannot be heard."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from struct import Struct
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from eventsourcing.persistence import IntegrityError, StoredEvent
 
@@ -24,6 +24,8 @@ from domain.session.record import Causation, Recorded
 from domain.values.base import Blob, DomainEvent, HansardError
 
 PAGE = 500
+NODE_SECONDS: Final = 15.0
+"""A process that was not seen for so long is gone."""
 
 
 class StoreError(HansardError):
@@ -178,6 +180,21 @@ class Log(Texts, Protocol):
         """The events after a position, at most `limit`."""
 
 
+class SealedLog(Log, Protocol):
+    """A log that is only read."""
+
+    def turns_of(self, agent: str) -> dict[str, int]:
+        """How many turns of the agent wait and run."""
+
+
+class Node(NamedTuple):
+    """A process that uses the log; `last_seen` in milliseconds."""
+
+    name: str
+    role: Literal["server", "worker"]
+    last_seen: int
+
+
 class Store(Log, Protocol):
     """One log. Safe for many threads."""
 
@@ -190,6 +207,15 @@ class Store(Log, Protocol):
 
     def listen(self, woken: Callable[[], None]) -> None:
         """Call this soon after another process has written, where the store can tell. A hint: it may get lost."""
+
+    def attend(self, name: str, role: Literal["server", "worker"]) -> None:
+        """Say that this process is there; again every few seconds."""
+
+    def leave(self, name: str) -> None:
+        """It is there no longer."""
+
+    def nodes(self) -> list[Node]:
+        """The processes that were there in the last `NODE_SECONDS`, as far as the store knows of others."""
 
     def append(self, writes: Sequence[Write]) -> list[list[Recorded]]:
         """Store the writes in one transaction; the recorded events of each, in order.

@@ -28,6 +28,13 @@ def _content(path: Path) -> str:
     return ""
 
 
+def present(folder: Path) -> tuple[str, ...]:
+    """The workers of this machine that are alive and use this folder."""
+    if not folder.is_dir():
+        return ()
+    return tuple(sorted(path.name for path in folder.iterdir() if path.name[:1] != "." and not _is_free(path)))
+
+
 class Peers(Protocol):
     """This worker's name, and what it knows of other workers."""
 
@@ -81,12 +88,16 @@ class Presence:
         return "/" not in name and name.rsplit(".", 3)[1:2] == [self._machine]
 
     def _is_free(self, name: str) -> bool:
-        """Whether the file is there and nobody holds its lock; one of another user's is nobody's to judge."""
-        with suppress(OSError), (self._folder / name).open("r+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        return False
+        return _is_free(self._folder / name)
 
     def forget(self, name: str) -> None:
         """Everything that worker left is taken care of."""
         (self._folder / name).unlink(missing_ok=True)
+
+
+def _is_free(file: Path) -> bool:
+    """Whether the file is there and nobody holds its lock; one of another user's is nobody's to judge."""
+    with suppress(OSError), file.open("r+") as opened:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False

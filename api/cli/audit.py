@@ -14,10 +14,11 @@ from api.cli.exits import Failed
 from api.cli.log import Anyway, Database, find_stream, open_log, settings_of
 from api.cli.terminal import counted, put, put_json, say
 from domain.values.base import HansardError
+from domain.values.sentences import sentence_of
 
 if TYPE_CHECKING:
     from adapters.proof.verify import Verification
-    from adapters.store.sqlite.sealed import Sealed
+    from adapters.store import Log
     from api.settings import Settings
     from domain.session.record import Recorded
 
@@ -65,8 +66,10 @@ def verify(
     except StoreError as error:
         if error.__cause__ is not None and is_unavailable(error.__cause__) and not is_damaged(error.__cause__):
             raise  # it was not looked at
+        if settings.log_file is None and getattr(sentence_of(error), "code", "") != "database_damaged":
+            raise  # the database is away, or does not hold a log that this version reads
         verdict = Verification(faults=[LogFault(None, str(error))])
-    return _tell(verdict, settings.database_path, json=json)
+    return _tell(verdict, settings.log_name, json=json)
 
 
 def _key_path(settings: "Settings") -> Path:
@@ -87,7 +90,7 @@ def _own_public_key(settings: "Settings", checkpoint: Path | None) -> str:
 class _Frozen:
     """The log up to its current end; others may be writing."""
 
-    def __init__(self, store: "Sealed") -> None:
+    def __init__(self, store: "Log") -> None:
         self._store, self._head = store, store.head()
 
     def head(self) -> int:
@@ -101,7 +104,7 @@ class _Frozen:
         return self._store.history(session_id, after=after, upto=upto)
 
 
-def _views(store: "Sealed", path: Path) -> str | None:
+def _views(store: "Log", path: Path) -> str | None:
     """Whether the views, once caught up, equal a rebuild from the log. Works on a copy. Raises Unchecked."""
     import sqlite3
     from tempfile import TemporaryDirectory
@@ -136,7 +139,7 @@ def _views(store: "Sealed", path: Path) -> str | None:
     return "; ".join(problems) or None
 
 
-def _against(store: "Sealed", note: str, key: str) -> str | None:
+def _against(store: "Log", note: str, key: str) -> str | None:
     from adapters.proof import checkpoints
 
     try:
@@ -154,7 +157,7 @@ def _read(path: Path) -> str:
         raise Failed(f"{path} cannot be read: it is not UTF-8.") from None
 
 
-def _tell(verdict: "Verification", path: Path, *, json: bool) -> int:
+def _tell(verdict: "Verification", name: str, *, json: bool) -> int:
     faults = [{"position": fault.position, "problem": fault.problem} for fault in verdict.faults]
     if json:
         figures = {"events": verdict.events, "sessions": verdict.sessions, "head": verdict.head, "root": verdict.root}
@@ -168,7 +171,7 @@ def _tell(verdict: "Verification", path: Path, *, json: bool) -> int:
         word = "is complete and unchanged" if verdict.sound else "is damaged or was changed"
         size = f"{counted(verdict.events, 'event')} of {counted(verdict.sessions, 'stream')}"
         at = f"; the first bad position is {verdict.first_bad}" if verdict.first_bad else ""
-        say(f"{path} {word}: {size}, root {verdict.root[:16]}…{at}")
+        say(f"{name} {word}: {size}, root {verdict.root[:16]}…{at}")
     return exits.OK if verdict.sound else exits.NOT_VERIFIED
 
 

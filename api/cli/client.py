@@ -172,8 +172,9 @@ def _application(settings: "Settings", use: Use) -> "Starlette":
 
 def require_log(settings: "Settings") -> None:
     """Raises Failed where somebody named a log that is not there: to be read, none is made."""
-    if "database" in settings.model_fields_set and not settings.database_path.exists():
-        raise Failed(f"No log at {settings.database_path}.", code=exits.NOT_FOUND)
+    file = settings.log_file
+    if "database" in settings.model_fields_set and file is not None and not file.exists():
+        raise Failed(f"No log at {file}.", code=exits.NOT_FOUND)
 
 
 async def resolve(api: Api, name: str) -> str:

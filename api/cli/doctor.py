@@ -19,6 +19,7 @@ from api.cli import exits
 from api.cli.health import Finding, check_team, histories
 from api.cli.options import TEAM, Where
 from api.cli.terminal import paint, put, put_json, visible
+from domain.values.base import HansardError
 
 if TYPE_CHECKING:
     from api.settings import Settings
@@ -49,7 +50,7 @@ def doctor(
     Parameters
     ----------
     database
-        The log: a file, or sqlite:///path. HANSARD_DATABASE; default: a file in your data directory.
+        The log: a file, or a postgresql:// URL. HANSARD_DATABASE; default: a file in your data directory.
     all_
         Also load every session and check it against today's rules.
     try_
@@ -80,21 +81,54 @@ def _print(findings: list[Finding]) -> None:
 
 
 def _examine(settings: "Settings") -> Iterator[Finding]:
-    path = settings.database_path
+    path = settings.log_file
+    ours = path or settings.node_dir / "views"
+    of_a_file: tuple[Callable[[], Finding], ...] = (lambda: place(ours), lambda: durability(ours))
     checks: tuple[Callable[[], Finding], ...] = (
         python,
         sqlite,
-        lambda: place(path),
-        lambda: durability(path),
+        *((lambda: database(settings.database),) if path is None else of_a_file),
         git,
-        lambda: disk(path),
-        lambda: clock(path, now=time.time()),
+        lambda: disk(ours),
+        lambda: clock(ours, now=time.time()),
     )
     for check in checks:
         yield check()
-    if path.is_file() and path.stat().st_size:
-        yield record(path, settings.views_path)
+    if has_log(settings.database) if path is None else path.is_file() and path.stat().st_size:
+        yield record(settings.database, settings.views_path)
     yield from check_team(settings)
+
+
+def has_log(url: str) -> bool:
+    """Whether the database answers and has a log."""
+    from adapters.store import reading
+
+    try:
+        with reading(url):
+            return True
+    except HansardError:
+        return False
+
+
+def database(url: str) -> Finding:
+    """Whether the database answers, may hold the log, and asks for a password."""
+    from adapters.store import check_driver
+
+    name = "database"
+    try:
+        check_driver()
+        from adapters.store.postgres.inspecting import inspect, lets_in_without_password
+
+        found = inspect(url)
+        version = f"PostgreSQL {found.version}"
+        if found.head is None:
+            return Finding("ok", name, f"{version}, no log yet (created at first use)")
+        if lets_in_without_password(url):
+            advice = "Programs that agents run can use it, too. Let the database ask for a password (scram-sha-256)."
+            return Finding("warn", name, f"{version} lets this account in without a password", advice)
+    except HansardError as error:
+        return Finding("fail", name, str(error), "Check HANSARD_DATABASE and the server.")
+    return Finding("ok", name, f"{version}, {found.head} positions")
 
 
 def python() -> Finding:
@@ -173,11 +207,11 @@ def _mode_of(path: Path) -> str:
         return str(connection.execute("PRAGMA journal_mode").fetchone()[0])
 
 
-def record(path: Path, views: Path) -> Finding:
+def record(log: str, views: Path) -> Finding:
     """Whether the newest events can be read, and what is known of the others; `--all` reads every one."""
     from adapters.proof.verify import NEWEST, glance
 
-    found = glance(path, views)
+    found = glance(log, views)
     if found:
         more = f" (and {len(found) - 1} more)" if found[1:] else ""
         advice = "`hansard verify` checks the whole log; `hansard rebuild` repairs views that have stopped."

@@ -1,12 +1,9 @@
 """What `doctor` looks at: the team and its programs, and every history of the log."""
 
 import shutil
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from api.cli.terminal import counted
@@ -15,7 +12,7 @@ from domain.values.base import HansardError
 if TYPE_CHECKING:
     from adapters.agents.team import Team
     from adapters.fence import Sandbox
-    from adapters.store.sqlite.sealed import Sealed
+    from adapters.store import Log
     from api.settings import Settings
     from domain.replay import Difference
     from domain.session.record import Recorded
@@ -40,19 +37,19 @@ _DIFFER: Final = "The record does not change; `hansard replay {} --assert` shows
 
 def histories(settings: "Settings") -> Iterator[Finding]:
     """A finding for every stream that would not load or would differ, and one about them all. Writes nothing."""
-    from adapters.store.sqlite.sealed import sealed
+    from adapters.store import reading
 
-    if not settings.database_path.exists():
+    if settings.log_file is not None and not settings.log_file.exists():
         yield Finding("ok", "histories", "no log yet")
         return
     try:
-        with sealed(settings.database_path) as store:
+        with reading(settings.database) as store:
             yield from _examined(store)
     except HansardError as error:
         yield Finding("fail", "histories", str(error), "`hansard verify` shows what is wrong with the file.")
 
 
-def _examined(store: "Sealed") -> Iterator[Finding]:
+def _examined(store: "Log") -> Iterator[Finding]:
     names, troubled = store.rows.streams(), 0
     for name in names:
         found = _trouble(store, name)
@@ -63,7 +60,7 @@ def _examined(store: "Sealed") -> Iterator[Finding]:
         yield Finding("ok", "histories", f"{len(names)} can be loaded and would be decided the same way today")
 
 
-def _trouble(store: "Sealed", name: str) -> Finding | None:
+def _trouble(store: "Log", name: str) -> Finding | None:
     from adapters.store.mapper import decode
     from domain.kinds import fold
     from domain.session.record import kind_of
@@ -79,7 +76,7 @@ def _trouble(store: "Sealed", name: str) -> Finding | None:
     return _difference(store, name, history)
 
 
-def _difference(store: "Sealed", name: str, history: "list[Recorded]") -> Finding | None:
+def _difference(store: "Log", name: str, history: "list[Recorded]") -> Finding | None:
     from adapters.store.mapper import whole
     from domain.kinds import KINDS
     from domain.replay import first_difference
@@ -95,7 +92,7 @@ def _difference(store: "Sealed", name: str, history: "list[Recorded]") -> Findin
     return Finding("fail", name, f"version {found.version} would differ today: {_words(found)}", advice)
 
 
-def _event(store: "Sealed", event_id: str) -> "Recorded | None":
+def _event(store: "Log", event_id: str) -> "Recorded | None":
     stream, _, version = event_id.rpartition(":")
     if not version.isdecimal():
         return None
@@ -141,7 +138,7 @@ def check_team(settings: "Settings") -> Iterator[Finding]:
     yield Finding("ok", "team", f"{settings.team}: {counted(len(team.agents), 'agent')}")
     yield from posts(team)
     yield from programs(team)
-    yield from externals(team, settings.database_path)
+    yield from externals(team, settings)
 
 
 def fence(sandbox: "Sandbox") -> Finding:
@@ -193,12 +190,12 @@ def programs(team: "Team") -> Iterator[Finding]:
             yield Finding("ok", name, found)
 
 
-def externals(team: "Team", log: Path) -> Iterator[Finding]:
+def externals(team: "Team", settings: "Settings") -> Iterator[Finding]:
     """For each agent who comes for its turns, how many wait for it."""
     for member in team.agents:
         if member.adapter != "external":
             continue
-        turns = _turns_of(member.name, log)
+        turns = _turns_of(member.name, settings)
         waiting, held = turns.get("queued", 0), turns.get("running", 0)
         found = f"external; turns waiting: {waiting}, claimed by its worker: {held}"
         if waiting and not held:
@@ -208,16 +205,14 @@ def externals(team: "Team", log: Path) -> Iterator[Finding]:
             yield Finding("ok", f"agent {member.name}", found)
 
 
-def _turns_of(agent: str, log: Path) -> dict[str, int]:
+def _turns_of(agent: str, settings: "Settings") -> dict[str, int]:
     """How many turns of the agent wait and run; none in a log that cannot be read, of which others tell."""
-    query = (
-        "SELECT state, count(*) FROM turns WHERE work = 'ask' AND agent = ? COLLATE NOCASE"
-        " AND state IN ('queued', 'running') GROUP BY state"
-    )
-    if not log.is_file():
+    from adapters.store import reading
+
+    if settings.log_file is not None and not settings.log_file.is_file():
         return {}
     try:
-        with closing(sqlite3.connect(f"{log.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-            return dict(connection.execute(query, (agent,)).fetchall())
-    except sqlite3.Error:
+        with reading(settings.database) as store:
+            return store.turns_of(agent)
+    except HansardError:
         return {}

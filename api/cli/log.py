@@ -17,32 +17,32 @@ from api.cli.options import WHERE, Where
 from api.cli.terminal import counted, put, put_json, say
 
 if TYPE_CHECKING:
-    from adapters.store.sqlite.sealed import Sealed
+    from adapters.store import Log
     from api.settings import Settings
 
 Database = Annotated[
-    Path | None,
+    str | None,
     Parameter(group=WHERE, help="The log. HANSARD_DATABASE; default: a file in your data directory."),
 ]
 Anyway = Annotated[bool, Parameter(help="Has no effect: the output is always JSON.")]
 
 
-def settings_of(database: Path | None) -> "Settings":
-    return Where(database=str(database) if database else None).settings()
+def settings_of(database: str | None) -> "Settings":
+    return Where(database=database).settings()
 
 
 @contextmanager
-def open_log(settings: "Settings") -> Iterator["Sealed"]:
+def open_log(settings: "Settings") -> Iterator["Log"]:
     """The log, to be read: proving it must not change it."""
-    from adapters.store.sqlite.sealed import sealed
+    from adapters.store import reading
 
-    if not settings.database_path.exists():
-        raise Failed(f"No log at {settings.database_path}.", code=exits.NOT_FOUND)
-    with sealed(settings.database_path) as log:
+    if settings.log_file is not None and not settings.log_file.exists():
+        raise Failed(f"No log at {settings.log_file}.", code=exits.NOT_FOUND)
+    with reading(settings.database) as log:
         yield log
 
 
-def find_stream(store: "Sealed", name: str) -> str:
+def find_stream(store: "Log", name: str) -> str:
     """The session that is meant: its id, a unique beginning of it, or `latest`."""
     names = store.rows.streams()
     if name == "latest":
@@ -157,7 +157,7 @@ def clean(
     return exits.OK
 
 
-def _rests(store: "Sealed", name: str, before: float) -> bool:
+def _rests(store: "Log", name: str, before: float) -> bool:
     """Whether nobody works on it, nor on a discussion about its work. What is none of our sessions is left alone."""
     from domain.kinds import KINDS, fold
     from domain.session.record import kind_of
@@ -183,7 +183,7 @@ def _told(size: float) -> str:
     return f"{size:.1f} GB"
 
 
-async def rebuild(*, database: Annotated[Path | None, Parameter(group=WHERE)] = None) -> int:
+async def rebuild(*, database: Annotated[str | None, Parameter(group=WHERE)] = None) -> int:
     """Rebuild all views from the log. Readers see the old views until the new ones are ready. The log is unchanged.
 
     Parameters
@@ -191,7 +191,7 @@ async def rebuild(*, database: Annotated[Path | None, Parameter(group=WHERE)] = 
     database
         The log. HANSARD_DATABASE; default: a file in your data directory.
     """
-    settings = Where(database=str(database) if database else None).settings()
+    settings = settings_of(database)
     position = await asyncio.to_thread(_rebuild, settings.database, settings.views_path)
     say(f"Views rebuilt up to position {position}.")
     return exits.OK

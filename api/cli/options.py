@@ -36,7 +36,7 @@ class Where:
     server: str | None = None
     """Use the server at this address instead of opening the log. HANSARD_SERVER; its key: HANSARD_API_KEY."""
     database: str | None = None
-    """The log: a file, or sqlite:///path. HANSARD_DATABASE; default: a file in your data directory."""
+    """The log: a file, or a postgresql:// URL. HANSARD_DATABASE; default: a file in your data directory."""
 
     def address(self) -> str | None:
         """The server to ask, None for working on the log directly. A flag beats the environment."""

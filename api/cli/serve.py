@@ -59,7 +59,7 @@ async def serve(
     port
         The port; 0 picks a free one. HANSARD_PORT; default: 8000.
     database
-        The log: a file, or sqlite:///path. HANSARD_DATABASE; default: a file in your data directory.
+        The log: a file, or a postgresql:// URL. HANSARD_DATABASE; default: a file in your data directory.
     example
         Run the example delivery first when the log is empty.
     no_work
@@ -67,6 +67,7 @@ async def serve(
     """
     settings = Where(database=database).settings(team=team, host=host, port=port)
     _refuse_an_open_server(settings)
+    _refuse_an_open_database(settings)
     log_to_stderr(Full())
     with _listener(settings) as listener:
         from api.app import create_app
@@ -160,6 +161,28 @@ def _refuse_an_open_server(settings: "Settings") -> None:
         )
 
 
+def _refuse_an_open_database(settings: "Settings") -> None:
+    """An agent with a network could write the record itself where the database asks nobody for a password."""
+    from adapters.agents.team import load
+    from adapters.fence import available
+    from adapters.store import check_driver
+
+    if settings.log_file is not None or settings.database_trusted:
+        return
+    team = load(settings.team)
+    if not team.has_network(fenced=(settings.sandbox or team.sandbox) != "off" and available() != "none"):
+        return
+    check_driver()
+    from adapters.store.postgres.inspecting import lets_in_without_password
+
+    if lets_in_without_password(settings.database):
+        raise Failed(
+            f"{settings.log_name} lets this account in without a password, and so every program that an agent runs."
+            " Let the database ask for one (scram-sha-256), or set HANSARD_DATABASE_TRUSTED=1.",
+            code=exits.NOT_ALLOWED,
+        )
+
+
 def _listener(settings: "Settings") -> socket.socket:
     """The listening socket. Raises Failed with a sentence: the port is taken, the address is not ours."""
     host, port = settings.host, settings.port
@@ -194,7 +217,7 @@ def _announce(system: "System", settings: "Settings", sockets: list[socket.socke
         name = "127.0.0.1" if settings.host in _EVERY_ADDRESS else host
         token = system.logins.link(account())
         say(f"  open  http://{name}:{sockets[0].getsockname()[1]}/login?once={token}  (one-time sign-in link)")
-    say(f"  log   {settings.database_path}")
+    say(f"  log   {settings.log_name}")
     if system.team.example:
         say("  team  the scripted example team, which does no real work; set yours with HANSARD_TEAM or --team")
     else:
@@ -231,17 +254,18 @@ async def worker(
 ) -> int:
     """Run turns, and nothing else, until Ctrl-C or SIGTERM; unfinished turns are then released.
 
-    Any number of workers can share a log, with or without `hansard serve`, on the log's machine and with the same team
-    file. If one dies, another takes over its turns at once.
+    Any number of workers can share a log, with or without `hansard serve` and with the same team file: on the log's
+    machine, with PostgreSQL on any. If one dies, another takes over its turns at once.
 
     Parameters
     ----------
     slots
         How many turns to run at once. HANSARD_WORKER_SLOTS; default: 8.
     database
-        The log: a file, or sqlite:///path. HANSARD_DATABASE; default: a file in your data directory.
+        The log: a file, or a postgresql:// URL. HANSARD_DATABASE; default: a file in your data directory.
     """
     settings = Where(database=database).settings(team=team, worker_slots=slots)
+    _refuse_an_open_database(settings)
     log_to_stderr(Full())
     from api.worker import WorkerProcess
 
@@ -261,7 +285,7 @@ async def worker(
 
 def _announce_worker(process: "WorkerProcess", settings: "Settings") -> None:
     say(f"Hansard is running turns, up to {settings.worker_slots} at once, as {process.name}")
-    say(f"  log   {settings.database_path}")
+    say(f"  log   {settings.log_name}")
     if process.team.example:
         say("  team  the scripted example team, which does no real work; set yours with HANSARD_TEAM or --team")
     else:

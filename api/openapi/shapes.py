@@ -93,6 +93,12 @@ class Alive(Value):
     status: Literal["ok"]
 
 
+class LiveNode(Value):
+    name: str
+    role: Literal["server", "worker"]
+    last_seen: str
+
+
 class Readiness(Value):
     """With the figures; of a store that does not answer only the problem."""
 
@@ -101,6 +107,11 @@ class Readiness(Value):
     head: int | None = Field(default=None, exclude_if=_absent)
     position: int | None = Field(default=None, exclude_if=_absent)
     lag: int | None = Field(default=None, exclude_if=_absent)
+    store: Literal["sqlite", "postgresql"] | None = Field(default=None, exclude_if=_absent)
+    node: str | None = Field(default=None, exclude_if=_absent, description="this process")
+    nodes: tuple[LiveNode, ...] | None = Field(
+        default=None, exclude_if=_absent, description="the servers and workers that were seen a moment ago"
+    )
     lag_limit: int | None = Field(default=None, exclude_if=_absent)
     views: dict[str, int] | None = Field(
         default=None, exclude_if=_absent, description="how many positions each view is behind the log"

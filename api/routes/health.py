@@ -8,6 +8,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
+from adapters.store import is_shared
 from api.http.requests import answer_headers, system
 from api.system import System
 from domain.values.base import HansardError
@@ -25,7 +26,7 @@ async def ready(request: Request) -> Response:
     """GET /readyz: 200 only when the store answers and every view is within its lag limit"""
     inside = system(request)
     failure = await asyncio.to_thread(inside.store.failure) if inside.store.failing else None
-    found = _figures(inside, failure)
+    found = await asyncio.to_thread(_figures, inside, failure)
     response = _answer(found) if request.state.actor else Response(headers=answer_headers())
     if found["status"] != "ready":
         response.status_code = 503
@@ -38,10 +39,11 @@ def _answer(found: dict[str, Any]) -> Response:
 
 
 def _figures(inside: System, failure: str | None) -> dict[str, Any]:
+    kind = "postgresql" if is_shared(inside.settings.database) else "sqlite"
     try:
-        head = inside.store.head()
+        head, nodes = inside.store.head(), inside.node.listed()
     except HansardError as error:
-        return {"status": "not ready", "problems": [f"the store does not answer: {error}"]}
+        return {"status": "not ready", "store": kind, "problems": [f"the store does not answer: {error}"]}
     position = inside.follower.position
     problems = [f"{found.subject} at position {found.position}: {found.error}" for found in inside.follower.problems()]
     if failure is not None:
@@ -50,6 +52,9 @@ def _figures(inside: System, failure: str | None) -> dict[str, Any]:
         problems.append(f"the views are {head - position} events behind (limit {inside.settings.lag_events})")
     return {
         "status": "not ready" if problems else "ready",
+        "store": kind,
+        "node": inside.node.name,
+        "nodes": nodes,
         "head": head,
         "position": position,
         "lag": max(0, head - position),
@@ -67,7 +72,7 @@ async def metrics(request: Request) -> Response:
 
     registry = CollectorRegistry()
     registry.register(_Metrics(system(request)))
-    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+    return Response(await asyncio.to_thread(generate_latest, registry), media_type=CONTENT_TYPE_LATEST)
 
 
 class _Metrics:

@@ -272,7 +272,7 @@ def _workspace(body: Start, settings: Settings) -> Path | None:
         raise Invalid({"/workspace": Sentence("path_not_absolute")})
     try:
         room = Room(settings.workspace_files, settings.workspace_bytes)
-        check(path, ours=settings.node_dir, room=room, private=(settings.database_path,))
+        check(path, ours=settings.node_dir, room=room, private=(settings.log_file,) if settings.log_file else ())
     except WorkspaceError as error:
         raise Invalid({"/workspace": sentence_of(error)}) from None
     return path

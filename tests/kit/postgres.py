@@ -40,7 +40,7 @@ class Cluster:
         }
         self._used: dict[Path, str] = {}
         self._free: list[str] = []
-        self._count = 0
+        self._count, self._password = 0, ""
         self._handing_out = threading.Lock()
         self._server: subprocess.Popen[bytes] | None = None
         self._run("initdb", "-D", self._data, "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
@@ -130,14 +130,43 @@ class Cluster:
                 )
                 self._free.append(name)
 
-    def url(self, name: str) -> str:
-        return f"postgresql://{USER}@/{name}?host={self.folder}"
+    def url(self, name: str, *, password: str = "") -> str:
+        return f"postgresql://{USER}{f':{password}' if password else ''}@/{name}?host={self.folder}"
+
+    def ask_for_passwords(self, password: str) -> None:
+        """Nobody gets in without it any more, the superuser neither."""
+        self.sql(f"ALTER ROLE {USER} PASSWORD '{password}'")
+        (self.folder / "data" / "pg_hba.conf").write_text(
+            "local all all scram-sha-256\nhost all all all scram-sha-256\n"
+        )
+        self._password = password
+        assert self._server is not None
+        self._server.send_signal(signal.SIGHUP)
+        until = time.monotonic() + 10
+        while self._trusts():
+            assert time.monotonic() < until
+            time.sleep(0.02)
+
+    def _trusts(self) -> bool:
+        asked = [
+            str(self._programs / "psql"),
+            "-w",
+            "-h",
+            str(self.folder),
+            "-U",
+            USER,
+            "-d",
+            "postgres",
+            "-c",
+            "SELECT 1",
+        ]
+        return subprocess.run(asked, capture_output=True, check=False).returncode == 0
 
     def sql(self, *statements: str, database: str = "postgres") -> list[tuple[Any, ...]]:
         """Run statements as the superuser; the rows of the last one."""
         import psycopg
 
-        with psycopg.connect(self.url(database), autocommit=True) as connection:
+        with psycopg.connect(self.url(database, password=self._password), autocommit=True) as connection:
             for statement in statements:
                 cursor = connection.execute(statement.encode())
             return cursor.fetchall() if cursor.description else []

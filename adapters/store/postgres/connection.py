@@ -18,6 +18,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 
+from adapters.store.address import address_of
 from adapters.store.port import Broken, StoreError
 from adapters.store.sql.connection import Values
 from domain.values.sentences import Sentence
@@ -45,18 +46,18 @@ class Unconfirmed(StoreError):
     """The database did not say whether it committed."""
 
 
-def shown(url: str) -> str:
-    """The database as people are shown it: without password and options. Raises StoreError for no URL."""
-    parts = _parts(url)
-    user = f"{parts['user']}@" if parts.get("user") else ""
-    port = f":{parts['port']}" if parts.get("port") else ""
-    return f"postgresql://{user}{parts.get('host') or ''}{port}/{parts.get('dbname') or parts.get('user') or ''}"
-
-
 def _parts(url: str) -> dict[str, Any]:
     try:
         return dict(conninfo_to_dict(url))
     except psycopg.ProgrammingError:  # its text quotes the URL, with the password
+        raise StoreError(Sentence("database_url")) from None
+
+
+def name_of(url: str) -> str:
+    """The database as people are shown it: without password and options. Raises StoreError for no URL."""
+    try:
+        return str(address_of(url))
+    except ValueError:
         raise StoreError(Sentence("database_url")) from None
 
 
@@ -71,8 +72,11 @@ class PatientConnection(psycopg.Connection[TupleRow]):
         try:
             return super().wait(gen, interval, self.patience)
         except psycopg.OperationalError as error:
-            if error.sqlstate is None:  # nothing came back: whatever follows would wait as long
-                self.close()
+            if error.sqlstate is not None:
+                raise
+            self.close()  # nothing came back: whatever follows would wait as long
+            if isinstance(error, psycopg.errors._WaitTimeout):
+                raise psycopg.OperationalError(f"no answer for {self.patience:g} seconds") from error
             raise
 
 
@@ -92,13 +96,32 @@ def _translated(sql: str) -> str:
     return re.sub(r"(?<!:):([a-z_]+)", r"%(\1)s", sql).replace("?", "%s")
 
 
+class Outage:
+    """A database that does not answer, as all connections to it know; for a moment nobody tries."""
+
+    def __init__(self) -> None:
+        self._until = 0.0
+        self._why: StoreError | None = None
+
+    def begin(self, why: StoreError) -> None:
+        self._why, self._until = why, time.monotonic() + _PAUSE
+
+    def check(self) -> None:
+        """Raise the error again, without trying."""
+        if self._why is not None and time.monotonic() < self._until:
+            raise StoreError(*self._why.args)
+
+
 class Connections:
     """Up to `size` connections, opened when they are needed, for any thread."""
 
-    def __init__(self, url: str, *, size: int, read_only: bool = False) -> None:
-        self.name = shown(url)
+    def __init__(
+        self, url: str, *, size: int, read_only: bool = False, outage: Outage | None = None, **instead: str
+    ) -> None:
+        """`instead` overrides parts of the URL."""
+        self.name = name_of(url)
         session = _SESSION | ({"default_transaction_read_only": "on"} if read_only else {})
-        given = _parts(url)
+        given = _parts(url) | instead
         options = " ".join([given.get("options") or "", *(f"-c {name}={value}" for name, value in session.items())])
         self._conninfo = make_conninfo(
             **{"application_name": "hansard", "connect_timeout": round(PATIENCE), **_TCP, **given, "options": options}
@@ -106,9 +129,7 @@ class Connections:
         self._slots: queue.LifoQueue[PatientConnection | None] = queue.LifoQueue()
         for _ in range(size):
             self._slots.put(None)
-        self._closed = False
-        self._rests_until = 0.0
-        self._last: StoreError | None = None
+        self._closed, self._outage = False, outage or Outage()
 
     def close(self) -> None:
         """Close the connections, those in use when they are returned; later use raises StoreError."""
@@ -168,8 +189,7 @@ class Connections:
         """Raise what is known to be the case without trying."""
         if self._closed:
             raise StoreError(Sentence("database_closed", database=self.name))
-        if self._last is not None and time.monotonic() < self._rests_until:
-            raise StoreError(*self._last.args)
+        self._outage.check()
 
     def _opened(self, worn: PatientConnection | None) -> PatientConnection:
         if worn is not None:
@@ -193,7 +213,7 @@ class Connections:
         if not lost:
             return StoreError(Sentence("database_refused", database=self.name, detail=detail))
         found = StoreError(Sentence("database_away", database=self.name, detail=detail))
-        self._last, self._rests_until = found, time.monotonic() + _PAUSE
+        self._outage.begin(found)
         return found
 
 

@@ -38,6 +38,7 @@ CREATE TABLE turns (
   agent text NOT NULL, role text NOT NULL, state text NOT NULL, attempt bigint NOT NULL, worker text,
   lease_until bigint, deadline bigint, requested_at bigint NOT NULL
 );
+CREATE TABLE nodes (name text COLLATE "C" PRIMARY KEY, role text NOT NULL, last_seen bigint NOT NULL);
 CREATE INDEX turns_open ON turns (state, requested_at, turn_id) WHERE state IN ('queued', 'running');
 CREATE INDEX turns_due ON turns (deadline) WHERE state IN ('queued', 'running');
 """
@@ -49,11 +50,11 @@ def prepare(connections: Connections) -> None:
     if os.environ.get("POSTGRES_ENABLE_DB_FUNCTIONS", "").lower() in _TURNED_ON:
         raise Broken(Sentence("database_functions"))
     with connections.transaction() as connection:
-        _check_promises(connection, connections.name)
-        if not _has_log(connection):
+        check_promises(connection, connections.name)
+        if not has_log(connection):
             # Replicas that start together wait here for the first, and then find its tables.
             connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('hansard', 0))")
-            if not _has_log(connection):
+            if not has_log(connection):
                 _make(connection, connections.name)
     check_format(connections)
 
@@ -61,7 +62,7 @@ def prepare(connections: Connections) -> None:
 def check_format(connections: Connections) -> None:
     """Raise Broken for the log of a newer Hansard, and for no log at all."""
     with connections.lent() as connection:
-        if not _has_log(connection):
+        if not has_log(connection):
             raise Broken(Sentence("database_empty", database=connections.name))
         [found] = connection.execute("SELECT format FROM log").fetchone() or (0,)
     refuse_newer(found, connections.name)
@@ -73,7 +74,8 @@ def refuse_newer(found: int, name: str) -> None:
         raise Broken(Sentence("database_newer", database=name, found=found, known=FORMAT))
 
 
-def _check_promises(connection: PostgresConnection, name: str) -> None:
+def check_promises(connection: PostgresConnection, name: str) -> None:
+    """Raise Broken for a server that is too old, or may lose what it confirmed."""
     [version] = connection.execute("SELECT current_setting('server_version_num')::int").fetchone() or (0,)
     if version < _OLDEST:
         raise Broken(Sentence("database_old", database=name, version=version // 10_000))
@@ -86,7 +88,8 @@ def _check_promises(connection: PostgresConnection, name: str) -> None:
         raise Broken(Sentence("database_encoding", database=name, encoding=encoding))
 
 
-def _has_log(connection: PostgresConnection) -> bool:
+def has_log(connection: PostgresConnection) -> bool:
+    """Whether the tables of a log are there."""
     return "log" in _tables(connection)
 
 

@@ -9,16 +9,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import psycopg
 from eventsourcing.persistence import StoredEvent
 
 from adapters.clock import Clock
 from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, StreamHeads
-from adapters.store.port import Conflict, Fenced, StoredReceipt, StoreError
+from adapters.store.port import Conflict, Fenced, Node, StoredReceipt, StoreError
+from adapters.store.postgres import nodes
 from adapters.store.postgres.clock import DatabaseClock
-from adapters.store.postgres.connection import Connections, PostgresConnection, Unconfirmed
+from adapters.store.postgres.connection import Connections, Outage, PostgresConnection, Unconfirmed
 from adapters.store.postgres.listening import CHANNEL, Listening
 from adapters.store.postgres.rows import PostgresRows
 from adapters.store.postgres.schema import prepare, refuse_newer
@@ -37,7 +38,9 @@ class PostgresStore(SqlRecorder):
     """The log in a database. Safe for many threads, and for many processes on many machines."""
 
     def __init__(self, url: str) -> None:
-        self._readers, self._writers = Connections(url, size=READERS), Connections(url, size=WRITERS)
+        outage = Outage()
+        self._readers = Connections(url, size=READERS, outage=outage)
+        self._writers = Connections(url, size=WRITERS, outage=outage)
         self._url, self._heads = url, StreamHeads()
         self._failure: StoreError | None = None
         self._listening: Listening | None = None
@@ -62,6 +65,19 @@ class PostgresStore(SqlRecorder):
     def listen(self, woken: Callable[[], None]) -> None:
         """Call this soon after another process has written. A hint: it may get lost."""
         self._listening = Listening(self._url, woken)
+
+    def attend(self, name: str, role: Literal["server", "worker"]) -> None:
+        with self._transaction() as connection:
+            nodes.attend(connection, name, role)
+
+    def leave(self, name: str) -> None:
+        with self._transaction() as connection:
+            nodes.leave(connection, name)
+
+    def nodes(self) -> list[Node]:
+        """The processes that were there a moment ago, on any machine."""
+        with self._reading() as connection:
+            return nodes.live(connection)
 
     @contextmanager
     def _reading(self) -> Iterator[PostgresConnection]:

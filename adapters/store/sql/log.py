@@ -78,6 +78,16 @@ class SqlLog(ABC):
             row = connection.execute("SELECT content FROM texts WHERE digest = ?", (digest,)).fetchone()
         return None if row is None else as_text(row[0])
 
+    def turns_of(self, agent: str) -> dict[str, int]:
+        """How many turns of the agent wait and run."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT state, count(*) FROM turns WHERE work = 'ask' AND lower(agent) = lower(?)"
+                " AND state IN ('queued', 'running') GROUP BY state",
+                (agent,),
+            ).fetchall()
+        return dict(rows)
+
 
 class SqlRecorder(SqlLog, EventRecorder):
     """What a store reads besides: receipts, and what the eventsourcing library asks for."""

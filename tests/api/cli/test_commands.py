@@ -389,8 +389,8 @@ def test_a_broken_team_stops_whoever_starts_and_nobody_who_reads(
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("HANSARD_DATABASE", "mysql://x", "HANSARD_DATABASE: should be sqlite:///path."),
-        ("HANSARD_DATABASE", "postgresql://x/y", "HANSARD_DATABASE: PostgreSQL is not available in this version"),
+        ("HANSARD_DATABASE", "mysql://x", "HANSARD_DATABASE: should be sqlite:///path or postgresql://"),
+        ("HANSARD_DATABASE", "postgresql://x:y/z", "HANSARD_DATABASE: the port should be a number."),
         ("HANSARD_PORT", "many", "HANSARD_PORT: Input should be a valid integer"),
         ("HANSARD_SERVER", "nonsense", "'nonsense' is not a server address"),
     ],

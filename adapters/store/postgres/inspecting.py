@@ -1,0 +1,44 @@
+"""What can be said of a database before it is used: whom it lets in, and whether it may hold a log."""
+
+from typing import NamedTuple
+
+from adapters.store.port import StoreError
+from adapters.store.postgres.connection import Connections
+from adapters.store.postgres.schema import check_format, check_promises, has_log
+
+
+class Inspection(NamedTuple):
+    """A database that may hold a log. `head` is the log's newest position, None where it has no log yet."""
+
+    version: str
+    head: int | None
+
+
+def inspect(url: str) -> Inspection:
+    """Look without changing anything. Raises StoreError."""
+    connections = Connections(url, size=1, read_only=True)
+    try:
+        with connections.lent() as connection:
+            check_promises(connection, connections.name)
+            [version] = connection.execute("SELECT current_setting('server_version')").fetchone() or ("",)
+            if not has_log(connection):
+                return Inspection(version, None)
+            [head] = connection.execute("SELECT position FROM log").fetchone() or (0,)
+        check_format(connections)
+        return Inspection(version, head)
+    finally:
+        connections.close()
+
+
+def lets_in_without_password(url: str) -> bool:
+    """Whether a program without the password, but on this account and machine, would be let in. Raises StoreError
+    where the database does not answer at all."""
+    connections = Connections(url, size=1, read_only=True, password="", passfile="/nonexistent")
+    try:
+        with connections.lent():
+            return True
+    except StoreError:
+        inspect(url)  # with the password it answers: so it asks for it
+        return False
+    finally:
+        connections.close()

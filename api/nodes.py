@@ -1,0 +1,63 @@
+"""The processes of a log: this one says regularly that it is there, and lists those that do."""
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from adapters.store import Node, Store
+from adapters.turns.presence import present, this_machine
+from domain.values.base import HansardError
+from domain.values.time import iso
+
+_EVERY_SECONDS: Final = 5.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ThisNode:
+    """This process, as the others know it."""
+
+    store: Store
+    name: str
+    role: Literal["server", "worker"]
+    workers: Path | None = None
+    """Where the workers of this machine are known, if the store knows of no other process."""
+
+    @contextlib.asynccontextmanager
+    async def attending(self) -> AsyncIterator[None]:
+        """Be one of the live processes for as long as the block lasts."""
+        task = asyncio.create_task(self._attend())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            with contextlib.suppress(HansardError):
+                await asyncio.to_thread(self.store.leave, self.name)
+
+    async def _attend(self) -> None:
+        while True:
+            try:
+                await asyncio.to_thread(self.store.attend, self.name, self.role)
+            except HansardError as error:
+                log.debug("nobody knows that this process is there: %s", error)
+            await asyncio.sleep(_EVERY_SECONDS)
+
+    def listed(self) -> list[dict[str, Any]]:
+        """The live processes, for the wire. Raises HansardError."""
+        beside = () if self.workers is None else present(self.workers)
+        now = self.store.clock()
+        workers = [Node(name, "worker", now) for name in beside if f".{os.getpid()}." not in name]
+        nodes = [*self.store.nodes(), *workers]
+        return [{"name": node.name, "role": node.role, "lastSeen": iso(node.last_seen)} for node in nodes]
+
+
+def server_name() -> str:
+    """A name for this process that no other one has on any machine."""
+    return f"{os.uname().nodename}.{this_machine()}.{os.getpid()}"

@@ -1,0 +1,142 @@
+"""Servers, workers and commands on PostgreSQL, from outside (contract-2 §14)."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.api.server import ROOT, Json, Server, delivery, start, until
+from tests.kit.postgres import USER, Cluster, require
+
+COMMAND_AGENT = """
+[[agents]]
+name = "Ada"
+roles = ["planner", "architect", "designer", "dev", "reviewer"]
+adapter = "command"
+settings = { argv = ["/bin/true", "{prompt}"] }
+"""
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    found = Cluster(require())
+    yield found
+    found.remove()
+
+
+@pytest.fixture
+def server(cluster: Cluster, tmp_path: Path) -> Iterator[Server]:
+    found = Server(tmp_path, database=cluster.url("postgres"), poll_seconds=0.05)
+    yield found
+    found.leave()
+
+
+def ready(server: Server) -> Json:
+    found: Json = server.client.get("/readyz").json()
+    return found
+
+
+def hansard(cluster: Cluster, folder: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """A command on the log, of another machine as far as it can tell."""
+    ours = {"HANSARD_DATABASE": cluster.url("postgres"), "HANSARD_DATA_DIR": str(folder / "elsewhere")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
+    return subprocess.run(
+        [sys.executable, "-m", "api", *words],
+        cwd=ROOT,
+        env=kept | ours | settings,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_delivery_runs_and_every_node_is_listed(cluster: Cluster, server: Server, tmp_path: Path) -> None:
+    server.start()
+    session_id = start(server.client, delivery())
+    until(
+        lambda: server.client.get(f"/api/sessions/{session_id}").json()["session"]["status"] == "success",
+        what="the end of the delivery",
+    )
+    found = until(lambda: ready(server) if ready(server).get("nodes") else None, what="the node")
+    assert (found["status"], found["store"]) == ("ready", "postgresql")
+    assert [(node["name"], node["role"]) for node in found["nodes"]] == [(found["node"], "server")]
+    listed = hansard(cluster, tmp_path, "list")
+    assert session_id in listed.stdout
+    verified = hansard(cluster, tmp_path, "verify")
+    assert (verified.returncode, "is complete and unchanged" in verified.stderr) == (0, True)
+    server.stop()
+    assert cluster.sql("SELECT count(*) FROM hansard.nodes") == [(0,)]
+
+
+def test_while_the_database_is_away_the_server_says_so_within_five_seconds(cluster: Cluster, server: Server) -> None:
+    server.start()
+    cluster.freeze()
+    try:
+        for method, path in (("GET", "/readyz"), ("POST", "/api/sessions")):
+            began = time.monotonic()
+            answer = server.client.request(method, path, json=delivery() if method == "POST" else None)
+            assert (answer.status_code, time.monotonic() - began < 5) == (503, True)
+            assert "Retry-After" in answer.headers
+        assert server.client.get("/api/sessions").status_code == 200  # the views are this node's own
+    finally:
+        cluster.thaw()
+    until(lambda: server.client.get("/readyz").status_code == 200, what="the database again")
+    start(server.client, delivery())
+
+
+def test_a_restart_of_the_database_ends_nothing(cluster: Cluster, server: Server) -> None:
+    server.start()
+    session_id = start(server.client, delivery())
+    cluster.stop()
+    assert server.client.get("/readyz").status_code == 503
+    cluster.start()
+    until(
+        lambda: (
+            (found := server.client.get(f"/api/sessions/{session_id}")).status_code == 200
+            and found.json()["session"]["status"] == "success"
+        ),
+        what="the end of the delivery",
+    )
+
+
+@pytest.mark.parametrize("command", ["serve", "worker"])
+def test_agents_with_a_network_do_not_run_beside_a_database_that_trusts_everybody(
+    cluster: Cluster, tmp_path: Path, command: str
+) -> None:
+    team = tmp_path / "team.toml"
+    team.write_text(COMMAND_AGENT)
+    found = hansard(cluster, tmp_path, command, HANSARD_TEAM=str(team), HANSARD_PORT="0")
+    assert (found.returncode, "lets this account in without a password" in found.stderr) == (5, True), found.stderr
+    assert "HANSARD_DATABASE_TRUSTED=1" in found.stderr
+
+
+def test_a_database_with_a_password_is_not_open(cluster: Cluster) -> None:
+    from adapters.store.postgres.inspecting import lets_in_without_password
+
+    assert lets_in_without_password(cluster.url("postgres"))
+    cluster.ask_for_passwords("geheim")
+    assert not lets_in_without_password(cluster.url("postgres", password="geheim"))
+
+
+def test_the_log_of_a_newer_version_is_refused_with_exit_code_1(cluster: Cluster, tmp_path: Path) -> None:
+    assert hansard(cluster, tmp_path, "rebuild").returncode == 0
+    cluster.sql("UPDATE hansard.log SET format = 99")
+    for words in (["serve"], ["list"], ["verify"], ["export"]):
+        found = hansard(cluster, tmp_path, *words, HANSARD_PORT="0")
+        assert (found.returncode, "has format 99" in found.stderr) == (1, True), found
+    assert cluster.sql("SELECT format, position FROM hansard.log") == [(99, 0)]
+
+
+def test_doctor_looks_at_the_database(cluster: Cluster, tmp_path: Path) -> None:
+    assert "no log yet (created at first use)" in hansard(cluster, tmp_path, "doctor").stdout
+    assert hansard(cluster, tmp_path, "rebuild").returncode == 0
+    assert f"{USER}@" not in hansard(cluster, tmp_path, "doctor").stderr
+    assert "lets this account in without a password" in hansard(cluster, tmp_path, "doctor").stdout
+    cluster.stop()
+    found = hansard(cluster, tmp_path, "doctor")
+    assert (found.returncode, "does not answer" in found.stdout) == (1, True)
