@@ -197,6 +197,15 @@ class MemoryRows:
     def texts(self) -> Iterator[tuple[str, str]]:
         return iter(sorted(self._log.texts.items()))
 
+    def receipts(self) -> Iterator[Sequence[Any]]:
+        found = sorted(self._log.receipts.items())
+        return ((key, each.fingerprint, each.status, each.body, each.at) for key, each in found)
+
+    def turns(self) -> Iterator[Sequence[Any]]:
+        for _, turn in sorted(self._log.turns.items()):
+            *request, _, deadline, requested = turn.request
+            yield (*request, turn.state, turn.attempt, turn.worker, turn.until, deadline, requested)
+
     def integrity(self) -> list[str]:
         return []
 

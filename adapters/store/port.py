@@ -144,6 +144,12 @@ class Rows(Protocol):
     def texts(self) -> Iterator[tuple[str, str]]:
         """Digest and content of every long text, by digest. Raises StoreError."""
 
+    def receipts(self) -> Iterator[Sequence[Any]]:
+        """Key, fingerprint, status, body and time of every receipt, by key."""
+
+    def turns(self) -> Iterator[Sequence[Any]]:
+        """The lease table, by turn."""
+
     def integrity(self) -> list[str]:
         """What the storage itself finds wrong."""
 

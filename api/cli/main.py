@@ -91,6 +91,7 @@ COMMANDS: Final = (
     CliCommand("doctor", "doctor:doctor", CARE, "Check that everything Hansard needs is in place."),
     CliCommand("key", "keys:key", CARE, "Create, list and revoke API keys."),
     CliCommand("backup", "log:backup", CARE, "Copy the log while it is in use."),
+    CliCommand("migrate", "migrate:migrate", CARE, "Copy the log to PostgreSQL, or back to a file."),
     CliCommand("rebuild", "log:rebuild", CARE, "Rebuild the views from the log."),
     CliCommand("clean", "log:clean", CARE, "Delete working folders that are no longer needed."),
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.server import ROOT, Json, Server, delivery, start, until
+from tests.api.server import ROOT, Json, Server, delivery, inside, start, until
 from tests.kit.postgres import USER, Cluster, require
 
 COMMAND_AGENT = """
@@ -140,3 +140,23 @@ def test_doctor_looks_at_the_database(cluster: Cluster, tmp_path: Path) -> None:
     cluster.stop()
     found = hansard(cluster, tmp_path, "doctor")
     assert (found.returncode, "does not answer" in found.stdout) == (1, True)
+
+
+def test_a_log_moves_to_postgresql_and_back_and_repeats_its_first_answers(cluster: Cluster, tmp_path: Path) -> None:
+    def begun(database: str) -> bytes:
+        with inside(tmp_path, database=database, work=False) as client:
+            answer = client.post("/api/sessions", json=delivery(), headers={"Idempotency-Key": "key"})
+            assert answer.status_code == 202
+            return answer.content
+
+    file, back = tmp_path / "hansard.db", tmp_path / "back.db"
+    first = begun(f"sqlite:///{file}")
+    for source, target in ((str(file), cluster.url("postgres")), (cluster.url("postgres"), str(back))):
+        moved = hansard(cluster, tmp_path, "migrate", source, target)
+        assert (moved.returncode, "The copy is complete and unchanged" in moved.stderr) == (0, True), moved
+        again = hansard(cluster, tmp_path, "migrate", source, target)
+        assert (again.returncode, "already holds a log" in again.stderr) == (4, True), again
+    for database in (cluster.url("postgres"), f"sqlite:///{back}"):
+        assert begun(database) == first
+    exported = [hansard(cluster, tmp_path, "export", "--database", str(place)).stdout for place in (file, back)]
+    assert exported[0] == exported[1] == hansard(cluster, tmp_path, "export").stdout != ""

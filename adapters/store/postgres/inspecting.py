@@ -7,14 +7,14 @@ from adapters.store.postgres.connection import Connections
 from adapters.store.postgres.schema import check_format, check_promises, has_log
 
 
-class Inspection(NamedTuple):
+class DatabaseFacts(NamedTuple):
     """A database that may hold a log. `head` is the log's newest position, None where it has no log yet."""
 
     version: str
     head: int | None
 
 
-def inspect(url: str) -> Inspection:
+def inspect(url: str) -> DatabaseFacts:
     """Look without changing anything. Raises StoreError."""
     connections = Connections(url, size=1, read_only=True)
     try:
@@ -22,10 +22,10 @@ def inspect(url: str) -> Inspection:
             check_promises(connection, connections.name)
             [version] = connection.execute("SELECT current_setting('server_version')").fetchone() or ("",)
             if not has_log(connection):
-                return Inspection(version, None)
+                return DatabaseFacts(version, None)
             [head] = connection.execute("SELECT position FROM log").fetchone() or (0,)
         check_format(connections)
-        return Inspection(version, head)
+        return DatabaseFacts(version, head)
     finally:
         connections.close()
 

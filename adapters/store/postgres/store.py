@@ -6,7 +6,7 @@ is answered.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, Literal
@@ -16,14 +16,17 @@ from eventsourcing.persistence import StoredEvent
 
 from adapters.clock import Clock
 from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, StreamHeads
+from adapters.store.migrating import Page
 from adapters.store.port import Conflict, Fenced, Node, StoredReceipt, StoreError
 from adapters.store.postgres import nodes
 from adapters.store.postgres.clock import DatabaseClock
 from adapters.store.postgres.connection import Connections, Outage, PostgresConnection, Unconfirmed
+from adapters.store.postgres.inserting import insert_rows
 from adapters.store.postgres.listening import CHANNEL, Listening
 from adapters.store.postgres.rows import PostgresRows
 from adapters.store.postgres.schema import prepare, refuse_newer
 from adapters.store.postgres.turns import PostgresTurns
+from adapters.store.sql.copying import check_empty
 from adapters.store.sql.log import SqlRecorder, hash_of, receipts_of
 from adapters.store.sql.turns import apply, check_held
 from domain.values.sentences import Sentence
@@ -142,6 +145,20 @@ class PostgresStore(SqlRecorder):
         refuse_newer(found, self._writers.name)
         return int(head)
 
+    def take_over(self, pages: Iterable[Page]) -> None:
+        with self._transaction() as connection:
+            connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            self._advanced(connection, 0)
+            check_empty(connection)
+            last = 0
+            for table, rows in pages:
+                if table == "events":
+                    last = rows[-1][0]
+                if table == "texts":
+                    rows = [(digest, content.encode()) for digest, content in rows]
+                insert_rows(connection, table, rows)
+            connection.execute("UPDATE log SET position = ?", [last])
+
     def _conflict(self, batch: AppendBatch | None, receipts: Sequence[StoredReceipt]) -> Conflict:
         """What of a batch others have written. The transaction is rolled back, so all that is found is theirs."""
         rows = batch.rows if batch is not None else []
@@ -180,18 +197,9 @@ def _insert(
     kept = [(each.key, each.fingerprint, each.status, each.body, each.at) for each in receipts]
     texts = {digest: content.encode() for digest, content in attachments.texts}
     with connection.raw.pipeline():
-        _insert_rows(connection, "events", ("bigint", "text", "bigint", "text", "bytea", "bytea"), batch.rows)
-        _insert_rows(connection, "texts", ("text", "bytea"), sorted(texts.items()), " ON CONFLICT DO NOTHING")
-        _insert_rows(connection, "receipts", ("text", "text", "int", "bytea", "bigint"), kept)
+        insert_rows(connection, "events", batch.rows)
+        insert_rows(connection, "texts", sorted(texts.items()), " ON CONFLICT DO NOTHING")
+        insert_rows(connection, "receipts", kept)
         applied = apply(connection, attachments.turns)
         connection.execute("SELECT pg_notify(?, '')", [CHANNEL])
     check_held(applied)
-
-
-def _insert_rows(
-    connection: PostgresConnection, table: str, types: Sequence[str], rows: Sequence[Sequence[Any]], also: str = ""
-) -> None:
-    if rows:
-        arrays = ", ".join(f"%b::{name}[]" for name in types)
-        columns = [list(column) for column in zip(*rows, strict=True)]
-        connection.raw.execute(f"INSERT INTO {table} SELECT * FROM unnest({arrays}){also}", columns)

@@ -1,7 +1,7 @@
 """Reading the log in SQL, with whatever connection a store gives."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -9,6 +9,7 @@ from eventsourcing.persistence import Notification, StoredEvent
 
 from adapters.store.append import EventRecorder
 from adapters.store.mapper import decode_all
+from adapters.store.migrating import Page
 from adapters.store.port import PAGE, StoredReceipt
 from adapters.store.sql.connection import NO_LIMIT, SqlConnection
 from domain.session.record import Recorded
@@ -91,6 +92,11 @@ class SqlLog(ABC):
 
 class SqlRecorder(SqlLog, EventRecorder):
     """What a store reads besides: receipts, and what the eventsourcing library asks for."""
+
+    @abstractmethod
+    def take_over(self, pages: Iterable[Page]) -> None:
+        """Store all rows of another log in one transaction. Raises NotEmpty, or what `pages` raises; then nothing is
+        stored."""
 
     def receipts(self, keys: Sequence[str]) -> dict[str, StoredReceipt]:
         """The first answers that were given under these keys."""

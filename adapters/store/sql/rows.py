@@ -54,17 +54,33 @@ class SqlRows:
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Digest and content of every long text, by digest. Raises StoreError."""
+        for digest, content in self._by_key("digest, content", "texts", "digest"):
+            if not isinstance(content, str | bytes):
+                raise StoreError(f"The text {digest} is not a text.")
+            yield digest, as_text(content)
+
+    def receipts(self) -> Iterator[Sequence[Any]]:
+        """Key, fingerprint, status, body and time of every receipt, by key."""
+        return self._by_key("key, fingerprint, status, body, at", "receipts", "key")
+
+    def turns(self) -> Iterator[Sequence[Any]]:
+        """The lease table, by turn."""
+        columns = "turn_id, stream, version, work, agent, role, state, attempt, worker, lease_until, deadline"
+        return self._by_key(f"{columns}, requested_at", "turns", "turn_id")
+
+    def _by_key(self, columns: str, table: str, key: str) -> Iterator[Sequence[Any]]:
+        """All rows of a table, the key first in each. Raises StoreError."""
         after = ""
         while True:
             with self._reading() as connection:
                 found = connection.execute(
-                    "SELECT digest, content FROM texts WHERE digest > ? ORDER BY digest LIMIT ?", (after, PAGE)
+                    f"SELECT {columns} FROM {table} WHERE {key} > ? ORDER BY {key} LIMIT ?", (after, PAGE)
                 ).fetchall()
-            for digest, content in found:
-                if not isinstance(digest, str) or not isinstance(content, str | bytes) or digest <= after:
-                    raise StoreError(f"The table of texts is not in order after {after!r}.")
-                after = digest
-                yield digest, as_text(content)
+            for row in found:
+                if not isinstance(row[0], str) or row[0] <= after:
+                    raise StoreError(f"The table of {table} is not in order after {after!r}.")
+                after = row[0]
+                yield row
             if len(found) < PAGE:
                 return
 

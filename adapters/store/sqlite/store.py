@@ -7,7 +7,7 @@ backup or VACUUM never renumbers them; event rows are never changed or deleted.
 import queue
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,9 @@ from eventsourcing.persistence import StoredEvent
 from adapters.clock import Clock
 from adapters.private import private_file, private_folder
 from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, StreamHeads
+from adapters.store.migrating import COLUMNS, Page
 from adapters.store.port import Conflict, Row, StoredReceipt, StoreError
+from adapters.store.sql.copying import check_empty
 from adapters.store.sql.log import SqlRecorder, hash_of, receipts_of
 from adapters.store.sql.turns import SqlTurns, apply, check_held
 from adapters.store.sqlite.connection import (
@@ -156,6 +158,13 @@ class SqliteStore(SqlRecorder):
         self._heads.keep(batch.heads)
         self._writing.appended()
         return positions
+
+    def take_over(self, pages: Iterable[Page]) -> None:
+        with self._transaction() as connection:
+            check_empty(connection)
+            for table, rows in pages:
+                places = ", ".join("?" * COLUMNS[table])
+                insert(connection, f"INSERT INTO {table} VALUES ({places})", rows)
 
     def _conflict(self, rows: Sequence[Row], receipts: Sequence[StoredReceipt]) -> Conflict:
         """What of a batch others have written. The transaction is rolled back, so all that is found is theirs."""

@@ -155,7 +155,7 @@ def started(server: Idle) -> list[str]:
     ("words", "sentence"),
     [
         (("--slots", "0"), 'Invalid value "0" for --slots'),
-        (("--database", "postgresql://x/y"), "PostgreSQL is not available in this version; use sqlite:///path"),
+        (("--database", "postgresql://x:y/z"), "the port should be a number"),
     ],
 )
 def test_what_a_worker_cannot_work_with_is_refused_in_a_sentence(

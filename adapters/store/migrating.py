@@ -1,0 +1,78 @@
+"""Moving a log to another store: everything with its positions, hashes and receipts, all or nothing.
+
+Open turns are asked again: who works on one in the old log has no lease in the new one. Attempts go on counting, so
+that a late answer never passes for that of a new attempt.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Final, Literal, NamedTuple, Protocol
+
+from adapters.store.port import Broken, SealedLog, StoreError
+from domain.values.sentences import Sentence
+
+_PAGE: Final = 500
+Table = Literal["events", "texts", "receipts", "turns"]
+COLUMNS: Final[dict[Table, int]] = {"events": 6, "texts": 2, "receipts": 5, "turns": 12}
+Page = tuple[Table, Sequence[Sequence[Any]]]
+
+
+class NotEmpty(Broken):
+    """The target of a migration already holds something."""
+
+
+class Moving(StoreError):
+    """The source of a migration was written to meanwhile."""
+
+
+class MigrationTarget(Protocol):
+    """A store that takes over another one's tables."""
+
+    def take_over(self, pages: Iterable[Page]) -> None:
+        """Store all rows in one transaction. Raises NotEmpty, or what `pages` raises; then nothing is stored."""
+
+
+class Migrated(NamedTuple):
+    """How much was moved."""
+
+    events: int
+    texts: int
+    receipts: int
+    head: int
+
+
+def migrate(source: SealedLog, target: MigrationTarget) -> Migrated:
+    """Raises NotEmpty, Moving or StoreError, and then the target holds nothing."""
+    counts = dict.fromkeys(COLUMNS, 0)
+
+    def counted() -> Iterator[Page]:
+        with source.rows.frozen() as rows:
+            tables: dict[Table, Iterable[Sequence[Any]]] = {
+                "events": rows.events(),
+                "texts": rows.texts(),
+                "receipts": rows.receipts(),
+                "turns": map(_asked_again, rows.turns()),
+            }
+            for table, found in tables.items():
+                for page in _pages(found):
+                    counts[table] += len(page)
+                    yield table, page
+            last = rows.last_given()
+        if source.rows.last_given() != last:
+            raise Moving(Sentence("migration_moving"))
+
+    target.take_over(counted())
+    return Migrated(counts["events"], counts["texts"], counts["receipts"], source.head())
+
+
+def _asked_again(turn: Sequence[Any]) -> Sequence[Any]:
+    """A row of the lease table, without a lease."""
+    *request, state, attempt, _, until, deadline, requested = turn
+    held = state == "running"
+    return (*request, "queued" if held else state, attempt, None, None if held else until, deadline, requested)
+
+
+def _pages(rows: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
+    waiting = iter(rows)
+    while page := list(islice(waiting, _PAGE)):
+        yield page

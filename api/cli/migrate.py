@@ -1,0 +1,79 @@
+"""`hansard migrate`: the whole log into another store."""
+
+import shutil
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from api.cli import exits
+from api.cli.client import require_log
+from api.cli.exits import Failed
+from api.cli.log import settings_of
+from api.cli.terminal import counted, put, say
+
+if TYPE_CHECKING:
+    from adapters.store.migrating import Migrated
+    from api.settings import Settings
+
+_KEYS: Final = (Path("signing.key"), Path("keys/keys"), Path("keys/owner.key"))
+"""Of a machine's own files those that go with the log."""
+
+
+def migrate(source: str, target: str, /) -> int:
+    """Copy a log into an empty one in another place: from a file to PostgreSQL, or back.
+
+    Positions, hashes and receipts stay the same, so checkpoints and idempotency keys stay valid. Open turns are asked
+    again. Stop the servers and workers of SOURCE first. The copy is verified; views are built at the first start.
+
+    Parameters
+    ----------
+    source
+        The log to copy: a file, or a postgresql:// URL. It is not changed.
+    target
+        Where to: a new file, or the URL of an empty database.
+    """
+    old, new = settings_of(source), settings_of(target)
+    require_log(old)
+    moved = _moved(old, new)
+    _keep_keys(old, new)
+    say(
+        f"Copied {counted(moved.events, 'event')}, {counted(moved.texts, 'text')} and"
+        f" {counted(moved.receipts, 'receipt')} to {new.log_name}."
+    )
+    return _verified(new)
+
+
+def _moved(old: "Settings", new: "Settings") -> "Migrated":
+    from adapters.store import open_store, reading
+    from adapters.store.migrating import Moving, NotEmpty, migrate
+    from adapters.store.sql.log import SqlRecorder
+
+    with reading(old.database) as log, closing(open_store(new.database)) as store:
+        assert isinstance(store, SqlRecorder)
+        try:
+            return migrate(log, store)
+        except (NotEmpty, Moving) as error:
+            raise Failed(str(error), code=exits.REFUSED) from None
+
+
+def _keep_keys(old: "Settings", new: "Settings") -> None:
+    """Checkpoints are signed, and people are known, as before."""
+    for name in _KEYS:
+        ours, theirs = old.node_dir / name, new.node_dir / name
+        if ours.is_file() and not theirs.exists():
+            theirs.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            shutil.copy2(ours, theirs)
+
+
+def _verified(new: "Settings") -> int:
+    from adapters.proof.verify import verify
+    from adapters.store import reading
+
+    with reading(new.database) as log:
+        verdict = verify(log)
+    for fault in verdict.faults:
+        put(f"position {fault.position}: {fault.problem}" if fault.position else fault.problem)
+    if not verdict.sound:
+        raise Failed("The copy does not verify, so the source may be damaged: do not use it.", code=exits.NOT_VERIFIED)
+    say(f"The copy is complete and unchanged: {counted(verdict.events, 'event')}, root {verdict.root[:16]}…")
+    return exits.OK

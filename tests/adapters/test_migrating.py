@@ -1,0 +1,107 @@
+"""A log moves to another store and back, and stays the same (contract-2 §14)."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from adapters.proof import checkpoints
+from adapters.proof.transfer import export
+from adapters.proof.verify import verify
+from adapters.store import NewEvent, Store, Write, open_store, reading
+from adapters.store.migrating import Moving, NotEmpty, migrate
+from adapters.store.sql.log import SqlRecorder
+from domain.values.base import INLINE_BYTES, Text
+from tests.adapters.stores_under_test import CAUSE, receipt, told, write
+from tests.claiming import claim
+from tests.given import START
+from tests.kit.postgres import cluster, require
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Iterator[tuple[str, str, str]]:
+    """A file, a database, and another file."""
+    require()
+    yield f"sqlite:///{tmp_path / 'one.db'}", cluster().database(tmp_path), f"sqlite:///{tmp_path / 'two.db'}"
+    cluster().free(tmp_path)
+
+
+WORDS = "말 \0" * INLINE_BYTES
+
+
+def fill(store: Store) -> None:
+    """A long text, receipts, a turn that somebody works on and one that waits."""
+    _, [blob] = Text.of(WORDS)
+    store.append([write(told().begun, blobs=[blob], key="first")])
+    store.append([write(told("delivery-2").begun, session_id="delivery-2", key="second")])
+    store.append([Write(receipt=lambda position: receipt("refused", position))])
+    assert claim(store, "worker", now=START, lease_ms=60_000) is not None
+
+
+def move(source: str, target: str) -> None:
+    with reading(source) as log, closing(open_store(target)) as store:
+        assert isinstance(store, SqlRecorder)
+        migrate(log, store)
+
+
+def lines(url: str) -> list[bytes]:
+    with reading(url) as log:
+        return list(export(log))
+
+
+def test_a_log_that_goes_to_postgresql_and_back_is_the_same(places: tuple[str, str, str]) -> None:
+    with closing(open_store(places[0])) as store:
+        fill(store)
+        before = [store.receipt(key) for key in ("first", "second", "refused")]
+        signed = checkpoints.head(store)
+    move(places[0], places[1])
+    move(places[1], places[2])
+    assert lines(places[0]) == lines(places[1]) == lines(places[2])
+    for url in places[1:]:
+        with reading(url) as log:
+            assert verify(log).sound
+            assert checkpoints.holds(log, signed) is None
+        with closing(open_store(url)) as store:
+            assert store.text(sha256(WORDS.encode()).hexdigest()) == WORDS
+            assert [store.receipt(key) for key in ("first", "second", "refused")] == before
+            # Both turns wait, and the attempt that was under way does not count as the next one.
+            assert store.turns.count() == {"queued": 2, "running": 0}
+            assert claim(store, "other", now=START, lease_ms=60_000).attempt == 2  # type: ignore[union-attr]
+            [recorded] = store.append([Write([NewEvent("delivery-3", 1, START, CAUSE, told("delivery-3").begun[0])])])
+            assert recorded[0].position == 7
+
+
+@pytest.mark.parametrize("target", [1, 2])
+def test_a_target_that_is_not_empty_is_refused_and_not_changed(places: tuple[str, str, str], target: int) -> None:
+    for url in (places[0], places[target]):
+        with closing(open_store(url)) as store:
+            store.append([write(told().begun)])
+    before = lines(places[target])
+    with pytest.raises(NotEmpty, match="The target already holds a log"):
+        move(places[0], places[target])
+    assert lines(places[target]) == before
+
+
+@pytest.mark.parametrize("target", [1, 2])
+def test_a_source_that_is_written_to_meanwhile_is_not_copied(places: tuple[str, str, str], target: int) -> None:
+    with (
+        closing(open_store(places[0])) as busy,
+        reading(places[0]) as log,
+        closing(open_store(places[target])) as store,
+    ):
+        busy.append([write(told().begun)])
+        assert isinstance(store, SqlRecorder)
+        real = log.rows.last_given
+        written = iter([told("delivery-2").begun])
+
+        def last_given() -> int:
+            for begun in written:
+                busy.append([write(begun, session_id="delivery-2")])
+            return real()
+
+        log.rows.last_given = last_given  # type: ignore[method-assign]
+        with pytest.raises(Moving, match="Something wrote to the source"):
+            migrate(log, store)
+        assert (store.head(), store.turns.count()) == (0, {"queued": 0, "running": 0})
