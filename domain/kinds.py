@@ -15,7 +15,7 @@ from domain.delivery.state import Delivery
 from domain.discussion import chart as discussion_chart
 from domain.discussion import commands as discussion_commands
 from domain.discussion import decide as discussion_decide
-from domain.discussion import events as discussion_events
+from domain.discussion import topics as discussion_topics
 from domain.discussion.commands import CancelDiscussion, StartDiscussion
 from domain.discussion.state import Discussion
 from domain.discussion.state import evolve as discussion_evolve
@@ -70,7 +70,7 @@ _KINDS: tuple[Kind[Any], ...] = (
             name=name,
             state=Discussion,
             statuses=table.states,
-            events=tuple(discussion_events.VOICES[name].values()),
+            events=tuple(discussion_topics.EVENTS_OF[name].values()),
             chart=table,
             starts=StartDiscussion,
             decide=discussion_decide.decide,

@@ -112,7 +112,7 @@ found = {}
 for name in sys.argv[1:]:
     try:
         spec = importlib.util.find_spec(name)
-    except Exception:
+    except Exception:  # finding a submodule imports its package, whose code may raise anything
         spec = None
     found[name] = spec and (spec.origin or next(iter(spec.submodule_search_locations or []), None))
 print(json.dumps(found))

@@ -8,14 +8,13 @@ from pathlib import Path
 from adapters.store import Lease, Store
 from adapters.turns.earlier import Load, last_result
 from adapters.workspace import Workspace, Workspaces
-from adapters.writer.unit_of_work import CommandEnvelope
 from domain.delivery.baseline import Preparation
 from domain.delivery.state import Delivery
 from domain.orchestration.state import Orchestration
-from domain.session.forks import Diverge, SessionForked
+from domain.session.forks import SessionForked
 from domain.session.state import Outstanding, Session
-from domain.session.turns import ExpireTurn, TurnRequested
-from domain.values.base import Blob, Command, Text
+from domain.session.turns import TurnRequested
+from domain.values.base import Blob, Text
 from domain.values.time import milliseconds
 
 LANE = 1_000
@@ -109,20 +108,3 @@ def text(words: str, blobs: list[Blob]) -> Text:
     found, more = Text.of(words)
     blobs.extend(more)
     return found
-
-
-def outcome_of(job: Job, command: Command, worker: str) -> CommandEnvelope:
-    """The outcome of a turn: by its agent where one was asked, else by the worker."""
-    lease = job.lease
-    return CommandEnvelope(
-        lease.session_id,
-        command,
-        actor=f"agent:{lease.agent}" if lease.work == "ask" else f"worker:{worker}",
-        command_id=f"{lease.turn_id}#{lease.attempt}" + ("/diverged" if isinstance(command, Diverge) else ""),
-        causation_id=f"{lease.session_id}:{lease.version}",
-    )
-
-
-def deadline_of(session_id: str, turn_id: str) -> CommandEnvelope:
-    """The end of a turn by its deadline; refused where that has not passed, or was extended meanwhile."""
-    return CommandEnvelope(session_id, ExpireTurn(turn_id=turn_id), actor="clock", command_id=f"{turn_id}!deadline")

@@ -14,22 +14,21 @@ from pathlib import Path
 from adapters import processes
 from adapters.agents.team import Team
 from adapters.fence import Sandbox
-from adapters.store import DamagedEvent, Fenced, Lease, Store, StoreError
-from adapters.turns import Job, TurnRunner, ancestors, deadline_of, outcome_of
+from adapters.store import DamagedEvent, Lease, Store, StoreError
+from adapters.turns import Job, TurnRunner, ancestors, deadline_of
 from adapters.turns.claiming import Claiming
 from adapters.turns.live import Live
 from adapters.turns.permitting import Questions
 from adapters.turns.presence import Peers, Presence
+from adapters.turns.recording import record
 from adapters.turns.routing import Routing, place_of
 from adapters.workspace import Room, Workspaces
-from adapters.writer.writer import Busy, CommandAnswer, Writer
+from adapters.writer.writer import Busy, Writer
 from domain.delivery.allowing import Prefixes
 from domain.session.forks import Diverge
 from domain.session.record import Recorded
-from domain.session.state import Moved
 from domain.session.turns import (
     AgentSessionsCleared,
-    RecordReply,
     Settled,
     TurnAttemptFailed,
     TurnRequested,
@@ -223,7 +222,14 @@ class Worker:
                     return
                 command = await self._bounded(job)
                 if command is not None:
-                    await self._record(job, command)
+                    await record(
+                        job,
+                        command,
+                        writer=self._writer,
+                        merge=self.runner.merge,
+                        settings=self._settings,
+                        by=self.name,
+                    )
                 if not isinstance(command, Diverge):
                     return
         finally:
@@ -283,31 +289,5 @@ class Worker:
                 return
 
     async def _record(self, job: Job, command: Command) -> None:
-        """Record the outcome, once; what comes too late is dropped, a store that does not answer is asked again."""
-        lease = job.lease
-        now = asyncio.get_running_loop().time
-        started = now()
-        while now() - started < self._settings.lease:
-            try:
-                recording = asyncio.ensure_future(self._writer.do(outcome_of(job, command, self.name)))
-                recording.add_done_callback(_taken_note)
-                await asyncio.shield(recording)
-                return
-            except Moved:
-                assert isinstance(command, RecordReply), "only answers bring changes"
-                session = await asyncio.to_thread(self._writer.load, lease.session_id)
-                assert session is not None, "a session does not vanish"
-                command = await asyncio.to_thread(self.runner.merge, job, command, session)
-            except (Refused, Fenced, Unknown) as late:
-                log.info("the answer of %s came too late: %s", lease.turn_id, late)
-                return
-            except (StoreError, Busy) as error:
-                log.warning("the answer of %s is not recorded yet: %s", lease.turn_id, error)
-                await asyncio.sleep(self._settings.retry)
-        log.error("the answer of %s is lost: it could not be recorded while the turn was ours", lease.turn_id)
-
-
-def _taken_note(recording: "asyncio.Task[CommandAnswer]") -> None:
-    """Whoever waited for it may have been told to let go: then nobody else asks what it came to."""
-    if not recording.cancelled():
-        recording.exception()
+        merge, settings = self.runner.merge, self._settings
+        await record(job, command, writer=self._writer, merge=merge, settings=settings, by=self.name)

@@ -1,7 +1,7 @@
 """`inbox`, `decide`, `extend`, `cancel`: what waits for a person, and what a person changes."""
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
 from cyclopts import Parameter
 from cyclopts.types import PositiveInt
@@ -67,15 +67,8 @@ async def retry(
         Wait until it finishes (without a server, do the work in this process).
     """
     async with connected(where, "work" if wait else "all", team=team) as api:
-        session_id = await resolve(api, session)
-        before = int((await api.session(session_id))["session"]["version"])
-        answer = await api.post(
-            f"{path_of(session_id)}/retry", {"reason": reason}, key=idempotency_key, version=if_version
-        )
-        if wait:
-            await say_who_goes_on(api, session_id)
-            return await follow_to_end(api, session_id, after=before, json=json)
-    return _answered(answer, f"Retrying session {session_id}.", json=json)
+        posted = await _post(api, session, "retry", {"reason": reason}, key=idempotency_key, version=if_version)
+        return await _follow(api, posted, "Retrying session {}.", wait=wait, json=json)
 
 
 async def extend(
@@ -130,14 +123,33 @@ async def extend(
             code=exits.USAGE,
         )
     async with connected(where, "work" if wait else "all", team=team) as api:
-        session_id = await resolve(api, session)
-        path = f"{path_of(session_id)}/budget"
-        before = int((await api.session(session_id))["session"]["version"])
-        answer = await api.post(path, amounts | {"reason": reason}, key=idempotency_key, version=if_version)
-        if wait:
-            await say_who_goes_on(api, session_id)
-            return await follow_to_end(api, session_id, after=before, json=json)
-    return _answered(answer, f"Added budget to session {session_id}.", json=json)
+        posted = await _post(
+            api, session, "budget", amounts | {"reason": reason}, key=idempotency_key, version=if_version
+        )
+        return await _follow(api, posted, "Added budget to session {}.", wait=wait, json=json)
+
+
+class _Posted(NamedTuple):
+    """An action that makes a session run again: the version before it, and the API's answer."""
+
+    session_id: str
+    before: int
+    answer: Json
+
+
+async def _post(api: Api, session: str, action: str, body: Json, *, key: str | None, version: int | None) -> _Posted:
+    session_id = await resolve(api, session)
+    before = int((await api.session(session_id))["session"]["version"])
+    answer = await api.post(f"{path_of(session_id)}/{action}", body, key=key, version=version)
+    return _Posted(session_id, before, answer)
+
+
+async def _follow(api: Api, posted: _Posted, sentence: str, *, wait: bool, json: bool) -> int:
+    """Follow the session to its end if `wait`; else only say what was done."""
+    if not wait:
+        return _answered(posted.answer, sentence.format(posted.session_id), json=json)
+    await say_who_goes_on(api, posted.session_id)
+    return await follow_to_end(api, posted.session_id, after=posted.before, json=json)
 
 
 def _answered(answer: Json, sentence: str, *, json: bool) -> int:

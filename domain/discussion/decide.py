@@ -9,7 +9,6 @@ from domain.discussion import findings
 from domain.discussion.chart import TABLES
 from domain.discussion.commands import CancelDiscussion, StartDiscussion
 from domain.discussion.events import (
-    VOICES,
     AgentFailed,
     Assessed,
     Cancelled,
@@ -27,6 +26,7 @@ from domain.discussion.events import (
 )
 from domain.discussion.state import Discussion
 from domain.discussion.strategies import CHOICES, PASSING, REWRITTEN, STRATEGIES, Part
+from domain.discussion.topics import EVENTS_OF
 from domain.session.actions import NO_BUDGET
 from domain.session.children import Decide
 from domain.session.decision import Events, Now, ask, cancel_turn, cancel_turns, clear_agents, content, end_attempt
@@ -76,7 +76,7 @@ def allowed_actions(discussion: Discussion) -> tuple[str, ...]:
 
 def voice(now: Talk, event: type[DiscussionEvent]) -> type[DiscussionEvent]:
     """The event under the topic of this kind."""
-    return VOICES[now.kind.name][event]
+    return EVENTS_OF[now.kind.name][event]
 
 
 def start(now: Talk, command: StartDiscussion) -> Events:
