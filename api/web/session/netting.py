@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Final
 
-from api.web.session.patches import FilePatch, PatchHunk, PatchLine
+from api.web.session.patches import FilePatch, PatchLine, ShownHunk
 
 AROUND: Final = 3
 """Unchanged lines that are shown before and after a change."""
@@ -86,7 +86,7 @@ def _apply(file: _File, patch: FilePatch, number: int) -> None:
         file.fits = False
 
 
-def _change(sheet: _Sheet, hunk: PatchHunk, number: int) -> None:
+def _change(sheet: _Sheet, hunk: ShownHunk, number: int) -> None:
     at = _place(sheet, hunk.start)
     heading = hunk.heading
     for line in hunk.lines:

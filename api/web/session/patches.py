@@ -25,7 +25,7 @@ class PatchLine:
 
 
 @dataclass(slots=True)
-class PatchHunk:
+class ShownHunk:
     """Lines that follow one another; `start` counts the new file's lines before them."""
 
     start: int
@@ -40,7 +40,7 @@ class FilePatch:
     path: str
     before: str
     created: bool = False
-    hunks: list[PatchHunk] = field(default_factory=list)
+    hunks: list[ShownHunk] = field(default_factory=list)
 
     @property
     def lines(self) -> list[PatchLine]:
@@ -63,7 +63,7 @@ def files_of(patch: str) -> list[FilePatch]:
             continue
         elif place := _PLACE.match(words):
             old, new = int(place[1]), int(place[3])
-            found[-1].hunks.append(PatchHunk(new - 1 if place[4] != "0" else new, place[5]))
+            found[-1].hunks.append(ShownHunk(new - 1 if place[4] != "0" else new, place[5]))
         elif not found[-1].hunks:
             found[-1].created |= words.startswith("new file mode")
         elif words[:1] in "+- ":
