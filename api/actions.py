@@ -5,6 +5,7 @@ Each action turns an `ApiCall` into an `Intent`: a command for one session. `api
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from pydantic.alias_generators import to_camel
@@ -14,6 +15,7 @@ from api.http.commands import Intent
 from api.http.idempotency import ApiCall
 from api.http.problems import Problem
 from api.http.requests import read
+from api.projects import read_project
 from api.routes import forks, starting
 from api.routes.bodies import (
     AnswerPermission,
@@ -24,6 +26,7 @@ from api.routes.bodies import (
     Empty,
     Extend,
     Fork,
+    Land,
     Message,
     OrchestrationStart,
     Origin,
@@ -34,6 +37,7 @@ from api.routes.bodies import (
 from api.system import System
 from domain.channel import ContinueLatest, ReceiveMessage, ResetLatest, channel_id
 from domain.delivery.commands import DecideScope, ExtendBudget
+from domain.delivery.state import Delivery
 from domain.discussion.commands import StartDiscussion
 from domain.discussion.state import Discussion
 from domain.kinds import KINDS
@@ -43,8 +47,10 @@ from domain.orchestration.commands import (
     ResetOrchestration,
     StartOrchestration,
 )
+from domain.orchestration.state import Orchestration
 from domain.session.actions import unfit
 from domain.session.children import Decide
+from domain.session.landings import LandSession
 from domain.session.permissions import DecidePermission
 from domain.session.record import kind_of
 from domain.session.state import Session
@@ -225,6 +231,25 @@ async def scope(call: ApiCall) -> Intent:
     body = read(ScopeAnswer, call.fields)
     command = DecideScope(request_id=body.request_id, decision=body.decision, actor=call.actor)
     return Intent(_addressed(call), command)
+
+
+async def land(call: ApiCall) -> Intent:
+    """Merge the result of a finished session into a branch, if its validation passes there."""
+    body = read(Land, call.fields)
+    session_id = _addressed(call)
+    return Intent(session_id, await asyncio.to_thread(_land, call, session_id, body.onto), status=202)
+
+
+def _land(call: ApiCall, session_id: str, onto: str | None) -> Command:
+    """A delivery's own commands have to pass; of an orchestration those of the repository."""
+    session = call.system.sessions.get(session_id)
+    onto = onto or (session.base.base_branch if session and session.base else None)
+    if onto is None:
+        raise Invalid({"/onto": Sentence("landing_without_target")})
+    steps = session.steps if isinstance(session, Delivery) else ()
+    if isinstance(session, Orchestration) and session.workspace is not None:
+        steps = read_project(Path(session.workspace)).validation_steps()
+    return LandSession(onto=onto, steps=steps, actor=call.actor)
 
 
 async def fork(call: ApiCall) -> Intent:

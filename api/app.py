@@ -26,6 +26,7 @@ COMMANDS: Final[tuple[PathHandler, ...]] = (
     ("/api/sessions/{id}/budget", commands.extend_budget),
     ("/api/sessions/{id}/decision", commands.decide),
     ("/api/sessions/{id}/scope", commands.decide_scope),
+    ("/api/sessions/{id}/land", commands.land_session),
     ("/api/sessions/{id}/fork", commands.fork_session),
     ("/api/sessions/{id}/continue", commands.continue_session),
     ("/api/sessions/{id}/reset", commands.reset_session),

@@ -26,7 +26,7 @@ from domain.orchestration import events as orchestration_events
 from domain.orchestration.commands import ResetOrchestration, StartOrchestration
 from domain.orchestration.evolve import evolve as orchestration_evolve
 from domain.orchestration.state import Orchestration
-from domain.session import children, forking, forks, turns, workspace
+from domain.session import children, forking, forks, landing, landings, turns, workspace
 from domain.session.activity import activity_of
 from domain.session.decision import Kind, Now, Outcome
 from domain.session.forks import SessionForked
@@ -112,6 +112,7 @@ EVENTS: tuple[type[DomainEvent], ...] = (
     *children.EVENTS,
     *forks.EVENTS,
     *workspace.EVENTS,
+    *landings.EVENTS,
     *(event for kind in STREAMS.values() for event in kind.events),
 )
 
@@ -180,8 +181,9 @@ def command_of(recorded: RecordedCommand, session: Session | None, whole: Whole)
 
 def _command_of(recorded: RecordedCommand, session: Session | None) -> Command | None:
     own = kind(recorded.recorded[0].kind).command_of
-    command = shared_command(recorded.events, session) or own(recorded, session)
-    prepared = workspace.prepared_in(recorded.events)
+    events = recorded.events
+    command = shared_command(events, session) or landing.landing_command(events, session) or own(recorded, session)
+    prepared = workspace.prepared_in(events)
     return command.model_copy(update={"prepared": prepared}) if isinstance(command, turns.RecordTurn) else command
 
 

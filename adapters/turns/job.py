@@ -92,9 +92,9 @@ def workspace_of(job: Job, workspaces: Workspaces) -> Workspace:
     return workspaces.open(session.home or session.id, source, earlier)
 
 
-def checkout(job: Job, workspaces: Workspaces) -> Path:
-    """The job's folder, in the recorded state."""
-    return workspace_of(job, workspaces).checkout(tree=job.session.tree, slot=job.folder)
+def checkout(job: Job, workspaces: Workspaces, tree: str | None = None) -> Path:
+    """The job's folder, in the recorded state or that of `tree`."""
+    return workspace_of(job, workspaces).checkout(tree=tree or job.session.tree, slot=job.folder)
 
 
 def left(job: Job, workspaces: Workspaces) -> Path:

@@ -11,6 +11,7 @@ from adapters.project.escapes import inspect
 from adapters.project.hidden import advice
 from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job
+from adapters.turns.landing import land
 from adapters.turns.live import Live
 from adapters.turns.readying import Observe, ready, relative
 from adapters.turns.validating import CommandPlace, ValidationSettings, can_start, output_of, run_step, validate
@@ -20,6 +21,7 @@ from domain.delivery.commands import RecordBaseline, RecordValidation
 from domain.delivery.reasons import MOST, reasons
 from domain.delivery.state import Delivery
 from domain.delivery.validation import DID_NOT_EXIT, ValidationStep
+from domain.session.landings import RecordLanding
 from domain.session.turns import Failure
 
 
@@ -32,6 +34,10 @@ class Commands(Protocol):
 
     async def validate(self, job: Job) -> RecordValidation:
         """Run the validation of an iteration."""
+        ...
+
+    async def land(self, job: Job) -> RecordLanding:
+        """Merge the result into a branch, once it is validated there."""
         ...
 
     async def ready(self, job: Job) -> Failure | None:
@@ -60,6 +66,9 @@ class HostCommands:
             return None
         _, setup = await ready(job, **self._place(job))
         return unready(Baseline(setup=setup))
+
+    async def land(self, job: Job) -> RecordLanding:
+        return await land(job, **self._place(job))
 
     def _place(self, job: Job) -> "_SourcePlace":
         return {

@@ -21,11 +21,18 @@ _TAIL = 2_000
 
 
 async def ready(
-    job: Job, *, workspaces: Workspaces, home: Path, fencing: Fencing, settings: ValidationSettings, observe: Observe
+    job: Job,
+    *,
+    workspaces: Workspaces,
+    home: Path,
+    fencing: Fencing,
+    settings: ValidationSettings,
+    observe: Observe,
+    tree: str | None = None,
 ) -> tuple[CommandPlace, tuple[SetupCommand, ...]]:
-    """The job's folder, made ready if it is a new one, and what the set-up came to."""
+    """The job's folder in the recorded state or `tree`'s, made ready if it is new, and what the set-up came to."""
     preparation = job.preparation
-    folder = await asyncio.to_thread(checkout, job, workspaces)
+    folder = await asyncio.to_thread(checkout, job, workspaces, tree)
     workspace = await asyncio.to_thread(workspace_of, job, workspaces)
     top = workspace.tree_of(folder)
     place = CommandPlace(

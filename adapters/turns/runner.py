@@ -29,6 +29,7 @@ from domain.delivery.commands import RecordBaseline, RecordValidation
 from domain.kinds import command_of, fold
 from domain.session.forking import renamed, same_request
 from domain.session.forks import Diverge, Reuse
+from domain.session.landings import RecordLanding
 from domain.session.record import Recorded, RecordedCommand, Whole, commands_in
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import (
@@ -101,7 +102,7 @@ class TurnRunner:
         now = asyncio.get_running_loop().time
         started = now()
         reuse = job.session.reuse
-        if reuse is not None and job.lease.work != "package":
+        if reuse is not None and job.lease.work not in ("package", "land"):
             return await asyncio.to_thread(recall, job, reuse, self._store, partial(whole, self._store))
         try:
             return await self._done(job)
@@ -120,6 +121,8 @@ class TurnRunner:
                 return await self._commands.prepare(job)
             case "validate":
                 return await self._commands.validate(job)
+            case "land":
+                return await self._commands.land(job)
             case "package":
                 return await asyncio.to_thread(publish, job, self._workspaces)
             case _:
@@ -160,6 +163,8 @@ def failed(job: Job, failure: Failure, *, seconds: float) -> Command:
             return RecordValidation(passed=False, **common)
         case "package":
             return RecordPackage(**common)
+        case "land":
+            return RecordLanding(**common)
         case _:
             return RecordReply(**common)
 

@@ -1,23 +1,21 @@
 """Validating: the delivery's commands, one after another until one fails, and the report of what they said."""
 
 import os
-import re
-import signal
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Protocol
 
 import orjson
 
 from adapters import processes
 from adapters.agents.activity import Activity, tail
 from adapters.fence import Fence, Grant, Sandbox
-from adapters.processes import Finished, SystemLimits
 from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job
+from adapters.turns.stops import reason
 from domain.delivery.allowing import Prefixes, is_allowed, only
 from domain.delivery.baseline import not_startable
 from domain.delivery.commands import RecordValidation
@@ -81,16 +79,10 @@ async def validate(job: Job, *, place: CommandPlace, settings: ValidationSetting
     """Run the commands until one fails. One whose program cannot be started is no verdict on the work."""
     assert isinstance(job.session, Delivery), "only deliveries validate"
     started = time.monotonic()
-    runs: list[CommandRun] = []
-    outputs: list[processes.Finished] = []
-    for step in job.session.steps:
-        finished = await run_step(step, place, settings)
-        if not can_start(step, finished, place.folder):
-            return _not_started(job, step, finished, seconds=time.monotonic() - started)
-        runs.append(_run_of(step, finished, settings))
-        outputs.append(finished)
-        if not runs[-1].passed:
-            break
+    runs, outputs = await outcomes(job.session.steps, place, settings)
+    last = job.session.steps[len(outputs) - 1] if outputs else None
+    if last is not None and not can_start(last, outputs[-1], place.folder):
+        return _not_started(job, last, outputs[-1], seconds=time.monotonic() - started)
     result = outcome(runs)
     report, blobs = Text.of(_report(result, outputs))
     return RecordValidation(
@@ -107,6 +99,21 @@ async def validate(job: Job, *, place: CommandPlace, settings: ValidationSetting
         fence_gaps=place.fence().gaps,
         blobs=blobs,
     )
+
+
+async def outcomes(
+    steps: Sequence[ValidationStep], place: CommandPlace, settings: ValidationSettings
+) -> tuple[list[CommandRun], list[processes.Finished]]:
+    """Run the commands until one fails or cannot be started."""
+    runs: list[CommandRun] = []
+    outputs: list[processes.Finished] = []
+    for step in steps:
+        finished = await run_step(step, place, settings)
+        runs.append(_run_of(step, finished, settings))
+        outputs.append(finished)
+        if not runs[-1].passed:
+            break
+    return runs, outputs
 
 
 def _not_started(job: Job, step: ValidationStep, finished: processes.Finished, *, seconds: float) -> RecordValidation:
@@ -205,97 +212,3 @@ def _report(result: ValidationResult, outputs: list[processes.Finished]) -> str:
     ]
     whole = {"passed": result.passed, "classification": result.failure_class, "summary": result.summary, "runs": runs}
     return orjson.dumps(whole).decode()
-
-
-# -- limits that ended a command -------------------------------------------------------------------------------------
-
-
-_BY_SHELL: Final = 128
-"""What a shell, or npm, adds to the number of the signal that ended what it ran."""
-
-_LOOKED_AT: Final = 65_536
-"""Characters at the end of each stream: there a program says what it ended of."""
-
-
-class _Kind(NamedTuple):
-    """`signal` ends whoever reaches the limit; `signs` are the words of who was refused something, or `signals` of who
-    may have been ended by it, or by something else."""
-
-    name: str
-    field: str
-    unit: str
-    signal: signal.Signals | None
-    signs: re.Pattern[str] | None
-    maybe: signal.Signals | None = None
-
-
-_KINDS: Final = (
-    _Kind("CPU time", "cpu_seconds", " s", signal.SIGXCPU, None, signal.SIGKILL),
-    _Kind(
-        "file size",
-        "file_bytes",
-        " bytes",
-        signal.SIGXFSZ,
-        re.compile(r"\bEFBIG\b|\[Errno 27\]|\bos error 27\b|\bwrit(?:e|ing)\b.*: File too large"),
-    ),
-    _Kind(
-        "memory",
-        "memory_bytes",
-        " bytes",
-        None,
-        re.compile(
-            r"\bMemoryError\b|\bOutOfMemory|\bENOMEM\b|\bbad_alloc\b|\bout of memory\b|\b(?:cannot|failed to) allocate"
-            r"|\bfailed to map segment\b|\bnot enough space for\b|\bcould not reserve enough space\b",
-            re.IGNORECASE,
-        ),
-    ),
-    _Kind(
-        "processes",
-        "processes",
-        "",
-        None,
-        re.compile(
-            r"\bResource temporarily unavailable\b|\bEAGAIN\b|\bcannot fork\b"
-            r"|\bcan't start new thread\b|\bunable to create (?:new )?native thread\b",
-            re.IGNORECASE,
-        ),
-    ),
-)
-
-
-class Reason(NamedTuple):
-    """The rest of a sentence that begins with the command. `certain`: the limit ended it."""
-
-    words: str
-    certain: bool
-
-
-def reason(finished: Finished, seconds: float, limits: SystemLimits) -> Reason | None:
-    """None where no limit is known to have had to do with it. `seconds`: how long it was given."""
-    if finished.ended == "timeout":
-        return Reason(_stopped("time", f"{seconds:g} s", "HANSARD_VALIDATION_SECONDS"), certain=True)
-    if finished.ended != "exit" or not finished.exit_code:
-        return None
-    held = [(kind, value) for kind in _KINDS if (value := getattr(limits, kind.field))]
-    for kind, value in held:
-        if _is_by(finished.exit_code, kind.signal):
-            return Reason(_stopped(*_named(kind, value)), certain=True)
-    output = f"{finished.stdout[-_LOOKED_AT:]}\n{finished.stderr[-_LOOKED_AT:]}"
-    for kind, value in held:
-        if _is_by(finished.exit_code, kind.maybe) or (kind.signs is not None and kind.signs.search(output)):
-            name, shown, setting = _named(kind, value)
-            words = f"ended with exit code {finished.exit_code}, perhaps by its limit of {name} ({shown}; {setting})"
-            return Reason(words, certain=False)
-    return None
-
-
-def _named(kind: _Kind, value: int) -> tuple[str, str, str]:
-    return kind.name, f"{value}{kind.unit}", f"HANSARD_COMMAND_{kind.field.upper()}"
-
-
-def _stopped(name: str, shown: str, setting: str) -> str:
-    return f"was stopped by its limit of {name} ({shown}; {setting})"
-
-
-def _is_by(exit_code: int, number: signal.Signals | None) -> bool:
-    return number is not None and exit_code in (-number, _BY_SHELL + number)

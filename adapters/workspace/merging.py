@@ -66,6 +66,14 @@ _NAMED: Final = 10
 """So many files are named; of the others only the number."""
 
 
+class MergeConflict(WorkspaceError):
+    """Both sides changed the same lines, or one removed what the other changed."""
+
+    def __init__(self, words: str, paths: tuple[str, ...]) -> None:
+        super().__init__(words)
+        self.paths = paths
+
+
 def merge(repository: Repository, *, ours: str, theirs: str, message: str) -> str:
     """A commit that has both, or the one of them that has the other already. Nothing is written but objects, no
     driver or filter runs: our git directory has none, and attributes of ours that beat the project's.
@@ -79,11 +87,11 @@ def merge(repository: Repository, *, ours: str, theirs: str, message: str) -> st
         done = repository.answered("merge-tree", *names, codes=(0, 1))
     tree, *conflicts = done.stdout.rstrip(b"\0").split(b"\0")
     if done.returncode != 0:
-        raise WorkspaceError(_conflict(conflicts, suffixes=(f"~{ours}", f"~{theirs}")))
+        raise MergeConflict(*_conflict(conflicts, suffixes=(f"~{ours}", f"~{theirs}")))
     return repository.record(tree.decode(), message=message, parents=(ours, theirs))
 
 
-def _conflict(entries: list[bytes], *, suffixes: tuple[str, str]) -> str:
+def _conflict(entries: list[bytes], *, suffixes: tuple[str, str]) -> tuple[str, tuple[str, ...]]:
     """`entries` are git's: mode, id, stage (1: before, 2: ours, 3: theirs), tab, path."""
     stages: defaultdict[str, set[bytes]] = defaultdict(set)
     for entry in entries:
@@ -96,7 +104,8 @@ def _conflict(entries: list[bytes], *, suffixes: tuple[str, str]) -> str:
     one = [path for path, seen in stages.items() if not {b"2", b"3"} <= seen]
     sentences = [f"changed the same lines of {_listed(both)}"] if both else []
     sentences += [f"removed, moved or replaced what the other changed: {_listed(one)}"] if one else []
-    return f"Two turns at once {' and '.join(sentences) or 'moved the same folders apart'}."
+    words = f"Two turns at once {' and '.join(sentences) or 'moved the same folders apart'}."
+    return words, tuple(sorted(stages))
 
 
 def _listed(paths: list[str]) -> str:

@@ -13,6 +13,7 @@ from adapters.workspace.comparing import compared
 from adapters.workspace.folders import delete, existing_folder, is_real_folder, tame
 from adapters.workspace.founding import SOURCE, given_git
 from adapters.workspace.git import git, in_theirs
+from adapters.workspace.landing import advance, integrate, tip
 from adapters.workspace.merging import LARGEST, merge
 from adapters.workspace.noting import write_notes
 from adapters.workspace.paths import WorkspaceError, confine, in_a_sentence
@@ -153,6 +154,23 @@ class Workspace:
         if self.repository is not None:
             with suppress(WorkspaceError):  # the branch is there; its trailers say the same in fewer words
                 write_notes(self._git, self.start, commit, Path(self.repository))
+
+    def tip(self, branch: str) -> str:
+        """The commit of a branch of the person's repository. Raises WorkspaceError where there is none."""
+        return tip(self._git, self._theirs(), branch)
+
+    def integrate(self, *, onto: str, commit: str, message: str) -> str:
+        """A merge commit on both; `onto` where it has all of it already. Raises MergeConflict."""
+        return integrate(self._git, onto=onto, commit=commit, message=message)
+
+    def advance(self, branch: str, *, before: str, after: str) -> bool:
+        """Move a branch of the person's repository; False where it moved meanwhile. Raises CheckoutInTheWay."""
+        return advance(self._git, self._theirs(), branch, before=before, after=after)
+
+    def _theirs(self) -> Path:
+        if self.repository is None:
+            raise WorkspaceError(Sentence("branch_not_found", branch="", path=self.asked))
+        return Path(self.repository)
 
     @property
     def in_place(self) -> Path | None:

@@ -29,6 +29,7 @@ _NEEDS: Final[dict[str, Scope]] = {
     "/api/sessions/{id}/decision": "decide",
     "/api/sessions/{id}/permission": "decide",
     "/api/sessions/{id}/scope": "decide",
+    "/api/sessions/{id}/land": "decide",
     "/api/trust": "decide",
     "/api/turns/claim": "turns",
     "/api/turns/{turn}/heartbeat": "turns",

@@ -19,6 +19,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "extend_budget": {"addIterations": 2, "addMinutes": 15, "reason": "the last issue is small"},
     "decide": {"decision": "skip", "rationale": "known, and planned for later"},
     "decide_scope": {"requestId": "delivery-7f3k2m9qx4.s1", "decision": "allow"},
+    "land_session": {"onto": "main"},
     "fork_session": {"atVersion": 11, "substitute": {"budget": {"addIterations": 2}}, "mode": "live"},
     "continue_session": {},
     "reset_session": {"reason": "another way was found"},

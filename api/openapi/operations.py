@@ -97,6 +97,13 @@ OPERATIONS: dict[str, Operation] = {
         "from then on; denied ones the developer has to undo in another iteration. The wait costs no budget.",
         body=bodies.ScopeAnswer,
     ),
+    "land_session": _command(
+        summary="Merge the result into a branch",
+        description="Merged with the branch as it is now, and validated there; the branch moves only if that passes. "
+        "The events `session.landed` and `session.sent_back` say what came of it.",
+        body=bodies.Land,
+        status=202,
+    ),
     "fork_session": _command(
         summary="Begin a new session from a version of this one",
         description="The history up to `atVersion` (to the end of the decision that it is part of) is shared; the "

@@ -215,6 +215,14 @@ class ScopeAnswer(Body):
     decision: Literal["allow", "deny"]
 
 
+class Land(Body):
+    """Merge the result into a branch, once it is validated there."""
+
+    onto: Annotated[str, Field(min_length=1, max_length=250, pattern=r"^[^\s\x00-\x1f~^:?*\[\\]+$")] | None = Field(
+        default=None, description="the branch; without it the one that the session began with"
+    )
+
+
 class Answer(Body):
     """What an agent would have said instead."""
 

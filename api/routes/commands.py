@@ -69,6 +69,11 @@ async def decide_scope(request: Request) -> Response:
     return await perform(await call_of(request), actions.scope)
 
 
+async def land_session(request: Request) -> Response:
+    """POST /api/sessions/{id}/land: merge the result into a branch, if its validation passes there"""
+    return await perform(await call_of(request), actions.land)
+
+
 async def fork_session(request: Request) -> Response:
     """POST /api/sessions/{id}/fork: another way on from a version; the source is untouched"""
     return await perform(await call_of(request), actions.fork)

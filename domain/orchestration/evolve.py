@@ -26,9 +26,10 @@ from domain.orchestration.parallel import hindrances
 from domain.orchestration.phases import AgentPhases, Judged, paused
 from domain.orchestration.state import AGENT, Fix, Orchestration, WorkReport
 from domain.session.children import ChildClosed, ChildRequested
-from domain.session.state import EventMetadata, evolve_shared, without
+from domain.session.state import EventMetadata, evolve_shared
 from domain.session.turns import TurnAnswered, TurnFailed
 from domain.values.base import DomainEvent
+from domain.values.mappings import without
 
 
 def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadata) -> Orchestration:
@@ -113,7 +114,7 @@ def _settled(state: Orchestration, before: Orchestration, event: TurnAnswered | 
     turn = before.outstanding[event.turn_id]
     if turn.lane and isinstance(event, TurnAnswered):
         state.authors = state.authors | {turn.lane - 1: event.agent}
-    if turn.lane or turn.work == "package":
+    if turn.lane or turn.work in ("package", "land"):
         state.failed_turn = before.failed_turn
 
 

@@ -103,7 +103,7 @@ class Orchestration(Session):
     @property
     def at_work(self) -> bool:
         """Whether an agent is asked at this moment. A branch may be made beside the work."""
-        return any(turn.work != "package" for turn in self.outstanding.values())
+        return any(turn.work not in ("package", "land") for turn in self.outstanding.values())
 
     @property
     def active(self) -> tuple[int, ...]:

@@ -7,6 +7,8 @@ from domain.session.activity import ActivitySummary, recorded_as
 from domain.session.decision import Events, Now, cancel_turns
 from domain.session.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
 from domain.session.handover import with_workspace
+from domain.session.landing import record_landing, request_landing
+from domain.session.landings import LandSession, RecordLanding
 from domain.session.permissions import DecidePermission, RequestPermission, WithdrawPermissions
 from domain.session.permitting import decide_permission, request_permission, withdraw_permissions
 from domain.session.record import Recorded
@@ -57,7 +59,7 @@ def unnamed(words: str, known: Iterable[str]) -> str:
 
 
 def decide(now: Now[S], command: Command) -> Events:
-    """What the command leads to: by the rules of forks or permissions where it is about one, else of the kind."""
+    """What the command leads to: by the rules of what it is about (forks, permissions, landings), else of the kind."""
     match command:
         case ForkSession():
             return _fork(now, command)
@@ -71,6 +73,10 @@ def decide(now: Now[S], command: Command) -> Events:
             return decide_permission(now, command)
         case WithdrawPermissions():
             return withdraw_permissions(now, command)
+        case LandSession():
+            return request_landing(now, command)
+        case RecordLanding():
+            return record_landing(now, command)
         case RecordReply() if command.activity is not None:
             return _with_activity(now, command, command.activity)
         case _:

@@ -4,11 +4,12 @@ States are plain dataclasses. `evolve` makes one private copy, assigns its field
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self, TypeVar
+from typing import NamedTuple, Self
 
 from domain.session.attempts import FRESH, ONCE, PROVIDER_WAITS, NextAttempt, RetryPolicy, Tries, after
 from domain.session.children import ChildClosed, ChildRequested, OpenChild
 from domain.session.forks import Reuse, SessionDiverged, SessionForked, SessionReleased
+from domain.session.landings import LandingRequested, WorkLanded
 from domain.session.permissions import (
     PermissionChoice,
     PermissionDecided,
@@ -32,12 +33,10 @@ from domain.session.turns import (
 from domain.session.workspace import ResultPublished, WorkspaceChanges, WorkspacePrepared
 from domain.values.base import DomainEvent, Refused, Text
 from domain.values.budget import Spent
+from domain.values.mappings import counted, without
 from domain.values.sentences import Sentence
 from domain.values.spelling import thread_name
 from domain.values.time import milliseconds
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 class Moved(Refused):
@@ -111,6 +110,8 @@ class Session:
     changes: WorkspaceChanges | None = None
     branch: str | None = None
     published: str | None = None
+    landing: LandingRequested | None = None
+    landed: WorkLanded | None = None
     spent: Spent = field(default_factory=Spent)
     last_error: str | None = None
     retry: RetryPolicy = ONCE
@@ -183,10 +184,10 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
         state.fence_gaps = tuple(sorted({*state.fence_gaps, *event.fence_gaps}))
     match event:
         case TurnRequested():
-            state.failed_turn = state.failed_turn if event.work in ("package", "wait") else None
+            state.failed_turn = state.failed_turn if event.work in ("package", "land", "wait") else None
             state.turns += 1
-            state.asked = _counted(state.asked, event.agent)
-            state.asked_roles = _counted(state.asked_roles, event.role)
+            state.asked = counted(state.asked, event.agent)
+            state.asked_roles = counted(state.asked_roles, event.role)
             state.outstanding = state.outstanding | {event.turn_id: _outstanding(event, at)}
         case TurnAnswered():
             state.outstanding = without(state.outstanding, event.turn_id)
@@ -202,7 +203,8 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
         case TurnRetried():
             _retried(state, event, at)
         case TurnFailed():
-            state.failed_turn = state.outstanding.get(event.turn_id)
+            turn = state.outstanding.get(event.turn_id)
+            state.failed_turn = turn if turn is not None and turn.work != "land" else state.failed_turn
             state.outstanding = without(state.outstanding, event.turn_id)
             state.last_error = _error(event)
             state.spent = state.spent.after(event.usage, asked=asked(event))
@@ -216,6 +218,10 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             _set_questions(state, questions_after(state.questions, event, at), at)
         case AgentSessionsCleared():
             state.agent_sessions = {}
+        case LandingRequested():
+            state.landing = event
+        case WorkLanded():
+            state.landed = event
         case WorkspacePrepared():
             state.base = event
         case ResultPublished():
@@ -286,8 +292,8 @@ def _ask_again(state: Session, turn: Outstanding) -> None:
     ordinal, role_ordinal = state.asked.get(turn.agent, 0), state.asked_roles.get(turn.role, 0)
     again = turn._replace(ordinal=ordinal, role_ordinal=role_ordinal)
     state.outstanding = state.outstanding | {turn.turn_id: again}
-    state.asked = _counted(state.asked, turn.agent)
-    state.asked_roles = _counted(state.asked_roles, turn.role)
+    state.asked = counted(state.asked, turn.agent)
+    state.asked_roles = counted(state.asked_roles, turn.role)
 
 
 def _set_questions(state: Session, questions: dict[str, PermissionQuestion], at: int) -> None:
@@ -297,12 +303,3 @@ def _set_questions(state: Session, questions: dict[str, PermissionQuestion], at:
 
 def _error(event: TurnFailed | TurnAttemptFailed) -> str:
     return f"{event.agent}: {event.failure.code}: {event.failure.detail}".rstrip(": ")
-
-
-def _counted(counts: dict[str, int], key: str) -> dict[str, int]:
-    return counts | {key: counts.get(key, 0) + 1}
-
-
-def without(known: dict[K, V], gone: K) -> dict[K, V]:
-    """The same without one key, whether or not it is there."""
-    return {key: value for key, value in known.items() if key != gone}

@@ -14,7 +14,7 @@ from domain.session.workspace import WorkspaceChanges, WorkspacePrepared
 from domain.values.base import Command, Count, DomainEvent, Text, Usage, Value
 
 Access = Literal["none", "read", "write"]
-Work = Literal["ask", "prepare", "validate", "package", "wait"]
+Work = Literal["ask", "prepare", "validate", "package", "land", "wait"]
 """`wait` is a person's turn: nobody works on it, it only has a deadline."""
 Retryable = Literal[
     "rate_limit", "overloaded", "network", "crash", "timeout", "idle", "unreadable", "lost_conversation", "workspace"

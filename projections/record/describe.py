@@ -21,7 +21,8 @@ HIGHLIGHTED = frozenset(
         "orchestration.plan_refused", "orchestration.plan_returned", "orchestration.verdict_given",
         "orchestration.verdict_unreadable", "orchestration.verdict_overturned", "orchestration.checkpoint_reached",
         "orchestration.partial_reached", "orchestration.completed", "orchestration.continued",
-        "orchestration.rounds_added", "orchestration.reset", "session.child_closed", "session.forked",
+        "orchestration.rounds_added", "orchestration.reset", "session.child_closed", "session.forked", "session.landed",
+        "session.sent_back",
         "session.diverged", "turn.permission_decided",
         *(
             f"{kind}.{last_part}"
@@ -71,7 +72,8 @@ def _requested(data: Data) -> str:
 def _answered(data: Data) -> str:
     if "prompt" not in data or (data["prompt"] or {}).get("length"):
         return ""
-    return {"setup": "prepare", "test": "validate", "supervisor": "package"}.get(str(data.get("role")), "")
+    works = {"setup": "prepare", "test": "validate", "supervisor": "package", "integrator": "land"}
+    return works.get(str(data.get("role")), "")
 
 
 def _baseline(data: Data) -> str:
@@ -103,6 +105,7 @@ _VARIANTS: Final[Mapping[str, Callable[[Data], str]]] = {
     "session.child_requested": lambda data: str(data.get("childKind", "review")),
     "session.child_closed": lambda data: str(data.get("by", "person")),
     "delivery.baseline_recorded": _baseline,
+    "session.sent_back": lambda data: str(data.get("reason") or "conflict"),
     "delivery.scope_decided": lambda data: str(data.get("decision") or "deny"),
     "delivery.budget_exhausted": lambda data: str(data.get("reason") or ""),
     "delivery.session_finished": _finished,

@@ -188,6 +188,7 @@ _COMPUTED: Final[Mapping[str, Callable[[Places], str]]] = {
     "remembered": lambda places: places.say("remembered") if places.data.get("remember") else "",
     "elapsed": _elapsed,
     "files": _files,
+    "reasons": lambda places: _after_colon("; ".join(map(str, (places.data.get("reasons") or ())[:_FILES]))),
     "paths": lambda places: _one_line(", ".join(map(str, places.data.get("paths") or ()))),
     "failure": _failure,
     "detail": _detail,

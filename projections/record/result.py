@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from domain.session.scope import EVERYTHING, PathScope, touched
 from domain.session.state import Session
-from projections.views.session import ResultBase, ResultFile, ResultView
+from projections.views.session import LandedView, ResultBase, ResultFile, ResultView
 
 
 def result_of(session: Session, planned: Collection[str], scope: PathScope = EVERYTHING) -> ResultView | None:
@@ -23,6 +23,7 @@ def result_of(session: Session, planned: Collection[str], scope: PathScope = EVE
         head=changes.head,
         commits=changes.commits,
         files=tuple(ResultFile(**dict(file), named=_is_named(file.path, names)) for file in changes.files),
+        landed=LandedView(branch=session.landed.onto, commit=session.landed.commit) if session.landed else None,
         outside=scope.outside_of(touched(changes)),
     )
 

@@ -93,6 +93,11 @@ class ResultFile(View):
     named: bool = Field(description="whether the request or the plan named it")
 
 
+class LandedView(View):
+    branch: str
+    commit: str
+
+
 class ResultView(View):
     """What the session has changed so far."""
 
@@ -103,6 +108,7 @@ class ResultView(View):
     commits: tuple[str, ...] = Field(description="oldest first")
     files: tuple[ResultFile, ...]
     outside: tuple[str, ...] = Field(default=(), description="changed files that the scope does not allow")
+    landed: LandedView | None = Field(default=None, exclude_if=absent, description="where `land` merged it")
 
 
 class PlannedCommand(View):

@@ -17,7 +17,7 @@ from tests.api.server import delivery, events, inside, start
 
 OPEN: Final = frozenset({"/healthz", "/readyz", "/login", "/logout", "/assets/{name}"})
 OPERATE: Final = ("cancel", "retry", "fork", "continue", "reset", "message", "sessions")
-DECIDE: Final = ("decision", "permission", "scope", "budget", "trust")
+DECIDE: Final = ("decision", "permission", "scope", "land", "budget", "trust")
 ROUTES: Final = [("GET", path) for path, _ in (*VIEWS, *PAGES)] + [("POST", path) for path, _ in (*COMMANDS, *FORMS)]
 ALLOWED: Final = {
     "read": {"read"},

@@ -30,6 +30,7 @@ from domain.kinds import allowed_actions
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.session.attempts import RetryPolicy
+from domain.session.landings import RecordLanding
 from domain.session.state import Session
 from domain.session.turns import RetryTurn
 from domain.values.base import Command, Refused, Text
@@ -95,6 +96,9 @@ class SimulatedCommands:
     async def prepare(self, job: Job) -> RecordBaseline:
         await asyncio.sleep(5)
         return RecordBaseline(turn_id=job.lease.turn_id, attempt=job.lease.attempt, baseline=Baseline())
+
+    async def land(self, job: Job) -> RecordLanding:
+        return RecordLanding(turn_id=job.lease.turn_id, attempt=job.lease.attempt, commit="0" * 40)
 
     async def ready(self, job: Job) -> None:
         """Nothing has to be set up."""

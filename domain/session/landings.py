@@ -1,0 +1,69 @@
+"""Landing in the record: a finished branch is merged into another and validated there, or goes back to its author."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from domain.delivery.validation import ValidationStep
+from domain.session.turns import RecordTurn
+from domain.values.base import Command, DomainEvent
+
+SentBackReason = Literal["conflict", "validation", "checkout"]
+"""Both sides changed the same lines; the commands failed on the merge; the checkout of the branch is in the way."""
+
+
+class LandingRequested(DomainEvent):
+    """The session's result is to be merged into a branch, if the commands pass on the merge."""
+
+    TOPIC: ClassVar[str] = "session.landing_requested"
+    onto: str = Field(description="the branch that it is merged into")
+    commit: str = Field(description="the result")
+    steps: tuple[ValidationStep, ...] = Field(default=(), description="the commands that have to pass")
+    by: str = Field(default="", description="who wants it")
+
+
+class WorkLanded(DomainEvent):
+    """The result is part of the branch, and the commands passed on the merge."""
+
+    TOPIC: ClassVar[str] = "session.landed"
+    onto: str
+    before: str = Field(description="the commit of the branch before")
+    commit: str = Field(description="the merge; the commit before where the branch had all of it already")
+
+
+class WorkSentBack(DomainEvent):
+    """The result does not fit the branch as it is now: the branch stays, and the author has to look at it again."""
+
+    TOPIC: ClassVar[str] = "session.sent_back"
+    onto: str
+    before: str = Field(description="the commit of the branch that it was tried on")
+    reason: SentBackReason
+    author: str = Field(default="", description="the agent who wrote the work")
+    paths: tuple[str, ...] = Field(default=(), description="the files that are in conflict")
+    reasons: tuple[str, ...] = Field(default=(), description="the lines that say why the commands failed")
+    detail: str = ""
+
+
+EVENTS: tuple[type[DomainEvent], ...] = (LandingRequested, WorkLanded, WorkSentBack)
+
+
+class LandSession(Command):
+    """A person wants the result of a finished session on a branch."""
+
+    REFUSAL: ClassVar[str] = "has_no_branch_to_land"
+    onto: str
+    steps: tuple[ValidationStep, ...] = ()
+    actor: str = ""
+
+
+class RecordLanding(RecordTurn):
+    """The outcome of a landing: the merge, or why there is none."""
+
+    WORK = "land"
+    before: str = ""
+    commit: str | None = None
+    reason: SentBackReason = "conflict"
+    author: str = ""
+    paths: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    detail: str = ""

@@ -1,0 +1,119 @@
+"""`hansard land`: twenty branches that overlap, one after the other, each validated on top of those before it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.api.cli.conftest import Hansard
+from tests.api.cli.test_results import git
+
+CHECK = """\
+import pathlib, sys
+numbers = [int(line) for path in pathlib.Path("parts").glob("*") for line in path.read_text().split()]
+wrong = [n for n in numbers if numbers.count(n) > 1]
+print("FAILED parts::" + str(wrong[0]) if wrong else "ok")
+sys.exit(bool(wrong))
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    """A repository that we stand in: numbers in files, none of which may be there twice."""
+    folder = tmp_path / "here"
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    git(folder, "config", "user.name", "Somebody")
+    git(folder, "config", "user.email", "somebody@example.org")
+    (folder / "parts").mkdir()
+    for name in range(4):
+        (folder / "parts" / f"{name}.txt").write_text("".join(f"{name}{line:02}\n" for line in range(30)))
+    (folder / "check.py").write_text(CHECK)
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "-m", "Begin")
+    return folder
+
+
+def delivered(hansard: Hansard, tmp_path: Path, files: dict[str, str], name: str) -> str:
+    scenario = tmp_path / "scenario.json"
+    replies = {"dev": [{"text": f"Changed what {name} wanted.", "files": files}]}
+    scenario.write_text(json.dumps({"replies": replies}), encoding="utf-8")
+    words = ("--test", f"{sys.executable} check.py", "--no-baseline", "--scenario", str(scenario))
+    said = hansard("run", "-t", f"Change {name}", *words)
+    assert said.code == 0, said.err
+    return said.err.partition("Session ")[2].split()[0].rstrip(".")
+
+
+def with_line(folder: Path, part: int, line: int, text: str) -> dict[str, str]:
+    """The file of the first commit with one line more."""
+    lines = git(folder, "show", f"HEAD:parts/{part}.txt").split("\n")
+    return {f"parts/{part}.txt": "\n".join([*lines[: line + 1], text, *lines[line + 1 :]]) + "\n"}
+
+
+def passes(folder: Path, commit: str, place: Path) -> bool:
+    """Whether the check passes on a commit."""
+    git(folder, "worktree", "add", "--quiet", "--detach", str(place), commit)
+    return subprocess.run([sys.executable, "check.py"], cwd=place, check=False, capture_output=True).returncode == 0
+
+
+def test_twenty_overlapping_deliveries(hansard: Hansard, here: Path, tmp_path: Path) -> None:
+    """16 fit, 2 change the same lines as others, 2 pass alone but not together with what landed before them."""
+    first = git(here, "rev-parse", "main")
+    wanted: dict[str, str] = {}
+    for number in range(16):
+        text = str(9000 + number)
+        files = with_line(here, number % 4, 4 + 6 * (number // 4), text)
+        wanted[delivered(hansard, tmp_path, files, f"number {number}")] = text
+    clash = [
+        delivered(hansard, tmp_path, with_line(here, part, 4, str(9500 + part)), f"clash {part}") for part in (0, 1)
+    ]
+    twice = [
+        delivered(hansard, tmp_path, {f"parts/new{number}.txt": f"{9000 + number}\n"}, f"twice {number}")
+        for number in (2, 3)
+    ]
+    assert git(here, "rev-parse", "main") == first
+
+    said = hansard("land", *wanted, *clash, *twice, "--onto", "main", "--json")
+    assert said.code == 4, said.err
+    found = said.json
+    assert [outcome["session"] for outcome in found["landed"]] == list(wanted)
+    back = {outcome["session"]: outcome for outcome in found["sentBack"]}
+    assert [back[name]["reason"] for name in (*clash, *twice)] == ["conflict", "conflict", "validation", "validation"]
+    assert [back[name]["paths"] for name in clash] == [["parts/0.txt"], ["parts/1.txt"]]
+    assert back[twice[0]]["reasons"] == ["FAILED parts::9002"] and back[twice[0]]["author"]
+    assert f"{clash[0]}  sent back" in said.err
+
+    assert git(here, "status", "--porcelain") == ""
+    everything = "".join(path.read_text() for path in (here / "parts").glob("*"))
+    assert [text for text in wanted.values() if f"{text}\n" not in everything] == []
+    commits = git(here, "rev-list", "--first-parent", "--reverse", f"{first}..main").split()
+    assert len(commits) == len(wanted) and commits == [outcome["commit"] for outcome in found["landed"]]
+    assert [commit for commit in commits if not passes(here, commit, tmp_path / f"at-{commit[:12]}")] == []
+    for name in (*clash, *twice):
+        topics = [json.loads(line)["type"] for line in hansard("events", name, "--json").out.splitlines()]
+        assert topics[-4:] == ["session.landing_requested", "turn.requested", "turn.answered", "session.sent_back"]
+    assert hansard("replay", clash[0], "--assert").code == 0
+    assert hansard("replay", next(iter(wanted)), "--assert").code == 0
+
+
+def test_what_cannot_land(hansard: Hansard, here: Path, tmp_path: Path) -> None:
+    name = delivered(hansard, tmp_path, with_line(here, 0, 4, "9000"), "one")
+    said = hansard("land", name, "--onto", "nowhere")
+    assert (said.code, "There is no branch nowhere" in said.out) == (4, True), said.out
+    (here / "parts" / "0.txt").write_text("1\n")
+    said = hansard("land", name)
+    assert (said.code, "uncommitted changes" in said.out) == (4, True), said.out
+    assert (here / "parts" / "0.txt").read_text() == "1\n"
+    git(here, "checkout", "--quiet", "--", "parts/0.txt")
+    git(here, "switch", "--quiet", "--create", "other")
+    said = hansard("land", name, "--onto", "main")
+    assert (said.code, "landed on main" in said.out) == (0, True), said.out
+    assert git(here, "log", "-1", "--format=%s", "main") == f"Merge hansard/{name} into main"
+    assert hansard("land", name, "--onto", "main").code == 0
+    assert len(git(here, "log", "--first-parent", "--format=%h", "main").split()) == 2
+    assert hansard("show", name, "--json").json["session"]["result"]["landed"]["branch"] == "main"
+    assert hansard("run", "-t", "Nothing", "--test", "false", "--no-baseline", "--max-iterations", "1").code == 7
+    said = hansard("land", "latest", "--onto", "main")
+    assert (said.code, "sent back" in said.out) == (4, True), said.out
+    assert hansard("land").code == 2

@@ -1,0 +1,79 @@
+"""Landing: only what was handed over, one at a time, and every step is an event."""
+
+from typing import Any
+
+from domain.replay import first_difference
+from domain.session.landings import LandSession, RecordLanding
+from domain.session.state import Session
+from domain.session.turns import Failure, RecordPackage
+from domain.session.workspace import ChangedFile, WorkspaceChanges, WorkspacePrepared
+from projections.record.session import view
+from tests.domain.test_replay import recorded
+from tests.given import DeliveryStory, topics
+
+BASE, HEAD, MERGE = "a" * 40, "b" * 40, "c" * 40
+
+
+def packaged() -> DeliveryStory:
+    """A delivery with a branch."""
+    story = DeliveryStory(repository=True, workspace="/shop")
+    prepared = WorkspacePrepared(repository="/shop", base_branch="main", base_commit=BASE)
+    story.answer("the plan", after=1, prepared=prepared)
+    for words in ("the architecture", "the design"):
+        story.answer(words, after=1)
+    changes = WorkspaceChanges(head=HEAD, files=(ChangedFile(path="a", status="modified"),))
+    story.answer("the code", after=1, changes=changes, tree=HEAD, base=story.delivery.tree, files=("a",))
+    story.passes(after=1)
+    story.approves(after=1)
+    package = RecordPackage(turn_id=story.turn.turn_id, attempt=1, branch="hansard/delivery-1", commit=HEAD)
+    story.when(package, after=1)
+    return story
+
+
+def lands(story: DeliveryStory, **fields: Any) -> list[str]:
+    story.when(LandSession(onto="main", steps=story.delivery.steps, actor="person:ann"), after=1)
+    assert story.turn.work == "land"
+    return topics(story.when(RecordLanding(turn_id=story.turn.turn_id, attempt=1, before=BASE, **fields), after=1))
+
+
+def session(story: DeliveryStory) -> Session:
+    assert story.now is not None
+    return story.now
+
+
+def test_a_result_lands() -> None:
+    story = packaged()
+    assert lands(story, commit=MERGE) == ["turn.answered", "session.landed"]
+    assert view(story.delivery).wire()["result"]["landed"] == {"branch": "main", "commit": MERGE}
+    assert story.delivery.status == "success"
+    assert first_difference(recorded(story), story.whole) is None
+
+
+def test_a_result_is_sent_back_and_may_land_later() -> None:
+    story = packaged()
+    fields: dict[str, Any] = {
+        "reason": "validation",
+        "author": "Grace",
+        "reasons": ("FAILED a",),
+        "detail": "It failed.",
+    }
+    assert lands(story, **fields) == ["turn.answered", "session.sent_back"]
+    assert story.delivery.landed is None
+    assert lands(story, commit=MERGE)[-1] == "session.landed"
+    assert first_difference(recorded(story), story.whole) is None
+
+
+def test_a_landing_that_fails_changes_nothing() -> None:
+    story = packaged()
+    failure = Failure(code="workspace", detail="There is no branch main.")
+    assert lands(story, failure=failure) == ["turn.failed"]
+    assert (story.delivery.status, story.delivery.failed_turn) == ("success", None)
+    assert first_difference(recorded(story), story.whole) is None
+
+
+def test_only_a_branch_lands_and_only_once_at_a_time() -> None:
+    command = LandSession(onto="main")
+    assert "has no branch to land" in str(DeliveryStory().refused(command))
+    story = packaged()
+    story.when(command)
+    assert "is still at work" in str(story.refused(command))
