@@ -13,7 +13,7 @@ from api.routes.policies import lab
 from api.routes.turns import handlers as turns
 from api.settings import Settings
 from api.system import System
-from api.web import assets, chat_page, compare_page, errors, inbox_page, login_page, pages, reports_page
+from api.web import assets, chat_page, compare_page, errors, inbox_page, lab_page, login_page, pages, reports_page
 from api.web.forms import doors as forms
 from api.web.forms import talking
 from api.web.session import routes as session
@@ -55,6 +55,7 @@ PAGES: Final[tuple[PathHandler, ...]] = (
     ("/decisions", inbox_page.decisions),
     ("/reports", reports_page.show),
     ("/compare", compare_page.show),
+    ("/lab", lab_page.show),
     ("/chat", chat_page.show),
     ("/chat/{origin:path}", chat_page.show),
     ("/sessions/{id}", session.show),

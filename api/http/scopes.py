@@ -35,10 +35,10 @@ _NEEDS: Final[dict[str, Scope]] = {
     "/api/turns/{turn}/heartbeat": "turns",
     "/api/turns/{turn}/result": "turns",
     "/": "operate",
+    "/chat": "operate",
+    "/chat/{origin:path}": "operate",
     # Their forms say which command it is; that command's own scope is asked for.
     "/decisions": "read",
-    "/chat": "read",
-    "/chat/{origin:path}": "read",
     "/sessions/{id}": "read",
 }
 _OPEN: Final = frozenset({"/healthz", "/readyz", "/login", "/logout"})

@@ -121,6 +121,7 @@ function tick() {
 
 const SHORTEST_MS = 400;
 const RETRY_MS = 3000;
+const TRY_MS = 120;
 const page = document.body.dataset;
 let planned = null;
 let busy = false;
@@ -235,6 +236,21 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("input", (event) => {
   const form = event.target.closest("form[data-command]");
   if (form) renewKey(form);
+});
+
+/** Sliders show at once what they would change; the address says where they are. */
+let tried = null;
+document.addEventListener("input", ({ target }) => {
+  const form = target.closest("form[data-lab]");
+  if (!form) return;
+  const output = document.querySelector(`output[for="${CSS.escape(target.id)}"]`);
+  if (output) output.textContent = (Number(target.value) / 100).toFixed(2);
+  if (target.matches("select")) return location.assign(`/lab?${new URLSearchParams({ session: target.value })}`);
+  clearTimeout(tried);
+  tried = setTimeout(() => {
+    history.replaceState(null, "", `/lab?${new URLSearchParams(new FormData(form))}`);
+    fetchPage().catch(() => {});
+  }, TRY_MS);
 });
 
 // -- tabs, start -----------------------------------------------------------------------------------------------------

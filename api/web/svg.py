@@ -91,11 +91,15 @@ def _frame(levels: Sequence[tuple[float, str]]) -> Markup:
 
 
 def scores(
-    title: str, lines: Sequence[Line], thresholds: Sequence[tuple[str, str, float]], ticks: Sequence[str]
+    title: str,
+    lines: Sequence[Line],
+    thresholds: Sequence[tuple[str, str, float]],
+    ticks: Sequence[str],
+    stop: tuple[float | None, str] = (None, ""),
 ) -> Markup:
     """Scores from 0 to 1, round by round; the first line is the one that counts and has its values written.
 
-    A threshold is the kind of the line that it is for, its name and its value."""
+    A threshold is the kind of the line that it is for, its name and its value; `stop` is a place and what it says."""
     frame = _frame([(0, "0"), (0.25, ""), (0.5, "0.5"), (0.75, ""), (1, "1")])
     drawn = [element("path", d=_path(found.points), class_=f"line is-{found.kind}") for found in lines if found.points]
     marks = [line(_x(0), _y(value), _x(1), _y(value), f"threshold is-{kind}") for kind, _, value in thresholds]
@@ -105,11 +109,21 @@ def scores(
         every = max(1, len(ticks) // 10)
         for at, (x, y) in enumerate(lines[0].points):
             dots.append(element("circle", cx=_x(x), cy=_y(y), r=3, class_=f"dot is-{lines[0].kind}"))
-            if at % every == 0 or at == len(ticks) - 1:
+            if at == len(ticks) - 1 or (at % every == 0 and at + every < len(ticks)):
                 anchor = "end" if x > 0.95 else "start" if x < 0.05 else "middle"
                 dots.append(text(f"{y:.2f}", _x(x), max(9, _y(y) - 6), "value", anchor))
                 dots.append(text(ticks[at], _x(x), HEIGHT - 7, "tick", anchor))
-    return svg(title, frame, *marks, *drawn, *dots, *words, width=WIDTH + BESIDE, height=HEIGHT, class_="chart")
+    ends = _stop(*stop) if stop[0] is not None else ()
+    return svg(title, frame, *marks, *drawn, *dots, *words, *ends, width=WIDTH + BESIDE, height=HEIGHT, class_="chart")
+
+
+def _stop(share: float | None, words: str) -> tuple[Markup, Markup]:
+    x = _x(share or 0)
+    anchor = "end" if x > WIDTH / 2 else "start"
+    return (
+        line(x, TOP - 6, x, HEIGHT - BOTTOM, "ends-here"),
+        text(words, x - 4 if anchor == "end" else x + 4, TOP - 5, "tick", anchor),
+    )
 
 
 def _apart(thresholds: Sequence[tuple[str, str, float]]) -> list[tuple[str, float, float]]:

@@ -1,11 +1,13 @@
 """A review or a debate: every round in full, where the talk stood after each, what came of it (S2, behaviour §2.8)."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from api.web import svg
 from api.web.session.standing import ICONS, LONG, SENTENCE, WHOLE, Standing, tame
 from api.web.shown import cut
+from domain.convergence import Metrics
 from domain.discussion.state import Discussion, RoundContribution
 from domain.discussion.strategies import STRATEGIES
 from domain.values.time import iso
@@ -32,7 +34,7 @@ def discussion(standing: Standing) -> dict[str, Any]:
         "metrics": session.metrics[-1] if session.metrics else None,
         "table": [_assessed(session, place, said[place]) for place in range(len(session.metrics))],
         "icons": ICONS,
-        "chart": _chart(session),
+        "chart": chart(session.rounds, session.metrics),
         "stop_reason": session.stop_reason,
         "synthesis": tame(session.synthesis.head) if session.synthesis else None,
         "synthesis_at": (standing.where(standing.trail.syntheses) or [0])[-1],
@@ -78,9 +80,8 @@ def _assessed(session: Discussion, place: int, version: int) -> dict[str, Any]:
     return {"number": said.round, "role": said.role, "version": version, "metrics": session.metrics[place]}
 
 
-def _chart(session: Discussion) -> dict[str, Any]:
+def chart(rounds: Sequence[RoundContribution], found: Sequence[Metrics]) -> dict[str, Any]:
     """Lines from left to right, one point a round; a single round stands in the middle."""
-    found = session.metrics
     places = [(at / (len(found) - 1) if len(found) > 1 else 0.5) for at in range(len(found))]
     return {
         "lines": [
@@ -88,7 +89,7 @@ def _chart(session: Discussion) -> dict[str, Any]:
             svg.Line("agreement", "agreement", [(x, m.agreement_ratio) for x, m in zip(places, found, strict=True)]),
             svg.Line("stability", "stability", [(x, m.avg_stability) for x, m in zip(places, found, strict=True)]),
         ],
-        "ticks": [f"R{said.round}" for said in session.rounds[: len(found)]],
+        "ticks": [f"R{said.round}" for said in rounds[: len(found)]],
     }
 
 

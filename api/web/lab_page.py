@@ -1,0 +1,158 @@
+"""`/lab`: recorded discussions judged again by other thresholds. No agent is asked, nothing is written."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from api.http.problems import of_field
+from api.http.requests import only, reached, system
+from api.system import System
+from api.web.rendering import explicit, language_of, page, render
+from api.web.session.discussion import chart
+from api.web.shown import cut
+from domain.convergence import Profile, course
+from domain.discussion.lab import LabOutcome, LabTalk, rescore, talk
+from domain.discussion.state import Discussion
+from domain.session.record import kind_of
+from domain.values.base import Unknown
+from domain.values.sentences import Sentence
+from projections.record.session import view as session_view
+from projections.reports import Filters
+from projections.reports.convergence import found_by
+
+RULES: Final = {"agreement": "agreement", "stability": "stability", "stall": "stall", "weight": "agreement_weight"}
+"""Sliders by name: the field of the profile that each of them moves."""
+LOOKED, LISTED = 200, 40
+"""Discussions among which those of the profile are looked for, and those that are judged again."""
+MOST_CHARACTERS: Final = 2_000_000
+"""Of the discussions that are judged again, at most."""
+
+
+async def show(request: Request) -> Response:
+    """GET /lab: one discussion with its score, and all of its profile"""
+    only(request, "session", *RULES, "lang")
+    say, inside = language_of(request), system(request)
+    await reached(request, inside.store.head())
+    wanted = {name: _percent(request, name) for name in RULES}
+
+    def build() -> str:
+        ids = _listed(inside)
+        session = _chosen(inside, request.query_params.get("session", ""), ids)
+        found = _judged(inside, session, ids, wanted) if session else None
+        known = [(name, title(one)) for name in ids[:LISTED] if (one := _discussion(inside, name))]
+        return render(request, say, "lab.html", found=found, known=known, language=explicit(request) or "")
+
+    return page(await asyncio.to_thread(build))
+
+
+def _percent(request: Request, name: str) -> float | None:
+    """A slider's place as a share; None where it was not moved."""
+    given = request.query_params.get(name, "")
+    if not given:
+        return None
+    if not (given.isascii() and given.isdecimal() and int(given[:4]) <= 100):
+        raise of_field(name, Sentence("not_a_percentage"))
+    return int(given) / 100
+
+
+def _listed(inside: System) -> list[str]:
+    with inside.views.reading() as db:
+        return found_by(db, Filters(as_of=inside.follower.position))[:LOOKED]
+
+
+def _discussion(inside: System, session_id: str) -> Discussion | None:
+    found = inside.sessions.get(session_id) if kind_of(session_id) in ("review", "debate") else None
+    return found if isinstance(found, Discussion) else None
+
+
+def _chosen(inside: System, name: str, ids: list[str]) -> Discussion | None:
+    """The one that is named, else the newest that has rounds. Raises Unknown."""
+    if name:
+        found = _discussion(inside, name)
+        if found is None:
+            raise Unknown(Sentence("session_not_found", id=name))
+        return found
+    known = (_discussion(inside, session_id) for session_id in ids)
+    return next((found for found in known if found is not None and found.rounds), None)
+
+
+# -- what is shown -----------------------------------------------------------------------------------------------------
+
+
+def _judged(
+    inside: System, session: Discussion, ids: list[str], wanted: Mapping[str, float | None]
+) -> dict[str, Any] | None:
+    own = session.profile
+    changes = {RULES[name]: value for name, value in wanted.items() if value is not None}
+    profile = own.model_copy(update={"name": "custom", **changes})
+    told = talk(session)
+    outcome, metrics = rescore(told, profile), course(told.rounds, profile)
+    stop = outcome.round
+    return {
+        "id": session.id,
+        "kind": session.kind,
+        "title": title(session),
+        "profile": profile,
+        "own": own,
+        "chart": chart(session.rounds, metrics),
+        "stop": (stop - 1) / max(1, len(metrics) - 1) if stop and len(metrics) > 1 else 0.5 if stop else None,
+        "recorded": _recorded(told, course(told.rounds, own)),
+        "outcome": _shown(told, outcome) | {"score": metrics[stop - 1].overall_score if stop else None},
+        "rules": [_rule(name, field, own, profile) for name, field in RULES.items()],
+        "changed": bool(changes) and profile.model_copy(update={"name": own.name}) != own,
+        "others": [_other(name, told, profile) for name, told in _of_profile(inside, ids, own)],
+    }
+
+
+def _rule(name: str, field: str, own: Profile, profile: Profile) -> dict[str, Any]:
+    was, now = getattr(own, field), getattr(profile, field)
+    return {"name": name, "was": None if was is None else round(was * 100), "now": round((now or 0) * 100)}
+
+
+def title(session: Discussion) -> str:
+    return cut(session_view(session).title or session.id, 80)
+
+
+def _recorded(told: LabTalk, metrics: Any) -> dict[str, Any]:
+    return {
+        "reason": told.stop_reason or "",
+        "round": len(told.rounds),
+        "score": metrics[-1].overall_score if metrics else None,
+        "choice": told.choice or "",
+    }
+
+
+def _shown(told: LabTalk, outcome: LabOutcome) -> dict[str, Any]:
+    """`against` says whether it would have ended earlier, later or the same; `overruled` that a person then chose
+    otherwise than the last judgement until there suggests."""
+    return {
+        "reason": outcome.reason,
+        "round": outcome.round,
+        "rounds": len(told.rounds),
+        "against": outcome.against,
+        "overruled": bool(outcome.overruled),
+        "suggestion": outcome.suggestion or "",
+    }
+
+
+def _other(name: str, told: LabTalk, profile: Profile) -> dict[str, Any]:
+    return {"id": told.session_id, "title": name, "recorded": told.stop_reason or ""} | _shown(
+        told, rescore(told, profile)
+    )
+
+
+def _of_profile(inside: System, ids: list[str], own: Profile) -> Iterator[tuple[str, LabTalk]]:
+    """The newest discussions that were judged by the same profile, as many as may be read at once."""
+    left, found = MOST_CHARACTERS, 0
+    for session_id in ids:
+        session = _discussion(inside, session_id)
+        if session is None or session.profile != own or not session.rounds:
+            continue
+        told = talk(session)
+        left, found = left - sum(len(said.content) for said in told.rounds), found + 1
+        if left < 0 or found > LISTED:
+            return
+        yield title(session), told
