@@ -1,5 +1,6 @@
 """`allow`, `deny`: what agents did or want to do, and a person has to agree to."""
 
+from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
@@ -12,11 +13,14 @@ from api.cli.start import say_who_goes_on
 from api.cli.terminal import put_json, say
 from api.cli.watch import follow_to_end
 
-NEEDS: Final = ("scope",)
+NEEDS: Final = ("permission", "scope")
 """What is answered in this way, by its name in the inbox and in the address."""
 Answer = Literal["allow", "deny"]
 Request = Annotated[str | None, Parameter(help="Which request, where several wait.")]
-Detach = Annotated[bool, Parameter(help="Do not see the session through, which then goes on.")]
+Detach = Annotated[bool, Parameter(help="After a question about the scope, do not see the session through.")]
+Remember = Annotated[
+    bool, Parameter(help="Also answer the same tool and title of the same agent for the rest of the session.")
+]
 
 
 async def allow(
@@ -24,17 +28,19 @@ async def allow(
     request: Request = None,
     /,
     *,
+    remember: Remember = False,
     detach: Detach = False,
     idempotency_key: Key = None,
     json: AsJson = False,
     where: Where = HERE,
     team: TeamFile = None,
 ) -> int:
-    """Allow the changes outside the scope for which a session waits. It then goes on.
+    """Allow what an agent asks permission for, or the changes outside the scope. The session then goes on.
 
-    Exit code: 4 where nothing waits; else how the session ends.
+    Exit code: 4 where nothing waits; after a question about the scope, how the session ends.
     """
-    return await _answer("allow", session, request, detach, idempotency_key, json=json, where=where, team=team)
+    asked = _Asked(answer="allow", session=session, request=request, remember=remember, key=idempotency_key, json=json)
+    return await _answer(asked, detach, where, team)
 
 
 async def deny(
@@ -42,48 +48,66 @@ async def deny(
     request: Request = None,
     /,
     *,
+    remember: Remember = False,
     detach: Detach = False,
     idempotency_key: Key = None,
     json: AsJson = False,
     where: Where = HERE,
     team: TeamFile = None,
 ) -> int:
-    """Deny the changes outside the scope for which a session waits: the developer has to undo them.
+    """Deny what an agent asks permission for, or the changes outside the scope, which the developer then undoes.
 
-    Exit code: 4 where nothing waits; else how the session ends.
+    Exit code: 4 where nothing waits; after a question about the scope, how the session ends.
     """
-    return await _answer("deny", session, request, detach, idempotency_key, json=json, where=where, team=team)
+    asked = _Asked(answer="deny", session=session, request=request, remember=remember, key=idempotency_key, json=json)
+    return await _answer(asked, detach, where, team)
 
 
-async def _answer(
-    answer: Answer,
-    session: str,
-    request: str | None,
-    detach: bool,
-    key: str | None,
-    *,
-    json: bool,
-    where: Where,
-    team: TeamFile,
-) -> int:
-    async with connected(where, "all" if detach else "work", team=team) as api:
-        session_id = await resolve(api, session)
-        item = await _open(api, session_id, request)
-        body: Json = {"requestId": item["requestId"], "decision": answer}
-        told = await api.post(f"{path_of(session_id)}/{item['waitsFor']}", body, key=key)
-        say(f"{'Allowed' if answer == 'allow' else 'Denied'}: {item['requestId']}.")
-        if detach:
-            if json:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """An answer as it was typed."""
+
+    answer: Answer
+    session: str
+    request: str | None
+    remember: bool
+    key: str | None
+    json: bool
+
+    async def send(self, api: Api, session_id: str, item: Json) -> Json:
+        body: Json = {"requestId": item["requestId"], "decision": self.answer}
+        if item["waitsFor"] == "permission":
+            body["remember"] = self.remember
+        elif self.remember:
+            raise Failed("--remember is for permissions; this is a question about the scope.", code=exits.USAGE)
+        told = await api.post(f"{path_of(session_id)}/{item['waitsFor']}", body, key=self.key)
+        say(f"{'Allowed' if self.answer == 'allow' else 'Denied'}: {item['requestId']}.")
+        return told
+
+
+async def _answer(asked: _Asked, detach: bool, where: Where, team: TeamFile) -> int:
+    """An agent that asks runs somewhere already: only a session that rests is worked on from here."""
+    async with connected(where, "all") as api:
+        session_id = await resolve(api, asked.session)
+        item = await _open(api, session_id, asked.request)
+        if detach or item["waitsFor"] == "permission":
+            told = await asked.send(api, session_id, item)
+            if asked.json:
                 put_json(told)
             return exits.OK
+    async with connected(where, "work", team=team) as api:
+        await asked.send(api, session_id, item)
         await say_who_goes_on(api, session_id)
-        return await follow_to_end(api, session_id, after=int(item["version"]), json=json)
+        return await follow_to_end(api, session_id, after=int(item["version"]), json=asked.json)
 
 
 async def _open(api: Api, session_id: str, request: str | None) -> Json:
-    """The request that is meant. Raises Failed where there is none."""
+    """The request that is meant. Raises Failed where there is none, or where several may be meant."""
     items, _ = await api.pages("/api/decisions", limit=10_000, needs=list(NEEDS))
     found = [item for item in items if item["sessionId"] == session_id and request in (None, item["requestId"])]
     if not found:
         raise Failed(f"Session {session_id} has no such request that waits for you.", code=exits.REFUSED)
+    if len(found) > 1:
+        named = (f"  {item['requestId']}  {item.get('agent')}: {item.get('summary')}" for item in found)
+        raise Failed(f"{len(found)} requests wait; name one:", *named, code=exits.REFUSED)
     return found[0]

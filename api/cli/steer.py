@@ -254,7 +254,8 @@ def _row(item: Json) -> list[str]:
     verdict = (item.get("feedback") or {}).get("verdict")
     title = f"{verdict}: {item.get('title')}" if verdict else str(item.get("title") or "")
     since, parent = local_time(item.get("since")), str(item.get("parent") or "")
-    return [str(item["sessionId"]), str(item["waitsFor"]), since, choices, parent, title, str(item.get("why") or "")]
+    why = f"{item['agent']}: {item['summary']}" if item.get("question") else str(item.get("why") or "")
+    return [str(item["sessionId"]), str(item["waitsFor"]), since, choices, parent, title, why]
 
 
 async def watch(session: Id, /, *, json: AsEnd = False, where: Where = HERE) -> int:

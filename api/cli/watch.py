@@ -1,21 +1,20 @@
 """Following a session to its end, and asking the person for the decisions that it waits for."""
 
 import asyncio
-import os
-import sys
 from math import inf
 from time import monotonic
-from typing import Final, NamedTuple
+from typing import Final
 
 from api.cli import exits
-from api.cli.client import Api, path_of
+from api.cli.asking import allowed, decide, is_interactive, permitted
+from api.cli.client import Api
 from api.cli.doing import RunningTurns
-from api.cli.exits import REFUSED, Failed, rests
+from api.cli.exits import rests
 from api.cli.options import Json
 from api.cli.progress import Screen, screen
 from api.cli.session import outcome, steps
 from api.cli.stall import StallWatch
-from api.cli.terminal import paint, put, put_json, put_pairs, say
+from api.cli.terminal import put, put_json, put_pairs, say
 
 _REFRESH_SECONDS: Final = 1.0
 
@@ -26,8 +25,12 @@ class SessionFollower:
     Of a session that is not followed from its beginning, discussions that were there already are shown from now on.
     """
 
-    def __init__(self, api: Api, session_id: str, *, after: int = 0, patience: StallWatch | None = None) -> None:
-        self._api, self._patience = api, patience
+    def __init__(
+        self, api: Api, session_id: str, *, after: int = 0, patience: StallWatch | None = None, asks: bool = False
+    ) -> None:
+        """`asks`: it stops, too, where an agent waits for a permission that is not in `asked` yet."""
+        self._api, self._patience, self._asks = api, patience, asks
+        self.asked: set[str] = set()
         self._main = _Cursor(session_id, after=after)
         self._children: dict[str, _Cursor] = {}
         self._late = after > 0
@@ -44,6 +47,13 @@ class SessionFollower:
         seen = (self._main, *self._children.values())
         return [found.session for found in seen if found.session.get("status") == exits.WAITING]
 
+    @property
+    def permissions(self) -> list[tuple[str, Json]]:
+        """What agents wait to be allowed and nobody was asked here yet, each with its session."""
+        seen = (found.session for found in (self._main, *self._children.values()))
+        requests = ((str(each["id"]), request) for each in seen for request in each.get("permissionRequests") or ())
+        return [(name, request) for name, request in requests if request["requestId"] not in self.asked]
+
     async def to_rest(self, screen: Screen) -> Json:
         """Go on until nothing more happens unless a person says so; the session as it is then. Raises Failed where
         the patience is over before."""
@@ -58,7 +68,7 @@ class SessionFollower:
                 await asyncio.sleep(self._api.poll)
 
     def _rest(self) -> bool:
-        if self._main.settled:
+        if self._main.settled or (self._asks and self.permissions):
             return True
         children = [child.session for child in self._children.values()]
         return exits.waits_below(self.session, children) and all(child.settled for child in self._children.values())
@@ -79,7 +89,14 @@ class SessionFollower:
             moved = moved or bool(heard)
         self._late = False
         await self._show_turns(screen)
+        if not self._asks:
+            self._say_how_to_answer()
         return moved
+
+    def _say_how_to_answer(self) -> None:
+        for name, request in self.permissions:
+            self.asked.add(str(request["requestId"]))
+            say(f"To answer: hansard allow {name}     hansard deny {name}")
 
     async def _show_turns(self, screen: Screen) -> None:
         """What the agents do, between the events."""
@@ -129,105 +146,20 @@ class _Cursor:
         return events
 
 
-LABELS: Final = {"apply_fix": "Apply fix", "skip": "Skip", "revise": "Revise the plan", "accept": "Accept as it is"}
-_ANSWER: Final = 4_096
-"""Bytes of a line that a terminal hands over at once."""
-
-
-class TypedAnswer(NamedTuple):
-    choice: str
-    rationale: str
-
-
-def is_interactive() -> bool:
-    """Whether a person sees what is printed and can answer: in a pipe nobody is asked."""
-    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
-
-
-async def decide(api: Api, session: Json) -> bool:
-    """Ask for the decision of this review or debate and record it; False: it was left open.
-
-    Bound to the version that the person saw: when somebody else was faster, that is said, and counts as decided.
-    """
-    answer = await _ask([str(choice) for choice in session["choices"]])
-    if answer is None:
-        return False
-    body = {"decision": answer.choice, "rationale": answer.rationale}
-    try:
-        await api.post(f"{path_of(str(session['id']))}/decision", body, version=int(session["version"]))
-    except Failed as error:
-        if error.code != REFUSED:
-            raise
-        say("\n".join(error.sentences))
-    else:
-        say(f"Decided: {LABELS.get(answer.choice, answer.choice)}.")
-    return True
-
-
-def parse_answer(line: str, choices: list[str]) -> TypedAnswer | None:
-    """`a`, `apply` or `apply_fix`, and behind it why; None for what is no choice, or the beginning of several."""
-    word, _, rationale = line.strip().partition(" ")
-    meant = [choice for choice in choices if word and choice.startswith(word.casefold().replace("-", "_"))]
-    return TypedAnswer(meant[0], rationale.strip()) if len(meant) == 1 else None
-
-
-async def allowed(api: Api, session: Json) -> bool:
-    """Ask whether changes outside the scope may stay, and record the answer; False: it was left open."""
-    request = session["scopeRequest"]
-    say("\n".join(["Files outside the scope were changed:", *(f"  {path}" for path in request["paths"])]))
-    answer = await _ask(["allow", "deny"])
-    if answer is None:
-        return False
-    body = {"requestId": request["requestId"], "decision": answer.choice}
-    try:
-        await api.post(f"{path_of(str(session['id']))}/scope", body)
-    except Failed as error:
-        if error.code != REFUSED:
-            raise
-        say("\n".join(error.sentences))
-    return True
-
-
-async def _ask(choices: list[str]) -> TypedAnswer | None:
-    offered = "   ".join(f"{paint(f'[{name[0]}]', 'bold', sys.stderr)} {LABELS.get(name, name)}" for name in choices)
-    while True:
-        sys.stderr.write(f"\n{offered}   Enter: decide later   (add a reason after the letter)  ")
-        sys.stderr.flush()
-        line = await _line()
-        if not line.strip():
-            return None
-        answer = parse_answer(line, choices)
-        if answer is not None:
-            return answer
-        say(f"Not one of {', '.join(choices)}.")
-
-
-async def _line() -> str:
-    """A line of the terminal, empty at its end. Agents go on meanwhile, and Ctrl-C interrupts it."""
-    loop = asyncio.get_running_loop()
-    ready, descriptor = asyncio.Event(), sys.stdin.fileno()
-    loop.add_reader(descriptor, ready.set)
-    try:
-        await ready.wait()
-    finally:
-        loop.remove_reader(descriptor)
-    return os.read(descriptor, _ANSWER).decode(errors="replace")
-
-
 async def follow_to_end(api: Api, session_id: str, *, after: int = 0, json: bool, works: bool = True) -> int:
     """Follow the session live until it rests; the exit code that its outcome has.
 
     A person at the terminal is asked for the decisions that it waits for, and it goes on with them. `works`: turns
     are worked on in this process, so that it gives up where nothing can happen any more.
     """
-    following = SessionFollower(api, session_id, after=after, patience=StallWatch(api) if works else None)
-    asks = not json and is_interactive()
+    asks, patience = not json and is_interactive(), StallWatch(api) if works else None
+    following = SessionFollower(api, session_id, after=after, patience=patience, asks=asks)
     seen: set[str] = set()
     try:
         while True:
             with screen() as display:
                 session = await following.to_rest(display)
-            if asks and session.get("scopeRequest") and await allowed(api, session):
+            if asks and await _answered(api, following):
                 continue
             if not asks or not await _decided(api, following.waiting, seen):
                 break
@@ -241,6 +173,15 @@ async def follow_to_end(api: Api, session_id: str, *, after: int = 0, json: bool
         await _put_result(api, session, following.waiting, seen)
     await _say_what_next(api, session, following.waiting)
     return exits.WAITS if following.waiting or session.get("scopeRequest") else exits.of_outcome(session)
+
+
+async def _answered(api: Api, following: SessionFollower) -> bool:
+    """Whether the person was asked for a permission, or has judged what lies outside the scope."""
+    for name, request in following.permissions:
+        following.asked.add(str(request["requestId"]))
+        await permitted(api, name, request)
+        return True
+    return bool(following.session.get("scopeRequest")) and await allowed(api, following.session)
 
 
 async def _decided(api: Api, waiting: list[Json], seen: set[str]) -> bool:

@@ -159,7 +159,8 @@ def _now(request: Request, session: Session, entry: TurnEntry) -> Running:
     held = inside.store.turns.attempts([entry.turn_id]).get(entry.turn_id)
     frames = _seen(inside, entry.turn_id)
     turn = session.outstanding.get(entry.turn_id)
-    waits = held is None and turn is not None and (turn.tries.until or 0) > inside.clock()
+    asks = any(question.turn_id == entry.turn_id for question in session.questions.values())
+    waits = asks or (held is None and turn is not None and (turn.tries.until or 0) > inside.clock())
     return Running(waits=waits, attempt=held, since=inside.live.since(entry.turn_id) if held else None, frames=frames)
 
 

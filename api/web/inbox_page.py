@@ -60,7 +60,7 @@ async def _shown(request: Request, sent: Sent) -> str:
 
 def inbox_page(db: Database, cursor: str | None) -> InboxPage:
     """Raises Invalid for a cursor that was not given out."""
-    found = inbox.page(db, needs=("decision", "scope", "checkpoint"), limit=ITEMS, cursor=cursor)
+    found = inbox.page(db, needs=("decision", "permission", "scope", "checkpoint"), limit=ITEMS, cursor=cursor)
     exhausted = overview.waiting(db, BUDGETS, needs=("budget", "partial")) if cursor is None else ()
     return InboxPage(
         items=tuple(_item(item) for item in found.items),
@@ -75,6 +75,7 @@ def _item(item: WaitingItem) -> dict[str, Any]:
     found, feedback = item.wire(), item.feedback
     words = (feedback and (feedback.error or feedback.summary)) or item.summary or ""
     return found | {
+        "place": item.request_id if item.kind == "permission" else item.session_id,
         "words": cut(words, WORDS),
         "points": feedback.points if feedback else 0,
         "suggested": suggested(found["feedback"] or {}),

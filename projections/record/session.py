@@ -7,6 +7,7 @@ from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion, RoundContribution
 from domain.orchestration.phases import AgentPhases, phase_name
 from domain.orchestration.state import Orchestration, subtask_id
+from domain.session.permissions import PermissionQuestion
 from domain.session.state import Outstanding, Session
 from domain.values.time import iso
 from projections.record.markdown import one_line
@@ -20,6 +21,7 @@ from projections.views.session import (
     DeliveryView,
     EmployeeView,
     OrchestrationView,
+    PermissionRequestView,
     PlannedCommand,
     ReviewView,
     RoundView,
@@ -54,6 +56,8 @@ def view(session: Session) -> SessionView:
 
 def _common(session: Session, task: str) -> dict[str, Any]:
     """The fields that every kind has."""
+    asking = {question.turn_id for question in session.questions.values()}
+    turns = (turn_view(turn, asks=turn.turn_id in asking) for turn in session.outstanding.values())
     return {
         "id": session.id,
         "kind": session.kind,
@@ -68,16 +72,22 @@ def _common(session: Session, task: str) -> dict[str, Any]:
         "children": session.children,
         "forked_from": session.forked_from,
         "held": session.held,
-        "outstanding_turns": tuple(turn_view(turn) for turn in session.outstanding.values()),
+        "outstanding_turns": tuple(turns),
         "last_error": session.last_error,
         "workspace": session.workspace,
         "fence": session.fence,
         "fence_gaps": session.fence_gaps,
+        "permission_requests": tuple(_permission_request(question) for question in session.questions.values()),
     }
 
 
-def turn_view(turn: Outstanding) -> TurnView:
-    """A turn that is waited for."""
+def _permission_request(question: PermissionQuestion) -> PermissionRequestView:
+    fields = question._asdict()
+    return PermissionRequestView(since=iso(fields.pop("at")), **fields)
+
+
+def turn_view(turn: Outstanding, *, asks: bool = False) -> TurnView:
+    """A turn that is waited for; `asks`: its agent waits for permission."""
     return TurnView(
         turn_id=turn.turn_id,
         work=turn.work,
@@ -88,7 +98,7 @@ def turn_view(turn: Outstanding) -> TurnView:
         requested_at=iso(turn.requested_at),
         attempt=turn.tries.ended + 1 if turn.tries.ended else None,
         waiting_until=iso(turn.tries.until) if turn.tries.until is not None else None,
-        waiting_for=turn.tries.reason,
+        waiting_for="permission" if asks else turn.tries.reason,
     )
 
 

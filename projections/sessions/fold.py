@@ -20,6 +20,7 @@ from projections.engine.ports import Database, Projection
 from projections.facts import spent_by, status_of, stop_reason
 from projections.record.markdown import shortened
 from projections.record.session import title_of
+from projections.sessions import questions
 from projections.sessions.row import ROWS, SessionRow, normal
 
 SCHEMA: Final = (
@@ -38,6 +39,7 @@ SCHEMA: Final = (
     " version BIGINT NOT NULL, work TEXT NOT NULL, agent TEXT NOT NULL, role TEXT NOT NULL, phase TEXT, round BIGINT,"
     " requested_at BIGINT NOT NULL, attempt BIGINT, waiting_until BIGINT, waiting_for TEXT,"
     " PRIMARY KEY (session_id, turn_id))",
+    *questions.SCHEMA,
 )
 SEARCHED: Final = 20_000
 """Characters of title and task that a search looks into."""
@@ -54,6 +56,7 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
     known = [recorded for recorded in events if recorded.kind in KINDS]
     rows = ROWS.get(db, list({recorded.session_id for recorded in known}))
     turns: _Turns = {}
+    asked = questions.OpenQuestions(db)
     for recorded in known:
         row = rows.get(recorded.session_id)
         if row is None:
@@ -63,8 +66,10 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
             rows[recorded.session_id] = row
         _evolve(row, recorded)
         _follow_turns(db, turns, recorded)
+        asked.follow(recorded)
     ROWS.save(db, rows.values())
     _save_turns(db, turns)
+    asked.save()
 
 
 # -- a session begins ----------------------------------------------------------------------------------------------
@@ -297,8 +302,8 @@ def _save_turns(db: Database, turns: _Turns) -> None:
 
 OVERVIEW: Final = Projection(
     name="overview",
-    tables=("overview", "overview_words", "overview_labels", "overview_turns"),
+    tables=("overview", "overview_words", "overview_labels", "overview_turns", "overview_questions"),
     schema=SCHEMA,
     apply=apply,
-    version=8,
+    version=9,
 )

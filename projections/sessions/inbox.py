@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Final
 
 from domain.values.base import Invalid
@@ -9,6 +10,7 @@ from domain.values.sentences import Sentence
 from domain.values.time import iso
 from projections.engine.ports import Database
 from projections.sessions.overview import NEEDS, cursor_of, position_of
+from projections.sessions.questions import QuestionRow, asked_after
 from projections.sessions.row import ROWS, SessionRow
 from projections.views.sessions import DecisionPage, WaitingItem
 
@@ -45,24 +47,37 @@ def page(
     if not set(needs) <= set(NEEDS):
         raise Invalid({"/needs": Sentence("not_one_of", choices=list(NEEDS))})
     wanted = tuple(needs or NEEDS)
+    after = 0 if cursor is None else position_of(cursor)
     rows = ROWS.select(
         db,
         f"WHERE waiting > ? AND waits_for IN ({', '.join('?' * len(wanted))}) ORDER BY waiting LIMIT ?",
-        (0 if cursor is None else position_of(cursor), *wanted, limit + 1),
+        (after, *wanted, limit + 1),
     )
-    more = len(rows) > limit
+    found = [(row.waiting or 0, _item(row)) for row in rows]
+    if "permission" in wanted:
+        found = sorted([*found, *_permissions(db, after, limit + 1)], key=lambda place: place[0])
+    shown = found[:limit]
     return DecisionPage(
-        items=tuple(_item(row) for row in rows[:limit]),
-        next_cursor=cursor_of(rows[limit - 1].waiting or 0) if more else None,
+        items=tuple(item for _, item in shown),
+        next_cursor=cursor_of(shown[-1][0]) if len(found) > limit else None,
     )
+
+
+def _permissions(db: Database, after: int, limit: int) -> list[tuple[int, WaitingItem]]:
+    """The questions of agents, each with its place in the log."""
+    asked = asked_after(db, after, limit)
+    rows = ROWS.get(db, list({question.session_id for question in asked}))
+    return [(question.position, _question(rows[question.session_id], question)) for question in asked]
 
 
 def counts(db: Database) -> dict[str, int]:
-    """How many sessions wait, by what they wait for."""
+    """How much waits, by what it waits for."""
     rows = db.execute(
         "SELECT waits_for, count(*) FROM overview WHERE waiting IS NOT NULL GROUP BY waits_for ORDER BY waits_for"
     ).fetchall()
-    return {word: int(number) for word, number in rows}
+    found = {word: int(number) for word, number in rows}
+    [(asked,)] = db.execute("SELECT count(*) FROM overview_questions").fetchall()
+    return found | ({"permission": int(asked)} if asked else {})
 
 
 def _item(row: SessionRow) -> WaitingItem:
@@ -94,3 +109,19 @@ def _item(row: SessionRow) -> WaitingItem:
             "expires_at": row.expires_at if deciding else None,
         }
     )
+
+
+def _question(row: SessionRow, question: QuestionRow) -> WaitingItem:
+    """An agent's question, as an item of its own."""
+    asked = replace(
+        row,
+        waits_for="permission",
+        cause="permission",
+        since=question.since,
+        choices=json.dumps(["allow", "deny"]),
+        request_id=question.request_id,
+        summary=f"{question.tool}: {question.title}",
+    )
+    own = {"agent": question.agent, "tool": question.tool, "question": question.title}
+    own |= {"why": f"{question.agent} asks for permission to use a tool.", "kind": "permission"}
+    return _item(asked).model_copy(update=own | {"paths": tuple(json.loads(question.paths))})

@@ -11,12 +11,15 @@ from domain.values.base import Invalid
 from domain.values.sentences import Sentence
 from domain.values.time import iso
 from projections.engine.ports import LATEST, Database
+from projections.sessions.questions import turns_asking
 from projections.sessions.row import ROWS, SessionRow, normal
 from projections.views.session import TurnView
 from projections.views.sessions import SessionItem, SessionPage, WaitsFor
 
 LONGEST_WORDS = 1_000
 DEFAULT_LIMIT, MOST = 50, 200
+ASKING: Final = "permission"
+"""Why a turn waits whose agent asks for permission."""
 NEEDS: Final[tuple[WaitsFor, ...]] = get_args(WaitsFor)
 
 
@@ -132,6 +135,7 @@ def _turns(db: Database, ids: Sequence[str]) -> dict[str, list[TurnView]]:
             f" WHERE session_id IN ({', '.join('?' * len(ids))}) ORDER BY session_id, version",
             ids,
         ).fetchall()
+        asking = turns_asking(db, ids)
         for session_id, turn_id, work, agent, role, phase, number, at, attempt, until, reason in rows:
             turn = TurnView(
                 turn_id=turn_id,
@@ -143,7 +147,7 @@ def _turns(db: Database, ids: Sequence[str]) -> dict[str, list[TurnView]]:
                 requested_at=iso(at),
                 attempt=attempt,
                 waiting_until=None if until is None else iso(until),
-                waiting_for=reason,
+                waiting_for=ASKING if turn_id in asking else reason,
             )
             found[session_id].append(turn)
     return found
@@ -187,6 +191,6 @@ def _item(row: SessionRow, turns: Sequence[TurnView], children: Sequence[str]) -
             "strategy": row.strategy,
             "convergence_score": row.score,
             "recommendation": row.recommendation,
-            "waiting": row.waits_for,
+            "waiting": row.waits_for or (ASKING if any(turn.waiting_for == ASKING for turn in turns) else None),
         }
     )

@@ -32,7 +32,9 @@ class TurnView(View):
         default=None, exclude_if=absent, description="the number of the next attempt, once one has failed"
     )
     waiting_until: str | None = Field(default=None, exclude_if=absent, description="when the next attempt begins")
-    waiting_for: str | None = Field(default=None, exclude_if=absent, description="why it waits: the failure's code")
+    waiting_for: str | None = Field(
+        default=None, exclude_if=absent, description="why it waits: the failure's code, or `permission`"
+    )
     external: bool | None = Field(
         default=None, exclude_if=absent, description="true of a turn that an external worker comes for, or has"
     )
@@ -60,9 +62,25 @@ class Listed(View):
     last_error: str | None
 
 
+class PermissionRequestView(View):
+    """An agent waits for permission to use a tool."""
+
+    request_id: str
+    turn_id: str
+    agent: str
+    role: str
+    tool: str
+    title: str = Field(description="what it is to be used for: of `execute` the command line")
+    paths: tuple[str, ...]
+    since: str
+
+
 class SessionView(Listed):
     """What every kind of session says of itself. A subclass says what its kind adds; its `kind` is a literal."""
 
+    permission_requests: tuple[PermissionRequestView, ...] = Field(
+        default=(), description="what agents wait to be allowed, oldest first"
+    )
     held: bool = Field(description="a fork that stopped where no recorded answer fits; `continue` lets it go on")
     workspace: str | None
     fence: FenceLevel | None = Field(

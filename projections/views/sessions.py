@@ -60,6 +60,10 @@ class WaitingItem(View):
     version: int
     choices: tuple[str, ...]
     request_id: str | None = Field(default=None, description="of a permission or scope: what the answer names")
+    agent: str | None = Field(default=None, description="of a permission: who asks")
+    tool: str | None = Field(default=None, description="of a permission: the tool it wants to use")
+    question: str | None = Field(default=None, description="of a permission: what for, such as a command line")
+    paths: tuple[str, ...] = Field(default=(), description="of a permission: the files concerned")
     stop_reason: StopReason | None
     convergence: Metrics | None
     feedback: FeedbackSummary | None

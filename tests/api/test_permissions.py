@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx2 as httpx
 
+from tests.api.seen import BROWSER, Seen, page
 from tests.api.server import delivery, ended, events, inside, only, reached, serving, session, start, until
 
 REMOVE = {"tool": "execute", "title": "rm -rf build", "paths": ["build"]}
@@ -153,3 +154,69 @@ def test_after_a_kill_the_turn_is_asked_again_and_the_old_question_withdrawn(tmp
         assert decide(server.client, name, first, "allow").status_code == 409
         assert decide(server.client, name, second, "allow").status_code == 200
         assert planned(success(server.client, name)) == ["A plan."]
+
+
+def test_the_inbox_has_every_question(tmp_path: Path) -> None:
+    with inside(tmp_path) as client:
+        first, second = start(client, asks()), start(client, asks())
+        requests = [question(client, name) for name in (first, second)]
+        found = client.get("/api/decisions", params={"needs": "permission"}).json()
+        assert [item["requestId"] for item in found["items"]] == requests
+        item = found["items"][0]
+        assert (item["sessionId"], item["kind"], item["waitsFor"], item["choices"]) == (
+            first, "permission", "permission", ["allow", "deny"]
+        )  # fmt: skip
+        assert (item["agent"], item["tool"], item["question"], item["paths"]) == (
+            "planner", "execute", "rm -rf build", ["build"]
+        )  # fmt: skip
+        page = client.get("/api/decisions", params={"limit": 1}).json()
+        rest = client.get("/api/decisions", params={"limit": 1, "cursor": page["nextCursor"]}).json()
+        assert [*page["items"], *rest["items"]] == found["items"] and rest["nextCursor"] is None
+        listed = client.get("/api/sessions").json()["items"]
+        assert {each["waiting"] for each in listed} == {"permission"}
+        view = session(client, first)
+        assert [asked["requestId"] for asked in view["permissionRequests"]] == requests[:1]
+        assert view["outstandingTurns"][0]["waitingFor"] == "permission"
+        assert client.get(f"/api/sessions/{first}/turns").json()["items"][0]["status"] == "waiting"
+        for name, request in zip((first, second), requests, strict=True):
+            decide(client, name, request, "allow")
+            success(client, name)
+        assert client.get("/api/decisions").json()["items"] == []
+
+
+def test_a_fork_takes_over_no_question(tmp_path: Path) -> None:
+    with inside(tmp_path) as client:
+        name = start(client, asks())
+        question(client, name)
+        version = session(client, name)["version"]
+        answer = client.post(f"/api/sessions/{name}/fork", json={"atVersion": version, "mode": "stop"})
+        fork = answer.json()["sessionId"]
+        waiting = client.get("/api/decisions", params={"needs": "permission"}).json()["items"]
+        assert [item["sessionId"] for item in waiting] == [name]
+        assert session(client, fork)["permissionRequests"] == []
+        client.post(f"/api/sessions/{name}/cancel", json={})
+        assert client.get("/api/decisions", params={"needs": "permission"}).json()["items"] == []
+
+
+def test_the_pages_ask_and_take_the_answer(tmp_path: Path) -> None:
+    with inside(tmp_path) as client:
+        name = start(client, asks())
+        request = question(client, name)
+        inbox = Seen(page(client, "/decisions"))
+        [form] = inbox.all("form")
+        assert form["data-command"] == f"/api/sessions/{name}/permission"
+        assert "planner" in inbox.text and "rm -rf build" in inbox.text
+        assert "이 세션에서 기억하기" in page(client, "/decisions?lang=ko")
+        own = page(client, f"/sessions/{name}")
+        assert f'value="{request}"' in own and "Remember for this session" in own
+        assert "rm -rf build" in page(client, "/")
+        typed = {
+            field["name"]: field.get("value") or "" for field in inbox.all("input") if field.get("name") != "remember"
+        }
+        sent = typed | {"decision": "allow", "remember": "yes"}
+        answer = client.post("/decisions", data=sent, headers=BROWSER, follow_redirects=False)
+        assert answer.status_code == 303, answer.text
+        [decided] = only(success(client, name), "turn.permission_decided")
+        assert (decided["decision"], decided["remember"]) == ("allow", True)
+        again = client.post("/decisions", data=sent | {"key": "0" * 32}, headers=BROWSER, follow_redirects=False)
+        assert again.status_code == 409 and "Nothing waits for permission" in again.text

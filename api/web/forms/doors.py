@@ -53,6 +53,7 @@ SUBSTITUTES: Final = ("substitute.answer.text", "substitute.decision", "substitu
 """What a fork may differ in, by the place in its body."""
 DOORS: Final = {
     "decision": FormCommand(actions.decide, ("decision", "rationale")),
+    "permission": FormCommand(actions.permit, ("requestId", "decision", "remember"), bound=False),
     "scope": FormCommand(actions.scope, ("requestId", "decision")),
     "continue": FormCommand(actions.continue_, ()),
     "budget": FormCommand(
@@ -65,6 +66,7 @@ DOORS: Final = {
     "retry": FormCommand(actions.retry, ("reason",), again=True),
     "fork": FormCommand(actions.fork, ("atVersion", "mode", *SUBSTITUTES), bound=False),
 }
+SWITCHES: Final = frozenset({"remember"})
 NUMBERS: Final = frozenset(
     {"addIterations", "addMinutes", "addTokens", "addCostMicros", "addRounds", "atVersion", SUBSTITUTES[-1]}
 )
@@ -86,8 +88,11 @@ class Asked(NamedTuple):
     def body(self) -> dict[str, Any]:
         """An empty field says nothing."""
         typed = {name: self.values[name].strip() for name in self.door.fields if name in self.values}
-        given = {name: number(value) if name in NUMBERS else value for name, value in typed.items() if value}
-        return nested(given)
+        return nested({name: _value(name, text) for name, text in typed.items() if text})
+
+
+def _value(name: str, text: str) -> Any:
+    return number(text) if name in NUMBERS else True if name in SWITCHES else text
 
 
 async def start(request: Request) -> Response:

@@ -29,6 +29,7 @@ def act(request: Request, inside: System, now: Session, say: Words, *, key: str 
         state=badge_of(now),
         doors=allowed_actions(now),
         scope=now.scope_request if isinstance(now, Delivery) else None,
+        questions=tuple(now.questions.values()),
         choices=now.choices if isinstance(now, Discussion) else (),
         suggested=suggested(now.feedback) if isinstance(now, Discussion) else None,
         waiting=[overview.asked(child) for child in waiting],

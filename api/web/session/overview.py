@@ -114,6 +114,9 @@ def decision(standing: Standing) -> dict[str, Any]:
     match session:
         case _ if standing.held:
             return _card("held")
+        case _ if session.questions:
+            question = next(iter(session.questions.values()))
+            return _card("permission", summary=f"{question.agent}: {question.tool}: {question.title}")
         case Discussion() if session.choices:
             return _discussed(standing, session)
         case Orchestration(state="checkpoint"):

@@ -86,7 +86,7 @@ class Standing:
     def needs_somebody(self) -> bool:
         """Whether nothing goes on unless a person says so."""
         match self.session:
-            case _ if self.held:
+            case _ if self.held or self.session.questions:
                 return True
             case Discussion():
                 return bool(self.session.choices)

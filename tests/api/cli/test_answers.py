@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.cli.watch import TypedAnswer, parse_answer
+from api.cli.asking import TypedAnswer, parse_answer
 
 REVIEW, DEBATE = ["apply_fix", "skip"], ["revise", "accept"]
 

@@ -1,0 +1,118 @@
+"""Asking the person at the terminal: for decisions, and for what agents want to do."""
+
+import asyncio
+import os
+import sys
+from typing import Final, NamedTuple
+
+from api.cli.client import Api, path_of
+from api.cli.exits import REFUSED, Failed
+from api.cli.options import Json
+from api.cli.terminal import paint, say
+
+LABELS: Final = {
+    "apply_fix": "Apply fix",
+    "skip": "Skip",
+    "revise": "Revise the plan",
+    "accept": "Accept as it is",
+    "allow": "Allow",
+    "deny": "Deny",
+    "remember": "Allow for the whole session",
+}
+_ANSWER: Final = 4_096
+"""Bytes of a line that a terminal hands over at once."""
+
+
+class TypedAnswer(NamedTuple):
+    choice: str
+    rationale: str
+
+
+def is_interactive() -> bool:
+    """Whether a person sees what is printed and can answer: in a pipe nobody is asked."""
+    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+
+
+async def decide(api: Api, session: Json) -> bool:
+    """Ask for the decision of this review or debate and record it; False: it was left open.
+
+    Bound to the version that the person saw: when somebody else was faster, that is said, and counts as decided.
+    """
+    answer = await _ask([str(choice) for choice in session["choices"]], hint="(add a reason after the letter)  ")
+    if answer is None:
+        return False
+    body = {"decision": answer.choice, "rationale": answer.rationale}
+    version = int(session["version"])
+    if await _taken(api, str(session["id"]), "decision", body, version=version):
+        say(f"Decided: {LABELS.get(answer.choice, answer.choice)}.")
+    return True
+
+
+def parse_answer(line: str, choices: list[str]) -> TypedAnswer | None:
+    """`a`, `apply` or `apply_fix`, and behind it why; None for what is no choice, or the beginning of several."""
+    word, _, rationale = line.strip().partition(" ")
+    meant = [choice for choice in choices if word and choice.startswith(word.casefold().replace("-", "_"))]
+    return TypedAnswer(meant[0], rationale.strip()) if len(meant) == 1 else None
+
+
+async def allowed(api: Api, session: Json) -> bool:
+    """Ask whether changes outside the scope may stay, and record the answer; False: it was left open."""
+    request = session["scopeRequest"]
+    say("\n".join(["Files outside the scope were changed:", *(f"  {path}" for path in request["paths"])]))
+    answer = await _ask(["allow", "deny"])
+    if answer is None:
+        return False
+    body = {"requestId": request["requestId"], "decision": answer.choice}
+    await _taken(api, str(session["id"]), "scope", body)
+    return True
+
+
+async def permitted(api: Api, session_id: str, request: Json) -> bool:
+    """Ask whether an agent may use a tool, and record the answer; False: it was left open."""
+    lines = [f"{request['agent']} asks for permission ({request['tool']}):", f"  {request['title']}"]
+    say("\n".join([*lines, *(f"  {path}" for path in request["paths"])]))
+    answer = await _ask(["allow", "deny", "remember"])
+    if answer is None:
+        return False
+    decision = "deny" if answer.choice == "deny" else "allow"
+    body = {"requestId": request["requestId"], "decision": decision, "remember": answer.choice == "remember"}
+    await _taken(api, session_id, "permission", body)
+    return True
+
+
+async def _taken(api: Api, session_id: str, command: str, body: Json, *, version: int | None = None) -> bool:
+    """Send the answer; False where somebody else was faster, which is said."""
+    try:
+        await api.post(f"{path_of(session_id)}/{command}", body, version=version)
+    except Failed as error:
+        if error.code != REFUSED:
+            raise
+        say("\n".join(error.sentences))
+        return False
+    return True
+
+
+async def _ask(choices: list[str], *, hint: str = "") -> TypedAnswer | None:
+    offered = "   ".join(f"{paint(f'[{name[0]}]', 'bold', sys.stderr)} {LABELS.get(name, name)}" for name in choices)
+    while True:
+        sys.stderr.write(f"\n{offered}   Enter: decide later   {hint}")
+        sys.stderr.flush()
+        line = await _line()
+        if not line.strip():
+            return None
+        answer = parse_answer(line, choices)
+        if answer is not None:
+            return answer
+        say(f"Not one of {', '.join(choices)}.")
+
+
+async def _line() -> str:
+    """A line of the terminal, empty at its end. Agents go on meanwhile, and Ctrl-C interrupts it."""
+    loop = asyncio.get_running_loop()
+    ready, descriptor = asyncio.Event(), sys.stdin.fileno()
+    loop.add_reader(descriptor, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(descriptor)
+    return os.read(descriptor, _ANSWER).decode(errors="replace")
