@@ -103,7 +103,7 @@ async def _answer(asked: _Asked, detach: bool, where: Where, team: TeamFile) -> 
 
 async def _open(api: Api, session_id: str, request: str | None) -> Json:
     """The request that is meant. Raises Failed where there is none, or where several may be meant."""
-    items, _ = await api.pages("/api/decisions", limit=10_000, needs=list(NEEDS))
+    items, _ = await api.pages("/api/decisions", limit=10_000, needs=",".join(NEEDS))
     found = [item for item in items if item["sessionId"] == session_id and request in (None, item["requestId"])]
     if not found:
         raise Failed(f"Session {session_id} has no such request that waits for you.", code=exits.REFUSED)

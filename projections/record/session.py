@@ -77,7 +77,7 @@ def _common(session: Session, task: str) -> dict[str, Any]:
         "workspace": session.workspace,
         "fence": session.fence,
         "fence_gaps": session.fence_gaps,
-        "permission_requests": tuple(_permission_request(question) for question in session.questions.values()),
+        "permission_requests": tuple(map(_permission_request, session.questions.values())) or None,
     }
 
 

@@ -78,8 +78,8 @@ class PermissionRequestView(View):
 class SessionView(Listed):
     """What every kind of session says of itself. A subclass says what its kind adds; its `kind` is a literal."""
 
-    permission_requests: tuple[PermissionRequestView, ...] = Field(
-        default=(), description="what agents wait to be allowed, oldest first"
+    permission_requests: tuple[PermissionRequestView, ...] | None = Field(
+        default=None, exclude_if=absent, description="what agents wait to be allowed, oldest first"
     )
     held: bool = Field(description="a fork that stopped where no recorded answer fits; `continue` lets it go on")
     workspace: str | None

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from domain.convergence import Metrics, Recommendation
 from domain.discussion.events import StopReason
-from projections.views.base import Page, View
+from projections.views.base import Page, View, absent
 from projections.views.session import Listed, ResultView
 
 WaitsFor = Literal["decision", "permission", "scope", "budget", "checkpoint", "partial", "failed"]
@@ -60,10 +60,12 @@ class WaitingItem(View):
     version: int
     choices: tuple[str, ...]
     request_id: str | None = Field(default=None, description="of a permission or scope: what the answer names")
-    agent: str | None = Field(default=None, description="of a permission: who asks")
-    tool: str | None = Field(default=None, description="of a permission: the tool it wants to use")
-    question: str | None = Field(default=None, description="of a permission: what for, such as a command line")
-    paths: tuple[str, ...] = Field(default=(), description="of a permission: the files concerned")
+    agent: str | None = Field(default=None, exclude_if=absent, description="of a permission: who asks")
+    tool: str | None = Field(default=None, exclude_if=absent, description="of a permission: the tool it wants to use")
+    question: str | None = Field(
+        default=None, exclude_if=absent, description="of a permission: what for, such as a command line"
+    )
+    paths: tuple[str, ...] | None = Field(default=None, exclude_if=absent, description="of a permission: its files")
     stop_reason: StopReason | None
     convergence: Metrics | None
     feedback: FeedbackSummary | None

@@ -193,7 +193,7 @@ def test_a_fork_takes_over_no_question(tmp_path: Path) -> None:
         fork = answer.json()["sessionId"]
         waiting = client.get("/api/decisions", params={"needs": "permission"}).json()["items"]
         assert [item["sessionId"] for item in waiting] == [name]
-        assert session(client, fork)["permissionRequests"] == []
+        assert "permissionRequests" not in session(client, fork)
         client.post(f"/api/sessions/{name}/cancel", json={})
         assert client.get("/api/decisions", params={"needs": "permission"}).json()["items"] == []
 
