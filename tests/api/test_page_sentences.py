@@ -116,7 +116,7 @@ def test_what_is_no_json_is_said_in_korean_without_a_word_of_english(text: str) 
          "딜리버리 세션은 실행 중 (계획) 상태에서 리셋할 수 없습니다."),
         (Sentence("cannot_be_continued", kind="orchestration", status="done", state="done",
                   after=[Sentence("nothing_allowed_now")]),
-         "오케스트레이션 세션은 완료 상태에서 계속할 수 없습니다. 지금은 할 수 있는 것이 없습니다."),
+         "오케스트레이션 세션은 완료 상태에서 계속할 수 없습니다. 지금은 가능한 작업이 없습니다."),
         (Sentence("not_one_of", choices=["en", "ko"]), "다음 중 하나여야 합니다: en, ko"),
         ("A plain text.", "A plain text."),
         ("", ""),
@@ -134,7 +134,7 @@ def test_a_problem_of_the_wire_is_worded_by_its_code() -> None:
     told = orjson.loads(document(of(refused)))
     assert (told["code"], told["params"]["kind"]) == ("cannot_be_reset", "delivery")
     assert told_in(KOREAN, told)["detail"] == (
-        "딜리버리 세션은 실행 중 (계획) 상태에서 리셋할 수 없습니다. 지금 할 수 있는 것: 예산 추가, 취소."
+        "딜리버리 세션은 실행 중 (계획) 상태에서 리셋할 수 없습니다. 지금 가능한 작업: 예산 추가, 취소."
     )
     assert told_in(KOREAN, {"detail": "Somebody else's words."})["detail"] == "Somebody else's words."
 
@@ -185,7 +185,7 @@ def test_a_command_that_is_refused_says_so_in_korean(client: TestClient) -> None
     script = post(client, f"/sessions/{session_id}?lang=ko", SCRIPT, **fields)
     expected = (
         "처리하지 못했습니다: 딜리버리 세션은 실행 중 (계획) 상태에서 계속할 수 없습니다. "
-        "지금 할 수 있는 것: 취소, 예산 추가."
+        "지금 가능한 작업: 취소, 예산 추가."
     )
     assert (page.status_code, script.status_code) == (409, 409)
     assert expected in Seen(page.text).text
@@ -203,7 +203,7 @@ def test_what_ends_a_session_is_told_to_the_script_where_the_reader_goes(client:
     run = at_checkpoint(client)
     version = str(session(client, run)["version"])
     stale = post(client, "/decisions?lang=ko", SCRIPT, door="reset", session=run, version="1", really="yes")
-    assert (stale.status_code, stale.json()["words"][:10]) == (412, "그 사이 세션이 바")
+    assert (stale.status_code, stale.json()["words"][:10]) == (412, "그 사이 세션이 변")
     done = post(client, "/decisions?lang=ko", SCRIPT, door="reset", session=run, version=version, really="yes")
     assert (done.status_code, done.json()) == (200, {"to": "/decisions?lang=ko"})
     assert session(client, run)["status"] == "reset"

@@ -1,4 +1,4 @@
-"""Settings from the environment: what counts as set, where the log is, and who is let in (contract §1)."""
+"""Settings from the environment: what counts as set, the end of the log, and who is let in (contract §1)."""
 
 from pathlib import Path
 

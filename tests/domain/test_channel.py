@@ -483,7 +483,7 @@ def test_without_an_origin_a_session_leaves_those_of_others_alone() -> None:
 
 
 def test_a_channel_takes_no_other_command(busy: Talk) -> None:
-    sentence = "A channel takes messages, and words to continue or to reset; nothing else."
+    sentence = "A channel accepts only messages and requests to continue or reset."
     assert str(busy.refused(ResetOrchestration())) == sentence
 
 

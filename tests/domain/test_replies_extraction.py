@@ -115,7 +115,7 @@ def test_of_two_answers_that_decide_the_same_the_last_counts(kind: str, one: str
         ),
         (
             f'{PASS} {{"verdict":"NEEDS_FIX","verdict":"PASS"}}',
-            'The review verdict in the reply cannot be read: The key "verdict" stands twice in one object.',
+            'The review verdict in the reply cannot be read: The key "verdict" occurs twice in one object.',
         ),
         (
             f'{PASS} {{"verdict":"NEEDS_FIX","issues":[{{"severity":"huge","description":"d"}}]}}',

@@ -46,7 +46,7 @@ _DETAILS: Final[tuple[tuple[str, str], ...]] = (
     (r"should not be blank", "비어 있으면 안 됩니다"),
     (r"one agent has several verdicts", "한 에이전트에 판정이 여러 개 있습니다"),
     (r"it is cut off or holds a raw line break", "중간에 끊겼거나 문자열 안에 줄바꿈이 그대로 있습니다"),
-    (r'The key (".*") stands twice in one object', r"한 객체에 키 \1가 두 번 있습니다"),
+    (r'The key (".*") (?:stands|occurs) twice in one object', r"한 객체에 키 \1가 두 번 있습니다"),
     (r"This is not JSON: .*", "JSON이 아닙니다"),
 )
 
@@ -80,7 +80,7 @@ def _several(found: re.Match[str]) -> str:
 
 
 def _nobody(_: re.Match[str]) -> str:
-    return "판정 목록이 이번 라운드에서 일한 에이전트를 아무도 판정하지 않습니다."
+    return "판정 목록에 이번 라운드에서 일한 에이전트가 없습니다."
 
 
 def _broken(found: re.Match[str]) -> str:

@@ -100,9 +100,9 @@ def test_only_folders_of_the_workspace_are_recorded_or_written(
         (of_git, of_git.home),
         (other, source),
     ):
-        with pytest.raises(WorkspaceError, match="is no folder of this workspace"):
+        with pytest.raises(WorkspaceError, match="is not a folder of this workspace"):
             opened.snapshot(folder, message="m", parent=None)
-        with pytest.raises(WorkspaceError, match="is no folder of this workspace"):
+        with pytest.raises(WorkspaceError, match="is not a folder of this workspace"):
             opened.write_files(folder, {"a": "a"})
 
 

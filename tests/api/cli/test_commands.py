@@ -195,7 +195,7 @@ def test_the_example_team_is_never_taken_for_a_real_one(hansard: Hansard) -> Non
     ("words", "sentence"),
     [
         (("--scenario", "missing.json"), "--scenario missing.json: No such file or directory."),
-        (("--scenario", "twice.json"), '--scenario twice.json: The key "a" stands twice in one object.'),
+        (("--scenario", "twice.json"), '--scenario twice.json: The key "a" occurs twice in one object.'),
         (("--scenario", "list.json"), "--scenario list.json: expected a JSON object."),
         (("--scenario", "odd.json"), "--scenario /replies/dev: Input should be a valid array"),
         (("--workspace", ".", "--fresh"), "Give --workspace or --fresh, not both."),
@@ -307,13 +307,13 @@ def test_a_unique_beginning_of_an_id_is_enough(hansard: Hansard, delivery: Calla
         assert hansard("show", name, "--json").json["session"]["id"] == first
     assert hansard("show", "latest", "--json").json["session"]["id"] == second
     both = hansard("show", "delivery-")
-    assert both == Said(2, "", f"hansard: 'delivery-' is the beginning of 2 sessions: {second}, {first}\n")
+    assert both == Said(2, "", f"hansard: 'delivery-' matches 2 sessions: {second}, {first}\n")
 
 
 @pytest.mark.parametrize("name", ["nope", "../sessions", "", "%2e", "한글"])
 def test_what_is_no_session_is_not_found(hansard: Hansard, name: str) -> None:
     said = hansard("show", name)
-    assert said == Said(3, "", f"hansard: There is no session {name!r}. `hansard list` shows which there are.\n")
+    assert said == Said(3, "", f"hansard: There is no session {name!r}. `hansard list` lists the sessions.\n")
 
 
 def test_events_are_lines_for_people_and_lines_of_json_for_scripts(
