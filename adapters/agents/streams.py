@@ -53,7 +53,7 @@ def _said(part: object) -> Iterator[Activity]:
         case {"type": "thinking", "thinking": str(text)} if text.strip():
             yield Activity(kind="thought", text=tail(text))
         case {"type": "tool_use", "name": "TodoWrite" | "todo_write", "input": {"todos": [*todos]}}:
-            yield _plan(todos)
+            yield plan_of(todos)
         case {"type": "tool_use", "name": str(name), "input": dict(given), **more}:
             yield tool_call(name, given, call=_text(more.get("id")))
 
@@ -129,7 +129,7 @@ def _item(item: Message, *, done: bool) -> Iterator[Activity]:
         case {"type": "reasoning", "text": str(text)} if done:
             yield Activity(kind="thought", text=tail(text))
         case {"type": "todo_list", "items": [*items]}:
-            yield _plan(items)
+            yield plan_of(items)
         case {"type": "error", "message": str(text)}:
             yield Activity(kind="notice", text=tail(text))
         case {"type": "web_search" | "mcp_tool_call" as name, **more}:
@@ -196,7 +196,18 @@ def _result(call: str, output: str, *, failed: bool) -> Activity:
     return Activity(kind="tool", id=call, status=status, exit_code=code, text=tail(output) if output else None)
 
 
-def _plan(items: list[Any]) -> Activity:
+def exit_code_of(output: object) -> int | None:
+    """The exit code in a tool's raw output, where it is told."""
+    match output:
+        case {"exitCode": int(code)} | {"exit_code": int(code)} | {"metadata": {"exit": int(code)}}:
+            return code
+        case str(words) if found := _EXIT.search(words):
+            return int(found[1])
+    return None
+
+
+def plan_of(items: list[Any]) -> Activity:
+    """The steps that the agent means to take."""
     rows = [row for row in items if isinstance(row, dict)]
     lines = (
         f"[{'x' if row.get('completed') is True or row.get('status') == 'completed' else ' '}] "

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from adapters.agents.acp import AcpAgent, AcpSettings
 from adapters.agents.command import CommandAgent, CommandSettings
 from adapters.agents.external import External, ExternalSettings
 from adapters.agents.model import SPEAKS, ModelAgent, ModelSettings
@@ -24,14 +25,14 @@ DeliveryRole = Literal["planner", "architect", "designer", "dev", "reviewer"]
 TalkRole = Literal["judge", "assistant", "coder", "critic", "synthesizer"]
 Role = Literal[DeliveryRole, TalkRole, EmployeeRole]
 EVERYTHING: tuple[Role, ...] = (*get_args(DeliveryRole), *get_args(TalkRole), *get_args(EmployeeRole))
-Settings = Scenario | CommandSettings | ExternalSettings | ModelSettings
-LATER = ("acp",)
-_SETTINGS: Mapping[str, type[CommandSettings | ExternalSettings | ModelSettings]] = {
+Settings = Scenario | CommandSettings | ExternalSettings | ModelSettings | AcpSettings
+_SETTINGS: Mapping[str, type[CommandSettings | ExternalSettings | ModelSettings | AcpSettings]] = {
+    "acp": AcpSettings,
     "command": CommandSettings,
     "external": ExternalSettings,
     "model": ModelSettings,
 }
-ADAPTERS = "'scripted', 'command', 'model' and 'external'"
+ADAPTERS = "'scripted', 'command', 'acp', 'model' and 'external'"
 
 
 class TeamLimits(Value):
@@ -75,7 +76,7 @@ class Member(Value):
 
     name: str
     roles: tuple[Role, ...]
-    adapter: Literal["scripted", "command", "model", "external"]
+    adapter: Literal["scripted", "command", "acp", "model", "external"]
     preset: str | None = None
     settings: Settings
     conversation: Literal["role", "agent"] = "role"
@@ -180,6 +181,8 @@ def build(member: Member, data_dir: Path) -> Agent:
             return Scripted(scenario)
         case CommandSettings() as settings:
             return CommandAgent(settings.named(member.model), data_dir)
+        case AcpSettings() as settings:
+            return AcpAgent(settings.named(member.model), data_dir)
         case ModelSettings() as settings:
             return ModelAgent(settings)
         case ExternalSettings():
@@ -226,12 +229,11 @@ def _member(path: Path, listed: _Listed) -> Member:
     where = f"{path}: agent {listed.name!r}"
     if listed.preset is not None:
         return _of_a_preset(where, listed)
-    adapter, roles = listed.adapter, listed.roles or (SPEAKS if listed.adapter == "model" else None)
+    adapter = listed.adapter
+    roles = listed.roles or {"model": SPEAKS, "acp": EVERYTHING}.get(adapter or "")
     if roles is None or adapter is None:
         missing = "roles" if roles is None else "adapter"
         raise BadTeam(f"{where}: {missing}: is missing; only an agent with a preset can do without")
-    if adapter in LATER:
-        raise BadTeam(f"{where}: adapter: adapter {adapter!r} is not available in this version")
     if adapter != "scripted" and adapter not in _SETTINGS:
         raise BadTeam(f"{where}: adapter: there is no adapter {adapter!r}; there are {ADAPTERS}")
     settings = scenario_of(path, where, listed.settings) if adapter == "scripted" else _settings(where, listed, adapter)
@@ -245,7 +247,7 @@ def _member(path: Path, listed: _Listed) -> Member:
     return Member(roles=roles, settings=settings, model=model, **named)
 
 
-def _settings(where: str, listed: _Listed, adapter: str) -> CommandSettings | ExternalSettings | ModelSettings:
+def _settings(where: str, listed: _Listed, adapter: str) -> Settings:
     return parsed(_SETTINGS[adapter], listed.settings, lambda loc: f"{where}: {dotted(('settings', *loc))}")
 
 

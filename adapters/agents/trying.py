@@ -5,6 +5,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from adapters.agents.acp import AcpSettings
 from adapters.agents.command import CommandSettings
 from adapters.agents.port import Limits, Reply, Turn
 from adapters.agents.presets import preset
@@ -36,7 +37,7 @@ class Trial(Value):
 
 async def attempt(member: Member, sandbox: Sandbox) -> Trial:
     """Ask the agent in a folder of its own, in a role that only reads, and forget the conversation."""
-    program = member.settings.argv[0] if isinstance(member.settings, CommandSettings) else None
+    program = member.settings.argv[0] if isinstance(member.settings, CommandSettings | AcpSettings) else None
     known = {"name": member.name, "preset": member.preset, "program": program}
     if member.adapter == "external":
         return Trial(ok=True, problem="An external worker answers for this agent; it was not asked.", **known)

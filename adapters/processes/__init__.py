@@ -16,6 +16,7 @@ from pathlib import Path
 from adapters.fence import UNFENCED, Fence
 from adapters.processes.child import Child, Ended, Finished
 from adapters.processes.environment import clean_environment, own, resolve_secrets
+from adapters.processes.input import Input
 from adapters.processes.limits import NO_LIMITS, SystemLimits
 from adapters.processes.output import OnLine
 from adapters.processes.starting import start, why_not
@@ -25,6 +26,7 @@ __all__ = [
     "NO_LIMITS",
     "Ended",
     "Finished",
+    "Input",
     "SystemLimits",
     "clean_environment",
     "end_orphans",
@@ -39,7 +41,7 @@ async def run(
     *,
     cwd: Path,
     env: Mapping[str, str],
-    stdin: bytes | None = None,
+    stdin: bytes | Input | None = None,
     wall_seconds: float,
     idle_seconds: float | None = None,
     output_bytes: int = 1_048_576,
@@ -55,7 +57,8 @@ async def run(
 
     Whatever ends it early is TERM to its group, `grace_seconds`, KILL. On return, and before a cancellation gets any
     further, nothing that it started is alive. `on_output` hears both streams in pieces, `on_line` whole
-    lines, each with its stream (1 stdout, 2 stderr); an exception of either stops the run and is raised.
+    lines, each with its stream (1 stdout, 2 stderr); an exception of either stops the run and is raised. With an
+    `Input` its standard input can be written to while it runs.
     """
     settle()
     try:
@@ -64,6 +67,8 @@ async def run(
         return _not_started(argv, cwd, error)
     child = Child(started, output_bytes, on_output, on_line, keep_ends=keep_ends)
     try:
+        if isinstance(stdin, Input) and started.popen.stdin is not None:
+            stdin.attach(started.popen.stdin)
         try:
             ended = await child.watch(wall_seconds, idle_seconds)
         finally:
@@ -77,6 +82,8 @@ async def run(
         return finished
     finally:
         child.close()
+        if isinstance(stdin, Input):
+            stdin.detach()
 
 
 def _not_started(argv: Sequence[str], cwd: Path, error: OSError | ValueError) -> Finished:

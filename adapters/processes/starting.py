@@ -11,6 +11,7 @@ from typing import IO, Final, NamedTuple
 
 from adapters.fence import FEED, UNFENCED, Fence
 from adapters.processes.environment import marked
+from adapters.processes.input import Input
 from adapters.processes.limits import NO_LIMITS, SystemLimits, launched
 from adapters.processes.sweep import leaders, spawning
 
@@ -31,7 +32,7 @@ def start(
     *,
     cwd: Path,
     env: Mapping[str, str],
-    stdin: bytes | None,
+    stdin: bytes | Input | None,
     limits: SystemLimits,
     fence: Fence = UNFENCED,
 ) -> Started:
@@ -41,7 +42,9 @@ def start(
     tag = secrets.token_hex(16)
     with contextlib.ExitStack() as stack:
         source: IO[bytes] | int = subprocess.DEVNULL
-        if stdin is not None:
+        if isinstance(stdin, Input):
+            source = subprocess.PIPE
+        elif stdin is not None:
             # A file, not a pipe: nobody has to keep writing, and a child that never reads blocks nothing.
             source = stack.enter_context(tempfile.TemporaryFile())
             source.write(stdin)

@@ -10,6 +10,7 @@ from api.cli.terminal import counted
 from domain.values.base import HansardError
 
 if TYPE_CHECKING:
+    from adapters.agents.model import ModelSettings
     from adapters.agents.team import Team
     from adapters.fence import Sandbox
     from adapters.store import Log
@@ -167,17 +168,22 @@ def posts(team: "Team") -> Iterator[Finding]:
 
 
 def programs(team: "Team") -> Iterator[Finding]:
+    from adapters.agents.acp import AcpSettings
     from adapters.agents.command import CommandSettings
     from adapters.agents.command.call import login
+    from adapters.agents.model import ModelSettings
     from adapters.processes import clean_environment, resolve_secrets
 
     path = clean_environment()["PATH"]
     for member in team.agents:
-        if not isinstance(member.settings, CommandSettings):
+        if isinstance(member.settings, ModelSettings):
+            yield _endpoint(member.name, member.settings)
+        settings = member.settings.program if isinstance(member.settings, AcpSettings) else member.settings
+        if not isinstance(settings, CommandSettings):
             continue
-        program = member.settings.argv[0]
+        program = settings.argv[0]
         try:
-            own = resolve_secrets({**member.settings.env, **login(member.settings)}).get("PATH", path)
+            own = resolve_secrets({**settings.env, **login(settings)}).get("PATH", path)
         except ValueError as error:
             yield Finding("fail", f"agent {member.name}", str(error), "Set it in Hansard's environment.")
             continue
@@ -188,6 +194,17 @@ def programs(team: "Team") -> Iterator[Finding]:
             yield Finding("fail", name, f"{program} is not found", advice)
         else:
             yield Finding("ok", name, found)
+
+
+def _endpoint(agent: str, settings: "ModelSettings") -> Finding:
+    """Whether the key that a model needs is there."""
+    from adapters.processes import resolve_secrets
+
+    try:
+        resolve_secrets({"api_key": settings.api_key or ""})
+    except ValueError as error:
+        return Finding("fail", f"agent {agent}", str(error), "Set it where Hansard runs.")
+    return Finding("ok", f"agent {agent}", f"{settings.model} at {settings.base_url}")
 
 
 def externals(team: "Team", settings: "Settings") -> Iterator[Finding]:

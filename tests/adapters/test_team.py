@@ -160,7 +160,6 @@ def agent(name: str = '"Ada"', roles: str = '"planner"', adapter: str = '"script
         (agent(roles="[]"), "team.toml: agent 'Ada': roles: must list at least one"),
         (agent(roles='["planner", "reviwer"]'), "team.toml: agent 'Ada': roles[1]: Input should be 'planner', "),
         (agent() + agent(name='"ADA"'), "team.toml: agent 'ADA': name: another agent has this name already"),
-        (agent(adapter='"acp"'), "team.toml: agent 'Ada': adapter: adapter 'acp' is not available in this version"),
         (
             agent(adapter='"cli"'),
             "team.toml: agent 'Ada': adapter: there is no adapter 'cli'; there are 'scripted', 'command'",

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters.agents.acp import AcpSettings
 from adapters.agents.command.settings import PLACES, CommandSettings, UsagePaths
 from adapters.agents.model import SPEAKS, ModelSettings
 from adapters.agents.presets import NAMES
@@ -27,7 +28,7 @@ def team_files(page: str) -> list[str]:
 def test_every_team_file_is_one(page: str, tmp_path: Path) -> None:
     programs = []
     for number, text in enumerate(team_files(page)):
-        if "preset = " in text or 'adapter = "model"' in text:
+        if "preset = " in text or 'adapter = "model"' in text or 'adapter = "acp"' in text:
             continue
         path = tmp_path / f"{number}.toml"
         path.write_text(text, encoding="utf-8")
@@ -59,10 +60,23 @@ def test_a_model_is_shown_with_all_its_settings(page: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("page", PAGES)
+def test_programs_that_speak_acp_are_shown_with_all_settings(page: str, tmp_path: Path) -> None:
+    [text] = [text for text in team_files(page) if 'adapter = "acp"' in text]
+    (tmp_path / "team.toml").write_text(text, encoding="utf-8")
+    settings = [member.settings for member in load(tmp_path / "team.toml").agents]
+    assert [one.argv[0] for one in settings if isinstance(one, AcpSettings)] == [
+        "gemini",
+        "opencode",
+        "claude-code-acp",
+    ]
+    assert {f"`{name}`" for name in AcpSettings.model_fields} <= set(re.findall(r"`\w+`", words(page)))
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_every_setting_and_every_place_is_told(page: str) -> None:
     found = set(re.findall(r"^\| `(\w+)`(?:, `(\w+)`)? \|", words(page), re.MULTILINE))
     told = {name for names in found for name in names if name}
-    assert set(CommandSettings.model_fields) | {"command", "model", "external", "scripted", *NAMES} == told
+    assert set(CommandSettings.model_fields) | {"command", "acp", "model", "external", "scripted", *NAMES} == told
     for place in PLACES | {"agent_session"}:
         assert f"`{{{place}}}`" in words(page)
     for name in UsagePaths.model_fields:

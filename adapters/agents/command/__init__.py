@@ -8,11 +8,20 @@ import asyncio
 import logging
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from adapters.agents.command.call import Misreadable, prepare
-from adapters.agents.command.conversation import USER, AgentConversation, begun, folder_of, owns, read_handle, remove
+from adapters.agents.command.call import Call, Misreadable, prepare
+from adapters.agents.command.conversation import (
+    USER,
+    AgentConversation,
+    TurnConversation,
+    begun,
+    folder_of,
+    owns,
+    read_handle,
+    remove,
+)
 from adapters.agents.command.meter import added, plus
 from adapters.agents.command.reading import Run
 from adapters.agents.command.settings import IDLE_SECONDS, CommandSettings
@@ -28,15 +37,6 @@ ENVELOPE = 8
 """A stream of JSON messages may be this many times as long as the answer in it, where the settings do not say."""
 INTERRUPTED = "Your previous attempt at the following task was interrupted. Check what is already done, then finish it."
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _TurnConversation:
-    """The conversation that a turn takes place in. `why` it is a new one, where another was to be resumed."""
-
-    conversation: AgentConversation
-    resumed: bool = False
-    why: str | None = None
 
 
 class CommandAgent:
@@ -60,7 +60,7 @@ class CommandAgent:
         if conversation and conversation.home != USER:
             await asyncio.to_thread(_clear, self._home(conversation), self._meter(conversation))
 
-    def _talk(self, turn: Turn) -> _TurnConversation:
+    def _talk(self, turn: Turn) -> TurnConversation:
         """The conversation to resume, or a new one."""
         if turn.agent_session is None or self._settings.resume_argv is None:
             return self._new(turn, None)
@@ -68,7 +68,7 @@ class CommandAgent:
         why = self._obstacle(turn, found)
         if found is None or why is not None:
             return self._new(turn, why)
-        return _TurnConversation(found, resumed=True)
+        return TurnConversation(found, resumed=True)
 
     def _obstacle(self, turn: Turn, found: AgentConversation | None) -> str | None:
         """Why the turn cannot go on with this conversation: programs keep one per folder."""
@@ -82,8 +82,8 @@ class CommandAgent:
             return "The home of the conversation is not on this machine."
         return None
 
-    def _new(self, turn: Turn, why: str | None) -> _TurnConversation:
-        return _TurnConversation(begun(turn, home=self._settings.home), why=why)
+    def _new(self, turn: Turn, why: str | None) -> TurnConversation:
+        return TurnConversation(begun(turn, home=self._settings.home), why=why)
 
     def _home(self, conversation: AgentConversation) -> Path:
         return Path.home() if conversation.home == USER else self._homes / conversation.home
@@ -92,7 +92,7 @@ class CommandAgent:
         name = conversation.home if conversation.home != USER else f"user-{conversation.id.replace('/', '_')}"
         return self._homes / f"{name}.usage.json"
 
-    async def _asked(self, turn: Turn, talk: _TurnConversation) -> Reply:
+    async def _asked(self, turn: Turn, talk: TurnConversation) -> Reply:
         """The program's answer in this conversation, and what is kept of it afterwards."""
         try:
             scratch = Path(tempfile.mkdtemp(prefix="hansard-"))
@@ -111,25 +111,11 @@ class CommandAgent:
             gone = () if kept else (self._home(talk.conversation), self._meter(talk.conversation))
             await asyncio.to_thread(_clear, scratch, *gone)
 
-    async def _run(self, turn: Turn, talk: _TurnConversation, *, scratch: Path, fence: Fence) -> Reply:
+    async def _run(self, turn: Turn, talk: TurnConversation, *, scratch: Path, fence: Fence) -> Reply:
         settings, limits, conversation = self._settings.inside(fence.level), turn.limits, talk.conversation
-        home = self._home(conversation)
-        try:
-            call = await asyncio.to_thread(
-                prepare,
-                settings,
-                turn,
-                resumed=talk.resumed,
-                agent_session=conversation.id,
-                home=home,
-                scratch=scratch,
-            )
-        except Misreadable as error:
-            return _failed("refused", str(error))
-        except ValueError as error:
-            return _failed("auth", str(error))
-        except OSError as error:
-            return _failed("workspace", _sentence(error))
+        call = await asyncio.to_thread(self._prepared, settings, turn, talk, scratch)
+        if isinstance(call, Failure):
+            return Reply(failure=call)
         watch = Watch(settings, call, turn)
         try:
             finished = await run(
@@ -148,13 +134,28 @@ class CommandAgent:
         reply = await asyncio.to_thread(self._read, Run(settings, call, finished), talk, limits)
         return watch.explained(reply)
 
+    def _prepared(self, settings: CommandSettings, turn: Turn, talk: TurnConversation, scratch: Path) -> Call | Failure:
+        """The run of the program, made ready, or why it cannot be."""
+        conversation = talk.conversation
+        home = self._home(conversation)
+        try:
+            return prepare(
+                settings, turn, resumed=talk.resumed, agent_session=conversation.id, home=home, scratch=scratch
+            )
+        except Misreadable as error:
+            return Failure(code="refused", detail=str(error))
+        except ValueError as error:
+            return Failure(code="auth", detail=str(error))
+        except OSError as error:
+            return Failure(code="workspace", detail=_sentence(error))
+
     def _output_bytes(self, limits: Limits) -> int:
         """How much may be written: a stream of messages is longer than the answer, which has a limit of its own."""
         if self._settings.output == "json":
             return self._settings.output_bytes or limits.output_bytes * ENVELOPE
         return min(limits.output_bytes, self._settings.output_bytes or limits.output_bytes)
 
-    def _read(self, finished: Run, talk: _TurnConversation, limits: Limits) -> Reply:
+    def _read(self, finished: Run, talk: TurnConversation, limits: Limits) -> Reply:
         reply = finished.reply(talk.conversation, most=limits.output_bytes)
         paths = self._settings.usage_paths
         if paths and paths.cumulative and reply.usage.tokens is not None:
@@ -167,7 +168,7 @@ class CommandAgent:
         return replace(reply, agent_session=talk.conversation.handle if talk.resumed else None)
 
 
-def _prompt(turn: Turn, talk: _TurnConversation) -> str:
+def _prompt(turn: Turn, talk: TurnConversation) -> str:
     """What is asked: with what was said before where the conversation is lost, or a word on the attempt before."""
     if talk.why is not None and turn.recap is not None and (recap := turn.recap()):
         return f"{recap}\n\n{turn.prompt}"

@@ -29,6 +29,15 @@ class AgentConversation:
         return f"command:{self.home}/{self.folder}:{self.id}"
 
 
+@dataclass(frozen=True, slots=True)
+class TurnConversation:
+    """The conversation that a turn takes place in. `why` it is a new one, where another was to be resumed."""
+
+    conversation: AgentConversation
+    resumed: bool = False
+    why: str | None = None
+
+
 def begun(turn: Turn, *, home: Literal["private", "user"]) -> AgentConversation:
     """A new one. A private home is shared with no other attempt: half its name is the owner, half the attempt."""
     private = _owner(turn) + _digest(turn.turn_id, str(turn.attempt))

@@ -1,0 +1,273 @@
+"""One turn over the Agent Client Protocol, version 1: what is asked of the agent, and what it asks and says meanwhile.
+
+It is offered no files and no terminals of ours: it works with its own tools, inside the fence. What it wants
+permission for is answered by `Turn.permit`, but a role that only reads never gets one to edit.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import orjson
+
+from adapters.agents.acp.permission import Permissions
+from adapters.agents.acp.settings import AcpSettings
+from adapters.agents.acp.stopwatch import Stopwatch
+from adapters.agents.acp.updates import activities, cost_of, described, spoken, usage_of
+from adapters.agents.activity import Activity
+from adapters.agents.command.call import Call
+from adapters.agents.failures import failure_of, last_lines
+from adapters.agents.port import Turn
+from adapters.agents.speech import Speech, Voice
+from domain.session.turns import Failure, FailureCode, FenceLevel
+from domain.values.base import HansardError, Usage
+
+if TYPE_CHECKING:
+    from acp import RequestError
+    from acp.connection import Connection
+
+Json = dict[str, Any]
+VERSION: Final = 1
+START_SECONDS: Final = 120.0
+"""How long an agent may take to introduce itself."""
+CANCEL_SECONDS = 0.5
+"""How long an agent may take to end a turn that is cancelled."""
+CALLS: Final = 10_000
+"""Tool calls that are remembered of a turn."""
+_AUTH_REQUIRED: Final = -32000
+_STOPS: Final[Mapping[str, tuple[FailureCode, str]]] = {
+    "max_tokens": ("limit", "The agent stopped at its limit of tokens."),
+    "max_turn_requests": ("limit", "The agent stopped at its limit of requests."),
+    "refusal": ("refused", "The agent declined to answer."),
+    "cancelled": ("crash", "The agent says that it was cancelled."),
+}
+
+
+class Rejected(HansardError):
+    """The agent cannot take the turn."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.detail)
+        self.failure = failure
+
+
+class Situation(NamedTuple):
+    """Where the dialogue takes place."""
+
+    settings: AcpSettings
+    turn: Turn
+    call: Call
+    fence: FenceLevel
+    most: int
+    """Bytes of the answer."""
+
+
+class Dialogue:
+    """The client of one turn. `failure` is set where the answer itself went wrong."""
+
+    def __init__(self, situation: Situation, stopwatch: Stopwatch, observe: Callable[[Activity], None]) -> None:
+        self._at, self._observe = situation, observe
+        self._speech = Speech(observe)
+        self._parts: list[str] = []
+        self._bytes = 0
+        self._calls: dict[str, Json] = {}
+        self._permissions = Permissions(situation.turn, situation.fence, stopwatch, observe)
+        self._interrupted = False
+        self._too_long: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.session = ""
+        self.usage = Usage()
+        self.cost: int | None = None
+        """What the whole conversation has cost, where the agent tells."""
+        self.model: str | None = None
+        self.truncated = self._prompted = False
+
+    @property
+    def text(self) -> str:
+        return "".join(self._parts)
+
+    # -- what we ask ---------------------------------------------------------------------------------------------------
+
+    async def take_place(self, connection: "Connection", resume: str | None) -> Failure | None:
+        """The whole turn; why it has failed. Raises ConnectionError: the agent is gone."""
+        from acp import RequestError
+
+        try:
+            abilities = await self._introduce(connection)
+            await self._open_session(connection, abilities, resume)
+            await self._choose_model(connection)
+            return await self._prompt(connection)
+        except Rejected as rejected:
+            return rejected.failure
+        except RequestError as error:
+            return self._failure(error)
+        finally:
+            self._speech.flush()
+
+    async def _introduce(self, connection: "Connection") -> Json:
+        nothing = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
+        who = {"name": "hansard", "title": "Hansard", "version": "0.1"}
+        wanted = {"protocolVersion": VERSION, "clientCapabilities": nothing, "clientInfo": who}
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                found = _table(await connection.send_request("initialize", wanted))
+        except TimeoutError:
+            detail = f"The program did not introduce itself within {START_SECONDS:g} s: does it speak ACP?"
+            raise Rejected(Failure(code="timeout", detail=detail)) from None
+        if found.get("protocolVersion") != VERSION:
+            detail = f"The agent speaks version {str(found.get('protocolVersion'))[:20]} of ACP, not {VERSION}."
+            raise Rejected(Failure(code="refused", detail=detail))
+        if self._at.settings.auth_method:
+            await connection.send_request("authenticate", {"methodId": self._at.settings.auth_method})
+        return _table(found.get("agentCapabilities"))
+
+    async def _open_session(self, connection: "Connection", abilities: Json, resume: str | None) -> None:
+        """A new conversation, or the one to go on with. What is told while it is loaded is its past."""
+        from acp import RequestError
+
+        place: Json = {"cwd": str(self._at.call.cwd), "mcpServers": []}
+        if resume is None:
+            found = _table(await connection.send_request("session/new", place))
+            self.session = str(found.get("sessionId", ""))
+        else:
+            resumes = isinstance(_table(abilities.get("sessionCapabilities")).get("resume"), dict)
+            if not resumes and abilities.get("loadSession") is not True:
+                raise Rejected(Failure(code="lost_conversation", detail="The agent cannot resume a conversation."))
+            method = "session/resume" if resumes else "session/load"
+            try:
+                found = _table(await connection.send_request(method, {"sessionId": resume, **place}))
+            except RequestError as error:
+                if error.code == _AUTH_REQUIRED:
+                    raise
+                detail = f"The agent does not know the conversation any more: {self._words(error)}"
+                raise Rejected(Failure(code="lost_conversation", detail=detail)) from None
+            self.session = resume
+        self._session = found
+
+    async def _choose_model(self, connection: "Connection") -> None:
+        """The model that the settings name, where the agent lets it be chosen; else which one it is."""
+        wanted = self._at.settings.model
+        listed, options = _table(self._session.get("models")), self._session.get("configOptions")
+        option = (
+            next(
+                (one for one in options if isinstance(one, dict) and "model" in (one.get("category"), one.get("id"))),
+                {},
+            )
+            if isinstance(options, list)
+            else {}
+        )
+        current = option.get("currentValue") or listed.get("currentModelId")
+        if wanted and current != wanted and not self._at.settings.model_args:
+            if option:
+                chosen = {"sessionId": self.session, "configId": option.get("id"), "value": wanted}
+                await connection.send_request("session/set_config_option", chosen)
+            elif listed:
+                await connection.send_request("session/set_model", {"sessionId": self.session, "modelId": wanted})
+        name = wanted or (current if current != "default" else None)
+        self.model = name[:200] if isinstance(name, str) and name else None
+
+    async def _prompt(self, connection: "Connection") -> Failure | None:
+        said = {"sessionId": self.session, "prompt": [{"type": "text", "text": self._at.turn.prompt}]}
+        self._prompted = True
+        asked = asyncio.ensure_future(connection.send_request("session/prompt", said))
+        try:
+            await asyncio.wait({asked, self._too_long}, return_when=asyncio.FIRST_COMPLETED)
+            if self._too_long.done():
+                await self._cancel(connection, asked)
+                return Failure(code="limit", detail=f"The answer is longer than {self._at.most} bytes.")
+            answer = _table(await asked)
+        except asyncio.CancelledError:
+            await self._cancel(connection, asked)
+            raise
+        finally:
+            asked.cancel()
+            asked.add_done_callback(_seen)
+        self.usage = usage_of(answer)
+        stop = _STOPS.get(str(answer.get("stopReason")))
+        return Failure(code=stop[0], detail=stop[1]) if stop else None
+
+    async def _cancel(self, connection: "Connection", asked: "asyncio.Future[Any]") -> None:
+        """Say that nobody waits for the answer any more; the agent has a moment to save what it wants to."""
+        with contextlib.suppress(ConnectionError):
+            await connection.send_notification("session/cancel", {"sessionId": self.session})
+        await asyncio.wait({asked}, timeout=CANCEL_SECONDS)
+
+    # -- what the agent asks and says ----------------------------------------------------------------------------------
+
+    async def handle(self, method: str, params: Any, is_notification: bool) -> Json | None:
+        """A request or a notification of the agent. Raises RequestError."""
+        from acp import RequestError
+
+        given = _table(params)
+        if method == "session/update":
+            self._update(_table(given.get("update")))
+            return None
+        if method == "session/request_permission":
+            self._speech.flush()
+            return {"outcome": await self._permissions.outcome(given, self._calls)}
+        raise RequestError.method_not_found(method[:100])
+
+    def _update(self, update: Json) -> None:
+        """Something of this turn, or of the past of a conversation that is being loaded."""
+        cost = cost_of(update)
+        self.cost = self.cost if cost is None else cost
+        if not self._prompted:
+            return
+        if (piece := spoken(update)) is not None:
+            self._say(*piece)
+            return
+        for seen in activities(update):
+            self._speech.flush()
+            if seen.kind == "tool" and seen.id:
+                self._interrupted = True
+                self._remember(seen.id, update)
+                denied = seen.id in self._permissions.denied and seen.status in ("completed", "failed")
+                seen = seen.changed(status="denied") if denied else seen
+            self._observe(seen)
+
+    def _say(self, voice: Voice, text: str) -> None:
+        if voice == "message":
+            if self._interrupted and self._parts:
+                text = f"\n\n{text}"
+            self._interrupted = False
+            encoded = text.encode(errors="replace")
+            room = max(self._at.most - self._bytes, 0)
+            self._bytes += len(encoded)
+            if len(encoded) > room:
+                text, self.truncated = encoded[:room].decode(errors="ignore"), True
+                if not self._too_long.done():
+                    self._too_long.set_result(None)
+            self._parts.append(text)
+        self._speech.say(voice, text)
+
+    def _remember(self, call: str, update: Json) -> None:
+        if call in self._calls or len(self._calls) < CALLS:
+            self._calls[call] = self._calls.get(call, {}) | described(update)
+
+    # -- what went wrong -----------------------------------------------------------------------------------------------
+
+    def _failure(self, error: "RequestError") -> Failure:
+        words = self._words(error)
+        if error.code == _AUTH_REQUIRED:
+            return Failure(code="auth", detail=f"The agent wants a login: {words}")
+        return failure_of("crash", words, said=words, rules=self._at.settings.failures)
+
+    def _words(self, error: "RequestError") -> str:
+        """The error's message, and what the agent adds to it."""
+        more = error.data
+        if isinstance(more, dict):
+            more = next(
+                (more[name] for name in ("details", "message", "error") if isinstance(more.get(name), str)), more
+            )
+        added = more if isinstance(more, str) else orjson.dumps(more).decode() if more else ""
+        return self._at.call.scrub(last_lines(f"{error}: {added}" if added else str(error)))
+
+
+def _table(value: object) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def _seen(asked: "asyncio.Future[Any]") -> None:
+    """Nobody waits for it any more, whatever it came to."""
+    if not asked.cancelled():
+        asked.exception()

@@ -1,0 +1,56 @@
+"""What becomes of an agent's questions for permission over ACP."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from adapters.agents.acp.stopwatch import Stopwatch
+from adapters.agents.acp.updates import Wish, described, wish_of
+from adapters.agents.activity import TITLE, Activity
+from adapters.agents.port import Turn
+from domain.session.turns import FenceLevel
+
+Json = dict[str, Any]
+QUESTIONS: Final = 20
+"""Permissions that are asked for at once; more are refused."""
+
+
+class Permissions:
+    """Those of one turn. `denied` are the tool calls that got none."""
+
+    def __init__(
+        self, turn: Turn, fence: FenceLevel, stopwatch: Stopwatch, observe: Callable[[Activity], None]
+    ) -> None:
+        self._turn, self._fence, self._stopwatch, self._observe = turn, fence, stopwatch, observe
+        self._open = 0
+        self.denied: set[str] = set()
+
+    async def outcome(self, given: Mapping[str, Any], known: Mapping[str, Json]) -> Json:
+        """The answer to a question, with what is known of the tool calls. Only an allowance for this once is one."""
+        asked, listed = given.get("toolCall"), given.get("options")
+        call = asked if isinstance(asked, dict) else {}
+        name = str(call.get("toolCallId", ""))[:200]
+        options = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+        wish = wish_of(known.get(name, {}) | described(call))
+        allowed = _option(options, "allow_once")
+        if allowed is not None and await self._permitted(wish):
+            return allowed
+        self.denied.add(name)
+        return _option(options, "reject_once") or _option(options, "reject_always") or {"outcome": "cancelled"}
+
+    async def _permitted(self, wish: Wish) -> bool:
+        """A role that reads never gets permission to edit; anything else is for the rules, or a person."""
+        if (self._turn.access != "write" and wish.tool == "edit") or self._open >= QUESTIONS:
+            title = wish.title[:TITLE]
+            self._observe(Activity(kind="permission", tool=wish.tool, title=title, paths=wish.paths, status="denied"))
+            return False
+        self._open += 1
+        try:
+            with self._stopwatch.paused():
+                return await self._turn.permit(wish.tool, wish.title, wish.paths, fence=self._fence) == "allow"
+        finally:
+            self._open -= 1
+
+
+def _option(options: list[Json], kind: str) -> Json | None:
+    found = next((one.get("optionId") for one in options if one.get("kind") == kind), None)
+    return {"outcome": "selected", "optionId": found} if isinstance(found, str) else None

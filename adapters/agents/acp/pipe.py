@@ -1,0 +1,65 @@
+"""The lines to and from a program as messages of JSON-RPC: what `acp.Connection` asks of a transport."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+import orjson
+
+from adapters.agents.activity import Activity, tail
+from adapters.processes import Input
+
+Json = dict[str, Any]
+LINE: Final = 16 * 1_048_576
+"""Characters of a message; a longer one is none."""
+
+
+class MessagePipe:
+    """Hears a program's lines, without secrets; what is no message is shown as a notice."""
+
+    def __init__(
+        self, *, scrub: Callable[[str], str], observe: Callable[[Activity], None], transcribe: Callable[[str], None]
+    ) -> None:
+        self.input = Input()
+        self._scrub, self._observe, self._transcribe = scrub, observe, transcribe
+        self._messages: asyncio.Queue[Json | None] = asyncio.Queue()
+
+    def line(self, stream: int, text: str) -> None:
+        """The program printed a line."""
+        line = self._scrub(text)
+        self._transcribe(line)
+        message = _message(line) if stream == 1 and len(line) <= LINE else None
+        if message is not None:
+            self._messages.put_nowait(message)
+        elif line.strip():
+            self._observe(Activity(kind="notice", text=tail(line)))
+
+    def end(self) -> None:
+        """The program prints no more."""
+        self._messages.put_nowait(None)
+
+    async def send(self, message: Json) -> None:
+        self.input.write(json.dumps(message).encode() + b"\n")  # prompts may hold half a surrogate pair
+
+    async def receive(self) -> Json | None:
+        return await self._messages.get()
+
+    async def close(self) -> None:
+        self.input.close()
+
+
+def _message(line: str) -> Json | None:
+    """A request, a notification or a response; nothing that a connection could stumble over."""
+    try:
+        found = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("id"), int | str | None):
+        return None
+    if "method" in found:
+        return found if isinstance(found["method"], str) else None
+    error = found.get("error")
+    if "id" not in found or not isinstance(error, dict | None):
+        return None
+    return found if error is None or isinstance(error.get("message", ""), str) else None

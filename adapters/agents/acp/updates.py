@@ -1,0 +1,170 @@
+"""What an agent tells of its work over ACP, as activities. It is read tolerantly: an unknown shape is none."""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from adapters.agents.activity import PATHS, TITLE, Activity, Status, Tool, tail, tool_call
+from adapters.agents.speech import Voice
+from adapters.agents.streams import exit_code_of, plan_of
+from domain.values.base import Usage
+
+Message = Mapping[str, Any]  # JSON of a program we do not know
+
+_TOOLS: Final[Mapping[str, Tool]] = {
+    "read": "read",
+    "edit": "edit",
+    "delete": "edit",
+    "move": "edit",
+    "search": "search",
+    "execute": "execute",
+    "fetch": "fetch",
+}
+_STATUSES: Final[Mapping[str, Status]] = {
+    "pending": "running",
+    "in_progress": "running",
+    "completed": "completed",
+    "failed": "failed",
+}
+_VOICES: Final[Mapping[str, Voice]] = {"agent_message_chunk": "message", "agent_thought_chunk": "thought"}
+_DESCRIBES: Final = ("title", "kind", "rawInput", "locations")
+_MOST: Final = 2**53 - 1
+
+
+class Wish(NamedTuple):
+    """A use of a tool that the agent wants permission for; the title whole."""
+
+    tool: Tool
+    title: str
+    paths: tuple[str, ...]
+
+
+def spoken(update: Message) -> tuple[Voice, str] | None:
+    """The piece of a message or a thought in an update."""
+    voice = _VOICES.get(str(update.get("sessionUpdate")))
+    match update.get("content"):
+        case {"type": "text", "text": str(text)} if voice and text:
+            return voice, text
+    return None
+
+
+def activities(update: Message) -> Iterator[Activity]:
+    """What else an update says."""
+    match update:
+        case {"sessionUpdate": "tool_call" | "tool_call_update", "toolCallId": str(call)}:
+            yield _tool(call, update)
+        case {"sessionUpdate": "plan", "entries": [*entries]}:
+            yield plan_of(entries)
+        case {"sessionUpdate": "usage_update", "used": int(used), "size": int(size)} if used >= 0 and size > 0:
+            yield Activity(kind="usage", id="context", text=f"{used:,} of {size:,} tokens of context")
+
+
+def described(update: Message) -> dict[str, Any]:
+    """What a tool call says of itself, to be known when permission for it is asked."""
+    return {name: update[name] for name in _DESCRIBES if update.get(name) is not None}
+
+
+def wish_of(call: Message) -> Wish:
+    """What the tool call is to do: of `execute` the command line, else its own title."""
+    tool = _TOOLS.get(str(call.get("kind")), "other")
+    given, title = call.get("rawInput"), call.get("title")
+    words = title if isinstance(title, str) else ""
+    if tool == "execute" and isinstance(given, dict):
+        words = _command(given) or words
+    return Wish(tool, words or tool, _paths(call))
+
+
+def cost_of(update: Message) -> int | None:
+    """What the conversation has cost so far, in millionths of a dollar."""
+    match update:
+        case {"sessionUpdate": "usage_update", "cost": {"amount": int() | float() as amount, "currency": "USD"}}:
+            return round(amount * 1_000_000) if 0 <= amount < 1_000_000 else None
+    return None
+
+
+def usage_of(answer: Message) -> Usage:
+    """What a prompt has used. Agents count what was read from a cache, and thoughts, within the input and output or
+    beside them: their total says which."""
+    used = answer.get("usage")
+    if not isinstance(used, dict):
+        return _quota(answer)
+    given, said = _count(used.get("inputTokens")), _count(used.get("outputTokens"))
+    read, written, thought = (
+        _count(used.get(name)) for name in ("cachedReadTokens", "cachedWriteTokens", "thoughtTokens")
+    )
+    if given is None or said is None:
+        return Usage(input_tokens=given, output_tokens=said)
+    beside = (_count(used.get("totalTokens")) or 0) - given - said
+    cached = (read or 0) + (written or 0)
+    if cached and beside >= cached:
+        given, beside = given + cached, beside - cached
+    if thought and beside >= thought:
+        said += thought
+    return Usage(
+        input_tokens=given,
+        cached_tokens=read if read is not None and read <= given else None,
+        output_tokens=said,
+        reasoning_tokens=thought if thought is not None and thought <= said else None,
+    )
+
+
+def _quota(answer: Message) -> Usage:
+    """Gemini's own way to tell."""
+    match answer:
+        case {"_meta": {"quota": {"token_count": dict(used)}}}:
+            return Usage(input_tokens=_count(used.get("input_tokens")), output_tokens=_count(used.get("output_tokens")))
+    return Usage()
+
+
+def _tool(call: str, update: Message) -> Activity:
+    given, title = update.get("rawInput"), update.get("title")
+    fields = given if isinstance(given, dict) else {}
+    status = _STATUSES.get(str(update.get("status")))
+    kind = update.get("kind")
+    tool = _TOOLS.get(kind, "other") if isinstance(kind, str) else None
+    words = _command(fields) or tool_call(title if isinstance(title, str) else "", fields, call=call).title or ""
+    code, output = exit_code_of(update.get("rawOutput")), _output(update)
+    if status == "completed" and code:
+        status = "failed"
+    return Activity(
+        kind="tool",
+        id=call[:200],
+        tool=tool,
+        title=words[:TITLE] or None,
+        paths=_paths(update),
+        status=status,
+        exit_code=code,
+        text=tail(output) if output else None,
+    )
+
+
+def _command(given: Message) -> str:
+    match given.get("command") or given.get("cmd"):
+        case str(command):
+            return command
+        case [*parts] if parts and all(isinstance(part, str) for part in parts):
+            return shlex.join(parts)
+    return ""
+
+
+def _paths(call: Message) -> tuple[str, ...]:
+    places = call.get("locations")
+    found = (place.get("path") for place in places if isinstance(place, dict)) if isinstance(places, list) else ()
+    return tuple(dict.fromkeys(path[:4_096] for path in found if isinstance(path, str)))[:PATHS]
+
+
+def _output(update: Message) -> str:
+    """What a tool gave back, in words."""
+    raw, content = update.get("rawOutput"), update.get("content")
+    if isinstance(content, list):
+        blocks = [item.get("content") for item in content if isinstance(item, dict) and item.get("type") == "content"]
+        words = [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
+        if words:
+            return "\n".join(words)
+    if isinstance(raw, dict):
+        raw = next((raw[name] for name in ("output", "stdout", "error") if isinstance(raw.get(name), str)), None)
+    return raw if isinstance(raw, str) else ""
+
+
+def _count(number: object) -> int | None:
+    return number if isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= _MOST else None
