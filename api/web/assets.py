@@ -18,7 +18,7 @@ from domain.values.sentences import Sentence
 WEB: Final = Path(__file__).parent
 SHEETS: Final = (
     "app", "frame", "controls", "home", "session", "gauges", "panels", "tables", "prose", "drawings", "events", "turns",
-    "changes", "compare", "chat", "lab", "reports", "replay",
+    "changes", "compare", "chat", "lab", "gantt", "reports", "replay",
 )  # fmt: skip
 SCRIPTS: Final = ("sending", "start", "following", "living", "taking", "going", "events", "replay", "session", "app")
 """Modules in the order in which they need each other."""

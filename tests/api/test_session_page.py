@@ -26,10 +26,32 @@ from tests.discussing import challenge, critique
 
 KINDS = tuple(SCENES)
 PANELS = {
-    "delivery": {"head", "overview", "failure", "decision", "reviews", "family", "diagram", "budget", "inputs"},
-    "orchestration": {"head", "overview", "failure", "decision", "matrix", "family", "diagram", "budget", "inputs"},
-    "review": {"head", "overview", "failure", "decision", "discussion", "family", "diagram", "inputs"},
-    "debate": {"head", "overview", "failure", "decision", "discussion", "family", "diagram", "inputs"},
+    "delivery": {
+        "head",
+        "overview",
+        "gantt",
+        "failure",
+        "decision",
+        "reviews",
+        "family",
+        "diagram",
+        "budget",
+        "inputs",
+    },
+    "orchestration": {
+        "head",
+        "overview",
+        "gantt",
+        "failure",
+        "decision",
+        "matrix",
+        "family",
+        "diagram",
+        "budget",
+        "inputs",
+    },
+    "review": {"head", "overview", "gantt", "failure", "decision", "discussion", "family", "diagram", "inputs"},
+    "debate": {"head", "overview", "gantt", "failure", "decision", "discussion", "family", "diagram", "inputs"},
 }
 TABS = {"artifacts": "changes", "changes": "changes", "turns": "turns", "worklog": "worklog"}
 """The tabs of panels that the overview has not."""

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from api.routes.turns.telling import told
 from api.system import System
 from api.web.rendering import fragment
-from api.web.session import budget, causes, changes, diagram, discussion, matrix, overview, turns, work
+from api.web.session import budget, causes, changes, diagram, discussion, gantt, matrix, overview, turns, work
 from api.web.session.sharing import Shared
 from api.web.session.standing import Standing
 from domain.session.state import Session
@@ -51,6 +51,7 @@ PANELS: Final = (
     *(Panel("head", overview.head, tab=tab) for tab in TABS),
     Panel("overview", overview.overview),
     Panel("failure", causes.failure),
+    Panel("gantt", gantt.gantt),
     Panel("decision", overview.decision),
     Panel("discussion", discussion.discussion, TALKS),
     Panel("matrix", matrix.matrix, ("orchestration",)),
