@@ -45,7 +45,7 @@ def details(session: Json, commands: list[str]) -> Pairs:
         ("waits for", ", ".join(_doing(turn) for turn in turns if turn.get("elsewhere"))),
         ("parent", session.get("parent") or ""),
         ("discussed in", ", ".join(session.get("children") or ())),
-        ("last error", session.get("lastError") or ""),
+        ("last error", _error(session)),
         ("workspace", session.get("workspace") or ""),
         *_fence(session),
         ("origin", session.get("origin") or ""),
@@ -101,11 +101,17 @@ def outcome(session: Json) -> Pairs:
         ("session", str(session["id"])),
         ("status", str(session["status"])),
         *_result(session),
-        ("error", str(session.get("lastError") or "") if failed else ""),
+        ("error", _error(session) if failed else ""),
         ("used", ", ".join(figures(session)) if session["kind"] != "review" and session["kind"] != "debate" else ""),
         *changed(session),
         ("workspace", str(session.get("workspace") or "") if session.get("result") else ""),
     ]
+
+
+def _error(session: Json) -> str:
+    """The last error, where the summary does not already say it."""
+    error = str(session.get("lastError") or "")
+    return "" if error in (summary_of(session) or "") else error
 
 
 def _result(session: Json) -> Pairs:
