@@ -401,4 +401,4 @@ def test_the_doctor_needs_no_log(hansard: Hansard, own_log: Path) -> None:
 
 def test_help_names_the_exit_code_of_what_is_not_as_recorded(hansard: Hansard) -> None:
     words = " ".join(hansard("--help").out.split())
-    assert "8 not as recorded (verify, replay --assert, import, proofs)" in words
+    assert "8 failed check (verify, replay --assert, import, proofs)" in words

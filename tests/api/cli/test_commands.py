@@ -107,7 +107,7 @@ def test_a_delivery_whose_agent_fails_is_a_failure(delivery: Callable[..., Said]
     said = delivery(replies={"planner": [{"error": "crash"}]})
     assert said.code == 1
     assert "status   failed" in said.out
-    assert "error    The scenario answers planner with crash." in said.out
+    assert "summary  Phase planning failed: The scenario answers planner with crash." in said.out
     assert said.err.splitlines()[-1].startswith("  hansard retry delivery-")
 
 
