@@ -1,0 +1,220 @@
+"""`docs/deploy`, without containers: its files are parsed; their commands, paths, ports and settings are tried."""
+
+import configparser
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.store.address import address_of
+from api.cli.main import COMMANDS
+from api.http.guards import OPEN
+from api.settings import Settings
+from tests.kit.postgres import Cluster, require
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "docs" / "deploy"
+NAMES = {command.name for command in COMMANDS}
+HANSARD = [sys.executable, "-m", "api"]
+
+
+def known(settings: dict[str, str]) -> Settings:
+    """These variables as settings; a name that is none fails."""
+    ours = {name: value for name, value in settings.items() if name.startswith("HANSARD_")}
+    fields = {name.removeprefix("HANSARD_").lower(): value for name, value in ours.items()}
+    assert fields.keys() <= Settings.model_fields.keys()
+    return Settings(**fields)  # type: ignore[arg-type]  # texts, as from the environment
+
+
+@cache
+def takes(*words: str) -> bool:
+    """Whether the command line knows the command with these options."""
+    assert words[0] in NAMES
+    said = subprocess.run([*HANSARD, *words, "--help"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return said.returncode == 0 and all(
+        word.partition("=")[0] in said.stdout for word in words if word.startswith("--")
+    )
+
+
+# -- the image -----------------------------------------------------------------------------------------------------
+
+
+def instructions() -> list[tuple[str, str]]:
+    text = re.sub(r"^#.*\n", "", (DEPLOY / "Dockerfile").read_text(), flags=re.MULTILINE).replace("\\\n", " ")
+    return [(line.split(maxsplit=1)[0], line.split(maxsplit=1)[1]) for line in text.splitlines() if line.strip()]
+
+
+def of(name: str) -> list[str]:
+    return [words for kind, words in instructions() if kind == name]
+
+
+def test_the_image_does_not_run_as_root() -> None:
+    assert of("USER")[-1].isdecimal() and int(of("USER")[-1]) > 0
+    assert [kind for kind, _ in instructions()].index("USER") < [kind for kind, _ in instructions()].index("ENTRYPOINT")
+
+
+def test_the_image_has_the_whole_product_and_installs_it_from_the_lock() -> None:
+    copied = {source for words in of("COPY") for source in words.split()[:-1]}
+    assert all((ROOT / source).exists() for source in copied)
+    assert {"domain", "adapters", "projections", "api", "requirements.txt", "pyproject.toml"} <= copied
+    assert any("--require-hashes -r requirements.txt" in words for words in of("RUN"))
+    assert re.search(r"^psycopg==", (ROOT / "requirements.txt").read_text(), flags=re.MULTILINE)
+
+
+def test_the_image_serves_on_its_port_with_a_log_in_postgresql() -> None:
+    variables = dict(word.split("=", 1) for words in of("ENV") for word in shlex.split(words))
+    found = known(variables)
+    assert (found.port, found.host, found.log_file) == (int(of("EXPOSE")[0]), "0.0.0.0", None)  # noqa: S104
+    assert "HANSARD_AUTH" not in variables  # so every request needs a key
+    assert str(found.node_dir).startswith(of("VOLUME")[0])
+    assert json.loads(of("ENTRYPOINT")[0]) == ["hansard"]
+    assert takes(*json.loads(of("CMD")[0]))
+
+
+# -- compose -------------------------------------------------------------------------------------------------------
+
+
+@cache
+def compose() -> dict[str, Any]:
+    yaml = pytest.importorskip("yaml")
+    found: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    return found
+
+
+def services(command: str) -> dict[str, Any]:
+    return {name: each for name, each in compose()["services"].items() if each.get("command", [None])[0] == command}
+
+
+def test_compose_has_two_servers_and_two_workers_on_one_database() -> None:
+    assert (len(services("serve")), len(services("worker"))) == (2, 2)
+    for each in (services("serve") | services("worker")).values():
+        assert takes(*each["command"])
+        variables = {name: re.sub(r"\$\{(\w+):\?\}", r"\1", value) for name, value in each["environment"].items()}
+        found, db = address_of(known(variables).database), compose()["services"]["db"]
+        assert (found.host, found.user, found.database) == (
+            "db",
+            db["environment"]["POSTGRES_USER"],
+            db["environment"]["POSTGRES_DB"],
+        )
+        assert "scram-sha-256" in db["environment"]["POSTGRES_INITDB_ARGS"]
+        assert each["depends_on"]["db"]["condition"] == "service_healthy" and "healthcheck" in db
+
+
+def test_what_compose_names_exists() -> None:
+    for each in compose()["services"].values():
+        if "build" in each:
+            context = (DEPLOY / each["build"]["context"]).resolve()
+            assert context == ROOT and (context / each["build"]["dockerfile"]).is_file()
+        for volume in each["volumes"]:
+            source = volume.split(":")[0]
+            assert (DEPLOY / source).is_file() if source.startswith(".") else source in compose()["volumes"]
+    for each in (services("serve") | services("worker")).values():
+        [secret] = each["secrets"]
+        assert each["environment"]["HANSARD_API_KEYS_FILE"] == f"/run/secrets/{secret}"
+        assert secret in compose()["secrets"]
+
+
+def test_every_node_has_a_folder_of_its_own() -> None:
+    [place] = of("VOLUME")
+    folders = [
+        volume.split(":")[0]
+        for each in (services("serve") | services("worker")).values()
+        for volume in each["volumes"]
+        if volume.split(":")[1] == place
+    ]
+    assert len(set(folders)) == len(folders) == 4
+
+
+def test_the_proxy_asks_both_servers_on_their_port() -> None:
+    text = (DEPLOY / "Caddyfile").read_text()
+    [upstreams] = re.findall(r"reverse_proxy (.+) \{", text)
+    assert {each.split(":")[0] for each in upstreams.split()} == services("serve").keys()
+    assert {each.split(":")[1] for each in upstreams.split()} == set(of("EXPOSE"))
+    assert re.findall(r"health_uri (\S+)", text)[0] in OPEN
+    for each in services("serve").values():
+        [asked] = re.findall(r"127\.0\.0\.1:(\d+)(/\w+)", each["healthcheck"]["test"][-1])
+        assert asked[0] in of("EXPOSE") and asked[1] in OPEN
+
+
+# -- systemd -------------------------------------------------------------------------------------------------------
+
+
+def test_the_unit_starts_a_server_as_its_own_user_in_its_own_folder() -> None:
+    unit = configparser.ConfigParser(interpolation=None, strict=False)
+    unit.optionxform = str  # type: ignore[assignment, method-assign]  # names with capitals
+    unit.read(DEPLOY / "hansard.service")
+    service = unit["Service"]
+    program, *words = shlex.split(service["ExecStart"])
+    assert (Path(program).name, service["User"]) == ("hansard", "hansard")
+    assert takes(*words)
+    found = known(dict([service["Environment"].split("=", 1)]))
+    assert str(found.data_dir) == f"/var/lib/{service['StateDirectory']}"
+    assert service["EnvironmentFile"] == "/etc/hansard/hansard.env"
+    assert not {"RestrictNamespaces", "PrivateUsers"} & service.keys()
+    lines = (line for line in (DEPLOY / "hansard.env").read_text().splitlines() if not line.startswith("#"))
+    assert known(dict(line.split("=", 1) for line in lines)).log_file is None
+
+
+# -- pages and scripts ---------------------------------------------------------------------------------------------
+
+
+def commands_of(page: Path) -> Iterator[list[str]]:
+    """Every `hansard …` of a page, from blocks and from the running text."""
+    for line in re.findall(r"(?:^|`|&& )hansard ((?:[\w-]+)(?: [^`\n&>]+)?)", page.read_text(), flags=re.MULTILINE):
+        yield shlex.split(line)
+
+
+@pytest.mark.parametrize("page", sorted(DEPLOY.glob("*.md")), ids=lambda page: page.name)
+def test_the_commands_of_the_pages_exist_and_their_links_lead_somewhere(page: Path) -> None:
+    for command, *words in commands_of(page):
+        options = [word.partition("=")[0] for word in words if word.startswith("--")]
+        assert takes(command, *options), (command, words)
+    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+        assert (page.parent / target).exists(), target
+    for name in set(re.findall(r"HANSARD_([A-Z_]+)\b", page.read_text())) - {"NAME"}:
+        assert name.lower() in Settings.model_fields, name
+
+
+def test_every_file_is_named_on_the_first_page() -> None:
+    names = {path.name for path in DEPLOY.iterdir()} - {"README.md", "keys", ".env"}
+    assert all(name in (DEPLOY / "README.md").read_text() for name in names)
+
+
+def test_a_backup_is_restored_and_verified(tmp_path: Path) -> None:
+    programs = require()
+    cluster, bin_folder = Cluster(programs), tmp_path / "bin"
+    try:
+        bin_folder.mkdir()
+        script = f'#!/bin/sh\nexport PYTHONPATH="{ROOT}"\nexec "{sys.executable}" -m api "$@"\n'
+        (bin_folder / "hansard").write_text(script)
+        (bin_folder / "hansard").chmod(0o755)
+        env = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
+        env |= {
+            "PATH": f"{bin_folder}:{programs}:{env['PATH']}",
+            "HANSARD_DATABASE": cluster.url("postgres"),
+            "HANSARD_DATA_DIR": str(tmp_path / "node"),
+        }
+
+        def done(*command: str) -> str:
+            found = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+            assert found.returncode == 0, found.stderr
+            return found.stdout.strip()
+
+        done("hansard", "run", "-t", "Add a page", "--test", "true", "--fresh", "--detach")
+        dump = done(str(DEPLOY / "backup.sh"), str(tmp_path))
+        assert Path(dump).stat().st_mode & 0o077 == 0
+        before = done("hansard", "export")
+        cluster.sql("CREATE DATABASE restored")
+        env["HANSARD_DATABASE"] = cluster.url("restored")
+        done(str(DEPLOY / "restore.sh"), dump)
+        assert done("hansard", "export") == before != ""
+    finally:
+        cluster.remove()
