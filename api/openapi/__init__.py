@@ -1,4 +1,4 @@
-"""GET /openapi.json: what the endpoints take and answer, made from the handlers (OpenAPI 3.1)."""
+"""GET /openapi.json: requests and answers of the endpoints, derived from the handlers (OpenAPI 3.1)."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ class Document:
 
     @cached_property
     def content(self) -> bytes:
-        """As it is served and as it stands in `docs/openapi.json`: readable, and one line a change."""
+        """As served, and as stored in `docs/openapi.json`: readable, with one line per change."""
         return (json.dumps(self.found, ensure_ascii=False, indent=1) + "\n").encode()
 
 

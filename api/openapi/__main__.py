@@ -1,4 +1,4 @@
-"""`python -m api.openapi > docs/openapi.json`: write the description anew after a change of endpoints or shapes."""
+"""`python -m api.openapi > docs/openapi.json`: rewrite the description after a change of endpoints or models."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""From doors to an OpenAPI 3.1 document. A door that nobody has described yet is still in it, by its docstring."""
+"""From endpoints to an OpenAPI 3.1 document. An endpoint without a description is listed by its docstring."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -19,8 +19,8 @@ from api.openapi.schemas import PLACE, Wanted, schemas, used
 Route = tuple[str, Callable[..., Any]]
 STREAM = {
     "type": "string",
-    "description": "Server-sent events: `id` is the position, `data` an Event as JSON. A comment now and then shows "
-    "that the line lives; `event: end` says that a finished session has nothing more to say.",
+    "description": "Server-sent events: `id` is the position, `data` an Event as JSON. Comments keep the "
+    "connection alive; `event: end` marks the end of a finished session.",
 }
 RECEIPTS = (shapes.Receipt, shapes.Done)
 INTRODUCTION = """\
@@ -28,14 +28,14 @@ The official record of what a team of coding agents does.
 
 Commands (POST) answer with `version` and `position` after their events are stored. `Idempotency-Key` makes a POST safe
 to repeat, `If-Match` binds a command to a version, `Read-After` makes a GET wait until the views have reached a
-position. Errors are problems (RFC 9457). Wire names are camelCase; unknown fields are refused, and null in a field that
-is not required is the same as leaving it out.
+position. Errors are problems (RFC 9457). Names are camelCase; unknown fields are rejected, and null in an optional
+field is the same as leaving it out.
 
-Every GET takes HEAD, too: the same status and headers without a body. A path has no slash at its end."""
+Every GET also accepts HEAD: same status and headers, no body. Paths have no trailing slash."""
 
 
 class Endpoint(NamedTuple):
-    """One path and method, and what is said of it."""
+    """One path and method, and its description."""
 
     method: str
     path: str
@@ -57,7 +57,7 @@ class Endpoint(NamedTuple):
 
 
 def build(commands: Sequence[Route], views: Sequence[Route]) -> dict[str, Any]:
-    """The document for these doors: POST and GET, each a path and its handler."""
+    """The document for these endpoints: POST and GET, each a path and its handler."""
     doors = [*_doors("get", views), *_doors("post", commands)]
     references, components = schemas(_models(doors))
     components |= composed(references, components)
@@ -182,7 +182,7 @@ def _responses(door: Endpoint, references: dict[Wanted, dict[str, Any]]) -> dict
     if about.nothing:
         found["204"] = {"description": about.nothing}
     if about.tagged:
-        found["304"] = {"description": "It is still what `If-None-Match` names."}
+        found["304"] = {"description": "Not modified since `If-None-Match`."}
     found |= {str(status): {"$ref": f"#/components/responses/Problem{status}"} for status in _refusals(door)}
     if door.name == "ready":
         found["503"] = {"description": "Not ready, and why.", "content": content}
@@ -197,8 +197,8 @@ def _answer(about: Operation, references: dict[Wanted, dict[str, Any]]) -> dict[
 
 def _goodness(about: Operation) -> str:
     if about.answer in RECEIPTS:
-        return "It has begun." if about.status == 202 else "It is done and stored."
-    return "As asked."
+        return "Started." if about.status == 202 else "Done and stored."
+    return "OK."
 
 
 def _headers(door: Endpoint) -> tuple[str, ...]:
@@ -210,7 +210,7 @@ def _headers(door: Endpoint) -> tuple[str, ...]:
 
 
 def _refusals(door: Endpoint) -> list[int]:
-    """The problems with which a door can answer."""
+    """The problems an endpoint can answer with."""
     found = {*door.about.refuses, 421, 500} | (set() if door.about.open else {401})
     if door.method == "post":
         found |= {400, 403, 408, 413, 415, 422}
@@ -232,9 +232,9 @@ def _problem(status: int) -> dict[str, Any]:
 
 _HEADERS = {
     "ETag": {"description": "of a session its version in quotes", "schema": {"type": "string"}},
-    "Location": {"description": "where the new session can be looked at", "schema": {"type": "string"}},
+    "Location": {"description": "where to find the new session", "schema": {"type": "string"}},
     "Idempotency-Replayed": {
-        "description": "`true` when this is the first answer to the key once more",
+        "description": "`true` if this repeats the first answer to the key",
         "schema": {"type": "string", "const": "true"},
     },
     "Retry-After": {"description": "seconds to wait", "schema": {"type": "integer", "minimum": 0}},

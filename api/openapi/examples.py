@@ -1,4 +1,4 @@
-"""A request for every door that takes one: each is accepted as it stands here, which a test proves."""
+"""An example request for every endpoint that takes one; a test sends each as written."""
 
 from typing import Any
 

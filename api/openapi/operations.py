@@ -1,4 +1,4 @@
-"""What is said of each door, by the name of its handler; the path, the parameters and the models say the rest."""
+"""The description of each endpoint, by the name of its handler; path, parameters and models say the rest."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +27,7 @@ class Operation:
     """`body` and `answer` are models or names of components, `refuses` statuses beyond the usual.
 
     `stream`: events too. `tagged`: with an `ETag` that is asked about. `open`: needs no key.
-    `nothing`: what 204 means, where the door answers so. `other`: a text that it gives on request.
+    `nothing`: the meaning of 204, if used. `other`: another format on request.
     """
 
     tag: str
@@ -52,8 +52,8 @@ _events = partial(Operation, answer="EventPage", stream=True)
 OPERATIONS: dict[str, Operation] = {
     "start_session": _command(
         summary="Start a session",
-        description="`kind` says which; `Location` says where it can be looked at. No version of it is there before: "
-        "`If-Match` with one is 412.",
+        description="`kind` selects the kind; `Location` is the new session. There is no version yet, so `If-"
+        "Match` with one is 412.",
         body="Start",
         status=202,
         refuses=(409, 412, 503),
@@ -61,99 +61,101 @@ OPERATIONS: dict[str, Operation] = {
     "cancel_session": _command("End a session", body=bodies.Cancel),
     "retry_turn": _command(
         summary="Retry a turn",
-        description="A turn that waits for its next attempt is asked at once; a turn whose last attempt has failed is "
-        "asked again. Everything before it stays.",
+        description="A turn that waits for its next attempt is retried now; a failed turn is retried once more. "
+        "Everything before it stays.",
         body=bodies.Retry,
         status=202,
     ),
     "answer_permission": _command(
         summary="Allow or deny what an agent asks for",
         description="An agent waits for permission to use a tool; `requestId` is that of `turn.permission_requested`. "
-        "One answer counts, every other is refused.",
+        "Only the first answer counts; others are rejected.",
         body=bodies.AnswerPermission,
     ),
     "trust_project": Operation(
         tag="Sessions",
         summary="Trust the settings of a repository",
-        description="Set-up, environment, network and team of its `hansard.toml` take effect from now on. A change of "
-        "them has to be trusted again.",
+        description="The set-up, environment, network and team in its `hansard.toml` take effect from now on. "
+        "Changes need to be trusted again.",
         body=bodies.TrustProject,
         answer=shapes.TrustedSettings,
     ),
     "extend_budget": _command(
-        summary="Give a session more budget",
-        description="A recorded command of a person. A delivery whose budget was exhausted goes on.",
+        summary="Add budget to a session",
+        description="Recorded as a person's command. A delivery that ran out of budget continues.",
         body=bodies.Extend,
     ),
     "decide": _command(
         summary="Decide a review or a debate",
-        description="The review or debate itself, or the session that waits for it; `version` is of the review or "
-        "debate. `choices` of its view are what is open. One decision counts, every other is refused.",
+        description="The id of the review or debate, or of the session that waits for it; `version` is of the "
+        "review or debate. Its view lists the `choices`. Only the first decision counts; others are "
+        "rejected.",
         body=bodies.Decision,
     ),
     "decide_scope": _command(
         summary="Allow or deny changes outside the scope",
-        description='Of a delivery whose repository says `[scope] outside = "ask"`. Allowed paths may be changed '
-        "from then on; denied ones the developer has to undo in another iteration. The wait costs no budget.",
+        description='For deliveries in a repository with `[scope] outside = "ask"`. Allowed paths may be changed '
+        "from then on; the developer has to undo changes to denied ones in another iteration. The wait"
+        " uses no budget.",
         body=bodies.ScopeAnswer,
     ),
     "land_session": _command(
         summary="Merge the result into a branch",
-        description="Merged with the branch as it is now, and validated there; the branch moves only if that passes. "
-        "The events `session.landed` and `session.sent_back` say what came of it.",
+        description="Merged with the current branch and validated; the branch moves only if that passes. The "
+        "result is the event `session.landed` or `session.sent_back`.",
         body=bodies.Land,
         status=202,
     ),
     "fork_session": _command(
-        summary="Begin a new session from a version of this one",
+        summary="Start a new session from a version of this one",
         description="The history up to `atVersion` (to the end of the decision that it is part of) is shared; the "
-        "source is untouched. Recorded answers are used again, free, until the ways part; then the agents are asked, "
-        "or with `stop` the fork is held until it is continued.",
+        "source is unchanged. Recorded answers are reused, free, until the histories diverge; then the"
+        " agents are asked, or with `stop` the fork is held until it is continued.",
         body=bodies.Fork,
         status=202,
     ),
     "continue_session": _command(
-        summary="Let an orchestration or a held fork go on",
-        description="From a checkpoint, or where the rounds were used up: with fresh rounds, and the planner is asked "
-        "again only where there is no valid plan. A fork that is held goes on with the agents.",
+        summary="Continue an orchestration or a held fork",
+        description="From a checkpoint or when out of rounds, with a new round limit; the planner is asked again "
+        "only if there is no valid plan. A held fork continues with the agents.",
         body=bodies.Empty,
     ),
     "reset_session": _command("End an orchestration", body=bodies.Cancel),
     "receive_message": Operation(
         tag="Messages",
-        summary="Say something to the team",
-        description="A request starts an orchestration or waits for its turn; a word to continue or reset does that.",
+        summary="Send a message to the team",
+        description="A request starts an orchestration or is queued; a phrase for continue or reset does that.",
         body=bodies.Message,
         answer=shapes.MessageAnswer,
         refuses=(412, 503),
     ),
-    "show_channel": Operation("Messages", "What an origin is busy with, and what waits", answer=sessions.ChannelView),
-    "continue_latest": _to_the_latest("Let the latest orchestration of an origin go on"),
+    "show_channel": Operation("Messages", "The active run of an origin, and its queue", answer=sessions.ChannelView),
+    "continue_latest": _to_the_latest("Continue the latest orchestration of an origin"),
     "reset_latest": _to_the_latest("End the latest orchestration of an origin"),
     "claim_turn": Operation(
         tag="Turns",
         summary="Claim the oldest turn that waits for an external agent",
-        description="Waits for one for `waitSeconds`, at most as long as the server allows (30 s unless set). The turn "
-        "is leased to the API key that claims it; a lease that runs out gives it to the next one.",
+        description="Waits up to `waitSeconds`, limited by the server (30 s by default). The turn is leased to the"
+        " claiming API key; when the lease expires, the next claim gets it.",
         body=turn_bodies.TurnClaim,
         answer=turn_shapes.TurnOffer,
-        nothing="Nothing waits.",
+        nothing="No turn is waiting.",
         refuses=(503,),
     ),
     "heartbeat_turn": Operation(
         tag="Turns",
-        summary="Hold on to a claimed turn",
-        description="409 says that it is lost, and `reason` why: nobody waits for what comes of it.",
+        summary="Renew the lease of a claimed turn",
+        description="409 means the turn is lost, and `reason` says why; its result is no longer needed.",
         body=turn_bodies.TurnHeartbeat,
         answer=turn_shapes.HeldTurn,
         refuses=(404, 409, 503),
     ),
     "record_result": Operation(
         tag="Turns",
-        summary="Hand in what came of a turn",
-        description="Accepted once, from the claim that holds the turn: a late or second result is 409 and changes "
-        "nothing. Give `text`, or `failure` where there is no usable answer. `files` are written into the workspace "
-        "of a turn that may write, all or, where one is not allowed, none.",
+        summary="Submit the result of a turn",
+        description="Accepted once, from the claim that holds the turn; a late or second result is 409 and changes"
+        " nothing. Send `text`, or `failure` if there is no usable answer. `files` are written into "
+        "the workspace of a turn that may write, all or, where one is not allowed, none.",
         body=turn_bodies.TurnResult,
         answer=shapes.Receipt,
         refuses=(404, 409, 412, 503),
@@ -161,8 +163,8 @@ OPERATIONS: dict[str, Operation] = {
     "list_sessions": Operation("Sessions", "Sessions, newest first", answer=sessions.SessionPage),
     "show_session": Operation(
         tag="Sessions",
-        summary="A session now, or as it stood at a version",
-        description="`ETag` is the version, for `If-Match`; `availableCommands` names the doors that are open now.",
+        summary="A session now, or at a version",
+        description="`ETag` is the version, for `If-Match`; `availableCommands` lists the actions allowed now.",
         answer="SessionAnswer",
         tagged=True,
     ),
@@ -187,7 +189,7 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "show_activity": Operation(
         tag="Sessions",
-        summary="What the agent does",
+        summary="The activity of a turn",
         description="With `Accept: text/event-stream` each frame as soon as the agent has printed it; `id` is `seq`, "
         "`event: end` says that the turn has ended. As JSON what is known now: of a turn that has ended the first and "
         "the last hundred tools of each attempt. The output of validation commands comes as `notice`.",
@@ -208,12 +210,10 @@ OPERATIONS: dict[str, Operation] = {
         answer=session_views.ChangesView,
         other="text/x-diff",
     ),
-    "list_conversations": Operation(
-        "Messages", "The conversations, the newest first", answer=sessions.ConversationPage
-    ),
+    "list_conversations": Operation("Messages", "Conversations, newest first", answer=sessions.ConversationPage),
     "show_conversation": Operation(
         tag="Messages",
-        summary="What was said in a conversation, and its last result",
+        summary="The messages of a conversation, and its last result",
         description="Messages of one `origin`. The next message starts from the last result, and the team reads what "
         "was said before.",
         answer=sessions.ConversationView,
@@ -230,7 +230,7 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "show_worklog": Operation("Sessions", "A session's worklog", media=MARKDOWN),
     "show_budget": Operation("Sessions", "A session's budget over time", answer=record.BudgetPage),
-    "list_artifacts": Operation("Sessions", "What a session has made", answer=record.ArtifactPage),
+    "list_artifacts": Operation("Sessions", "The artifacts of a session", answer=record.ArtifactPage),
     "show_artifact": Operation("Sessions", "An artifact with its whole text", answer=record.ArtifactView),
     "show_explanation": Operation(
         tag="Sessions",
@@ -241,15 +241,15 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "show_replay": Operation(
         tag="Sessions",
-        summary="Decide a session's history again, and compare",
-        description="With today's rules and the recorded answers; nobody is asked, nothing is written. `difference` is "
-        "the first place where something else would be written, or null.",
+        summary="Decide a session's history again and compare",
+        description="With today's rules and the recorded answers; no agent is asked, nothing is stored. "
+        "`difference` is the first difference, or null.",
         answer=past.ReplayAnswer,
     ),
     "show_diff": Operation(
         tag="Sessions",
-        summary="Where two sessions part, and what came of each",
-        description="Instants, ids and durations are no difference, nor are a fork's own marks.",
+        summary="Where two sessions diverge, and how each ended",
+        description="Times, ids, durations and a fork's own events are ignored.",
         answer=past.Diff,
     ),
     "list_decisions": Operation(
@@ -278,20 +278,21 @@ OPERATIONS: dict[str, Operation] = {
     "policy_lab": Operation(
         tag="Policies",
         summary="When would other profiles have stopped recorded discussions?",
-        description="Recorded reviews and debates judged again; no agent is called, nothing is stored. `against` says "
-        "how that stands to the record: `earlier`, `same`, `later` (it would have gone on where that stopped; how it "
-        "went is unknown) or `unknown` (it would have gone on, and nothing is recorded to compare). `overruled` says "
-        "whether the person who decided chose otherwise than the last judgement before that stop suggests.",
+        description="Recorded reviews and debates judged again; no agent is called, nothing is stored. `against` "
+        "compares that with the record: `earlier`, `same`, `later` (it would have continued past the "
+        "recorded end; the outcome is unknown) or `unknown` (it would have continued, and nothing is "
+        "recorded to compare). `overruled` says whether the person who decided chose otherwise than "
+        "the last judgement before that stop suggests.",
         body=lab.LabBody,
         answer=lab.LabAnswer,
         refuses=(404, 503),
     ),
-    "alive": Operation("Health", "The process lives", answer=shapes.Alive, open=True),
+    "alive": Operation("Health", "The process is alive", answer=shapes.Alive, open=True),
     "ready": Operation("Health", "The store answers and the views are up to date", answer=shapes.Readiness),
     "metrics": Operation("Health", "Figures for Prometheus", media=PLAIN),
     "show_openapi": Operation("Reference", "This document", answer=ANY_OBJECT, tagged=True),
     "show_reference": Operation("Reference", "The reference page", media=HTML, tagged=True),
-    "show_asset": Operation("Reference", "A file of the pages", media="text/css", tagged=True, refuses=(404,)),
+    "show_asset": Operation("Reference", "A static file of the pages", media="text/css", tagged=True, refuses=(404,)),
 } | {
     f"policy_{policy.name}": Operation(
         tag="Policies", summary=policy.summary, body=policy.asked, answer=policy.answered
@@ -301,12 +302,12 @@ OPERATIONS: dict[str, Operation] = {
 
 TAGS = {
     "Sessions": "What a team of agents does, from the start request to the last event.",
-    "Messages": "The team's own doors: a message, continue, reset. One orchestration of an origin at a time.",
-    "Turns": "External agents come for their work here: claim, heartbeat, result.",
+    "Messages": "Messages to the team, continue and reset. One orchestration per origin at a time.",
+    "Turns": "For external agents: claim, heartbeat, result.",
     "Log": "Every event of every session, in one order.",
-    "Reports": "Figures over all sessions: each a view that follows the log.",
+    "Reports": "Figures over all sessions.",
     "Policies": "The pure rules: stateless, JSON in, JSON out. Nothing is stored.",
-    "Health": "How the service is.",
-    "Reference": "What this API is.",
-    "Pages": "What a browser shows.",
+    "Health": "The state of the service.",
+    "Reference": "About this API.",
+    "Pages": "The pages for browsers.",
 }

@@ -1,4 +1,4 @@
-"""What the doors answer, as models: the tests hold the real answers against them (contract §2 and §3)."""
+"""The answers of the endpoints, as models; tests check real answers against them (contract §2 and §3)."""
 
 from typing import Any, Literal
 
@@ -17,33 +17,33 @@ class Fault(Value):
 
     pointer: str = Field(description="JSON Pointer into the body, or / and the name of a query parameter")
     detail: str
-    code: str | None = Field(default=None, exclude_if=_absent, description="stable name of the detail")
+    code: str | None = Field(default=None, exclude_if=_absent, description="stable code of the detail")
     params: dict[str, object] | None = Field(default=None, exclude_if=_absent, description="the values in the detail")
 
 
 class ProblemDetails(Value):
-    """RFC 9457. What was sent is never repeated here."""
+    """RFC 9457. Never repeats what was sent."""
 
-    type: str = Field(description="where this kind of problem is explained")
+    type: str = Field(description="documentation of this kind of problem")
     title: str
     status: int
     detail: str
     code: str | None = Field(
-        default=None, exclude_if=_absent, description="stable name of the detail; `invalid` where `errors` says more"
+        default=None, exclude_if=_absent, description="stable code of the detail; `invalid` if `errors` says more"
     )
     params: dict[str, object] | None = Field(default=None, exclude_if=_absent, description="the values in the detail")
     errors: tuple[Fault, ...] | None = Field(default=None, exclude_if=_absent)
-    allowed: tuple[str, ...] | None = Field(default=None, exclude_if=_absent, description="409: what may be done now")
-    current_version: int | None = Field(default=None, exclude_if=_absent, description="412: where the session is")
+    allowed: tuple[str, ...] | None = Field(default=None, exclude_if=_absent, description="409: the allowed actions")
+    current_version: int | None = Field(default=None, exclude_if=_absent, description="412: the session's version")
     reason: str | None = Field(
         default=None,
         exclude_if=_absent,
-        description="409 of a claimed turn: settled, cancelled, waiting, elsewhere, deadline or timeout",
+        description="409 for a claimed turn: settled, cancelled, waiting, elsewhere, deadline or timeout",
     )
 
 
 class Receipt(Value):
-    """The answer to every command: where it left the session, and where the log."""
+    """The answer to every command: the new version and the position in the log."""
 
     session_id: str
     kind: str
@@ -55,7 +55,7 @@ class TrustedSettings(Value):
     """What is trusted of a checkout's `hansard.toml` from now on."""
 
     workspace: str = Field(description="the top of the checkout")
-    digest: str | None = Field(description="of these settings; null where there is nothing to trust")
+    digest: str | None = Field(description="digest of these settings; null if there is nothing to trust")
     setup: tuple[str, ...]
     env: dict[str, str]
     network: Literal["none", "all"]
@@ -69,19 +69,19 @@ class MessageAnswer(Value):
     kind: str
     position: int
     session_id: str | None = Field(default=None, exclude_if=_absent)
-    version: int = Field(description="of the session that it began or moved on; 0: none, or it has to wait")
+    version: int = Field(description="version of the session it started or continued; 0 if none or queued")
     reason: str | None = Field(default=None, exclude_if=_absent)
     continued: bool | None = Field(default=None, exclude_if=_absent)
     reset: bool | None = Field(default=None, exclude_if=_absent)
     queued: bool | None = Field(default=None, exclude_if=_absent)
-    pending: int | None = Field(default=None, exclude_if=_absent, description="how many messages wait, with this one")
+    pending: int | None = Field(default=None, exclude_if=_absent, description="number of queued messages with this one")
     suggestions: tuple[Suggestion, ...] | None = Field(
-        default=None, exclude_if=_absent, description="what an unclear message may mean, the nearest first"
+        default=None, exclude_if=_absent, description="possible meanings of an unclear message, best first"
     )
 
 
 class Done(Receipt):
-    """What a word to continue or to reset has led to."""
+    """The result of a continue or reset."""
 
     ok: Literal[True]
     action: Literal["started"]
@@ -100,7 +100,7 @@ class LiveNode(Value):
 
 
 class Readiness(Value):
-    """With the figures; of a store that does not answer only the problem."""
+    """With the figures; only the problem if the store does not respond."""
 
     status: Literal["ready", "not ready"]
     problems: tuple[Any, ...]
@@ -110,7 +110,7 @@ class Readiness(Value):
     store: Literal["sqlite", "postgresql"] | None = Field(default=None, exclude_if=_absent)
     node: str | None = Field(default=None, exclude_if=_absent, description="this process")
     nodes: tuple[LiveNode, ...] | None = Field(
-        default=None, exclude_if=_absent, description="the servers and workers that were seen a moment ago"
+        default=None, exclude_if=_absent, description="the servers and workers seen recently"
     )
     lag_limit: int | None = Field(default=None, exclude_if=_absent)
     views: dict[str, int] | None = Field(

@@ -1,4 +1,4 @@
-"""What the doors of external workers answer (contract §4)."""
+"""The answers of the endpoints for external workers (contract §4)."""
 
 from pydantic import Field
 
@@ -7,9 +7,9 @@ from domain.values.base import Value
 
 
 class LeaseView(Value):
-    """How long a turn is held: without a heartbeat before `until` it goes to somebody else."""
+    """How long a turn is held; without a heartbeat before `until` another worker can claim it."""
 
-    attempt: int = Field(description="send it with heartbeats and the result: it tells this claim from later ones")
+    attempt: int = Field(description="send it with heartbeats and the result; it identifies this claim")
     until: str
     seconds: float = Field(description="by how much a heartbeat extends it")
     heartbeat_seconds: float = Field(description="how often a heartbeat is advised")
@@ -23,17 +23,17 @@ class TurnOffer(Value):
     kind: str
     role: str
     agent: str
-    prompt: str = Field(description="what is asked, word for word")
-    context: dict[str, str] = Field(description="what the prompt is made of")
-    workspace: str | None = Field(description="the folder to work in, on the server's machine; null where none is used")
-    access: Access = Field(description="what may be done there; only of `write` anything is kept")
-    reads: str = Field(description="the kind of reply that is expected, as in the policy `parse`; `text` is free")
-    expects: tuple[str, ...] = Field(description="the agents whom a judge has to judge")
+    prompt: str = Field(description="the exact prompt")
+    context: dict[str, str] = Field(description="the sections of the prompt")
+    workspace: str | None = Field(description="the folder to work in, on the server's machine; null if none")
+    access: Access = Field(description="the access to it; changes are kept only for `write`")
+    reads: str = Field(description="the expected kind of reply, as in the policy `parse`; `text` is free-form")
+    expects: tuple[str, ...] = Field(description="the agents to be judged")
     phase: str | None
     iteration: int | None
     round: int | None
-    agent_session: str | None = Field(description="the conversation to go on with, as an earlier result named it")
-    deadline: str | None = Field(description="when the turn is stopped, whatever the lease says")
+    agent_session: str | None = Field(description="the conversation to resume, from an earlier result")
+    deadline: str | None = Field(description="when the turn is stopped, regardless of the lease")
     lease: LeaseView
 
 

@@ -25,7 +25,16 @@ def test_every_message_is_used_and_every_message_used_exists() -> None:
         for place in (files("api.web") / "templates").iterdir()
         if place.name.endswith(".html") and "say" in place.read_text("utf-8")
     ]
-    named_elsewhere = {"recent", "first", "previous", "next", "last", "session_strip", "reports_not_told"}
+    named_elsewhere = {
+        "chat_unclear",
+        "recent",
+        "first",
+        "previous",
+        "next",
+        "last",
+        "session_strip",
+        "reports_not_told",
+    }
     used = set(re.findall(r'say\("(\w+)"', "\n".join(templates))) | named_elsewhere
     assert used == {key for key in catalogue("api.web") if "." not in key}
 
