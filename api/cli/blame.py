@@ -2,7 +2,7 @@
 
 import subprocess
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
@@ -10,7 +10,10 @@ from api.cli import exits
 from api.cli.client import connected
 from api.cli.exits import Failed
 from api.cli.options import HERE, AsJson, Json, Where
-from api.cli.terminal import columns, put, put_json
+from api.cli.terminal import aligned, put, put_json, shortened, visible
+
+_TITLE: Final = 40
+"""Cells of a finding's title."""
 
 
 async def blame(
@@ -36,14 +39,15 @@ async def blame(
     if json:
         put_json(found)
     else:
-        put(columns([_row(each) for each in found]))
+        for row, each in zip(aligned([_row(each) for each in found]), found, strict=True):
+            put("  ".join([*row[:-1], visible(each["text"])]).rstrip())
     return exits.OK
 
 
 def _row(line: Json) -> list[str]:
     who = f"{line['agent']} {line['turn']}" if line["session"] else ""
-    why = line["demandedBy"]["title"] if line["demandedBy"] else ""
-    return [str(line["line"]), line["commit"][:8], who, why, line["text"]]
+    why = shortened(line["demandedBy"]["title"], _TITLE) if line["demandedBy"] else ""
+    return [str(line["line"]), line["commit"][:8], who, why, ""]
 
 
 def _inside(path: str) -> tuple[Path, str]:

@@ -1,5 +1,6 @@
 """Where a line comes from: the turn that wrote it, and what the session's history says around that turn."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +18,7 @@ from domain.session.children import ChildClosed
 from domain.session.record import Recorded, Whole
 from domain.session.turns import TurnAnswered, TurnRequested
 from domain.session.workspace import WorkspacePrepared
+from domain.values.base import Text
 from projections.views.blame import Approval
 
 
@@ -29,6 +31,9 @@ class Authorship:
     model: str | None
     iteration: int | None
     findings: tuple[NamedFinding, ...]
+    prompt: str
+    patch: str
+    """SHA-256 of what was asked, and of what was changed."""
     validated_by: int | None = None
     approved_by: Approval | None = None
 
@@ -109,6 +114,8 @@ class _Reader:
             model=event.model,
             iteration=(request.iteration or request.round) if request else None,
             findings=findings,
+            prompt=_digest(event.prompt),
+            patch=_digest(event.patch),
         )
 
     def _judged(self, recorded: Recorded, event: VerdictGiven) -> None:
@@ -138,6 +145,10 @@ def authors(session: str, history: Sequence[Recorded], whole: Whole) -> SessionA
     for recorded in history:
         reader.read(recorded)
     return reader.found
+
+
+def _digest(text: Text) -> str:
+    return text.digest or hashlib.sha256(text.head.encode()).hexdigest()
 
 
 def _first_line(text: str) -> str:

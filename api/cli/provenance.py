@@ -1,0 +1,140 @@
+"""`attest` and `trace`: where a result comes from, in formats that other tools read."""
+
+import hashlib
+import uuid
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from cyclopts import Parameter
+
+from api.cli import exits
+from api.cli.client import Api, connected, resolve
+from api.cli.exits import Failed
+from api.cli.log import Anyway, Database, find_stream, open_log, settings_of
+from api.cli.options import HERE, Id, Json, Where
+from api.cli.terminal import put, put_json
+
+if TYPE_CHECKING:
+    from adapters.store import Log
+
+TRACE_VERSION: Final = "0.1.0"
+_TRACES: Final = uuid.UUID("6f1c6a55-5a0b-4f0e-9d5e-0d1f2f3a4b5c")
+
+
+def attest(
+    session: Annotated[str | None, Parameter(help="A session's id, a unique beginning of it, or latest.")] = None,
+    /,
+    *,
+    public_key: Annotated[bool, Parameter(help="Print the public key instead, as openssl reads it.")] = False,
+    json: Anyway = False,
+    database: Database = None,
+) -> int:
+    """Print a signed in-toto statement of a session's result: a DSSE envelope, Ed25519.
+
+    It says which turns made the result, what they were asked, what was validated and who approved it.
+    """
+    from adapters.proof import checkpoints, dsse
+    from api.cli.audit import key_path
+
+    settings = settings_of(database)
+    try:
+        with open_log(settings) as store:
+            if public_key:
+                put(dsse.public_pem(checkpoints.signing_key(key_path(settings))).rstrip("\n"))
+                return exits.OK
+            if session is None:
+                raise Failed("Name a session, or use --public-key.", code=exits.USAGE)
+            found = _statement(store, find_stream(store, session))
+            put_json(dsse.signed(found, checkpoints.signing_key(key_path(settings))))
+    except checkpoints.NotProved as error:
+        raise Failed(f"Nothing was signed. {error}", code=exits.NOT_VERIFIED) from None
+    return exits.OK
+
+
+def _statement(store: "Log", name: str) -> dict[str, Any]:
+    """Raises Failed where there is nothing to attest."""
+    from adapters.store.mapper import whole
+    from domain.kinds import fold
+    from domain.session.record import kind_of
+    from projections.record.provenance import authors
+    from projections.record.session import view
+    from projections.record.statement import statement
+    from projections.views.session import DeliveryView, OrchestrationView
+
+    history = store.history(name)
+    session = fold(kind_of(name), ((recorded.event, recorded.metadata) for recorded in history))
+    shown = view(session) if session is not None else None
+    chain = store.rows.hash_of(name, len(history))
+    if not isinstance(shown, DeliveryView | OrchestrationView) or shown.result is None or chain is None:
+        raise Failed(f"Session {name} has changed nothing.", code=exits.REFUSED)
+    return statement(shown, shown.result, authors(name, history, partial(whole, store)), chain.hex())
+
+
+async def trace(session: Id, /, *, json: Anyway = False, where: Where = HERE) -> int:
+    """Print an Agent Trace record of a session's result: which lines an agent wrote, with the model and the turn."""
+    async with connected(where) as api:
+        found = (await api.session(await resolve(api, session)))["session"]
+        result = found.get("result")
+        if not result:
+            raise Failed(f"Session {found['id']} has changed nothing.", code=exits.REFUSED)
+        if result["repository"] is None:
+            raise Failed(f"Session {found['id']} has worked in no git repository.", code=exits.REFUSED)
+        put_json(await _record(api, found, result))
+    return exits.OK
+
+
+async def _record(api: Api, session: Json, result: Json) -> Json:
+    from importlib.metadata import version
+
+    files = []
+    for path in (file["path"] for file in result["files"] if file["status"] != "deleted"):
+        lines = await api.values("/api/blame", repository=result["repository"], path=path, revision=result["head"])
+        conversations = [_conversation(turn, own) for turn, own in _turns(lines, session["id"])]
+        if conversations:
+            files.append({"path": path, "conversations": conversations})
+    return {
+        "version": TRACE_VERSION,
+        "id": str(uuid.uuid5(_TRACES, f"{session['id']}:{result['head']}")),
+        "timestamp": session["updatedAt"],
+        "vcs": {"type": "git", "revision": result["head"]},
+        "tool": {"name": "hansard", "version": version("hansard")},
+        "files": files,
+        "metadata": {"hansard": {"session": session["id"], "status": session["status"], "base": result["base"]}},
+    }
+
+
+def _turns(lines: Iterable[Json], session: str) -> Iterator[tuple[Json, list[Json]]]:
+    """Each turn of the session by its first line, and all of its lines."""
+    own = sorted((line for line in lines if line["session"] == session), key=lambda line: (line["turn"], line["line"]))
+    for _, found in groupby(own, key=lambda line: line["turn"]):
+        turn = list(found)
+        yield turn[0], turn
+
+
+def _conversation(turn: Json, lines: list[Json]) -> Json:
+    contributor = {"type": "ai"} | ({"model_id": turn["model"]} if turn["model"] else {})
+    place = f"hansard:{turn['session']}"
+    return {
+        "url": f"{place}/{turn['turn']}",
+        "contributor": contributor,
+        "ranges": [_range(run) for run in _runs(lines)],
+        "related": [
+            {"type": kind, "url": f"{place}#{turn[name]['version'] if name != 'validatedBy' else turn[name]}"}
+            for kind, name in (("review", "demandedBy"), ("validation", "validatedBy"), ("approval", "approvedBy"))
+            if turn[name]
+        ],
+    }
+
+
+def _runs(lines: list[Json]) -> Iterator[list[Json]]:
+    """Lines that follow each other."""
+    for _, run in groupby(enumerate(lines), key=lambda entry: entry[1]["line"] - entry[0]):
+        yield [line for _, line in run]
+
+
+def _range(run: list[Json]) -> Json:
+    content = "\n".join(line["text"] for line in run)
+    digest = hashlib.sha256(content.encode(errors="surrogateescape")).hexdigest()
+    return {"start_line": run[0]["line"], "end_line": run[-1]["line"], "content_hash": f"sha256:{digest}"}

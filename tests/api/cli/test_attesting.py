@@ -1,0 +1,113 @@
+"""`attest` and `trace`: stock tools verify the one and read the other."""
+
+import base64
+import hashlib
+import json
+import re
+import subprocess
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+from securesystemslib.dsse import Envelope
+from securesystemslib.exceptions import VerificationError
+from securesystemslib.signer import SSlibKey
+
+from tests.api.cli.conftest import Hansard
+from tests.api.cli.test_results import delivered, events, git, here
+
+__all__ = ["delivered", "here"]
+
+
+@pytest.fixture
+def envelope(hansard: Hansard, delivered: str) -> dict[str, Any]:
+    found: dict[str, Any] = hansard("attest", delivered).json
+    return found
+
+
+@pytest.fixture
+def pem(hansard: Hansard, delivered: str) -> str:
+    return hansard("attest", "--public-key").out
+
+
+def statement(envelope: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(base64.b64decode(envelope["payload"]))
+    return found
+
+
+def test_the_statement_says_how_the_result_came_about(
+    hansard: Hansard, here: Path, delivered: str, envelope: dict[str, Any]
+) -> None:
+    found = statement(envelope)
+    assert found["_type"] == "https://in-toto.io/Statement/v1"
+    branch = f"hansard/{delivered}"
+    assert [subject["digest"] for subject in found["subject"]] == [{"gitCommit": git(here, "rev-parse", branch)}]
+    said = found["predicate"]
+    assert said["session"]["id"] == delivered and said["session"]["status"] == "success"
+    assert said["base"] == {"branch": "main", "commit": {"gitCommit": git(here, "rev-parse", "main")}}
+    assert said["branch"] == branch
+    assert [file["path"] for file in said["files"]] == ["a.txt", "new/b.txt"]
+    [turn] = said["turns"]
+    told = events(hansard, delivered)
+    assert told[turn["validatedBy"] - 1]["type"] == "delivery.tests_passed"
+    assert told[turn["approvedBy"]["version"] - 1]["type"] == "delivery.review_approved"
+    answered = next(event["data"] for event in told if event["data"].get("files"))
+    patch: Any = answered["patch"]
+    assert turn["patch"]["sha256"] == hashlib.sha256(patch["head"].encode()).hexdigest()
+    proof = hansard("prove", delivered, str(said["record"]["version"])).json
+    assert proof["event"]["version"] == len(told)
+
+
+def test_securesystemslib_verifies_it(envelope: dict[str, Any], pem: str) -> None:
+    key = SSlibKey.from_crypto(load_pem_public_key(pem.encode()))
+    copy = json.loads(json.dumps(envelope))
+    assert Envelope.from_dict(copy).verify([key], threshold=1).keys() == {key.keyid}
+    forged = statement(envelope)
+    forged["predicate"]["session"]["status"] = "failed"
+    envelope["payload"] = base64.b64encode(json.dumps(forged).encode()).decode()
+    with pytest.raises(VerificationError):
+        Envelope.from_dict(envelope).verify([key], threshold=1)
+
+
+def test_openssl_verifies_it_offline(envelope: dict[str, Any], pem: str, tmp_path: Path) -> None:
+    payload, kind = base64.b64decode(envelope["payload"]), envelope["payloadType"].encode()
+    signed = b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
+    (tmp_path / "key.pem").write_text(pem)
+    (tmp_path / "sig").write_bytes(base64.b64decode(envelope["signatures"][0]["sig"]))
+    for content, code in ((signed, 0), (signed + b" ", 1)):
+        (tmp_path / "signed").write_bytes(content)
+        command = ["openssl", "pkeyutl", "-verify", "-pubin", "-inkey", "key.pem", "-rawin", "-in", "signed"]
+        done = subprocess.run([*command, "-sigfile", "sig"], cwd=tmp_path, capture_output=True, check=False)
+        assert done.returncode == code, done.stderr
+
+
+def test_the_key_is_that_of_the_checkpoints(hansard: Hansard, pem: str) -> None:
+    raw = load_pem_public_key(pem.encode()).public_bytes_raw()  # type: ignore[union-attr]
+    assert hansard("checkpoint", "--public-key").out.strip() == base64.b64encode(raw).decode()
+
+
+def test_what_cannot_be_attested_is_refused(hansard: Hansard, here: Path) -> None:
+    said = hansard("run", "-t", "Look", "-f", "a.txt", "--test", "true")
+    name = said.err.partition("Session ")[2].split()[0].rstrip(".")
+    for command in ("attest", "trace"):
+        assert hansard(command, name).code == 4
+        assert hansard(command, "nope").code == 3
+    assert hansard("attest").code == 2
+
+
+def test_the_trace_has_the_lines_of_the_result(hansard: Hansard, here: Path, delivered: str) -> None:
+    found = hansard("trace", delivered).json
+    assert found.keys() == {"version", "id", "timestamp", "vcs", "tool", "files", "metadata"}
+    assert found["version"] == "0.1.0" and uuid.UUID(found["id"])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", found["timestamp"])
+    assert found["vcs"] == {"type": "git", "revision": git(here, "rev-parse", f"hansard/{delivered}")}
+    assert [file["path"] for file in found["files"]] == ["a.txt", "new/b.txt"]
+    [conversation] = found["files"][0]["conversations"]
+    assert conversation["url"].startswith(f"hansard:{delivered}/{delivered}.t")
+    assert conversation["contributor"]["type"] == "ai"
+    digest = hashlib.sha256(b"THREE").hexdigest()
+    assert conversation["ranges"] == [{"start_line": 3, "end_line": 3, "content_hash": f"sha256:{digest}"}]
+    assert [each["type"] for each in conversation["related"]] == ["validation", "approval"]
+    assert hansard("trace", delivered).json["id"] == found["id"]
