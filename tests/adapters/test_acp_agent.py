@@ -188,7 +188,8 @@ def test_permission_is_asked_with_the_command_line_and_holds_for_once(zoe: Zoe, 
     assert reply.failure is None
     assert asked == [("execute", "rm -rf build", ())]
     assert zoe.seen("outcome") == [{"outcome": "selected", "optionId": option}]
-    assert heard[1].status == ("denied" if choice == "deny" else "completed")
+    ends = [(one.kind, one.id, one.status) for one in heard if one.status != "running" and one.kind == "tool"]
+    assert ends == [("tool", "c1", "denied" if choice == "deny" else "completed")]
 
 
 @pytest.mark.parametrize("kind", ["edit", "delete", "move"])
@@ -202,8 +203,9 @@ def test_a_role_that_reads_never_gets_a_permission_to_edit(zoe: Zoe, kind: str) 
     )
     assert asked == [("execute", "ls", ())]
     assert [one["optionId"] for one in zoe.seen("outcome")] == ["o-reject_once", "o-allow_once"]
-    assert [(one.kind, one.tool, one.paths, one.status) for one in heard[:1]] == [
-        ("permission", "edit", ("calc.py",), "denied")
+    assert [(one.kind, one.id, one.tool, one.paths, one.status) for one in heard[:2]] == [
+        ("permission", None, "edit", ("calc.py",), "denied"),
+        ("tool", "c1", "edit", ("calc.py",), "denied"),
     ]
 
 

@@ -221,8 +221,8 @@ class Dialogue:
             if seen.kind == "tool" and seen.id:
                 self._interrupted = True
                 self._remember(seen.id, update)
-                denied = seen.id in self._permissions.denied and seen.status in ("completed", "failed")
-                seen = seen.changed(status="denied") if denied else seen
+                if seen.id in self._permissions.denied:  # its end is known
+                    continue
             self._observe(seen)
 
     def _say(self, voice: Voice, text: str) -> None:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from adapters.agents.acp.stopwatch import Stopwatch
 from adapters.agents.acp.updates import Wish, described, wish_of
-from adapters.agents.activity import TITLE, Activity
+from adapters.agents.activity import TITLE, Activity, Kind
 from adapters.agents.port import Turn
 from domain.session.turns import FenceLevel
 
@@ -35,13 +35,13 @@ class Permissions:
         if allowed is not None and await self._permitted(wish):
             return allowed
         self.denied.add(name)
+        self._observe(self._seen("tool", wish).changed(id=name or None))
         return _option(options, "reject_once") or _option(options, "reject_always") or {"outcome": "cancelled"}
 
     async def _permitted(self, wish: Wish) -> bool:
         """A role that reads never gets permission to edit; anything else is for the rules, or a person."""
         if (self._turn.access != "write" and wish.tool == "edit") or self._open >= QUESTIONS:
-            title = wish.title[:TITLE]
-            self._observe(Activity(kind="permission", tool=wish.tool, title=title, paths=wish.paths, status="denied"))
+            self._observe(self._seen("permission", wish))
             return False
         self._open += 1
         try:
@@ -49,6 +49,9 @@ class Permissions:
                 return await self._turn.permit(wish.tool, wish.title, wish.paths, fence=self._fence) == "allow"
         finally:
             self._open -= 1
+
+    def _seen(self, kind: Kind, wish: Wish) -> Activity:
+        return Activity(kind=kind, tool=wish.tool, title=wish.title[:TITLE], paths=wish.paths, status="denied")
 
 
 def _option(options: list[Json], kind: str) -> Json | None:

@@ -119,7 +119,8 @@ def _quota(answer: Message) -> Usage:
 def _tool(call: str, update: Message) -> Activity:
     given, title = update.get("rawInput"), update.get("title")
     fields = given if isinstance(given, dict) else {}
-    status = _STATUSES.get(str(update.get("status")))
+    begins: Status | None = "running" if update.get("sessionUpdate") == "tool_call" else None
+    status = _STATUSES.get(str(update.get("status")), begins)
     kind = update.get("kind")
     tool = _TOOLS.get(kind, "other") if isinstance(kind, str) else None
     words = _command(fields) or tool_call(title if isinstance(title, str) else "", fields, call=call).title or ""
