@@ -51,34 +51,44 @@ def shown(document: str) -> Iterator[tuple[str, str]]:
 
 
 class Terminal:
-    """A folder of its own, as somebody would stand in it."""
+    """A folder of its own, as somebody would stand in it. `programs` is a folder with what stands in for programs that
+    the document needs."""
 
-    def __init__(self, folder: Path) -> None:
-        self._home = folder / "home"
+    def __init__(self, folder: Path, programs: Path) -> None:
+        self._home = self._here = folder / "home"
         self._home.mkdir()
         kept = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
-        path = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', '')}"
+        path = os.pathsep.join([str(programs), str(Path(sys.executable).parent), kept.get("PATH", "")])
         ours = {"HOME": str(self._home), "PATH": path, "TZ": "UTC", "COLUMNS": "100", "NO_COLOR": "1"}
+        ours |= {"ANTHROPIC_API_KEY": "sk-documents", "GIT_CONFIG_GLOBAL": str(self._home / ".gitconfig")}
         self._environment = kept | ours | {"HANSARD_DATABASE": f"sqlite:///{self._home}/hansard.db"}
 
     def says(self, command: str) -> str:
         """Everything that a command says, in order; a failure's exit code stands in the last line, as `echo $?`."""
+        if command.startswith("cd "):
+            self._here = self._here / command.removeprefix("cd ")
+            return ""
         done = subprocess.run(
             ["sh", "-c", f"exec 2>&1; {command}"],
-            cwd=self._home,
+            cwd=self._here,
             env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             encoding="utf-8",
-            timeout=60,
+            timeout=180,
         )
         return done.stdout.replace(str(self._home), "~")
 
 
-def rewritten(document: str) -> str:
+def programs_of(document: Path) -> Path:
+    """What stands in for the programs that a document needs, where it needs any."""
+    return Path(__file__).with_name("programs") / document.stem
+
+
+def rewritten(document: str, programs: Path) -> str:
     """The document with what its commands say now."""
     with tempfile.TemporaryDirectory() as folder:
-        terminal = Terminal(Path(folder))
+        terminal = Terminal(Path(folder), programs)
 
         def block(found: re.Match[str]) -> str:
             commands = re.findall(r"^\$ (.*)$", found[1], re.MULTILINE)
@@ -89,4 +99,4 @@ def rewritten(document: str) -> str:
 
 if __name__ == "__main__":
     for path in documents():
-        path.write_text(rewritten(path.read_text("utf-8")), encoding="utf-8")
+        path.write_text(rewritten(path.read_text("utf-8"), programs_of(path)), encoding="utf-8")
