@@ -1,0 +1,29 @@
+"""A server that is killed while a real program works: the turn is asked again, and the work is done."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.api.server import ended, events, only, serving, start, until
+from tests.providers.deliveries import delivery, left_running, team
+from tests.providers.stub import Provider, Step
+
+pytestmark = pytest.mark.agents
+
+
+def test_a_server_that_is_killed_in_the_developers_turn_goes_on_afterwards(
+    program: str, provider: Provider, repository: Path, tmp_path: Path
+) -> None:
+    provider.rules = delivery(developer=Step(hang=300))
+    with serving(tmp_path, team=team(repository, program, provider.url), retry_seconds=0.01) as server:
+        body = {"task": "Fix add", "filePaths": ["calc.py"], "validationCommands": ["python3 test_calc.py"]}
+        session_id = start(server.client, {**body, "workspace": str(repository), "maxIterations": 2})
+        until(lambda: any("You are the developer" in prompt for prompt in provider.prompts), what="dev", seconds=120)
+        server.kill()
+        server.start()
+        found = ended(server.client, session_id, seconds=120)
+        assert found["status"] == "success", found["finalSummary"]
+        assert [each["path"] for each in found["result"]["files"]] == ["calc.py"]
+        turns = [each for each in only(events(server.client, session_id), "turn.answered") if each["agent"] == "Agent"]
+        assert [turn["role"] for turn in turns] == ["planner", "architect", "designer", "dev", "reviewer"]
+    assert left_running(tmp_path) == []
