@@ -31,6 +31,7 @@ COMMANDS: Final[tuple[PathHandler, ...]] = (
     ("/api/sessions/{id}/continue", commands.continue_session),
     ("/api/sessions/{id}/reset", commands.reset_session),
     ("/api/trust", commands.trust_project),
+    ("/api/redact", commands.redact_text),
     ("/api/message", commands.receive_message),
     ("/api/orchestrate/continue", commands.continue_latest),
     ("/api/orchestrate/reset", commands.reset_latest),

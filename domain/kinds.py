@@ -26,7 +26,7 @@ from domain.orchestration import events as orchestration_events
 from domain.orchestration.commands import ResetOrchestration, StartOrchestration
 from domain.orchestration.evolve import evolve as orchestration_evolve
 from domain.orchestration.state import Orchestration
-from domain.session import children, forking, forks, landing, landings, turns, workspace
+from domain.session import children, forking, forks, landing, landings, redaction, turns, workspace
 from domain.session.activity import activity_of
 from domain.session.decision import Kind, Now, Outcome
 from domain.session.forks import SessionForked
@@ -113,6 +113,7 @@ EVENTS: tuple[type[DomainEvent], ...] = (
     *forks.EVENTS,
     *workspace.EVENTS,
     *landings.EVENTS,
+    *redaction.EVENTS,
     *(event for kind in STREAMS.values() for event in kind.events),
 )
 

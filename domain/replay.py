@@ -14,6 +14,7 @@ from domain.session.decision import Outcome
 from domain.session.forking import names, unnamed
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded, RecordedCommand, Whole, commands_in, kind_of
+from domain.session.redaction import TextRedacted
 from domain.session.state import EventMetadata, Session
 from domain.session.unfinished import work_in
 from domain.values.base import Command, DomainEvent, HansardError, Text
@@ -33,10 +34,13 @@ class Difference:
 
 
 def first_difference(history: Sequence[Recorded], whole: Whole, find: Find | None = None) -> Difference | None:
-    """None when every decision would be made the same way today. Nobody is asked anything, nothing is written.
+    """None when every decision would be made the same way today, or where that cannot be known any more: a text that
+    was decided on has been redacted. Nobody is asked anything, nothing is written.
 
     With `find`, commands that followed from events of other sessions are compared with what follows from them today.
     """
+    if any(isinstance(recorded.event, TextRedacted) for recorded in history):
+        return None
     session: Session | None = None
     adopted = _adopted(history)
     known = names(history) if adopted else ()

@@ -20,6 +20,7 @@ from adapters.store import Conflict, DamagedEvent, Log, Row, Store, StoreError
 from adapters.store.mapper import decode
 from domain.kinds import KINDS, fold
 from domain.session.record import kind_of
+from domain.session.redaction import REDACTED, TextRedacted
 from domain.session.state import Session
 from domain.session.turns import Settled, TurnRequested
 from domain.values.base import HansardError
@@ -118,6 +119,9 @@ class _Import:
         self._sessions: dict[str, Session | None] = {}
         self._heads: dict[str, tuple[int, bytes]] = {}
         self._newest_text = ""
+        self._blank: set[str] = set()
+        self._changed: dict[tuple[str, int], tuple[int, str]] = {}
+        """Line and SHA-256 of the events whose hash does not fit, until a redaction names them."""
         self._summing = _Summing()
         self._ended = False
 
@@ -155,7 +159,9 @@ class _Import:
     def _text(self, number: int, digest: str, content: str) -> bytes:
         if self.rows or digest <= self._newest_text:
             raise NotImported(f"Line {number}: texts come before events, each once, by digest.")
-        if hashlib.sha256(content.encode()).hexdigest() != digest:
+        if content == REDACTED:
+            self._blank.add(digest)
+        elif hashlib.sha256(content.encode()).hexdigest() != digest:
             raise NotImported(f"Line {number}: the text is not the one that its digest names.")
         self.texts[digest], self._newest_text = content, digest
         return self._summing.text(digest, content)
@@ -169,7 +175,7 @@ class _Import:
             raise NotImported(f"Line {number}: version {version} of {stream} follows {before}.")
         row = Row(number, stream, version, line["type"], line["state"].encode(), bytes.fromhex(_hex(number, line)))
         if row.chained(previous) != row.hash:
-            raise NotImported(f"Line {number}: the event has been changed; its hash does not fit.")
+            self._changed[stream, version] = (number, hashlib.sha256(row.state).hexdigest())
         self._fold(number, row)
         self._heads[stream] = (version, row.hash)
         self.rows.append(row)
@@ -184,12 +190,21 @@ class _Import:
         except Exception as error:  # whatever a file makes of the rules, it is a fault of the file and not of ours
             why = error.why if isinstance(error, DamagedEvent) else error
             raise NotImported(f"Line {number}: {row.topic[:80]!r} cannot be read: {why}") from None
+        if isinstance(recorded.event, TextRedacted):
+            self._blank.discard(recorded.event.digest)
+            for each in recorded.event.events:
+                if self._changed.get((row.stream, each.version), (0, ""))[1] == each.hash:
+                    del self._changed[row.stream, each.version]
         turn = recorded.event.turn_id if isinstance(recorded.event, TurnRequested | Settled) else None
         if turn is not None and not turn.startswith(f"{row.stream}."):
             raise NotImported(f"Line {number}: {turn[:80]!r} is no turn of {row.stream}.")
 
     def _finish(self, number: int, raw: bytes) -> None:
         """The file has to end as its lines say, and to bring the texts that its events mention, no others."""
+        for changed, _ in self._changed.values():
+            raise NotImported(f"Line {changed}: the event has been changed; its hash does not fit.")
+        if self._blank:
+            raise NotImported(f"The text {min(self._blank)} is not the one that its digest names.")
         wanted = {digest for row in self.rows for digest in mentioned(row.state)}
         if wanted != self.texts.keys():
             raise NotImported(f"Line {number}: the file has other texts than its events mention.")

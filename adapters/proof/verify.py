@@ -17,6 +17,7 @@ from adapters.store.sqlite.sealed import UNREADABLE, read_only
 from adapters.store.sqlite.views import is_unavailable
 from domain.kinds import fold
 from domain.session.record import Recorded, kind_of
+from domain.session.redaction import REDACTED, TextRedacted
 from domain.session.state import Session
 from domain.session.turns import Settled, TurnAttemptFailed, TurnFailed, TurnRequested, TurnRetried
 from domain.values.base import HansardError
@@ -39,6 +40,17 @@ class LogFault:
     problem: str
 
 
+@dataclass(frozen=True, slots=True)
+class NamedRedaction:
+    """A text that was taken out of the log, and the event that says so."""
+
+    digest: str
+    session_id: str
+    position: int
+    actor: str
+    reason: str
+
+
 @dataclass(slots=True)
 class Verification:
     """What a verification found; `root` is the tree head over all events (hex), `unchecked` why the views were not."""
@@ -48,6 +60,7 @@ class Verification:
     head: int = 0
     root: str = ""
     unchecked: str | None = None
+    redacted: list[NamedRedaction] = field(default_factory=list)
     faults: list[LogFault] = field(default_factory=list)
 
     @property
@@ -73,6 +86,8 @@ class _Seen:
     texts: dict[str, int] = field(default_factory=dict)
     turns: dict[str, Turn] = field(default_factory=dict)
     order: PositionOrder = field(default_factory=PositionOrder)
+    changed: dict[tuple[str, int], tuple[int, str]] = field(default_factory=dict)
+    """Position and SHA-256 of each event that is not the one that was hashed."""
 
 
 def verify(store: Log, views: Callable[[], str | None] | None = None) -> Verification:
@@ -128,6 +143,8 @@ def _events(rows: Rows, verdict: Verification, seen: _Seen) -> None:
         _chained(verdict, row, seen)
         _folded(verdict, row, seen)
     verdict.sessions, verdict.root = len(seen.heads), tree.root().hex()
+    for (stream, version), (position, _) in seen.changed.items():
+        verdict.blame(position, f"{stream} version {version} has been changed: its hash does not fit")
     given = rows.last_given()
     if given != verdict.head:
         verdict.blame(verdict.head + 1, f"positions up to {given} were given out, the log ends at {verdict.head}")
@@ -160,7 +177,7 @@ def _chained(verdict: Verification, row: Row, seen: _Seen) -> None:
     if row.version != version + 1:
         verdict.blame(row.position, f"version {row.version} of {row.stream} follows version {version}")
     if row.chained(previous) != row.hash:
-        verdict.blame(row.position, f"{row.stream} version {row.version} has been changed: its hash does not fit")
+        seen.changed[row.stream, row.version] = (row.position, hashlib.sha256(row.state).hexdigest())
     seen.heads[row.stream] = (row.version, row.hash)
 
 
@@ -178,6 +195,8 @@ def _folded(verdict: Verification, row: Row, seen: _Seen) -> None:
     for digest in mentioned(row.state):
         seen.texts.setdefault(digest, row.position)
     match recorded.event:
+        case TextRedacted() as event:
+            _redacted(verdict, recorded, event, seen)
         case TurnRequested() as event:
             seen.turns[event.turn_id] = (row.stream, row.version, event.work, event.agent, event.role)
         case TurnAttemptFailed(fallback_agent=str(agent)) as event:
@@ -192,6 +211,16 @@ def _folded(verdict: Verification, row: Row, seen: _Seen) -> None:
             return
 
 
+def _redacted(verdict: Verification, recorded: Recorded, event: TextRedacted, seen: _Seen) -> None:
+    """The events that it names may have changed, into exactly what it says."""
+    about = (recorded.session_id, recorded.position, recorded.causation.actor, event.reason)
+    verdict.redacted.append(NamedRedaction(event.digest, *about))
+    for each in event.events:
+        _, now = seen.changed.get((recorded.session_id, each.version), (0, ""))
+        if now == each.hash:
+            del seen.changed[recorded.session_id, each.version]
+
+
 def _given_to(seen: _Seen, turn_id: str, agent: str) -> None:
     """Another agent is asked from now on."""
     if turn_id in seen.turns:
@@ -202,8 +231,10 @@ def _given_to(seen: _Seen, turn_id: str, agent: str) -> None:
 def _texts(rows: Rows, verdict: Verification, seen: _Seen) -> None:
     """Every text that is mentioned has to be there, and be the one that its digest names."""
     missing = dict(seen.texts)
+    redacted = {text.digest for text in verdict.redacted}
     for digest, content in rows.texts():
-        if hashlib.sha256(content.encode()).hexdigest() != digest:
+        gone = digest in redacted and content == REDACTED
+        if not gone and hashlib.sha256(content.encode()).hexdigest() != digest:
             verdict.blame(seen.texts.get(digest), f"the text {digest} has been changed")
         missing.pop(digest, None)
     for digest, position in missing.items():

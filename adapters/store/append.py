@@ -18,6 +18,7 @@ from adapters.store.mapper import decode, encode
 from adapters.store.port import Conflict, Node, Row, StoredReceipt, Write
 from adapters.store.turns import TurnChange, change_of
 from domain.session.record import Recorded
+from domain.session.redaction import TextRedacted
 
 KNOWN = 10_000
 """Streams whose last hash is remembered."""
@@ -81,6 +82,15 @@ class AppendBatch:
 
 
 @dataclass(frozen=True, slots=True)
+class Redaction:
+    """A text that is taken out of the log, and out of these versions of a stream."""
+
+    digest: str
+    stream: str
+    versions: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
 class Attachments:
     """What is stored in the transaction of some events. Each receipt comes with the number of events before it in the
     batch, and is made from the position of the last of them."""
@@ -88,6 +98,7 @@ class Attachments:
     texts: Sequence[tuple[str, str]] = ()
     receipts: Sequence[tuple[int, Callable[[int], StoredReceipt]]] = ()
     turns: Sequence[TurnChange] = ()
+    redactions: Sequence[Redaction] = ()
 
     def made_receipts(self, head: int, positions: Sequence[int]) -> list[StoredReceipt]:
         """The receipts of a batch that follows the position `head`."""
@@ -165,6 +176,7 @@ def _rows_of(writes: Sequence[Write]) -> tuple[list[StoredEvent], Attachments]:
     texts: list[tuple[str, str]] = []
     receipts: list[tuple[int, Callable[[int], StoredReceipt]]] = []
     turns: list[TurnChange] = []
+    redactions: list[Redaction] = []
     for write in writes:
         texts += ((blob.digest, blob.content) for blob in write.blobs)
         for entry in write.entries:
@@ -178,6 +190,9 @@ def _rows_of(writes: Sequence[Write]) -> tuple[list[StoredEvent], Attachments]:
             )
             if change is not None:
                 turns.append(change)
+            if isinstance(entry.event, TextRedacted) and not write.adopted:
+                versions = tuple(each.version for each in entry.event.events)
+                redactions.append(Redaction(entry.event.digest, entry.session_id, versions))
         if write.receipt is not None:
             receipts.append((len(events), write.receipt))
-    return events, Attachments(texts, receipts, turns)
+    return events, Attachments(texts, receipts, turns, redactions)

@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 from adapters.store.port import Broken, DamagedEvent, NewEvent, Texts
 from domain.kinds import event_class
 from domain.session.record import Causation, Recorded
+from domain.session.redaction import REDACTED
 from domain.values.base import Text, Unknown
 
 
@@ -122,6 +123,24 @@ def upcast(topic: str, version: int, data: Data, steps: Mapping[str, tuple[Step,
 
 
 # -- long texts ------------------------------------------------------------------------------------------------------
+
+
+def blanked(state: bytes, digest: str) -> bytes:
+    """The state of an event that no longer quotes the text; the same bytes where it never did."""
+    found = orjson.loads(state)
+    return orjson.dumps(found) if _blank(found, digest) else state
+
+
+def _blank(value: Any, digest: str) -> bool:
+    """Whether something was blanked, in place."""
+    if isinstance(value, list):
+        return sum(_blank(part, digest) for part in value) > 0
+    if not isinstance(value, dict):
+        return False
+    if value.get("digest") == digest and value.get("head", REDACTED) != REDACTED:
+        value["head"] = REDACTED
+        return True
+    return sum(_blank(part, digest) for part in value.values()) > 0
 
 
 def whole(texts: Texts, text: Text) -> str:

@@ -11,11 +11,12 @@ from typing import Any
 from eventsourcing.persistence import Notification, StoredEvent
 
 from adapters.clock import Clock
-from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, EventRecorder, StreamHeads
-from adapters.store.mapper import decode_all
+from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, EventRecorder, Redaction, StreamHeads
+from adapters.store.mapper import blanked, decode_all
 from adapters.store.memory_turns import MemoryTurn, MemoryTurns, TurnTable, apply
 from adapters.store.port import PAGE, Conflict, Row, StoredReceipt, StoreError
 from domain.session.record import Recorded, kind_of
+from domain.session.redaction import REDACTED
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -73,6 +74,8 @@ class MemoryStore(EventRecorder):
                 log.streams.setdefault(row.stream, []).append(row)
             log.rows += batch.rows
             log.texts = dict(attachments.texts) | log.texts
+            for redaction in attachments.redactions:
+                _redact(log, redaction)
             log.receipts.update((receipt.key, receipt) for receipt in receipts)
             log.turns.keep(turns.maps[0])
         self._heads.keep(batch.heads)
@@ -218,3 +221,13 @@ class MemoryRows:
 
     def backup(self, target: Path) -> None:
         raise StoreError(f"The backup {target} cannot be written: a log in memory has no file.")
+
+
+def _redact(log: MemoryLog, redaction: Redaction) -> None:
+    """Take the text out of the log, and its beginning out of the events that quote it."""
+    if redaction.digest in log.texts:
+        log.texts[redaction.digest] = REDACTED
+    stream = log.streams[redaction.stream]
+    for version in redaction.versions:
+        row = stream[version - 1]
+        stream[version - 1] = log.rows[row.position - 1] = row._replace(state=blanked(row.state, redaction.digest))

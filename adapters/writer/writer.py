@@ -17,6 +17,7 @@ from adapters.writer.pending import Pending, tell
 from adapters.writer.unit_of_work import CommandEnvelope, UnitOfWork
 from domain.kinds import fold
 from domain.session.record import Recorded, kind_of
+from domain.session.redaction import TextRedacted
 from domain.session.state import Moved, Session
 from domain.session.unfinished import SoFar, nothing
 from domain.values.base import Refused, Stale, Unknown
@@ -223,6 +224,9 @@ class Writer:
         for session_id, session in pending.sessions.items():
             self._cache[session_id] = session
             self._cache.move_to_end(session_id)
+        for each in recorded:
+            if isinstance(each.event, TextRedacted):
+                self._cache.pop(each.session_id, None)  # it still quotes the text
         while len(self._cache) > CACHED:
             self._cache.popitem(last=False)
         pending.answer = pending.told or answer_to(pending.envelope, pending.sessions, recorded[-1].position)

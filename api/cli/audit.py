@@ -1,6 +1,7 @@
 """`hansard verify`, `checkpoint`, `prove`: the log itself, proved."""
 
 import base64
+import dataclasses
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -161,11 +162,14 @@ def _tell(verdict: "Verification", name: str, *, json: bool) -> int:
     faults = [{"position": fault.position, "problem": fault.problem} for fault in verdict.faults]
     if json:
         figures = {"events": verdict.events, "sessions": verdict.sessions, "head": verdict.head, "root": verdict.root}
+        figures |= {"redacted": [dataclasses.asdict(text) for text in verdict.redacted]}
         told = {"firstBad": verdict.first_bad, "faults": faults, "viewsUnchecked": verdict.unchecked}
         put_json({"sound": verdict.sound, **figures, **told})
     else:
         for fault in verdict.faults:
             put(f"position {fault.position}: {fault.problem}" if fault.position else fault.problem)
+        for text in verdict.redacted:
+            put(f"position {text.position}: {text.actor} redacted {text.digest} in {text.session_id}: {text.reason}")
         if verdict.unchecked is not None:
             say(f"The views could not be checked: {verdict.unchecked}")
         word = "is complete and unchanged" if verdict.sound else "is damaged or was changed"

@@ -31,6 +31,7 @@ _NEEDS: Final[dict[str, Scope]] = {
     "/api/sessions/{id}/scope": "decide",
     "/api/sessions/{id}/land": "decide",
     "/api/trust": "decide",
+    "/api/redact": "admin",
     "/api/turns/claim": "turns",
     "/api/turns/{turn}/heartbeat": "turns",
     "/api/turns/{turn}/result": "turns",

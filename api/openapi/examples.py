@@ -13,6 +13,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "labels": ["demo"],
     },
     "cancel_session": {"reason": "no longer needed"},
+    "redact_text": {"digest": "0" * 64, "reason": "A token was printed."},
     "trust_project": {"workspace": "/home/ann/shop"},
     "answer_permission": {"requestId": "delivery-0192.t2.p9", "decision": "allow"},
     "retry_turn": {"reason": "the provider is back"},

@@ -80,6 +80,16 @@ OPERATIONS: dict[str, Operation] = {
         body=bodies.TrustProject,
         answer=shapes.TrustedSettings,
     ),
+    "redact_text": Operation(
+        tag="Sessions",
+        summary="Take a long text out of the log",
+        description="For a secret that has leaked into a prompt, a reply or a transcript. The text and its beginning "
+        "in the events that quote it are replaced for good; each session that mentions it records "
+        "`session.text_redacted`, and `verify` names it. Copies elsewhere are not touched.",
+        body=bodies.Redact,
+        answer=shapes.RedactionAnswer,
+        refuses=(404, 503),
+    ),
     "extend_budget": _command(
         summary="Add budget to a session",
         description="Recorded as a person's command. A delivery that ran out of budget continues.",

@@ -62,6 +62,14 @@ class TrustedSettings(Value):
     team: str | None
 
 
+class RedactionAnswer(Value):
+    """What was taken out of the log."""
+
+    digest: str
+    sessions: tuple[str, ...] = Field(description="those that mention the text")
+    events: int = Field(description="how many events quoted its beginning")
+
+
 class MessageAnswer(Value):
     """What became of a message."""
 

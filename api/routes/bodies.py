@@ -10,6 +10,7 @@ from pydantic import (
     GetJsonSchemaHandler,
     StrictBool,
     StrictInt,
+    StrictStr,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
@@ -280,6 +281,13 @@ class Retry(Body):
     """Ask the turn that waits, or that has failed, again."""
 
     reason: Reason = ""
+
+
+class Redact(Body):
+    """Take a long text out of the log."""
+
+    digest: Annotated[StrictStr, Field(pattern=r"^[0-9a-f]{64}$")] = Field(description="SHA-256 of the text")
+    reason: Annotated[StrictStr, Field(min_length=1, max_length=2_000)]
 
 
 class AnswerPermission(Body):

@@ -12,7 +12,8 @@ from api.http.commands import perform
 from api.http.idempotency import call_of, kept
 from api.http.requests import answer_headers, read
 from api.projects import grant
-from api.routes.bodies import TrustProject
+from api.redacting import redact
+from api.routes.bodies import Redact, TrustProject
 
 
 async def start_session(request: Request) -> Response:
@@ -42,6 +43,15 @@ async def trust_project(request: Request) -> Response:
     body = read(TrustProject, call.fields)
     granted = await asyncio.to_thread(grant, Path(body.workspace), call.system.settings, by="http")
     return Response(orjson.dumps(granted), media_type="application/json", headers=answer_headers())
+
+
+@kept
+async def redact_text(request: Request) -> Response:
+    """POST /api/redact"""
+    call = await call_of(request)
+    body = read(Redact, call.fields)
+    done = await redact(call.system, body.digest, reason=body.reason, actor=call.actor)
+    return Response(orjson.dumps(done), media_type="application/json", headers=answer_headers())
 
 
 async def extend_budget(request: Request) -> Response:

@@ -12,6 +12,7 @@ from domain.session.landings import LandSession, RecordLanding
 from domain.session.permissions import DecidePermission, RequestPermission, WithdrawPermissions
 from domain.session.permitting import decide_permission, request_permission, withdraw_permissions
 from domain.session.record import Recorded
+from domain.session.redaction import RedactText, redact_text
 from domain.session.state import Session
 from domain.session.turns import RecordReply, TurnRequested
 from domain.values.base import Command, DomainEvent, Refused
@@ -67,6 +68,8 @@ def decide(now: Now[S], command: Command) -> Events:
             return _diverge(now, command)
         case Release():
             return _release(now, command)
+        case RedactText():
+            return redact_text(command)
         case RequestPermission():
             return request_permission(now, command)
         case DecidePermission():

@@ -16,6 +16,7 @@ from domain.session.permissions import (
     RequestPermission,
     WithdrawPermissions,
 )
+from domain.session.redaction import RedactText, TextRedacted
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import (
     ExpireTurn,
@@ -148,6 +149,8 @@ def shared_command(events: Sequence[DomainEvent], session: Session | None) -> Co
     match events[0]:
         case TurnRetried() as event:
             return RetryTurn(reason=event.reason)
+        case TextRedacted() as event:
+            return RedactText(digest=event.digest, reason=event.reason, events=event.events)
         case (TurnAnswered() | TurnFailed() | TurnAttemptFailed()) as event if (
             session and session.turn(event.turn_id).work == "ask"
         ):

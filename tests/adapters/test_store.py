@@ -1,6 +1,7 @@
 """The log, as every store has to keep it (P1, P4, P6, P14, P23, P27), and what the file of SQLite promises besides."""
 
 import contextlib
+import hashlib
 import itertools
 import os
 import signal
@@ -18,10 +19,11 @@ from eventsourcing.application import LocalNotificationLog
 from eventsourcing.persistence import ApplicationRecorder, IntegrityError, StoredEvent
 
 from adapters.store import Broken, Conflict, DamagedEvent, Fenced, NewEvent, Store, StoreError, Write, open_store
-from adapters.store.mapper import encode
+from adapters.store.mapper import blanked, encode
 from adapters.store.sqlite.store import SqliteStore
 from domain.delivery.commands import CancelDelivery
 from domain.kinds import fold
+from domain.session.redaction import RedactedEvent, TextRedacted
 from domain.session.turns import TurnAnswered
 from domain.values.base import INLINE_BYTES, Blob, Text
 from tests.adapters.stores_under_test import CAUSE, Database, chain, entries, moments, receipt, told, write
@@ -744,3 +746,20 @@ def test_a_long_text_stands_once_in_the_file_and_not_in_the_events(
         assert file.execute("SELECT count(*) FROM texts").fetchone() == (1,), attempt
     [largest] = file.execute("SELECT max(length(state)) FROM events").fetchone()
     assert largest < len(words) / 2
+
+
+def test_a_redacted_text_and_its_quotes_are_gone_and_everything_else_stays(store: Store) -> None:
+    text, [blob] = Text.of("secret " * 5_000)
+    *begun, request = told().begun
+    store.append([write([*begun, request.model_copy(update={"context": {"material": text}})], blobs=[blob])])
+    *_, before = store.rows.events()
+    state = blanked(before.state, blob.digest)
+    quoted = RedactedEvent(version=3, hash=hashlib.sha256(state).hexdigest())
+    store.append([write([TextRedacted(digest=blob.digest, reason="It leaked.", events=(quoted,))], after=3)])
+    *_, changed, last = store.rows.events()
+    assert (changed.state, changed.hash) == (state, before.hash)
+    assert last.chained(changed.hash) == last.hash
+    assert store.text(blob.digest) == "[redacted]"
+    assert b"secret" not in b"".join(row.state for row in store.rows.events())
+    blank = text.model_copy(update={"head": "[redacted]"})
+    assert store.log()[2].event == request.model_copy(update={"context": {"material": blank}})

@@ -23,7 +23,7 @@ ALLOWED: Final = {
     "read": {"read"},
     "operate": {"read", "operate"},
     "decide": {"read", "operate", "decide"},
-    "admin": {"read", "operate", "decide", "turns"},
+    "admin": {"read", "operate", "decide", "admin", "turns"},
     "turns": {"turns"},
 }
 
@@ -35,6 +35,8 @@ def needs(method: str, path: str) -> str:
         return "read"
     if path.startswith("/api/turns/"):
         return "turns"
+    if path == "/api/redact":
+        return "admin"
     assert path == "/" or path.startswith("/chat") or last in OPERATE or last in DECIDE, f"{path} has no scope"
     return "decide" if last in DECIDE else "operate"
 

@@ -28,7 +28,9 @@ from adapters.store.postgres.schema import prepare, refuse_newer
 from adapters.store.postgres.turns import PostgresTurns
 from adapters.store.sql.copying import check_empty
 from adapters.store.sql.log import SqlRecorder, hash_of, receipts_of
+from adapters.store.sql.redacting import redact
 from adapters.store.sql.turns import apply, check_held
+from domain.session.redaction import REDACTED
 from domain.values.sentences import Sentence
 
 READERS: Final = 8
@@ -129,6 +131,7 @@ class PostgresStore(SqlRecorder):
                 positions = [batch.add(event) for event in stored_events]
                 receipts = attachments.made_receipts(head, positions)
                 _insert(connection, batch, receipts, attachments)
+                redact(connection, attachments.redactions, REDACTED.encode())
         except psycopg.IntegrityError as error:
             raise self._conflict(batch, receipts) from error
         except Unconfirmed as error:

@@ -22,6 +22,7 @@ from adapters.store.migrating import COLUMNS, Page
 from adapters.store.port import Conflict, Row, StoredReceipt, StoreError
 from adapters.store.sql.copying import check_empty
 from adapters.store.sql.log import SqlRecorder, hash_of, receipts_of
+from adapters.store.sql.redacting import redact
 from adapters.store.sql.turns import SqlTurns, apply, check_held
 from adapters.store.sqlite.connection import (
     WriteHealth,
@@ -34,6 +35,7 @@ from adapters.store.sqlite.connection import (
     store_error,
 )
 from adapters.store.sqlite.rows import SCHEMA, SqliteRows
+from domain.session.redaction import REDACTED
 from domain.values.sentences import Sentence
 
 READERS = 4
@@ -153,10 +155,15 @@ class SqliteStore(SqlRecorder):
                 rows = [(kept.key, kept.fingerprint, kept.status, kept.body, kept.at) for kept in receipts]
                 insert(connection, "INSERT INTO receipts VALUES (?, ?, ?, ?, ?)", rows)
                 check_held(apply(connection, attachments.turns))
+                if attachments.redactions:
+                    connection.execute("PRAGMA secure_delete = ON")  # nothing of it stays in unused parts of the file
+                    redact(connection, attachments.redactions, REDACTED)
         except sqlite3.IntegrityError as error:
             raise self._conflict(batch.rows if batch else [], receipts) from error
         self._heads.keep(batch.heads)
         self._writing.appended()
+        if attachments.redactions:
+            self._forget_wal()
         return positions
 
     def take_over(self, pages: Iterable[Page]) -> None:
@@ -165,6 +172,11 @@ class SqliteStore(SqlRecorder):
             for table, rows in pages:
                 places = ", ".join("?" * COLUMNS[table])
                 insert(connection, f"INSERT INTO {table} VALUES ({places})", rows)
+
+    def _forget_wal(self) -> None:
+        """Empty the write-ahead log, where nobody reads from it; else the next checkpoint does it."""
+        with self._lock, suppress(sqlite3.Error):
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _conflict(self, rows: Sequence[Row], receipts: Sequence[StoredReceipt]) -> Conflict:
         """What of a batch others have written. The transaction is rolled back, so all that is found is theirs."""

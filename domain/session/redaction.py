@@ -1,0 +1,48 @@
+"""Redaction: one long text is taken out of the log, and the record says so.
+
+The events that quote its beginning keep their hashes: the event of the redaction names them, with what they are now.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Final
+
+from pydantic import Field
+
+from domain.values.base import Command, DomainEvent, Value
+
+REDACTED: Final = "[redacted]"
+"""What is read in place of the text."""
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class RedactedEvent(Value):
+    """An event that quoted the beginning of a text."""
+
+    version: int = Field(ge=1)
+    hash: str = Field(description="SHA-256 of the event as it is stored now")
+
+
+class TextRedacted(DomainEvent):
+    """A long text was removed from the log."""
+
+    TOPIC: ClassVar[str] = "session.text_redacted"
+    digest: str = Field(description="SHA-256 of the text")
+    reason: str = Field(description="why it was removed")
+    events: tuple[RedactedEvent, ...] = Field(
+        default=(), description="the events of this session that quoted its beginning; they no longer do"
+    )
+
+
+EVENTS: tuple[type[DomainEvent], ...] = (TextRedacted,)
+
+
+class RedactText(Command):
+    """Take the text out of the session's events and of the log."""
+
+    digest: Digest
+    reason: str = Field(min_length=1, max_length=2_000)
+    events: tuple[RedactedEvent, ...] = ()
+
+
+def redact_text(command: RedactText) -> Iterator[DomainEvent]:
+    yield TextRedacted(digest=command.digest, reason=command.reason, events=command.events)

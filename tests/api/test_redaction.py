@@ -1,0 +1,130 @@
+"""A leaked secret is taken out of the log; the record says so, and stays verifiable."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api.server import ROOT, Server, delivery, ended, events, only, serving, start
+
+SECRET = "sk-leaked-0123456789"
+REPLY = f"I found {SECRET} at the start. " + "x" * 20_000 + f" And {SECRET} at the end."
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with serving(tmp_path, auth="key") as running:
+        key = (running.data / "keys" / "owner.key").read_text().strip()
+        running.client.headers["Authorization"] = f"Bearer {key}"
+        yield running
+
+
+def hansard(server: Server, *words: str) -> tuple[int, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
+    env = kept | {"HANSARD_DATABASE": f"sqlite:///{server.database}", "HANSARD_DATA_DIR": str(server.data)}
+    done = subprocess.run([sys.executable, "-m", "api", *words], cwd=ROOT, env=env, capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+def leaked(server: Server) -> tuple[str, str]:
+    """A session whose planner's reply holds the secret, and the digest of that reply."""
+    session_id = start(server.client, delivery({"planner": [REPLY]}))
+    ended(server.client, session_id)
+    [answer] = [each for each in only(events(server.client, session_id), "turn.answered") if each["role"] == "planner"]
+    assert SECRET in answer["reply"]["head"]
+    return session_id, str(answer["reply"]["digest"])
+
+
+def redact(server: Server, digest: str) -> Any:
+    return server.client.post("/api/redact", json={"digest": digest, "reason": "A key was printed."})
+
+
+def quoting(server: Server) -> list[str]:
+    """The files of the server that hold the secret. The scenario that this test sends is no agent's text."""
+    found = [path for path in server.folder.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    return [path.name for path in found]
+
+
+def test_a_redacted_text_is_gone_and_the_log_verifies_and_names_it(server: Server) -> None:
+    session_id, digest = leaked(server)
+    scenario = [each["scenario"]["digest"] for each in only(events(server.client, session_id), SESSION_STARTED)]
+    assert "hansard.db" in quoting(server) or "hansard.db-wal" in quoting(server)
+    for each in {digest, *mentions(server, session_id), *scenario}:
+        assert redact(server, each).status_code == 200
+    code, said = hansard(server, "verify")
+    assert (code, "A key was printed." in said, digest in said) == (0, True, True), said
+    assert "person:" in said
+    found = json.loads(hansard(server, "verify", "--json")[1])
+    assert (found["sound"], digest in [text["digest"] for text in found["redacted"]]) == (True, True)
+    assert only(events(server.client, session_id), "session.text_redacted")[0]["reason"] == "A key was printed."
+    turn = f"/api/sessions/{session_id}/turns"
+    [planner] = [each for each in server.client.get(turn).json()["items"] if each["role"] == "planner"]
+    assert server.client.get(f"{turn}/{planner['turnId']}").json()["reply"] == "[redacted]"
+    for page in (f"/sessions/{session_id}?tab=turns", f"/sessions/{session_id}?tab=worklog", f"/sessions/{session_id}"):
+        answer = server.client.get(page)
+        assert (answer.status_code, SECRET in answer.text) == (200, False)
+    assert quoting(server) == []
+
+
+SESSION_STARTED = "delivery.session_started"
+
+
+def mentions(server: Server, session_id: str) -> set[str]:
+    """The digests of all long texts whose beginning or whole holds the secret."""
+    found: set[str] = set()
+
+    def walk(value: object) -> None:
+        if isinstance(value, dict):
+            if isinstance(value.get("digest"), str) and "head" in value:
+                found.add(value["digest"])
+            for part in value.values():
+                walk(part)
+        elif isinstance(value, list):
+            for part in value:
+                walk(part)
+
+    walk(events(server.client, session_id))
+    return found
+
+
+def test_what_is_not_there_cannot_be_redacted_and_only_an_admin_may(server: Server) -> None:
+    _, digest = leaked(server)
+    assert redact(server, "0" * 64).status_code == 404
+    assert redact(server, "no digest").status_code == 422
+    code, key = hansard(server, "key", "new", "ada", "--scope", "decide")
+    assert code == 0
+    server.client.headers["Authorization"] = f"Bearer {key.split()[0]}"
+    assert redact(server, digest).status_code == 403
+
+
+def test_a_change_that_no_redaction_names_is_still_found(server: Server) -> None:
+    import sqlite3
+
+    _, digest = leaked(server)
+    assert redact(server, digest).status_code == 200
+    server.stop()
+    with sqlite3.connect(server.database) as log:
+        state = log.execute("SELECT state FROM events WHERE instr(state, '[redacted]') LIMIT 1").fetchone()[0]
+        log.execute("UPDATE events SET state = ? WHERE state = ?", (state.replace(b"[redacted]", b"[forged!!]"), state))
+    log.close()
+    code, said = hansard(server, "verify")
+    assert (code, "has been changed" in said) == (8, True)
+
+
+def test_the_command_line_redacts_in_the_log_directly(server: Server, tmp_path: Path) -> None:
+    _, digest = leaked(server)
+    server.stop()
+    assert hansard(server, "redact", digest, "--reason", "It leaked.")[0] == 0
+    assert hansard(server, "redact", digest, "--reason", "It leaked.")[0] == 3
+    assert hansard(server, "verify")[0] == 0
+    (tmp_path / "log.jsonl").write_text(hansard(server, "export")[1])
+    copy = ["--database", str(tmp_path / "copy.db")]
+    assert hansard(server, "import", str(tmp_path / "log.jsonl"), *copy)[0] == 0
+    code, said = hansard(server, "verify", *copy)
+    assert (code, "It leaked." in said) == (0, True), said
+    server.start()
