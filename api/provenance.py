@@ -18,7 +18,7 @@ from adapters.workspace.blaming import (
     reachable,
     shared_base,
 )
-from domain.provenance.claims import BlamedLine, Claims, Surroundings
+from domain.provenance.claims import BlamedLine, Claims, CommitLines, Surroundings
 from domain.provenance.findings import demanded
 from domain.provenance.lines import FAINT
 from domain.provenance.work import TurnWork, Works
@@ -40,12 +40,21 @@ class _Session:
     contested: frozenset[str] | None = None
 
 
+class _Known:
+    """What the log knows of a repository, and what was read of its commits with that."""
+
+    def __init__(self, sessions: dict[str, _Session]) -> None:
+        self.sessions = sessions
+        self.works = Works.of(work for each in sessions.values() if (work := each.authors.work))
+        self.commits: dict[str, CommitLines] = {}
+
+
 class _Lineage:
     """What can be said of the files of one commit with what the log knew."""
 
-    def __init__(self, top: Path, head: str, sessions: dict[str, _Session], workspaces: Path) -> None:
-        self.top, self.head, self._sessions, self._workspaces = top, head, sessions, workspaces
-        self.works = Works.of(work for each in sessions.values() if (work := each.authors.work))
+    def __init__(self, top: Path, head: str, known: _Known, workspaces: Path) -> None:
+        self.top, self.head, self._workspaces = top, head, workspaces
+        self._sessions, self.works, self._commits = known.sessions, known.works, known.commits
         self._older: dict[str, frozenset[str]] = {}
 
     @cached_property
@@ -58,7 +67,8 @@ class _Lineage:
         works = self.works
         claims = Claims(works, Surroundings(before=self._before, contested=self._contested))
         if works.owners:
-            claims.read(commits_since(self.top, self.head, self._base, works.owners, known=works.commits))
+            base, kept = self._base, self._commits
+            claims.read(commits_since(self.top, self.head, base, works.owners, kept, known=works.commits))
         return claims
 
     def _before(self, session: str) -> Collection[str]:
@@ -110,6 +120,7 @@ class Provenance:
         self._store, self._workspaces = store, workspaces
         self._lock = threading.Lock()
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self._known: OrderedDict[object, _Known] = OrderedDict()
         self._lineages: OrderedDict[object, _Lineage] = OrderedDict()
         self._answers: OrderedDict[object, bytes] = OrderedDict()
 
@@ -128,7 +139,12 @@ class Provenance:
     def _lineage(self, top: Path, commit: str, state: tuple[str, str, tuple[tuple[str, int], ...]]) -> _Lineage:
         found = self._lineages.get(state)
         if found is None:
-            found = _Lineage(top, commit, {name: self._session(name, at) for name, at in state[2]}, self._workspaces)
+            place, _, sessions = state
+            known = self._known.get((place, sessions))
+            if known is None:
+                known = _Known({name: self._session(name, at) for name, at in sessions})
+            _keep(self._known, (place, sessions), known, KEPT_LINEAGES)
+            found = _Lineage(top, commit, known, self._workspaces)
         return _keep(self._lineages, state, found, KEPT_LINEAGES)
 
     def _session(self, name: str, version: int) -> _Session:

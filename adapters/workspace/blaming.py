@@ -63,20 +63,34 @@ def _has(folder: Path, commit: str) -> bool:
 
 
 def commits_since(
-    folder: Path, head: str, base: str | None, wanted: Collection[str], *, known: Iterable[str]
+    folder: Path,
+    head: str,
+    base: str | None,
+    wanted: Collection[str],
+    kept: dict[str, CommitLines],
+    *,
+    known: Collection[str],
 ) -> list[CommitLines]:
     """The commits that lead to `head`, oldest first, with how often each adds and takes away the wanted lines. Of very
-    many only those that are known."""
+    many only those that are known. What was read before is in `kept`."""
     span = [head] if base is None else [head, f"^{base}"]
-    count = int(line(in_theirs(["rev-list", "--count", f"--max-count={MOST_COMMITS + 1}", *span], folder)))
-    order = ["--topo-order", "--reverse", "--stdin"]
-    if count > MOST_COMMITS:
-        order, span = ["--no-walk=unsorted", "--ignore-missing", "--stdin"], [*known]
+    order = ["--topo-order", "--reverse", f"--max-count={MOST_COMMITS + 1}"]
+    commits = in_theirs(["rev-list", *order, *span], folder).decode().split()
+    if len(commits) > MOST_COMMITS:
+        commits = [commit for commit in commits if commit in known]
+    _read([commit for commit in commits if commit not in kept], folder, wanted, kept)
+    return [kept[commit] for commit in commits if commit in kept]
+
+
+def _read(commits: Sequence[str], folder: Path, wanted: Collection[str], kept: dict[str, CommitLines]) -> None:
+    if not commits:
+        return
+    given = "".join(f"{commit}\n" for commit in commits).encode()
     with tempfile.TemporaryFile() as said:
-        command = ["log", *order, "-p", f"--format={_FORM}", *_PLAIN]
-        in_theirs(command, folder, given="".join(f"{word}\n" for word in span).encode(), output=said)
+        command = ["log", "--no-walk=unsorted", "--stdin", "-p", f"--format={_FORM}", *_PLAIN]
+        in_theirs(command, folder, given=given, output=said)
         said.seek(0)
-        return list(_commits(_lines(said), wanted))
+        kept.update((found.commit, found) for found in _commits(_lines(said), wanted))
 
 
 def _lines(said: IO[bytes]) -> Iterator[str]:
