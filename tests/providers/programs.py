@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -68,3 +69,8 @@ def _opencode(url: str) -> str:
     }
     fetches = 'OPENCODE_DISABLE_MODELS_FETCH = "1", OPENCODE_DISABLE_LSP_DOWNLOAD = "1"'
     return f"{fetches}, OPENCODE_CONFIG_CONTENT = '{json.dumps(config)}'"
+
+
+if __name__ == "__main__":  # what CI installs before tests run at the same time
+    for program in sys.argv[1:]:
+        installed(program)
