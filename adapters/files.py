@@ -29,7 +29,7 @@ def content(path: Path) -> str:
 
 
 def json_of(text: str) -> Any:
-    """A key that stands twice would lose what it said first. Raises ValueError, or RecursionError."""
+    """A duplicate key would lose its first value. Raises ValueError, or RecursionError."""
     return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
 
 

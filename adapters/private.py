@@ -1,4 +1,4 @@
-"""What is nobody else's business: a log holds prompts, replies and source code (promise S24).
+"""Private files: a log contains prompts, replies and source code (promise S24).
 
 Only what is made here is closed to others; what somebody made or opened themselves stays as they want it.
 """

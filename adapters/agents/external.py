@@ -1,4 +1,4 @@
-"""The external agent: nobody asks it, it comes for its turns over HTTP (contract §4)."""
+"""The external agent: it is not called, but claims its turns over HTTP (contract §4)."""
 
 from adapters.agents.port import Reply, Turn
 from domain.session.turns import Failure
@@ -10,10 +10,10 @@ class ExternalSettings(Value):
 
 
 class External:
-    """What stands behind the port for an agent whose turns are claimed by a worker of its own."""
+    """The adapter of an agent whose turns are claimed by its own worker."""
 
     async def ask(self, turn: Turn) -> Reply:
-        """A failure: whoever asks has taken a turn that is not for asking."""
+        """Always a failure: such a turn must not be asked here."""
         detail = f"{turn.agent} is an external agent: its turns are claimed at POST /api/turns/claim."
         return Reply(agent_session=turn.agent_session, failure=Failure(code="refused", detail=detail))
 

@@ -51,5 +51,5 @@ class Permit(Protocol):
 async def deny(
     tool: Tool, title: str, paths: Sequence[str] = (), *, fence: FenceLevel | None = None
 ) -> PermissionChoice:
-    """The answer where nobody could be asked."""
+    """The answer if no person could be asked."""
     return "deny"

@@ -57,7 +57,7 @@ class Turn:
     permit: Permit = deny
     """Answers the agent's questions for permission."""
     recap: Callable[[], str] | None = None
-    """What was said in the conversation that `agent_session` names, for an agent that cannot go on with it."""
+    """What was said in the conversation that `agent_session` names, for an agent that cannot resume it."""
     said: Callable[[], Sequence[Exchange]] | None = None
     """The same word for word, oldest first, for an agent that keeps nothing itself."""
 
@@ -77,9 +77,9 @@ class Reply:
     model: str | None = None
     """The model that answered, where the agent says so."""
     resumed: bool | None = None
-    """Whether it went on with the conversation of an earlier turn; None where the agent has none."""
+    """Whether it resumed the conversation of an earlier turn; None if the agent has none."""
     new_conversation: str | None = None
-    """Why it began a new one although there was one to go on with."""
+    """Why it started a new one although one could be resumed."""
     prompt: str | None = None
     """What was really asked, where that is not the turn's prompt."""
     fence: FenceLevel | None = None

@@ -197,7 +197,7 @@ def _result(call: str, output: str, *, failed: bool) -> Activity:
 
 
 def exit_code_of(output: object) -> int | None:
-    """The exit code in a tool's raw output, where it is told."""
+    """The exit code in a tool's raw output, if reported."""
     match output:
         case {"exitCode": int(code)} | {"exit_code": int(code)} | {"metadata": {"exit": int(code)}}:
             return code

@@ -72,7 +72,7 @@ class Strategies(Value):
 
 
 class Member(Value):
-    """One agent: how it is called, what it may be asked to be, and how it is asked. Secrets stand here by name only."""
+    """One agent: how it is called, what it may be asked to be, and how it is asked. Secrets appear only by name."""
 
     name: str
     roles: tuple[Role, ...]
@@ -86,7 +86,7 @@ class Member(Value):
 
 
 class Team(Value):
-    """All agents in the order of the file. `example` says that nobody configured them."""
+    """All agents in the order of the file. `example`: no team was configured."""
 
     agents: tuple[Member, ...]
     limits: TeamLimits = TeamLimits()
@@ -109,7 +109,7 @@ class Team(Value):
         return self.named(role) or next(fitting, None)
 
     def asked(self, agent: str, role: str, crew: Mapping[str, str]) -> Member | None:
-        """Who is asked in a turn of that agent in that role; None if nobody here is meant.
+        """The member to ask in a turn of that agent and role; None if it is not in this team.
 
         A session's crew names people: neither the examples nor whoever has the role in another team stands in for
         them (K-36). Where nobody was named, the role says who it is.

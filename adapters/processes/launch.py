@@ -1,6 +1,6 @@
 """Take the limits and the fence, then become the program: `launch.py REPORT LIMITS LOCALE FENCE PROGRAM [ARGUMENT …]`.
 
-Run as a script of its own (`python -I -S`), so that it starts fast and imports nothing from the folder it stands in.
+Run as a script of its own (`python -I -S`), so that it starts fast and imports nothing from its own folder.
 `REPORT` is a pipe that closes when the program begins, and says why when it does not: an error number, or words.
 `FENCE` are the rules of Landlock, or empty (`adapters/fence/landlock.py` writes them). Every command pays for what is
 imported here: `json`, and `signal` with its enumerations, would double the time.

@@ -62,7 +62,7 @@ class Output:
         for stream in self._streams:
             self._stop(stream)
         if not self.over.cancel():
-            self.over.exception()  # seen: whoever is cancelled does not ask for it any more
+            self.over.exception()  # marked as retrieved: a cancelled caller does not ask for it
 
     def _read(self, stream: "_Stream") -> None:
         try:
@@ -76,7 +76,7 @@ class Output:
         self._left -= len(kept)
         try:
             self._keep(stream, kept, final=not chunk)
-        except Exception as error:  # whatever the listener raises is raised to whoever awaits the run
+        except Exception as error:  # the listener's error is raised where the run is awaited
             if not self.over.done():
                 self.over.set_exception(error)
         if len(kept) < len(chunk) and not self.over.done():

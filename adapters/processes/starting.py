@@ -45,7 +45,7 @@ def start(
         if isinstance(stdin, Input):
             source = subprocess.PIPE
         elif stdin is not None:
-            # A file, not a pipe: nobody has to keep writing, and a child that never reads blocks nothing.
+            # A file, not a pipe: no writer is needed, and a child that never reads blocks nothing.
             source = stack.enter_context(tempfile.TemporaryFile())
             source.write(stdin)
             source.seek(0)

@@ -93,7 +93,7 @@ def _is_dead_orphan(process: Process) -> bool:
 
 
 def _family(table: Table, leader: int, tag: str) -> set[int]:
-    """Who belongs to the run: its session, whoever carries its tag, and all their descendants. Since orphans come to
+    """The processes of the run: its session, processes with its tag, and their descendants. Since orphans come to
     us, only our own descendants can be among them."""
     ours = below({os.getpid()}, table)
     roots = {pid for pid in ours if table[pid].session == leader or _is_tagged(pid, tag)}

@@ -14,7 +14,7 @@ _LARGEST = 1_048_576
 
 @dataclass(slots=True)
 class Found:
-    """What was found, in the words of `hansard.toml`, and what was looked for in vain."""
+    """What was found, in the words of `hansard.toml`, and what was not found."""
 
     setup: list[str] = field(default_factory=list)
     copy: list[str] = field(default_factory=list)

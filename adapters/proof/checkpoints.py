@@ -30,7 +30,7 @@ class NotProved(HansardError):
 
 @dataclass(frozen=True, slots=True)
 class SignedHead:
-    """So many events had this tree head, says whoever holds the key."""
+    """So many events had this tree head, according to the holder of the key."""
 
     origin: str
     size: int
@@ -207,7 +207,7 @@ def check_proof(found: Any, key: Ed25519PublicKey) -> SignedHead:
         chained = Row(0, stream, version, topic, state.encode(), b"").chained(previous)
     except (TypeError, ValueError):
         raise NotProved("This is no proof.") from None
-    # Only hashes may stand where hashes stand: a longer one could hold the beginning of another event.
+    # Only hashes are allowed in place of hashes: a longer one could contain the start of another event.
     if (
         isinstance(version, bool)
         or len(previous) != (32 if version > 1 else 0)

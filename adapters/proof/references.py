@@ -1,7 +1,7 @@
 """What events refer to: their causes, which come before them, and their long texts.
 
 The chains hold each session's own order; between sessions the positions hold what one transaction wrote. This is also
-true of imports (a file keeps the order of its log) and forks, so a log that nobody changed has no fault.
+true of imports (a file keeps the order of its log) and forks, so an unchanged log has no fault.
 """
 
 import re
@@ -19,7 +19,7 @@ Fault = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class _Last:
-    """The newest event of a stream: where it stands, and of which command, because of what, and of when it is."""
+    """The newest event of a stream: its position, command, cause and time."""
 
     position: int
     version: int
@@ -48,7 +48,7 @@ class PositionOrder:
             yield last.position + 1, f"{recorded.event_id} belongs here, with the events of its command; {place}"
 
     def _before_its_cause(self, recorded: Recorded) -> Iterator[Fault]:
-        """Only what one command brought about is compared, in streams that were there: others may be imported later."""
+        """Only the effects of one command are compared, in streams that existed: others may be imported later."""
         effect = self._early.pop((recorded.event_id, recorded.causation.command_id), None)
         if effect is not None:
             yield effect.position, f"{effect.event_id} stands before {recorded.event_id}, which is its cause"

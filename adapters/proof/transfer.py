@@ -241,5 +241,5 @@ def take_in(store: Store, lines: Iterable[bytes]) -> tuple[int, int]:
 
 
 def _is_session(stream: str) -> bool:
-    """Channels come along; nobody knows them by name."""
+    """Channels are exported too; people do not know their ids."""
     return kind_of(stream) in KINDS

@@ -29,7 +29,7 @@ Turn = tuple[str, int, str, str, str]
 
 
 class Unchecked(HansardError):
-    """Something beside the log could not be looked at; of the log that says nothing."""
+    """Something next to the log could not be checked; that says nothing about the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def _log(store: Log, verdict: Verification) -> None:
 
 
 def _guarded(verdict: Verification, step: Callable[[], None]) -> None:
-    """What cannot be looked at is a fault, and no reason not to look at the rest."""
+    """What cannot be read is a fault; the rest is checked anyway."""
     try:
         step()
     except (HansardError, *UNREADABLE) as error:
@@ -278,7 +278,7 @@ def _told_by(views: Path) -> Iterator[str]:
         with closing(read_only(views)) as connection:
             found = connection.execute(_PROBLEMS).fetchall()
     except UNREADABLE as error:
-        if is_unavailable(error):  # else they are of another shape, and are made anew
+        if is_unavailable(error):  # else they have another schema and are rebuilt
             yield f"the views {views} cannot be read: {error}"
     else:
         yield from (f"{subject} at position {position}: {error}" for subject, position, error in found)

@@ -31,7 +31,7 @@ def is_shared(url: str) -> bool:
 
 
 def address_of(url: str) -> Address:
-    """Raises ValueError for what is no such URL."""
+    """Raises ValueError if it is not such a URL."""
     parts = urlsplit(url)
     if not is_shared(url) or parts.fragment:
         raise ValueError("expected postgresql://user:password@host/database")

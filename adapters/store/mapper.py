@@ -59,7 +59,7 @@ _UNFIT = (Unknown, ValueError, LookupError, TypeError, AttributeError)
 
 
 def _why(error: Exception) -> str:
-    """In a few words, without what stands in the event."""
+    """In a few words, without the event's content."""
     match error:
         case ValidationError():
             found = error.errors(include_url=False, include_input=False, include_context=False)[0]
@@ -71,7 +71,7 @@ def _why(error: Exception) -> str:
 
 
 def _envelope(row: StoredEvent) -> dict[str, Any]:
-    """What stands in a row, with today's event in it."""
+    """A row's content, with the event in today's form."""
     try:
         found = _reader(row.topic)(row.state)
     except ValidationError:

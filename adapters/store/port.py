@@ -231,7 +231,7 @@ class Store(Log, Protocol):
         """
 
     def import_rows(self, rows: Sequence[Row], texts: Iterable[tuple[str, str]]) -> None:
-        """Store histories of another log, all or nothing. Nobody works on their open turns. Raises Conflict."""
+        """Store histories of another log, all or nothing. Their open turns are not run. Raises Conflict."""
 
     def history(
         self, session_id: str, *, after: int = 0, upto: int | None = None, limit: int | None = None

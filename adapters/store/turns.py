@@ -12,7 +12,7 @@ from domain.values.base import DomainEvent
 from domain.values.time import milliseconds
 
 TurnState = Literal["queued", "running", "held", "done", "cancelled"]
-"""A held turn was imported: nobody works on it, but it can be cancelled."""
+"""A held turn was imported: it is not run, but can be cancelled."""
 TurnSource = Literal["live", "adopted", "imported"]
 """A history that was adopted by a fork, or imported, settled its turns elsewhere."""
 
@@ -215,7 +215,7 @@ LIMIT: Final = 500
 class TurnScan:
     """Shows every open turn to one reader in the end; belongs to one thread at a time.
 
-    A turn that was passed over is not for this reader, so the next look begins after it and soon reaches the end, where
+    A skipped turn is not for this reader, so the next look begins after it and soon reaches the end, where
     new turns appear. But such a turn may become claimable later (its lease runs out, its holder gives it back), and an
     import may add one with an early date. So each look also reads one step of the part already seen, round and round.
     """

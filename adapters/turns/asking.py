@@ -1,4 +1,4 @@
-"""Asking an agent: who it is, what it is told, where it works, and what it answers."""
+"""Asking an agent: which one, its prompt, its folder, and its answer."""
 
 import asyncio
 import contextlib
@@ -95,7 +95,7 @@ class Asking:
         return self._team.asked(job.turn.agent, job.turn.role, job.session.crew)
 
     def _model(self, job: Job) -> str | None:
-        """What the team file says of the agent; the session's own scenario stands in for other agents."""
+        """What the team file says of the agent; the session's own scenario replaces other agents."""
         if job.session.scenario is not None:
             return None
         member = self._asked(job)

@@ -16,7 +16,7 @@ _OVER: Final = frozenset({"completed", "failed", "denied"})
 
 
 class Doing:
-    """One attempt. Belongs to whoever holds a lock around it."""
+    """One attempt. Its user must hold a lock."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
         self._clock = clock
@@ -63,7 +63,7 @@ class Doing:
         return ActivitySummary(tools=tools, tools_total=total, denied=self._denied, transcript=text), blobs
 
     def usage(self) -> Usage:
-        """The sum of what was told of it, call by call."""
+        """The sum of the reports about it, call by call."""
         sums = {}
         for name in Usage.model_fields:
             known = [number for told in self._usages.values() if (number := getattr(told, name)) is not None]

@@ -14,7 +14,7 @@ Load = Callable[[str], Session | None]
 """A session as the log has it."""
 
 REMEMBERED: Final = 20
-"""So many earlier sessions of a conversation are looked at."""
+"""How many earlier sessions of a conversation are read."""
 _FIRST_PROMPTS: Final = ("direct", "plan", "plan_repair")
 
 

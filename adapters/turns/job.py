@@ -98,7 +98,7 @@ def checkout(job: Job, workspaces: Workspaces, tree: str | None = None) -> Path:
 
 
 def left(job: Job, workspaces: Workspaces) -> Path:
-    """The job's folder, as whoever works in it has left it."""
+    """The job's folder, as its agent left it."""
     workspace = workspace_of(job, workspaces)
     return workspace.in_place or workspace.home / f"tree-{job.folder}" / workspace.prefix
 

@@ -75,7 +75,7 @@ class RunningAttempt:
             return self._doing.activity()
 
     def usage(self) -> Usage:
-        """What the agent told of it so far."""
+        """The agent's activity so far."""
         with self._live.lock:
             return self._doing.usage()
 
@@ -122,7 +122,7 @@ class Live:
         return attempt.so_far() if attempt else None
 
     def attempt(self, turn_id: str, number: int = 1) -> RunningAttempt:
-        """An attempt of the turn begins. Its frames go on with the numbers of the one before."""
+        """An attempt of the turn begins. Its frames continue the numbers of the previous one."""
         with self.lock:
             ring = self._rings.setdefault(turn_id, deque(maxlen=FRAMES))
             self._rings.move_to_end(turn_id)
@@ -165,7 +165,7 @@ class Live:
                 loop.call_soon_threadsafe(rung.set)
 
     def close(self) -> None:
-        """No more is told: whoever listens is woken."""
+        """The stream ends: listeners are woken."""
         self.closed = True
         for turn_id in tuple(self._listeners):
             self.wake(turn_id)

@@ -52,7 +52,7 @@ class Questions:
         return TurnPermit(self, job, attempt)
 
     def seen(self, page: Sequence[Recorded]) -> None:
-        """What the log brought: answers, and questions that nobody asks any more."""
+        """New events: answers, and withdrawn questions."""
         for recorded in page:
             match recorded.event:
                 case PermissionDecided() as event if event.turn_id in self._waiting:
@@ -61,7 +61,7 @@ class Questions:
                     self._answer(event.request_id, "deny")
 
     async def withdraw(self, job: Job) -> None:
-        """The turn was just taken: whoever asked on its behalf is gone."""
+        """The turn was just claimed, so its previous process is gone."""
         turn_id = job.lease.turn_id
         if not any(question.turn_id == turn_id for question in job.session.questions.values()):
             return
@@ -92,7 +92,7 @@ class Questions:
             self._answers.pop(request_id, None)
 
     def _answer(self, request_id: str, decision: PermissionChoice) -> None:
-        """It may come before whoever asked knows the name of the question."""
+        """It may arrive before the asker knows the question's id."""
         future = self._future(request_id)
         if not future.done():
             future.set_result(decision)
@@ -116,7 +116,7 @@ class TurnPermit:
         if verdict == "ask":
             verdict = await self._remembered(wish) or "ask"
         if verdict == "ask" and len(title) > LONGEST_TITLE:
-            verdict = "deny"  # nobody can judge what cannot be shown whole
+            verdict = "deny"  # a person cannot judge what is not shown in full
         if verdict == "ask":
             return await self._asked(wish)
         self._attempt.observe(wish.changed(status=_STATUS[verdict]))

@@ -57,7 +57,7 @@ class Presence:
         self._tidy()
 
     def _locked(self) -> IO[str]:
-        """Locked before it has its name: nobody is ever seen without the lock and taken for dead."""
+        """Locked before it gets its name, so that no live worker looks dead."""
         draft = self._folder / f".{self.name}"
         file = draft.open("w")
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -80,7 +80,7 @@ class Presence:
         return tuple(name for name in names if name != self.name and not name.startswith("."))
 
     def gone(self, name: str) -> bool:
-        """Whether that worker has certainly ended: it has a file here, on this machine, and nobody holds its lock.
+        """Whether that worker has certainly ended: it has a file here, on this machine, and its lock is free.
         Without a file it may live with another data folder; then its leases run out by themselves."""
         return self._is_ours(name) and self._is_free(name)
 
@@ -96,7 +96,7 @@ class Presence:
 
 
 def _is_free(file: Path) -> bool:
-    """Whether the file is there and nobody holds its lock; one of another user's is nobody's to judge."""
+    """Whether the file exists and its lock is free; another user's file is not judged."""
     with suppress(OSError), file.open("r+") as opened:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True

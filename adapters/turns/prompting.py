@@ -16,7 +16,7 @@ _JUDGED: Final = {"review_artifact": "changes", "verdict": "results", "verdict_r
 
 
 def judged_place(request: TurnRequested) -> str | None:
-    """The place of the prompt that takes the diff; None where nobody judges changes."""
+    """The prompt's placeholder for the diff; None if no changes are judged."""
     return _JUDGED.get(request.prompt.partition("@")[0])
 
 

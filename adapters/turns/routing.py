@@ -16,14 +16,14 @@ log = logging.getLogger(__name__)
 
 
 class Load(Protocol):
-    """A session as the log has it, or as it stood after its event `upto`."""
+    """A session now, or after its event `upto`."""
 
     def __call__(self, session_id: str, *, upto: int | None = None) -> Session | None: ...
 
 
 def place_of(session: Session, agent: str, role: str, team: Team) -> Place:
-    """Where a question to this agent is asked. A session's own scenario stands in for a team, and what a fork recalls
-    is not asked at all; but nobody stands in for an agent that a session names (K-36)."""
+    """Where a question to this agent is asked. A session's own scenario replaces a team, and what a fork recalls
+    is not asked at all; but no other agent replaces one that a session names (K-36)."""
     if session.scenario is not None or session.reuse is not None:
         return "here"
     member = team.asked(agent, role, session.crew)
@@ -47,12 +47,12 @@ class Routing:
         return known or self._found(turn)
 
     def _found(self, turn: OpenTurn) -> Place:
-        """Who is asked stands in a session's first event; only a fork is something else later on."""
+        """A session's first event says who is asked; only a fork changes it later."""
         try:
             session = self._load(turn.session_id, upto=1)
             if session is not None and place_of(session, turn.agent, turn.role, self._team) != "here":
                 session = self._load(turn.session_id)
-        except (HansardError, ValueError):  # whoever takes it up is told what is wrong with it
+        except (HansardError, ValueError):  # the worker that claims it gets the error
             return "here"
         if session is None:
             return "here"

@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 
 
 class Prepared(NamedTuple):
-    """What an agent is told: the prompt, what it is made of, and the folder to work in, if there is one."""
+    """What an agent gets: the prompt, its sections, and the folder to work in, if any."""
 
     prompt: str
     context: dict[str, str]

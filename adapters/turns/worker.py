@@ -109,7 +109,7 @@ class Worker:
     # -- the loop --------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Until `stop`: take up what a dead worker left, then whatever waits. Afterwards nothing of ours is left."""
+        """Until `stop`: take over a dead worker's turns, then waiting ones. Afterwards none of ours is left."""
         self._loop = asyncio.get_running_loop()
         processes.own(self.name)
         while not self._stopping:
@@ -262,7 +262,7 @@ class Worker:
             await asyncio.gather(doing, return_exceptions=True)
 
     def _until(self, deadline: int | None) -> float | None:
-        """Seconds to wait for the deadline, after which the clock is looked at again. At the deadline itself work is
+        """Seconds to wait for the deadline, after which the clock is checked again. At the deadline itself work is
         still allowed."""
         if deadline is None:
             return None
@@ -275,7 +275,7 @@ class Worker:
         return Job(lease, request.event, session, self._writer.load, ancestors(self._store, session))
 
     async def _hold(self, lease: Lease, task: "asyncio.Task[None] | None") -> None:
-        """Renew the lease while the work goes on; drop the work when the lease is lost."""
+        """Renew the lease during the work; drop the work when the lease is lost."""
         while True:
             await asyncio.sleep(self._settings.heartbeat)
             until = self._clock() + round(self._settings.lease * 1000)

@@ -56,7 +56,7 @@ def _identities(folder: Path) -> list[tuple[int, int] | Path]:
 
 
 def _identity(place: Path) -> tuple[int, int] | Path:
-    """A folder that is not there yet, or cannot be looked at, is known by its name."""
+    """A missing or unreadable folder is identified by its name."""
     try:
         found = place.stat()
     except OSError:

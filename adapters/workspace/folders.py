@@ -46,7 +46,7 @@ def existing_folder(path: Path) -> Path:
 
 def tame(folder: Path) -> None:
     """Give ourselves back the right to enter and read what is in there, which agents may have taken, and remove pipes
-    and sockets: no state records them, and whoever opens one may wait for ever."""
+    and sockets: no state records them, and opening one may block forever."""
     folder.chmod(stat.S_IMODE(_mode(folder)) | stat.S_IRWXU)
     todo = [os.fspath(folder)]
     while todo:

@@ -28,7 +28,7 @@ NEVER_RECORDED: Final = (
 """Patterns as git ignores by them."""
 _EXCLUDED: Final = "".join(f"{pattern}\n" for pattern in NEVER_RECORDED)
 _PATTERN: Final = re.compile(r"[\\*?\[\] ]")
-"""What would not stand for itself in such a line."""
+"""Characters that need escaping in such a line."""
 _BARE: Final = "must be run in a work tree"
 
 

@@ -18,7 +18,7 @@ _NOWHERE: Final = "/dev/null"
 
 def patched(path: str, before: bytes | None, patch: str) -> bytes | None:
     """The file after a unified diff of it; None before or after: there is none. Names in the diff are not looked at,
-    counts of lines are made anew. Raises WorkspaceError where it does not apply, or speaks of other files, too."""
+    line counts are recomputed. Raises WorkspaceError where it does not apply, or speaks of other files, too."""
     with tempfile.TemporaryDirectory(prefix="hansard-patch-") as made:
         folder = Path(made)
         place = folder / _FILE

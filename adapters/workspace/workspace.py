@@ -23,7 +23,7 @@ from domain.session.workspace import WorkspaceChanges
 from domain.values.sentences import Sentence
 
 _TRIES: Final = 5
-"""So often a folder is looked at while others write in it."""
+"""How often a folder is read while others write in it."""
 SLOT: Final = re.compile(r"tree-[0-9]+")
 
 
@@ -126,7 +126,7 @@ class Workspace:
 
     @in_a_sentence()
     def read_file(self, folder: Path, path: str) -> bytes | None:
-        """What stands in a file that may be patched, None where there is none."""
+        """The content of a file that may be patched, None if there is none."""
         with opened_folder(self.tree_of(folder), self.prefix) as root:
             place = confine(path)
             check_place(root, place)

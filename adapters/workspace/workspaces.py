@@ -62,12 +62,12 @@ class Workspaces:
 
     @in_a_sentence()
     def put_away(self, session_id: str) -> None:
-        """Delete the working folders of a session on which nobody works. Its recorded states stay, and a folder comes
+        """Delete the working folders of an idle session. Its recorded states stay, and a folder comes
         back as it was recorded when it is wanted again; what the project ignores is gone."""
         for tree in self._trees(session_id):
             gone = tree.with_name(f"gone-{secrets.token_hex(4)}")
             mark_of(tree).unlink(missing_ok=True)
-            tree.rename(gone)  # whoever wants one now makes it anew, and not out of what is left of this one
+            tree.rename(gone)  # a new one is built from scratch, not from what is left of this one
             delete(gone)
 
     def _trees(self, session_id: str) -> tuple[Path, ...]:

@@ -47,7 +47,7 @@ def _entered(here: int, name: str, opened: ExitStack) -> int:
 
 
 def check_place(root: int, path: str) -> None:
-    """Nothing on the way is a symbolic link, and what stands there, if anything, is a plain file."""
+    """No part of the path is a symbolic link, and the target, if it exists, is a plain file."""
     *folders, name = path.split("/")
     with ExitStack() as opened:
         try:
@@ -61,7 +61,7 @@ def check_place(root: int, path: str) -> None:
 
 
 def read(root: int, path: str, most: int) -> bytes | None:
-    """What stands in the file, None where there is none. Raises WorkspaceError for more than `most` bytes."""
+    """The content of the file, None if there is none. Raises WorkspaceError for more than `most` bytes."""
     *folders, name = path.split("/")
     with ExitStack() as opened:
         try:

@@ -108,7 +108,7 @@ def first_answer(receipt: StoredReceipt) -> CommandAnswer:
 
 
 def again(error: Exception) -> Exception:
-    """The error for whoever brought the same key a moment later."""
+    """The error for a caller with the same key a moment later."""
     return _first_refusal(_words(error)) if isinstance(error, Refused | Stale | Unknown) else error
 
 

@@ -62,7 +62,7 @@ class Effects:
 class _Step(NamedTuple):
     """One command of the chain that an envelope starts, with its cause and the expected version.
 
-    Nobody sees the version of a channel, so the expectation is passed on to the session that the channel chooses.
+    A channel's version is internal, so the expected version is checked on the session that the channel chooses.
     """
 
     reaction: Reaction

@@ -118,7 +118,7 @@ class Writer:
         with self._deciding:
             try:
                 self._commit(batch)
-            except Exception as error:  # the outermost loop: the callers get the error, the writer goes on
+            except Exception as error:  # the outermost loop: the callers get the error, the writer continues
                 self._cache.clear()
                 for pending in batch:
                     if not pending.ended:

@@ -61,7 +61,7 @@ def read(log: EventLog, *, after: int, limit: int) -> LogPage:
 
 
 def _read_singly(log: EventLog, *, after: int, limit: int) -> LogPage:
-    """An unreadable event is taken to stand at the very next position: the log says only that there is one behind."""
+    """An unreadable event is assumed at the next position: the log only says that there is a later one."""
     events: list[Recorded] = []
     unreadable: dict[int, str] = {}
     end, head = after, log.head()
@@ -86,7 +86,7 @@ class Folding:
         self.projections = tuple(projections)
 
     def prepare(self, db: Database, log: EventLog) -> None:
-        """Make the tables. Views of another shape, or of another log than this one, are all folded anew."""
+        """Make the tables. Views with another schema, or of another log, are rebuilt."""
         for statement in SCHEMA:
             db.execute(statement)
         known = self.progress(db)
@@ -222,7 +222,7 @@ def _apply(db: Database, projection: Projection, events: Sequence[Recorded]) -> 
         projection.apply(db, events)
     except OSError:  # the database's failure, not the events': the whole page is tried again
         raise
-    except Exception as error:  # whatever it is, it may stop this view only; told by `problems`
+    except Exception as error:  # it must stop only this view; reported by `problems`
         db.execute("ROLLBACK TO SAVEPOINT fold")
         db.execute("RELEASE SAVEPOINT fold")
         return _words(error)
@@ -241,7 +241,7 @@ def _note(db: Database, projections: Sequence[Projection], position: int, events
 
 
 def _park(db: Database, projection: Projection, poison: Recorded, error: str, events: Sequence[Recorded]) -> None:
-    """The view stays before that event until it is folded anew."""
+    """The view stays before that event until it is rebuilt."""
     _note(db, [projection], poison.position - 1, events)
     values = (poison.position, error, projection.name)
     db.execute("UPDATE progress SET failed_at = ?, error = ? WHERE view = ?", values)

@@ -1,6 +1,6 @@
-"""Following the log: one loop that keeps the views caught up and tells whoever listens.
+"""Following the log: one loop that updates the views and notifies listeners.
 
-Views carry their own positions, shared with other processes; listeners are told by this follower's own cursor, so that
+Views carry their own positions, shared with other processes; listeners follow this follower's own cursor, so that
 each of them gets every event once whatever another process has folded meanwhile.
 """
 
@@ -33,7 +33,7 @@ class _Waiter:
     arrived: "asyncio.Future[None]"
 
     def tell(self) -> None:
-        with suppress(RuntimeError):  # its loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # its loop is closed: there are no waiters
             self.loop.call_soon_threadsafe(self._arrive)
 
     def _arrive(self) -> None:
@@ -42,7 +42,7 @@ class _Waiter:
 
 
 class Follower:
-    """Follows one log into one database of views. Listeners are told what comes after the log's head of now."""
+    """Follows one log into one database of views. Listeners get the events after the log's current end."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Follower:
 
     @property
     def position(self) -> int:
-        """Up to here every view that is not parked has folded the log, and every listener been told."""
+        """The position up to which every active view has folded the log and every listener was notified."""
         return self._position
 
     # -- following -------------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ class Follower:
             self._thread.start()
 
     def stop(self) -> None:
-        """End after the page at hand."""
+        """End after the current page."""
         if self._thread is not None:
             self._stopped.set()
             self._woken.set()
@@ -113,7 +113,7 @@ class Follower:
                 if self._failure is not None:
                     self._failure = None
                     _log.warning("the log is followed again, up to position %d", self._position)
-            except Exception as error:  # the outermost loop: told by `problems`, tried again after a pause
+            except Exception as error:  # the outermost loop: reported by `problems`, retried after a pause
                 self._failure = f"{type(error).__name__}: {error}"
                 _log.exception("following the log failed behind position %d", self._position)
                 self._stopped.wait(self._poll)
@@ -147,11 +147,11 @@ class Follower:
     def _tell(listener: Listener, events: Sequence[Recorded]) -> None:
         try:
             listener(events)
-        except Exception:  # a listener's failure is its own; the others and the views go on
+        except Exception:  # a listener's failure is its own; the others and the views continue
             _log.exception("a listener failed on events %d to %d", events[0].position, events[-1].position)
 
     def listen(self, listener: Listener) -> int:
-        """Add a listener while the follower runs; it is told of every event behind the position given back."""
+        """Add a listener while the follower runs; it gets every event after the returned position."""
         with self._rounds:
             self.listeners.append(listener)
             return self._published
@@ -206,7 +206,7 @@ class Follower:
         return problems if failure is None else [*problems, ViewProblem("follower", self._position, failure)]
 
     def rebuild(self) -> int:
-        """Fold the whole log again from zero, in one transaction: readers see the old views until the new ones stand.
+        """Rebuild from zero, in one transaction: readers see the old views until the new ones are ready.
 
         Other followers of the same views wait meanwhile. The position of the new views.
         """

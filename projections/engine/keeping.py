@@ -1,4 +1,4 @@
-"""Keeping copies of what changed: a thread is told of changes and works them off, one at a time.
+"""Keeping copies of what changed: a thread queues changes and handles them one at a time.
 
 For what is beside the views (files, snapshots), so that a slow or full disk holds up neither the views nor anybody who
 waits for them. Of what changed often before its turn came the newest alone is kept.
@@ -18,10 +18,10 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Keeper(Generic[K]):
-    """`keep` is called for each thing that changed, in the order in which they were told.
+    """`keep` is called for each thing that changed, in the order of the notifications.
 
     What raises an OSError is kept for the next time; what raises anything else is given up, until it changes again.
-    `missed` says at the start what changed while nobody followed; an OSError of its own has it asked again.
+    `missed` returns at the start what changed while it was not running; an OSError of its own has it asked again.
     `name` is the thread's; `what` is kept of each thing and `where` are words for the log.
     """
 
@@ -45,7 +45,7 @@ class Keeper(Generic[K]):
 
     @property
     def ending(self) -> bool:
-        """Whether the thread was told to end: what takes long may be left for the next start."""
+        """Whether the thread should end: long work can wait for the next start."""
         return self._stopped.is_set()
 
     def tell(self, changed: Iterable[K]) -> None:
@@ -104,6 +104,6 @@ class Keeper(Generic[K]):
         except OSError:
             _log.exception("%s of %s cannot be written to %s", self._what, each, self._where)
             return False
-        except Exception:  # the outermost loop: whatever is wrong with this one, the others go on
+        except Exception:  # the outermost loop: an error in one does not stop the others
             _log.exception("%s of %s cannot be made", self._what, each)
         return True

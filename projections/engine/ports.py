@@ -1,4 +1,4 @@
-"""What views are made of and stand on: a database, the log, and the shape that every projection has."""
+"""What views are built on: a database, the log, and the interface of every projection."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -44,7 +44,7 @@ class EventLog(Protocol):
     """The log, as far as views need it."""
 
     def log(self, *, after: int = 0, limit: int = ...) -> Sequence[Recorded]:
-        """The next events behind a position; there are more until there is none."""
+        """The next events after a position; an empty page is the end."""
         ...
 
     def head(self) -> int: ...
@@ -63,7 +63,7 @@ Apply = Callable[[Database, Sequence[Recorded]], None]
 class Projection:
     """A view: its tables, and what a stretch of the log changes in them. `apply` is a pure fold: it uses nothing but
     the rows it wrote itself and the events, and the same rows come of a stretch in one go or event by event. It is
-    handed the events that it is `about`. A change of either counts `version` up; the view is then folded anew."""
+    handed the events that it is `about`. If either changes, increase `version`; the view is then rebuilt."""
 
     name: str
     tables: tuple[str, ...]

@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 HashOf = Callable[[str, int], bytes | None]
-"""The chained hash of an event: it stands for the whole history of its session up to that version."""
+"""The chained hash of an event, which identifies its session's whole history up to that version."""
 
 
 @cache
@@ -81,7 +81,7 @@ class Place(NamedTuple):
 
 
 class Snapshots:
-    """The snapshots of one log. They are read by whoever folds, and written in a thread of its own."""
+    """The snapshots of one log. Folds read them; a separate thread writes them."""
 
     def __init__(self, log: Histories, views: Views, hash_of: HashOf, *, every: int = EVERY) -> None:
         self._source, self._views, self._hash_of, self.every = log, views, hash_of, every
@@ -91,7 +91,7 @@ class Snapshots:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def nearest(self, session_id: str, version: int | None = None) -> Session | None:
-        """The newest session kept up to that version; None where there is none that counts."""
+        """The newest session kept up to that version; None if there is no valid one."""
         found = self.read(session_id, SESSION, rules(), version)
         return None if found is None else read_as(_state(kind_of(session_id)).validate_json, found)
 
@@ -132,7 +132,7 @@ class Snapshots:
         self._keeper.start()
 
     def stop(self) -> None:
-        """End after the snapshot at hand; what is missing of long sessions is found again at the next start."""
+        """End after the current snapshot; what is missing of long sessions is found again at the next start."""
         self._keeper.stop()
 
     def write(self) -> int:
@@ -140,7 +140,7 @@ class Snapshots:
         return self._keeper.work_off()
 
     def _missed(self) -> list[Place]:
-        """The sessions that grew long while nobody followed."""
+        """The sessions that grew long while it was not running."""
         with self._views.reading() as db:
             rows = db.execute("SELECT session_id FROM overview WHERE version >= ?", (self.every,)).fetchall()
         return [Place(row[0], SESSION) for row in rows]

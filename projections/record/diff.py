@@ -135,7 +135,7 @@ def _event(found: Sequence[Recorded]) -> PartingEvent | None:
 
 
 def _inputs(data: dict[str, Any]) -> dict[str, Any]:
-    """What the rules looked at."""
+    """The inputs of the rules."""
     return {name: data[name] for name in INPUTS if data.get(name) is not None}
 
 

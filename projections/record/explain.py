@@ -29,13 +29,13 @@ from projections.views.past import (
 CHARTS: Mapping[str, ChartTable] = {"delivery": DELIVERY, "orchestration": ORCHESTRATION, **TABLES}
 
 RESTS = frozenset({"exhausted", "failed", "partial", "checkpoint"})
-"""Where a session stands still until a person lets it go on."""
+"""The states in which a session waits for a person."""
 
 INPUTS = (
     *("elapsedMs", "remainingIterations", "reason", "iteration", "phase", "round"),
     *("metrics", "pass", "allDone", "choice", "classification", "score", "errorType", "expiresAt"),
 )
-"""What the rules looked at, as the events have it."""
+"""The inputs of the rules, from the events."""
 
 
 def explain(history: Sequence[Recorded], session: Session, *, wished: str | None = None) -> Explanation:
@@ -108,7 +108,7 @@ def _text(history: Sequence[Recorded], session: Session, chain: Iterable[Explain
 
 
 def why_not(session: Session, wished: str) -> WhyNot:
-    """Whether the wished state is one step away, and what stands between: guards that do not hold, or steps to come."""
+    """Whether the wished state is one step away, and what is missing: guards that fail, or further steps."""
     table = CHARTS[session.kind]
     direct = tuple(
         DirectStep(
@@ -136,9 +136,9 @@ def _guard(session: Session) -> Guard:
 
 
 def _way(table: ChartTable, session: Session, wished: str) -> tuple[ChartStep, ...] | None:
-    """The shortest way from where the session stands; None where there is none.
+    """The shortest path from the current state; None if there is none.
 
-    No way leads through a rest: who is stopped by a limit goes on where it was, and nowhere that was not open before.
+    No path leads through a stop: a session stopped by a limit continues where it was.
     """
     ways: deque[tuple[str, tuple[ChartStep, ...]]] = deque([(session.state, ())])
     seen = {session.state}
@@ -157,7 +157,7 @@ def _way(table: ChartTable, session: Session, wished: str) -> tuple[ChartStep, .
 
 
 def _open(table: ChartTable, session: Session, here: str) -> Iterator[tuple[str, Edge]]:
-    """The steps out of a state; of that where the session stands those that its guards leave open."""
+    """The steps out of a state; for the current state those that its guards allow."""
     for event in table.events:
         for edge in table.edges(here, event):
             if here != session.state or table.target(here, event, _guard(session)) == edge.target:
@@ -179,7 +179,7 @@ def _told(session: Session, wished: str, direct: Sequence[DirectStep], steps: Se
 
 
 def _looked(session: Session, guard: str) -> str:
-    """What a guard looked at, in words."""
+    """The inputs of a guard, in words."""
     match session:
         case Delivery(resume=Resume() as resume) if guard.startswith("resumes_"):
             return f"it was stopped in {resume.phase}, before iteration {resume.iteration}"

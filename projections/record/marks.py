@@ -58,7 +58,7 @@ class CountMark(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What was said of an agent: by the judge about `phases`; by a person who overturned it; by nobody (K-15)."""
+    """A verdict on an agent: by the judge about `phases`, by a person who overturned it, or unreadable (K-15)."""
 
     version: int
     place: int
@@ -135,5 +135,5 @@ N = TypeVar("N", bound=Numbered)
 
 
 def upto(marks: Sequence[N], version: int) -> Sequence[N]:
-    """What of it stood after that event."""
+    """Its part as of that event."""
     return marks[: bisect_right(marks, version, key=lambda mark: mark.version)]

@@ -27,7 +27,7 @@ _OTHERS = re.compile(r"[^0-9A-Za-z가-힣]")
 
 
 def file_name(created_at: str, title: str, twin: int = 0) -> str:
-    """`20261121T120000_Add_a___json_flag.md`; the n-th of the same second and title is told apart by `_n+1`."""
+    """`20261121T120000_Add_a___json_flag.md`; the n-th of the same second and title gets the suffix `_n+1`."""
     second = re.sub(r"[-:]", "", created_at)[:15]
     words = _OTHERS.sub("_", unicodedata.normalize("NFC", title)[:TITLE])
     return f"{second}_{words}{f'_{twin + 1}' if twin else ''}.md"
@@ -61,7 +61,7 @@ class Mirror:
         return self._keeper.work_off()
 
     def _missed(self) -> list[str]:
-        """What changed while nobody followed: a file bears the time of the newest event that is in it."""
+        """What changed while it was not running: a file's time is that of the newest event in it."""
         with self._views.reading() as db:
             rows = db.execute(
                 "SELECT session_id, created, created_at, updated_at, title FROM overview ORDER BY created"

@@ -17,7 +17,7 @@ _PHRASES: Final[Mapping[str, str]] = {
     "success": "outcome.success",
     "cancelled": "outcome.cancelled",
 }
-"""What the record says where nobody said anything."""
+"""The default summary."""
 
 
 def outcome(view: Mapping[str, Any], language: Language) -> str:

@@ -1,4 +1,4 @@
-"""A session as the outside sees it (contract §2, Views), now or as it stood at any version."""
+"""A session as the outside sees it (contract §2, Views), now or at any version."""
 
 from typing import Any, Final
 
@@ -169,11 +169,11 @@ def _orchestration(session: Orchestration) -> OrchestrationView:
 
 
 GATES: Final = {"completed": "✅ 완료", "paused": "⏸ checkpoint", "active": "⏳ 진행 중", "stopped": "⏹ 중단"}
-"""The seeds' words for how an agent stands; the last is ours: of an agent whose run was reset."""
+"""The seeds' words for an agent's status; the last is ours: of an agent whose run was reset."""
 
 
 def agent_status(session: Orchestration, agent: AgentPhases) -> AgentStatus:
-    """How an agent stands; completed wins over paused, and after a reset nobody works."""
+    """An agent's status; completed wins over paused, and after a reset none is active."""
     if agent.completed:
         return "completed"
     if session.ended:

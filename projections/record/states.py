@@ -25,7 +25,7 @@ class Sessions:
         self._kept: OrderedDict[str, dict[int, Session]] = OrderedDict()
 
     def get(self, session_id: str, version: int | None = None) -> Session | None:
-        """The session now, or as it stood after its event `version`; None if there is no such session or event.
+        """The session now, or after its event `version`; None if there is no such session or event.
 
         Raises what the log raises for an event that it cannot read.
         """

@@ -134,7 +134,7 @@ class Trail:
 
 
 def _verdict(event: orchestration.VerdictGiven, version: int) -> Verdict:
-    """Where the judge could not be read, nobody judged (K-15)."""
+    """An unreadable judge gives no verdict (K-15)."""
     phases, by = event.judged or (event.phase,), "judge" if event.judged else "nobody"
     return Verdict(version, event.index, event.round, phases, event.passed, event.feedback, by)
 

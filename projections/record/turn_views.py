@@ -29,7 +29,7 @@ Frames = tuple[ActivityFrame, ...]
 
 
 def listed(turns: Turns, version: int) -> list[TurnEntry]:
-    """Those that had been requested by then, in that order; nobody works on a person's."""
+    """Those that had been requested by then, in that order; a person's turn is not run."""
     asked = (entry for entry in turns.values() if entry.version <= version and entry.work != "wait")
     return sorted(asked, key=lambda entry: entry.version)
 

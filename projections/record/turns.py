@@ -36,7 +36,7 @@ class Section(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """Why and how long an attempt could not go on. Instants are milliseconds."""
+    """Why and how long an attempt had to wait. Instants are milliseconds."""
 
     cause: str
     since: int
@@ -53,7 +53,7 @@ class ActivityEntry(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A file that an attempt changed; lines are null where nobody counted them."""
+    """A file that an attempt changed; lines are null if not counted."""
 
     path: str
     added: int | None = None
@@ -106,7 +106,7 @@ class TurnEntry:
     """Of the attempt whose end comes next."""
 
     def status(self, version: int) -> str:
-        """How it ended, as of a version; `requested` while nobody has answered."""
+        """How it ended, as of a version; `requested` until there is an answer."""
         ended = [attempt for attempt in self.attempts if attempt.version <= version]
         if not ended or ended[-1].outcome == TRIED or ended[-1].version < self.retried <= version:
             return "requested"

@@ -3,7 +3,7 @@
 A discussion counts by when it began. It *suggests* what its last judgement speaks for (`domain/discussion/suggestion`):
 NEEDS_FIX apply_fix, PASS skip, CHALLENGE revise, APPROVE accept. A person who chooses that upholds it, a person who
 chooses otherwise overrules it; where nothing could be read, or it broke off, the decision is `unclear`. Only people
-overrule: what expired or was called off is counted apart. A fork of a discussion that had already ended is a what-if
+overrule: expired and cancelled ones are counted separately. A fork of a discussion that had already ended is a what-if
 and does not count.
 """
 

@@ -1,6 +1,6 @@
 """`costs`: tokens and money per session, agent, role and model. A turn counts by when it ended.
 
-What an agent did not report is unknown: such turns are counted apart and never as zero; a model that nobody named is
+What an agent did not report is unknown: such turns are counted apart and never as zero; a model that was not named is
 null. Turns for which nobody was asked (commands that were run) cost nothing that could be reported. What a fork has
 from its source was paid once.
 """
@@ -56,7 +56,7 @@ PROJECTION = LEDGER.projection(_read, TurnAnswered, TurnFailed, TurnAttemptFaile
 
 
 class Group(NamedTuple):
-    """What a row stands for."""
+    """The key of a row."""
 
     session_id: str
     kind: str

@@ -1,6 +1,6 @@
 """`decisions`: what people were asked, how long it waited and what came of it. A question counts by when it was asked.
 
-`by` is `person`, `expired` (nobody chose in time, the default stood in), `cancelled` (called off while it waited) or
+`by` is `person`, `expired` (no decision in time, so the default applied), `cancelled` (while it waited) or
 `waiting`. Waiting times of people are never mixed with those of the others. A question that a fork has from its source
 counts once, for the source; what the fork decides about it is a what-if and no answer to it.
 """

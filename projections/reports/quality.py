@@ -1,6 +1,6 @@
 """`quality`: how often work passes, by `measure`. Everything counts by when it was said.
 
-- `verdict`: the judge of an orchestration, per agent, role and phase. `unread` are failures that nobody pronounced,
+- `verdict`: the judge of an orchestration, per agent, role and phase. `unread` are failures without a verdict,
   because the judge could not be read (K-15): they count in no rate. `overturned`: passed, then sent back by a person.
 - `review`: a delivery's own reviewer, per iteration, with the blocking issues.
 - `validation`: a delivery's validation commands, per iteration.

@@ -1,4 +1,4 @@
-"""`summary`: how many sessions of each kind stand where, how long they took and how many rounds.
+"""`summary`: sessions by kind and status, with duration and rounds.
 
 A session counts by when it began. `durationMs` is from its beginning until it came to rest for the last time; of one
 that is not at rest it is not known yet. `rounds` are a delivery's iterations, and rounds for the other kinds.

@@ -6,7 +6,7 @@ from projections.views.sessions import ChannelView, WaitingMessage
 
 
 def view(origin: str, channel: Channel | None) -> ChannelView:
-    """`channel` is None where no message ever came in."""
+    """`channel` is None if there was never a message."""
     return ChannelView(
         origin=origin,
         busy=channel.busy if channel else None,

@@ -13,7 +13,7 @@ from projections.views.session import ResultView
 from projections.views.sessions import ConversationItem, ConversationLine, ConversationPage, ConversationView
 
 MOST = 200
-"""So many conversations are listed, and so many sessions of one are told: the newest."""
+"""How many conversations are listed, and how many sessions of one: the newest."""
 _OPEN = ("checkpoint", "partial")
 
 

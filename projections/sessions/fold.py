@@ -115,7 +115,7 @@ def _row(recorded: Recorded, request: Any, task: str, status: str) -> SessionRow
 
 
 def _adopt(db: Database, row: SessionRow, link: ParentLink, rows: dict[str, SessionRow]) -> None:
-    """A child belongs to the owner of its parent, whoever's command made it begin."""
+    """A child belongs to its parent's owner, regardless of who started it."""
     row.parent, row.about = link.session_id, link.about
     parent = rows.get(link.session_id) or ROWS.get(db, [link.session_id]).get(link.session_id)
     if parent is not None:
@@ -131,7 +131,7 @@ def _index(db: Database, row: SessionRow, request: Any, task: str) -> SessionRow
     return row
 
 
-# -- and goes on ---------------------------------------------------------------------------------------------------
+# -- changes ------------------------------------------------------------------------------------------------------
 
 
 def _evolve(row: SessionRow, recorded: Recorded) -> None:
@@ -144,7 +144,7 @@ def _evolve(row: SessionRow, recorded: Recorded) -> None:
         row.tokens, row.cost_micros = add(row.tokens, spent.tokens), add(row.cost_micros, spent.cost_micros)
         row.unknown_turns += spent.unknown
     match event:
-        case SessionForked():  # it reports to nobody, and belongs to who forked it
+        case SessionForked():  # it has no parent, and belongs to the person who forked it
             row.forked_from, row.parent, row.about, row.owner = event.source, None, None, recorded.causation.actor
         case TurnFailed():
             row.last_error = f"{event.agent}: {event.failure.code}: {event.failure.detail}".rstrip(": ")

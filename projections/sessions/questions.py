@@ -43,7 +43,7 @@ class OpenQuestions:
         self._changed: dict[str, QuestionRow | None] = {}
 
     def follow(self, recorded: Recorded) -> None:
-        """One more event. A fork answers none of the questions that it takes over: nobody asks them there."""
+        """One more event. A fork answers none of the questions that it takes over: they are not asked there."""
         match recorded.event:
             case PermissionRequested() as event:
                 self._changed[event.request_id] = _row(recorded, event)

@@ -60,7 +60,7 @@ class SessionRow:
         self.waits_for, self.cause, self.waiting, self.since = what, cause, position, at
 
     def go_on(self) -> None:
-        """Nobody is waited for any more."""
+        """No person is waited for any more."""
         self.waits_for = self.cause = self.waiting = self.since = self.choices = self.summary = None
         self.request_id = None
 

@@ -1,4 +1,4 @@
-"""What the doors answer that look back: explanations, replays, differences (contract §2)."""
+"""The answers about the past: explanations, replays, differences (contract §2)."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from projections.views.base import View, absent
 
 
 class ExplainedEvent(View):
-    """One event of a command; `inputs` is what the rules looked at."""
+    """One event of a command; `inputs` are what the rules used."""
 
     version: int
     type: str
@@ -108,7 +108,7 @@ class PartingEvent(View):
     version: int
     type: str
     message: str
-    inputs: dict[str, Any] = Field(description="what the rules looked at")
+    inputs: dict[str, Any] = Field(description="the inputs of the rules")
 
 
 class Parting(View):
@@ -129,7 +129,7 @@ class ToldEvent(View):
     phase: int | str | None = Field(default=None, exclude_if=absent)
     passed: bool | None = Field(default=None, alias="pass", exclude_if=absent)
     choice: str | None = Field(default=None, exclude_if=absent)
-    inputs: dict[str, Any] = Field(description="what the rules looked at")
+    inputs: dict[str, Any] = Field(description="the inputs of the rules")
 
 
 class ToldEvents(View):

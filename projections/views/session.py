@@ -81,7 +81,7 @@ class SessionView(Listed):
     permission_requests: tuple[PermissionRequestView, ...] | None = Field(
         default=None, exclude_if=absent, description="what agents wait to be allowed, oldest first"
     )
-    held: bool = Field(description="a fork that stopped where no recorded answer fits; `continue` lets it go on")
+    held: bool = Field(description="a fork that stopped where no recorded answer fits; `continue` resumes it")
     workspace: str | None
     fence: FenceLevel | None = Field(
         default=None, description="the weakest fence that a turn ran in; null where nothing was run"
@@ -201,7 +201,7 @@ AgentStatus = Literal["active", "paused", "completed", "stopped"]
 
 
 class AgentView(AgentPhases):
-    """One agent's part, and where it stands in the matrix."""
+    """One agent's part, and its position in the matrix."""
 
     status: AgentStatus
     gate: str
@@ -250,7 +250,7 @@ class SynthesisView(View):
 
 
 class DecisionView(View):
-    """How it ended; `expired`: nobody chose in time, and the default stands in."""
+    """How it ended; `expired`: no decision in time, so the default applied."""
 
     choice: str
     actor: str

@@ -10,7 +10,7 @@ from projections.views.base import Page, View, absent
 from projections.views.session import Listed, ResultView
 
 WaitsFor = Literal["decision", "permission", "scope", "budget", "checkpoint", "partial", "failed"]
-"""What a person has to give before a session can go on (contract §16)."""
+"""What a session needs from a person to continue (contract §16)."""
 
 
 class SessionItem(Listed):
@@ -25,7 +25,7 @@ class SessionItem(Listed):
     strategy: str | None
     convergence_score: float | None
     recommendation: Recommendation | None
-    waiting: WaitsFor | None = Field(description="what a person has to give before it goes on")
+    waiting: WaitsFor | None = Field(description="what it needs from a person to continue")
 
 
 class SessionPage(Page):
@@ -53,7 +53,7 @@ class WaitingItem(View):
     title: str
     owner: str = Field(description="who started the session")
     repository: str | None = Field(description="the workspace that the session was started on, where one was named")
-    cost_micros: int | None = Field(description="what it cost so far, in millionths; null: nobody reported any")
+    cost_micros: int | None = Field(description="its cost so far, in millionths; null if not reported")
     parent: str | None
     about: str | None = Field(description="of a parent: plan, agent:<place> or delivery")
     since: str

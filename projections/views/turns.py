@@ -44,7 +44,7 @@ class TurnSummary(View):
     seconds: float | None
     usage: Usage
     model: str | None
-    resumed: bool | None = Field(description="whether it went on with the agent's conversation")
+    resumed: bool | None = Field(description="whether it resumed the agent's conversation")
     fence: str | None
     fence_gaps: tuple[str, ...] = Field(default=(), description="what that fence does not hold")
     files: tuple[TurnFile, ...]

@@ -122,7 +122,7 @@ class Dialogue:
         return _table(found.get("agentCapabilities"))
 
     async def _open_session(self, connection: "Connection", abilities: Json, resume: str | None) -> None:
-        """A new conversation, or the one to go on with. What is told while it is loaded is its past."""
+        """A new conversation, or the one to resume. Updates that arrive while it loads are its history."""
         from acp import RequestError
 
         place: Json = {"cwd": str(self._at.call.cwd), "mcpServers": []}
@@ -187,7 +187,7 @@ class Dialogue:
         return Failure(code=stop[0], detail=stop[1]) if stop else None
 
     async def _cancel(self, connection: "Connection", asked: "asyncio.Future[Any]") -> None:
-        """Say that nobody waits for the answer any more; the agent has a moment to save what it wants to."""
+        """Tell the agent that its answer is no longer needed; it has a moment to save its state."""
         with contextlib.suppress(ConnectionError):
             await connection.send_notification("session/cancel", {"sessionId": self.session})
         await asyncio.wait({asked}, timeout=CANCEL_SECONDS)
@@ -268,6 +268,6 @@ def _table(value: object) -> Json:
 
 
 def _seen(asked: "asyncio.Future[Any]") -> None:
-    """Nobody waits for it any more, whatever it came to."""
+    """Its result is no longer needed."""
     if not asked.cancelled():
         asked.exception()

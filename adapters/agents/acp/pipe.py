@@ -16,7 +16,7 @@ LINE: Final = 16 * 1_048_576
 
 
 class MessagePipe:
-    """Hears a program's lines, without secrets; what is no message is shown as a notice."""
+    """Receives a program's lines, without secrets; a line that is not a message is shown as a notice."""
 
     def __init__(
         self, *, scrub: Callable[[str], str], observe: Callable[[Activity], None], transcribe: Callable[[str], None]

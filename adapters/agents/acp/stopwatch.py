@@ -12,7 +12,7 @@ _LOOK: Final = 1.0
 
 
 class Stopwatch:
-    """Counts from its making; stands still while it is paused."""
+    """Counts from its creation; stops while it is paused."""
 
     def __init__(self, *, wall: float, idle: float, time: Callable[[], float]) -> None:
         self.wall, self.idle, self._time = wall, idle, time

@@ -1,4 +1,4 @@
-"""What an agent tells of its work over ACP, as activities. It is read tolerantly: an unknown shape is none."""
+"""An agent's updates over ACP, as activities. Unknown shapes are ignored."""
 
 import shlex
 from collections.abc import Iterator, Mapping

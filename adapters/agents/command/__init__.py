@@ -71,7 +71,7 @@ class CommandAgent:
         return TurnConversation(found, resumed=True)
 
     def _obstacle(self, turn: Turn, found: AgentConversation | None) -> str | None:
-        """Why the turn cannot go on with this conversation: programs keep one per folder."""
+        """Why the turn cannot resume this conversation: programs keep one per folder."""
         if found is None or not owns(turn, found) or (found.home == USER) != (self._settings.home == "user"):
             return "The conversation belongs to another session or agent."
         if found.folder != folder_of(turn):

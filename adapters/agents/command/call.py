@@ -85,7 +85,7 @@ def login(settings: CommandSettings) -> dict[str, str]:
 
 
 def _arguments(template: Template, values: Mapping[str, str]) -> tuple[str, ...]:
-    """The argument list; refuses a value that stands alone before any `--` and looks like an option."""
+    """The argument list; refuses a separate value before any `--` that looks like an option."""
     for item in template[: template.index("--")] if "--" in template else template:
         place = PLACE.fullmatch(item)
         if place and values[place[1]].startswith("-"):
@@ -114,10 +114,10 @@ def _folder(path: Path) -> Path:
 
 
 def _written(secret: str) -> tuple[str, ...]:
-    """The secret as it is, and as it stands inside JSON."""
+    """The secret as it is, and as escaped in JSON."""
     return secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]
 
 
 def _longest_first(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Those that are long enough to be told from ordinary words; a secret may be part of another."""
+    """Those that are long enough to differ from ordinary words; a secret may be part of another."""
     return tuple(sorted({s for s in secrets if len(s) >= _SHORTEST_SECRET}, key=len, reverse=True))

@@ -49,7 +49,7 @@ def folder_of(turn: Turn) -> str:
 
 
 def read_handle(handle: str | None) -> AgentConversation | None:
-    """The conversation; None for what is no handle of ours."""
+    """The conversation; None if it is not one of our handles."""
     found = _HANDLE.fullmatch(handle or "")
     return AgentConversation(found[1], found[3] or "", found[2] or "") if found else None
 
@@ -60,7 +60,7 @@ def owns(turn: Turn, conversation: AgentConversation) -> bool:
 
 
 def program_id(told: str | None) -> str:
-    """The program's own session id; empty when it is none that could safely stand in an argument list."""
+    """The program's own session id; empty if it is not safe as an argument."""
     return told if told and _PROGRAM_ID.fullmatch(told) else ""
 
 

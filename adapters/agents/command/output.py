@@ -48,7 +48,7 @@ def error_of(found: Iterable[Message], pick: Pick | None) -> str | None:
 
 
 def usage_of(found: Sequence[Message], paths: UsagePaths | None) -> Usage:
-    """The cost as far as it was told; what is no plausible number is unknown."""
+    """The cost if reported; an implausible number is unknown."""
     if paths is None:
         return Usage()
     cost = _number(found, paths.cost_micros)
@@ -67,7 +67,7 @@ def usage_of(found: Sequence[Message], paths: UsagePaths | None) -> Usage:
 
 
 def model_of(found: Iterable[Message], paths: UsagePaths | None) -> str | None:
-    """The model that the program names last; what is no plausible name is none."""
+    """The model that the program names last; implausible names are ignored."""
     if paths is None or paths.model is None:
         return None
     names = [value.strip() for value in _values(found, paths.model) if isinstance(value, str)]
@@ -76,7 +76,7 @@ def model_of(found: Iterable[Message], paths: UsagePaths | None) -> str | None:
 
 
 def has_final(found: Iterable[Message], final: str | None) -> bool:
-    """Whether the message came without which an answer is none."""
+    """Whether the message arrived that completes an answer."""
     return final is None or any(message.get("type") == final for message in found)
 
 
@@ -129,7 +129,7 @@ def _at(value: Any, path: str) -> Any:
 
 
 def _number(found: Sequence[Message], picks: Sequence[Pick] | None) -> float | None:
-    """The sum of what stands there; a path without a number adds nothing, all without one are unknown."""
+    """The sum of the numbers there; a path without a number adds nothing, and none at all is unknown."""
     numbers = [number for pick in picks or () if (number := _one_number(found, pick)) is not None]
     return sum(numbers) if numbers else None
 

@@ -1,4 +1,4 @@
-"""What came of one run of a program: the answer in what it wrote, or why there is none."""
+"""The result of one run of a program: the answer in its output, or why there is none."""
 
 import re
 from collections.abc import Sequence
@@ -85,7 +85,7 @@ class Run:
         return failure_of(code, detail, said=said, rules=self.settings.failures)
 
     def _said(self, found: Sequence[Message]) -> str:
-        """The error text: its own error, else what stands on stderr, else the end of stdout, JSON left out."""
+        """The error text: its own error, else stderr, else the end of stdout without JSON."""
         told = error_of(found, self.settings.error_path)
         words = told or self.finished.stderr
         if not words.strip():

@@ -28,7 +28,7 @@ _JSON_ONLY = ("text_path", "session_path", "error_path", "usage_paths", "require
 
 
 class Pick(Value):
-    """Where something stands in the program's JSON: a dotted path (`message.content.0.text`) into the last message that
+    """A place in the program's JSON: a dotted path (`message.content.0.text`) into the last message that
     has it. `where` (path → value) narrows the messages; `every` joins the texts, or adds the numbers, of them all."""
 
     path: str = Field(min_length=1, max_length=200)
@@ -79,7 +79,7 @@ class CommandSettings(Value):
     """`argv` starts a conversation, `resume_argv` (with the place `{agent_session}`) continues one.
 
     Places are filled literally, once. The prompt goes to stdin where the template asks for neither `{prompt}` nor
-    `{prompt_file}`. `{access_args}` stands for `write_args` in a role that may change files, else for `read_args`;
+    `{prompt_file}`. `{access_args}` is replaced by `write_args` in a role that may change files, else for `read_args`;
     `{model_args}` for those arguments where a model is named. `home`: `private` is a HOME of its own for each
     conversation, holding `home_files` at first; `user` is the home of the account that runs the worker. `keys` are
     variables that hold a login (`NAME`, or `NAME=VARIABLE` where ours is called otherwise): those that are set are

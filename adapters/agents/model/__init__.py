@@ -109,7 +109,7 @@ class _ModelTurn:
     # -- what is sent --------------------------------------------------------------------------------------------------
 
     def _conversation(self) -> tuple[str, list[dict[str, str]], str | None]:
-        """The turn that it began with, its messages, and why it is a new one where there was another to go on with."""
+        """The turn that it began with, its messages, and why it is new although another could be resumed."""
         turn, prompt, lost = self._turn, self._turn.prompt, None
         began, earlier = _begun(turn), tuple[Exchange, ...]()
         if turn.agent_session is not None:
@@ -138,7 +138,7 @@ class _ModelTurn:
     # -- what comes back -----------------------------------------------------------------------------------------------
 
     async def _asked(self, messages: list[dict[str, str]]) -> Failure | None:
-        """The answer is heard; the failure where the endpoint could not be reached, or did not go on."""
+        """Read the answer; a failure if the endpoint could not be reached or stopped."""
         from httpx2 import AsyncClient, HTTPError, ReadTimeout, Timeout
 
         timeout = Timeout(self._idle, connect=min(CONNECT_SECONDS, self._wall))

@@ -1,7 +1,7 @@
-"""What agents are told: one Markdown file per prompt, strategy and language, and the loader that fills its places.
+"""The prompts: one Markdown file per prompt, strategy and language, and the loader that fills in the values.
 
 A file is `NAME[.STRATEGY].LANGUAGE.md`: a front matter block with the `version`, then the text with places like
-`{{task}}`. Words of users and of other agents stand in `<material name="…">` blocks, which their text cannot close.
+`{{task}}`. Texts of users and other agents are in `<material name="…">` blocks, which their text cannot close.
 Headings are those of the designs (S1, S2; behaviour §1.7–1.9, §2.6). A changed text gets the next version number.
 """
 
@@ -51,7 +51,7 @@ _TAG: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One text that agents are given; `strategy` is None where the text does not depend on one."""
+    """One prompt text; `strategy` is None if the text does not depend on it."""
 
     name: str
     strategy: str | None
@@ -107,7 +107,7 @@ def render(prompt: Prompt, context: Mapping[str, str]) -> str:
 
 
 def closed(words: str) -> str:
-    """The words as they may stand in a material block: they can neither open nor close one."""
+    """The text, safe inside a material block: it can neither open nor close one."""
     return _TAG.sub("&lt;", words)
 
 

@@ -1,4 +1,4 @@
-"""What stands before a prompt that is put once more, because the last answer could not be read."""
+"""The preface of a prompt that is repeated because the last answer could not be read."""
 
 _WORDS = {
     "en": "Your last answer could not be used: {problem}\nNothing of it counts. Answer the whole request below again, "

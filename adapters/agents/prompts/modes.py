@@ -49,5 +49,5 @@ def work_mode(mode: Mode, language: str = "en") -> str:
 
 
 def first_agent(language: str = "en") -> str:
-    """What stands for the earlier results when there are none; Invalid at /language."""
+    """The text used if there are no earlier results; Invalid at /language."""
     return _FIRST[checked(language)]

@@ -1,7 +1,7 @@
 """The place `agents` of a judge's prompt: who is judged for which phases, in the language of the prompt.
 
 The request names it in one spelling, whatever the language: `- Backend (backend): judged for phase 3 (개발); pass: …`.
-Only these words are spelled anew; what agents and planners wrote stays as it is.
+Only these words are translated; texts of agents and planners stay as they are.
 """
 
 import re

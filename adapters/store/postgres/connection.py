@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL that give up in time, so that nobody waits long for a database that is away.
+"""Connections to PostgreSQL that give up in time, so that no caller waits long for an unreachable database.
 
 A server that is gone answers with an error, one that is frozen does not answer at all; both end a statement within
 `PATIENCE` seconds, and for a moment nobody else tries.

@@ -94,7 +94,7 @@ class SqlTurns:
             f"UPDATE turns SET state = 'queued', lease_until = NULL WHERE worker = ? AND {_RUNNING}", (worker,)
         ).rowcount
 
-    # -- how things stand ------------------------------------------------------------------------------------------
+    # -- status --------------------------------------------------------------------------------------------------
 
     def workers(self) -> tuple[str, ...]:
         with self._reading() as connection:

@@ -83,12 +83,12 @@ def is_file_error(error: BaseException) -> bool:
 
 
 def is_permanent(error: BaseException) -> bool:
-    """Whether trying again is in vain: the file is damaged, is no database, or may not be written."""
+    """Whether retrying is pointless: the file is damaged, not a database, or not writable."""
     return _code(error) in _LASTING
 
 
 def is_damaged(error: BaseException) -> bool:
-    """Whether it is what stands in the file that is wrong."""
+    """Whether the content of the file is wrong."""
     return _code(error) in _DAMAGED
 
 

@@ -57,7 +57,7 @@ def _connected(path: Path) -> sqlite3.Connection:
 def read_only(path: Path) -> sqlite3.Connection:
     """A database that is only read. Raises what is in `UNREADABLE`.
 
-    A file that was put away, beside which nothing can be written, is read as it is: nobody can be writing it.
+    A file that was put away, beside which nothing can be written, is read as it is: nothing can be writing it.
     """
     try:
         return _opened(path, "mode=ro")

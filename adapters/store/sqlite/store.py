@@ -81,7 +81,7 @@ class SqliteStore(SqlRecorder):
                 reader = self._readers.get_nowait()
                 if reader is not None:
                     reader.close()
-        self._readers.put(None)  # wakes whoever waits for a connection
+        self._readers.put(None)  # wakes the waiters for a connection
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

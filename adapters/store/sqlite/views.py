@@ -39,7 +39,7 @@ class ViewsUnavailable(StoreError, OSError):
 
 
 class ViewsBroken(ViewsUnavailable, Broken):
-    """Nor will they, until somebody mends the file or its place."""
+    """Nor will they, until the file or its folder is repaired."""
 
 
 _ADVICE: Final = "The file may be deleted: views are folded again from the log."

@@ -1,6 +1,6 @@
-"""External agents: they claim turns, hold on to them, and bring results, whoever and wherever they are (contract §4).
+"""External agents: they claim turns, renew their leases and submit results (contract §4).
 
-A claim is a lease of the same table that every worker's turns stand in; an answer is recorded as any other agent's.
+A claim is a lease in the same table as every worker's turns; an answer is recorded as any other agent's.
 """
 
 from adapters.turns.external.leases import ExternalTurnSettings, LeaseLost

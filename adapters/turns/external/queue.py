@@ -1,4 +1,4 @@
-"""External workers that wait for a turn: one look at the table serves all of them, and none while nobody waits."""
+"""External workers that wait for a turn: one query serves all of them, and none runs while there are no waiters."""
 
 import asyncio
 import logging
@@ -117,7 +117,7 @@ class TurnQueue:
     async def _look(self, waiters: Sequence[Waiter]) -> None:
         try:
             found = await asyncio.to_thread(self._taken, waiters)
-        except Exception as error:  # the outermost loop: whoever waits is told, the next one is served again
+        except Exception as error:  # the outermost loop: the waiters get the error, and later ones are served again
             log.exception("no turns could be given out")
             for waiter in waiters:
                 if waiter in self._waiters and not waiter.told.done():
@@ -153,7 +153,7 @@ class TurnQueue:
         return (turn for turn in walk.look(now) if wanted.fits(turn) and self._routing.place(turn) == "outside")
 
     def _take(self, turns: Iterator[OpenTurn], worker: str, now: int) -> Lease | None:
-        """A lease on the first of these turns that nobody else was faster to take."""
+        """A lease on the first of these turns that is still free."""
         taken = (self._turns.take(turn.turn_id, worker, now=now, lease_ms=self._lease_ms) for turn in turns)
         return next((lease for lease in taken if lease is not None), None)
 

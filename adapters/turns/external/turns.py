@@ -71,7 +71,7 @@ class ExternalTurns:
             self._queue.wake()
 
     def close(self) -> None:
-        """Whoever waits is told that there is nothing; what was given out stays theirs."""
+        """Waiters get no turn; leases that were given out stay valid."""
         self._queue.close()
 
     def waiting(self) -> int:

@@ -169,7 +169,7 @@ def _extended(log: Worklog, event: BudgetExtended) -> Iterator[Row]:
 
 
 def _commands(report: Text) -> Iterator[str]:
-    """The runs of a validation report; one that is too long to stand in its event is summed up by the next event."""
+    """The runs of a validation report; one that is too long for its event is summarised by the next event."""
     try:
         runs = json.loads(report.head)["runs"]
         found = [(str(run["command"]), int(run["exitCode"])) for run in runs]

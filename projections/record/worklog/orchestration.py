@@ -91,7 +91,7 @@ def _phase(number: int) -> str:
 
 
 def _settled(turns: Turns, event: Settled) -> Iterator[Row]:
-    """An agent's work is told by its report, a planner's or judge's by what comes of it: here only what fails."""
+    """An agent's work is shown by its report, a planner's or judge's by its result: here only failures."""
     turn = turns.get(event.turn_id)
     if isinstance(event, TurnAnswered) or (turn and turn.lane and not isinstance(event, TurnCancelled)):
         return
