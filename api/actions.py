@@ -5,17 +5,16 @@ Each action turns an `ApiCall` into an `Intent`: a command for one session. `api
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import Path
 from typing import Final
 
 from pydantic.alias_generators import to_camel
 
 from api.allowed import allowed, waiting_child
+from api.changing import addressed, fix_task
 from api.http.commands import Intent
 from api.http.idempotency import ApiCall
 from api.http.problems import Problem
 from api.http.requests import read
-from api.projects import read_project
 from api.routes import forks, starting
 from api.routes.bodies import (
     AnswerPermission,
@@ -26,18 +25,15 @@ from api.routes.bodies import (
     Empty,
     Extend,
     Fork,
-    Land,
     Message,
     OrchestrationStart,
     Origin,
     Retry,
     ReviewStart,
-    ScopeAnswer,
 )
 from api.system import System
 from domain.channel import ContinueLatest, ReceiveMessage, ResetLatest, channel_id
-from domain.delivery.commands import DecideScope, ExtendBudget
-from domain.delivery.state import Delivery
+from domain.delivery.commands import ExtendBudget
 from domain.discussion.commands import StartDiscussion
 from domain.discussion.state import Discussion
 from domain.kinds import KINDS
@@ -47,10 +43,8 @@ from domain.orchestration.commands import (
     ResetOrchestration,
     StartOrchestration,
 )
-from domain.orchestration.state import Orchestration
 from domain.session.actions import unfit
 from domain.session.children import Decide
-from domain.session.landings import LandSession
 from domain.session.permissions import DecidePermission
 from domain.session.record import kind_of
 from domain.session.state import Session
@@ -78,7 +72,10 @@ async def start(call: ApiCall) -> Intent:
 
 
 def _start_delivery(body: Body, system: System) -> Command:
-    return starting.delivery(read(DeliveryStart, body), system.team, system.settings)
+    found = read(DeliveryStart, body)
+    if found.fixes is not None and found.task is None:
+        found = found.model_copy(update={"task": fix_task(system.sessions.get(found.fixes))})
+    return starting.delivery(found, system.team, system.settings)
 
 
 def _start_orchestration(body: Body, system: System) -> Command:
@@ -110,33 +107,26 @@ STARTERS: Final[Mapping[str, Callable[[Body, System], Command]]] = {
 async def cancel(call: ApiCall) -> Intent:
     """Cancel a session of any kind."""
     body = read(Cancel, call.fields)
-    session_id = _addressed(call)
+    session_id = addressed(call)
     return Intent(session_id, KINDS[kind_of(session_id)].cancel(body.reason))
 
 
 async def retry(call: ApiCall) -> Intent:
     """Ask the turn that waits for its next attempt, or whose last attempt has failed, again."""
     body = read(Retry, call.fields)
-    return Intent(_addressed(call), RetryTurn(reason=body.reason), status=202)
+    return Intent(addressed(call), RetryTurn(reason=body.reason), status=202)
 
 
 async def permit(call: ApiCall) -> Intent:
     """Answer an agent that waits for permission to use a tool."""
     body = read(AnswerPermission, call.fields)
-    return Intent(_addressed(call), DecidePermission(**body.model_dump(), by=call.actor))
-
-
-def _addressed(call: ApiCall) -> str:
-    """The session of the path. Raises Unknown for what is none: nobody commands the stream of a channel."""
-    if kind_of(call.session) not in KINDS:
-        raise Unknown(Sentence("session_not_found", id=call.session))
-    return call.session
+    return Intent(addressed(call), DecidePermission(**body.model_dump(), by=call.actor))
 
 
 async def extend(call: ApiCall) -> Intent:
     """More budget, or more rounds."""
     body = read(Extend, call.fields)
-    session_id = _addressed(call)
+    session_id = addressed(call)
     return Intent(session_id, _extension(kind_of(session_id), body))
 
 
@@ -169,7 +159,7 @@ _AMOUNTS: dict[str, tuple[type[ExtendBudget | AddRounds], tuple[str, ...]]] = {
 async def continue_(call: ApiCall) -> Intent:
     """Continue an orchestration that has paused, or release a held fork."""
     read(Empty, call.fields)
-    session_id = _addressed(call)
+    session_id = addressed(call)
     return Intent(session_id, await asyncio.to_thread(_continuation, call, session_id))
 
 
@@ -194,7 +184,7 @@ def _check_allowed(call: ApiCall, session: Session | None, action: str, command:
 async def reset(call: ApiCall) -> Intent:
     """End an orchestration for good."""
     body = read(Cancel, call.fields)
-    session_id = _addressed(call)
+    session_id = addressed(call)
     return Intent(session_id, await asyncio.to_thread(_reset, call, session_id, body.reason))
 
 
@@ -208,7 +198,7 @@ def _reset(call: ApiCall, session_id: str, reason: str) -> Command:
 async def decide(call: ApiCall) -> Intent:
     """Decide a review or debate, named itself or by the parent that waits for it."""
     body = read(Decision, call.fields)
-    session_id = await asyncio.to_thread(_waiting, call, _addressed(call))
+    session_id = await asyncio.to_thread(_waiting, call, addressed(call))
     command = Decide(choice=body.decision, rationale=body.rationale, actor=call.actor, version=body.version)
     return Intent(session_id, command)
 
@@ -224,32 +214,6 @@ def _waiting(call: ApiCall, session_id: str) -> str:
     if call.receipt() is not None:
         return session_id
     return waiting_child(session, call.system.sessions.get) or session_id
-
-
-async def scope(call: ApiCall) -> Intent:
-    """Allow or deny changes outside the scope of a delivery."""
-    body = read(ScopeAnswer, call.fields)
-    command = DecideScope(request_id=body.request_id, decision=body.decision, actor=call.actor)
-    return Intent(_addressed(call), command)
-
-
-async def land(call: ApiCall) -> Intent:
-    """Merge the result of a finished session into a branch, if its validation passes there."""
-    body = read(Land, call.fields)
-    session_id = _addressed(call)
-    return Intent(session_id, await asyncio.to_thread(_land, call, session_id, body.onto), status=202)
-
-
-def _land(call: ApiCall, session_id: str, onto: str | None) -> Command:
-    """A delivery's own commands have to pass; of an orchestration those of the repository."""
-    session = call.system.sessions.get(session_id)
-    onto = onto or (session.base.base_branch if session and session.base else None)
-    if onto is None:
-        raise Invalid({"/onto": Sentence("landing_without_target")})
-    steps = session.steps if isinstance(session, Delivery) else ()
-    if isinstance(session, Orchestration) and session.workspace is not None:
-        steps = read_project(Path(session.workspace)).validation_steps()
-    return LandSession(onto=onto, steps=steps, actor=call.actor)
 
 
 async def fork(call: ApiCall) -> Intent:

@@ -44,14 +44,14 @@ class CliCommand(NamedTuple):
 
 
 COMMANDS: Final = (
-    CliCommand("run", "start:run", WORK, "Have the team deliver a task, and watch it to the end."),
+    CliCommand("run", "run:run", WORK, "Have the team deliver a task, and watch it to the end."),
     CliCommand(
         "orchestrate", "orchestrate:orchestrate", WORK, "Give the team a request; it plans and works in rounds."
     ),
     CliCommand("message", "message:message", WORK, "Say something to the team, as in a chat."),
     CliCommand("review", "review:review", WORK, "Have a text, or your uncommitted changes, reviewed."),
     CliCommand("debate", "review:debate", WORK, "Have a plan debated before work begins."),
-    CliCommand("example", "start:example", WORK, "Run the example delivery to see how it works."),
+    CliCommand("example", "run:example", WORK, "Run the example delivery to see how it works."),
     CliCommand("inbox", "steer:inbox", STEER, "List what needs your decision."),
     CliCommand("decide", "steer:decide", STEER, "Decide a review or a debate."),
     CliCommand("allow", "allowing:allow", STEER, "Allow what a session asks you for."),

@@ -13,7 +13,7 @@ from api.cli.options import HERE, AsJson, Id, Json, Key, TeamFile, Version, Wher
 from api.cli.stall import other_workers
 from api.cli.start import AsEnd, say_who_goes_on, say_who_works
 from api.cli.terminal import local_time, put_json, put_table, say
-from api.cli.watch import follow_to_end
+from api.cli.watch import follow_to_end, say_fix
 
 if TYPE_CHECKING:
     from api.settings import Settings
@@ -194,6 +194,8 @@ async def decide(
         if parent is None or detach:
             if parent is not None:
                 say_who_works(api)
+            elif choice == "apply_fix":
+                say_fix(str(answer["sessionId"]))
             if json:
                 put_json(answer)
             return exits.OK

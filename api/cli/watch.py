@@ -227,7 +227,13 @@ async def _say_what_next(api: Api, session: Json, waiting: list[Json]) -> None:
     await _say_steps(api, session)
     decision = session.get("decision") or {}
     if session["kind"] == "review" and decision.get("choice") == "apply_fix" and session.get("parent") is None:
-        say("A standalone review changes nothing; its feedback lists what to fix.")
+        say_fix(str(session["id"]))
+
+
+def say_fix(review: str) -> None:
+    """How to have the findings of a review fixed that belongs to no other session."""
+    say("To have its findings fixed on a branch:")
+    say(f"  hansard run --fix {review}")
 
 
 async def _say_steps(api: Api, session: Json) -> None:

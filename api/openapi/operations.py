@@ -6,7 +6,7 @@ from functools import partial
 from pydantic import BaseModel
 
 from api.openapi import shapes, turn_shapes
-from api.routes import bodies
+from api.routes import bodies, result_bodies
 from api.routes.policies import POLICIES, lab
 from api.routes.turns import bodies as turn_bodies
 from projections.views import blame as blame_views
@@ -107,13 +107,13 @@ OPERATIONS: dict[str, Operation] = {
         description='For deliveries in a repository with `[scope] outside = "ask"`. Allowed paths may be changed '
         "from then on; the developer has to undo changes to denied ones in another iteration. The wait"
         " uses no budget.",
-        body=bodies.ScopeAnswer,
+        body=result_bodies.ScopeAnswer,
     ),
     "land_session": _command(
         summary="Merge the result into a branch",
         description="Merged with the current branch and validated; the branch moves only if that passes. The "
         "result is the event `session.landed` or `session.sent_back`.",
-        body=bodies.Land,
+        body=result_bodies.Land,
         status=202,
     ),
     "fork_session": _command(

@@ -109,7 +109,8 @@ class DeliveryStart(Start):
     """Start a delivery (S4 §4.2)."""
 
     kind: Literal["delivery"] = "delivery"
-    task: Words
+    task: Words | None = Field(default=None, description="what is to be done; may be left out with `fixes`")
+    fixes: Short | None = Field(default=None, description="a review decided with apply_fix: its findings are the task")
     file_paths: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=1_024, pattern=r"\S")]], Field(min_length=1, max_length=500)
     ] = []
@@ -206,21 +207,6 @@ class Decision(Body):
     rationale: Reason = ""
     version: Annotated[StrictInt, Field(ge=1)] | None = Field(
         default=None, description="the version of the review or debate that is answered; refused when there is a newer"
-    )
-
-
-class ScopeAnswer(Body):
-    """Whether changes outside the scope may stay."""
-
-    request_id: Short = Field(description="the request that is answered; `scopeRequest` of the session has it")
-    decision: Literal["allow", "deny"]
-
-
-class Land(Body):
-    """Merge the result into a branch, once it is validated there."""
-
-    onto: Annotated[str, Field(min_length=1, max_length=250, pattern=r"^[^\s\x00-\x1f~^:?*\[\\]+$")] | None = Field(
-        default=None, description="the branch; without it the one that the session began with"
     )
 
 

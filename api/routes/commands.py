@@ -7,7 +7,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api import actions
+from api import actions, changing
 from api.http.commands import perform
 from api.http.idempotency import call_of, kept
 from api.http.requests import answer_headers, read
@@ -76,12 +76,12 @@ async def decide(request: Request) -> Response:
 
 async def decide_scope(request: Request) -> Response:
     """POST /api/sessions/{id}/scope: whether changes outside the scope may stay"""
-    return await perform(await call_of(request), actions.scope)
+    return await perform(await call_of(request), changing.scope)
 
 
 async def land_session(request: Request) -> Response:
     """POST /api/sessions/{id}/land: merge the result into a branch, if its validation passes there"""
-    return await perform(await call_of(request), actions.land)
+    return await perform(await call_of(request), changing.land)
 
 
 async def fork_session(request: Request) -> Response:

@@ -59,6 +59,8 @@ class SharedFields(TypedDict):
 
 def delivery(body: DeliveryStart, team: Team, settings: Settings) -> StartDelivery:
     """Raises Invalid with a pointer for each field that does not hold."""
+    if body.task is None:
+        raise Invalid({"/task": Sentence("empty")})
     shared, blobs = _shared(body, team, settings, *ROLES.values())
     project = trusted_project(shared["workspace"], settings)
     default = project.delivery
@@ -72,6 +74,7 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings) -> StartDelive
     )
     return StartDelivery(
         task=body.task,
+        fixes=body.fixes or "",
         file_paths=_file_paths(body.file_paths),
         steps=_steps(body, shared["workspace"], prefixes(settings.commands_allowed), project.validation_steps()),
         limits=limits,

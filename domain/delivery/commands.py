@@ -56,6 +56,7 @@ class StartDelivery(StartCommand):
     baseline: bool = False
     preparation: Preparation = Preparation()
     scope: PathScope = EVERYTHING
+    fixes: str = ""
 
 
 class RecordBaseline(RecordTurn):

@@ -66,6 +66,7 @@ class DeliveryStarted(DeliveryTransition):
     no_progress_limit: int = Field(default=0, description="iterations in a row without progress; 0 for any number")
     baseline: bool = Field(default=False, description="whether the validation runs once before the first phase")
     preparation: Preparation = Field(default=Preparation(), description="how its workspace is prepared")
+    fixes: str = Field(default="", description="the review whose findings it fixes")
     scope: PathScope = Field(default=EVERYTHING, description="the paths it may change")
 
 

@@ -12,7 +12,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api import actions
+from api import actions, changing
 from api.http.commands import Action
 from api.http.problems import of_field
 from api.http.requests import NUMBER, answer_headers, only, system
@@ -54,7 +54,7 @@ SUBSTITUTES: Final = ("substitute.answer.text", "substitute.decision", "substitu
 DOORS: Final = {
     "decision": FormCommand(actions.decide, ("decision", "rationale")),
     "permission": FormCommand(actions.permit, ("requestId", "decision", "remember"), bound=False),
-    "scope": FormCommand(actions.scope, ("requestId", "decision")),
+    "scope": FormCommand(changing.scope, ("requestId", "decision")),
     "continue": FormCommand(actions.continue_, ()),
     "budget": FormCommand(
         actions.extend,

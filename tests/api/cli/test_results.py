@@ -1,6 +1,8 @@
 """`changes`, `apply` and `merge` on a person's repository: all of it arrives, or nothing is touched."""
 
 import json
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -189,3 +191,57 @@ def test_changes_outside_the_scope_wait_for_an_answer(hansard: Hansard, here: Pa
     said = hansard("allow", session_id)
     assert (said.code, "out of scope  new/b.txt" in said.out) == (0, True), said.out
     assert hansard("allow", session_id).code == 4
+
+
+GH = """\
+#!/bin/sh
+printf '%s\\n' "$@" > "$GH_SAID"
+test -z "$GH_FAILS" || { echo "not logged in" >&2; exit 4; }
+echo https://forge.example/shop/pull/7
+"""
+
+
+@pytest.fixture
+def forge(here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A remote repository, and a `gh` that writes down what it is asked."""
+    bare = tmp_path / "forge.git"
+    git(tmp_path, "init", "--quiet", "--bare", str(bare))
+    git(here, "remote", "add", "origin", str(bare))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "gh").write_text(GH)
+    (tmp_path / "bin" / "gh").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("GH_SAID", str(tmp_path / "said"))
+    return bare
+
+
+def test_a_pull_request_is_asked_for(hansard: Hansard, forge: Path, delivered: str, tmp_path: Path) -> None:
+    said = hansard("pr", delivered)
+    assert (said.code, said.out) == (0, "https://forge.example/shop/pull/7\n"), said.err
+    assert git(forge, "log", "-1", "--format=%s", f"hansard/{delivered}") == "Wrote the third line large."
+    words = (tmp_path / "said").read_text()
+    assert words.startswith(f"pr\ncreate\n--head\nhansard/{delivered}\n--title\nShout the third line\n--body\n")
+    assert "Success on iteration 1" in words
+
+
+def test_a_pull_request_that_is_refused_says_why(
+    hansard: Hansard, forge: Path, delivered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GH_FAILS", "1")
+    said = hansard("pr", delivered)
+    assert (said.code, "not logged in" in said.err) == (1, True), said.err
+
+
+def test_without_gh_the_commands_are_printed(
+    hansard: Hansard, here: Path, delivered: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only_git = tmp_path / "only-git"
+    only_git.mkdir()
+    (only_git / "git").symlink_to(str(shutil.which("git")))
+    monkeypatch.setenv("PATH", str(only_git))
+    said = hansard("pr", delivered)
+    branch = f"hansard/{delivered}"
+    assert (said.code, said.out.splitlines()) == (
+        0,
+        [f"git push origin {branch}", f"gh pr create --head {branch} --fill-first"],
+    )

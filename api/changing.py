@@ -1,0 +1,64 @@
+"""Use cases about what a session changes: its scope, its way into a branch, and the fixes that a review asked for."""
+
+import asyncio
+from pathlib import Path
+
+from api.http.commands import Intent
+from api.http.idempotency import ApiCall
+from api.http.requests import read
+from api.projects import read_project
+from api.routes.result_bodies import Land, ScopeAnswer
+from domain.delivery.commands import DecideScope
+from domain.delivery.state import Delivery
+from domain.discussion.state import Discussion
+from domain.kinds import KINDS
+from domain.orchestration.state import Orchestration
+from domain.session.children import fix_feedback
+from domain.session.landings import LandSession
+from domain.session.record import kind_of
+from domain.session.state import Session
+from domain.values.base import Command, Invalid, Text, Unknown
+from domain.values.sentences import Sentence
+
+
+async def scope(call: ApiCall) -> Intent:
+    """Allow or deny changes outside the scope of a delivery."""
+    body = read(ScopeAnswer, call.fields)
+    command = DecideScope(request_id=body.request_id, decision=body.decision, actor=call.actor)
+    return Intent(addressed(call), command)
+
+
+async def land(call: ApiCall) -> Intent:
+    """Merge the result of a finished session into a branch, if its validation passes there."""
+    body = read(Land, call.fields)
+    session_id = addressed(call)
+    return Intent(session_id, await asyncio.to_thread(_land, call, session_id, body.onto), status=202)
+
+
+def _land(call: ApiCall, session_id: str, onto: str | None) -> Command:
+    """A delivery's own commands have to pass; of an orchestration those of the repository."""
+    session = call.system.sessions.get(session_id)
+    onto = onto or (session.base.base_branch if session and session.base else None)
+    if onto is None:
+        raise Invalid({"/onto": Sentence("landing_without_target")})
+    steps = session.steps if isinstance(session, Delivery) else ()
+    if isinstance(session, Orchestration) and session.workspace is not None:
+        steps = read_project(Path(session.workspace)).validation_steps()
+    return LandSession(onto=onto, steps=steps, actor=call.actor)
+
+
+def addressed(call: ApiCall) -> str:
+    """The session of the path. Raises Unknown for what is none: nobody commands the stream of a channel."""
+    if kind_of(call.session) not in KINDS:
+        raise Unknown(Sentence("session_not_found", id=call.session))
+    return call.session
+
+
+def fix_task(review: Session | None) -> str:
+    """The task of a delivery that fixes what a review of its own found. Raises Invalid."""
+    if not isinstance(review, Discussion) or review.kind != "review":
+        raise Invalid({"/fixes": Sentence("fixes_no_review")})
+    if review.decision is None or review.decision.choice != "apply_fix":
+        raise Invalid({"/fixes": Sentence("fixes_undecided")})
+    found = fix_feedback(review.feedback or {}, review.synthesis or Text())
+    return f"Fix what the review found.\n\n{found}\n\nWhat was reviewed:\n\n{review.subject.shown()}"
