@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from adapters.turns.external import ExternalTurns
     from adapters.turns.worker import Worker
     from api.http.logins import Logins
+    from api.notifier import Notifier
     from projections.record.mirror import Mirror
 
 
@@ -106,6 +107,7 @@ class System(Core):
         self.follower.listen(self.snapshots.seen)
         self.snapshots.start()
         self.follower.start()
+        notifier = await self._notifier() if work else None
         task = asyncio.create_task(worker.run()) if worker else None
         try:
             async with self.node.attending():
@@ -115,6 +117,9 @@ class System(Core):
             if worker and task:
                 worker.stop()
                 await task
+            if notifier:
+                await asyncio.to_thread(self.follower.catch_up)
+                await notifier.stop()
             await asyncio.to_thread(self._close)
 
     def release_waiting(self) -> None:
@@ -163,6 +168,20 @@ class System(Core):
         settings = self.settings
         keys = Keys(keys_file(settings), owner=(account(), owners_key(settings)))
         return Logins(keys, settings.node_dir / "login.secret", seconds=settings.login_seconds, now=time.time)
+
+    async def _notifier(self) -> "Notifier | None":
+        """What tells people that something waits; None where the team names no receiver."""
+        if self.team.notify is None:
+            return None
+        from adapters.notify import Outbox, Receivers
+        from api.notifier import Notifier
+
+        receivers = Receivers(self.team.notify)
+        outbox = await asyncio.to_thread(Outbox, self.settings.node_dir / "notify.db")
+        head, scale = self.store.head(), self.settings.retry_seconds
+        notifier = Notifier(receivers, outbox, self.views, self.clock, head=head, scale=scale)
+        self.follower.listen(notifier.seen)
+        return notifier
 
     def _worklog_files(self, folder: "Path | None") -> "Mirror | None":
         if folder is None:

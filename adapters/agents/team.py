@@ -18,6 +18,7 @@ from adapters.agents.presets import NAMES, preset
 from adapters.agents.scripted import Scenario, Scripted
 from adapters.fence import Sandbox
 from adapters.files import Unfit, content
+from adapters.notify.settings import NotifySettings
 from domain.values.base import Value
 
 EmployeeRole = Literal["frontend", "backend", "data", "docs", "custom"]
@@ -93,6 +94,7 @@ class Team(Value):
     settings: Strategies = Strategies()
     retry: TeamRetry = TeamRetry()
     permissions: PermissionRules = PermissionRules()
+    notify: NotifySettings | None = None
     language: Literal["en", "ko"] | None = None
     sandbox: Sandbox | None = None
     example: bool = False
@@ -154,9 +156,7 @@ def load(path: Path | None) -> Team:
     written = parsed(_Written, found, lambda loc: place_of(path, found, loc))
     members = tuple(_member(path, listed) for listed in written.agents)
     _refuse_twins(path, members)
-    rest = {
-        name: getattr(written, name) for name in ("limits", "settings", "retry", "permissions", "language", "sandbox")
-    }
+    rest = {name: getattr(written, name) for name in _Written.model_fields if name != "agents"}
     return Team(agents=members, **rest)
 
 
@@ -221,6 +221,7 @@ class _Written(Value):
     settings: Strategies = Strategies()
     retry: TeamRetry = TeamRetry()
     permissions: PermissionRules = PermissionRules()
+    notify: NotifySettings | None = None
     language: Literal["en", "ko"] | None = None
     sandbox: Sandbox | None = None
 

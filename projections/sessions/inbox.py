@@ -46,21 +46,25 @@ def page(
         raise Invalid({"/limit": Sentence("not_between", number=1, most=MOST)})
     if not set(needs) <= set(NEEDS):
         raise Invalid({"/needs": Sentence("not_one_of", choices=list(NEEDS))})
-    wanted = tuple(needs or NEEDS)
-    after = 0 if cursor is None else position_of(cursor)
-    rows = ROWS.select(
-        db,
-        f"WHERE waiting > ? AND waits_for IN ({', '.join('?' * len(wanted))}) ORDER BY waiting LIMIT ?",
-        (after, *wanted, limit + 1),
-    )
-    found = [(row.waiting or 0, _item(row)) for row in rows]
-    if "permission" in wanted:
-        found = sorted([*found, *_permissions(db, after, limit + 1)], key=lambda place: place[0])
+    found = begun_after(db, 0 if cursor is None else position_of(cursor), limit + 1, tuple(needs or NEEDS))
     shown = found[:limit]
     return DecisionPage(
         items=tuple(item for _, item in shown),
         next_cursor=cursor_of(shown[-1][0]) if len(found) > limit else None,
     )
+
+
+def begun_after(db: Database, after: int, limit: int, wanted: Collection[str] = NEEDS) -> list[tuple[int, WaitingItem]]:
+    """What still waits and began to after this position, with the position where it began."""
+    rows = ROWS.select(
+        db,
+        f"WHERE waiting > ? AND waits_for IN ({', '.join('?' * len(wanted))}) ORDER BY waiting LIMIT ?",
+        (after, *wanted, limit),
+    )
+    found = [(row.waiting or 0, _item(row)) for row in rows]
+    if "permission" in wanted:
+        found = sorted([*found, *_permissions(db, after, limit)], key=lambda place: place[0])
+    return found[:limit]
 
 
 def _permissions(db: Database, after: int, limit: int) -> list[tuple[int, WaitingItem]]:

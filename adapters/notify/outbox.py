@@ -1,0 +1,98 @@
+"""What is still to be sent: kept in a file, so that it outlives the process and a receiver that is away."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS bookmark (one INTEGER PRIMARY KEY CHECK (one = 1), position INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS notifications (
+    id TEXT NOT NULL, position INTEGER NOT NULL, receiver TEXT NOT NULL, body BLOB NOT NULL,
+    since INTEGER NOT NULL, tries INTEGER NOT NULL DEFAULT 0, due INTEGER NOT NULL, PRIMARY KEY (id, receiver)
+);
+CREATE INDEX IF NOT EXISTS notifications_due ON notifications (due);
+"""
+_BUSY_SECONDS: Final = 30.0
+
+
+class Notification(NamedTuple):
+    """One thing for one receiver. `position` is where the log says that it waits; `since` is in milliseconds."""
+
+    id: str
+    position: int
+    receiver: str
+    body: bytes
+    since: int
+    tries: int
+
+
+class Outbox:
+    """The notifications of one machine; processes on it may share the file. Raises sqlite3.Error."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with self._transaction() as db:
+            db.executescript(_TABLES)
+
+    def begin(self, head: int) -> int:
+        """Up to which position of the log everything is in here; on first use, all that is in the log already."""
+        with self._transaction() as db:
+            db.execute("INSERT OR IGNORE INTO bookmark VALUES (1, ?)", [head])
+            return _bookmark(db)
+
+    def add(self, found: Iterable[Notification], *, upto: int, now: int) -> None:
+        """Keep what is new, once whatever other processes do, and remember how far the log was read."""
+        with self._transaction() as db:
+            known = _bookmark(db)
+            rows = [(*one, now) for one in found if one.position > known]
+            db.executemany("INSERT OR IGNORE INTO notifications VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+            db.execute("UPDATE bookmark SET position = max(position, ?)", [upto])
+
+    def take(self, now: int, *, lease: int) -> Notification | None:
+        """The next one that is due; nobody else takes it for `lease` milliseconds."""
+        with self._transaction() as db:
+            row = db.execute(
+                f"SELECT {', '.join(Notification._fields)} FROM notifications WHERE due <= ? ORDER BY due LIMIT 1",
+                [now],
+            ).fetchone()
+            if row is None:
+                return None
+            one = Notification(*row)
+            db.execute(
+                "UPDATE notifications SET tries = tries + 1, due = ? WHERE id = ? AND receiver = ?",
+                [now + lease, one.id, one.receiver],
+            )
+        return one
+
+    def done(self, one: Notification) -> None:
+        """It has arrived, or is given up."""
+        with self._transaction() as db:
+            db.execute("DELETE FROM notifications WHERE id = ? AND receiver = ?", [one.id, one.receiver])
+
+    def later(self, one: Notification, due: int) -> None:
+        with self._transaction() as db:
+            db.execute("UPDATE notifications SET due = ? WHERE id = ? AND receiver = ?", [due, one.id, one.receiver])
+
+    def next_due(self) -> int | None:
+        """When the next one is due; None where all has been sent."""
+        with self._transaction() as db:
+            [(due,)] = db.execute("SELECT min(due) FROM notifications").fetchall()
+        return None if due is None else int(due)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            if connection.in_transaction:
+                connection.execute("COMMIT")
+        finally:
+            connection.close()
+
+
+def _bookmark(db: sqlite3.Connection) -> int:
+    [(position,)] = db.execute("SELECT position FROM bookmark").fetchall()
+    return int(position)

@@ -1,0 +1,102 @@
+"""Notifications: whatever begins to wait for a person is sent to the team's command or webhook, each thing once."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import orjson
+
+from adapters.notify import Notification, Outbox, Receivers
+from domain.session.record import Recorded
+from domain.values.time import milliseconds
+from projections.engine.ports import Views
+from projections.sessions import inbox
+from projections.views.sessions import WaitingItem
+
+KEPT_MS: Final = 7 * 24 * 3_600_000
+"""So long a receiver may be away."""
+BACKOFF: Final = (5, 30, 120, 600, 3_600)
+"""Seconds between tries; the last one repeats."""
+LEASE_MS: Final = 120_000
+GOODBYE_SECONDS: Final = 5.0
+"""So long a process that ends still tries to send what is due."""
+
+_log = logging.getLogger(__name__)
+
+
+class Notifier:
+    """Reads the inbox after each page of events, keeps what is new in the outbox, and sends what is due.
+
+    `scale`: real seconds in a second of backoff. Raises sqlite3.Error where the outbox cannot be used.
+    """
+
+    def __init__(
+        self, receivers: Receivers, outbox: Outbox, views: Views, clock: Callable[[], int], *, head: int, scale: float
+    ) -> None:
+        self._receivers, self._outbox, self._views = receivers, outbox, views
+        self._clock, self._scale = clock, scale
+        self._read = outbox.begin(head)
+        self._loop = asyncio.get_running_loop()
+        self._woken = asyncio.Event()
+        self._task = asyncio.create_task(self._run())
+
+    def seen(self, page: Sequence[Recorded]) -> None:
+        """There are events; called in the thread that follows the log."""
+        if page:
+            self._loop.call_soon_threadsafe(self._woken.set)
+
+    async def stop(self) -> None:
+        """What is due now is tried once more; the rest is kept."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        try:
+            async with asyncio.timeout(GOODBYE_SECONDS):
+                await self._round()
+        except TimeoutError:
+            _log.info("notifications are left for the next start")
+
+    async def _run(self) -> None:
+        while True:
+            self._woken.clear()
+            await self._round()
+            due = await asyncio.to_thread(self._outbox.next_due)
+            pause = None if due is None else max(0.0, (due - self._clock()) / 1_000)
+            try:
+                async with asyncio.timeout(pause):
+                    await self._woken.wait()
+            except TimeoutError:
+                continue
+
+    async def _round(self) -> None:
+        await asyncio.to_thread(self._collect)
+        while (one := await asyncio.to_thread(self._outbox.take, self._clock(), lease=LEASE_MS)) is not None:
+            await self._send(one)
+
+    def _collect(self) -> None:
+        while True:
+            with self._views.reading() as db:
+                found = inbox.begun_after(db, self._read, inbox.MOST)
+            if not found:
+                return
+            self._read = found[-1][0]
+            new = [one for position, item in found for one in self._notifications(position, item)]
+            self._outbox.add(new, upto=self._read, now=self._clock())
+
+    def _notifications(self, position: int, item: WaitingItem) -> list[Notification]:
+        data = item.model_dump(mode="json", by_alias=True)
+        body = orjson.dumps({"type": "session.waits", "timestamp": item.since, "data": data})
+        name, since = f"{item.session_id}.{position}", milliseconds(item.since)
+        return [Notification(name, position, receiver, body, since, 0) for receiver in self._receivers.names]
+
+    async def _send(self, one: Notification) -> None:
+        problem = await self._receivers.send(one, self._clock())
+        now = self._clock()
+        if problem is None:
+            return await asyncio.to_thread(self._outbox.done, one)
+        if now - one.since > KEPT_MS:
+            _log.warning("gave up notifying the %s of %s: %s", one.receiver, one.id, problem)
+            return await asyncio.to_thread(self._outbox.done, one)
+        _log.info("the %s could not be notified of %s and is tried again: %s", one.receiver, one.id, problem)
+        pause = BACKOFF[min(one.tries, len(BACKOFF) - 1)] * self._scale
+        return await asyncio.to_thread(self._outbox.later, one, now + round(pause * 1_000))

@@ -1,0 +1,186 @@
+"""What begins to wait for a person is sent once to a command or a webhook, and kept while the receiver is away."""
+
+import base64
+import hmac
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.agents.parsing import BadTeam
+from adapters.agents.team import load
+from tests.api.server import Json, Server, delivery, ended, serving, start, until
+
+KEY = b"0123456789abcdef01234567"
+SECRET = "whsec_" + base64.b64encode(KEY).decode()
+AGENTS = (
+    '[[agents]]\nname = "Solo"\nadapter = "scripted"\nroles = ["planner", "architect", "designer", "dev", "reviewer"]\n'
+)
+EXHAUSTED: Json = {
+    "reviewer": ['{"blockingIssues":[{"id":"b","title":"t","detail":"d"}],"nonBlockingIssues":[],"score":1}']
+}
+
+
+@dataclass
+class Receiver:
+    """Notes what it gets, and answers with these statuses, the last one again and again."""
+
+    statuses: list[int] = field(default_factory=lambda: [204])
+    got: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+    url: str = ""
+
+    @contextmanager
+    def listening(self) -> Iterator["Receiver"]:
+        server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        self.url = f"http://127.0.0.1:{server.server_port}/hook"
+        try:
+            yield self
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+    def _handler(receiver) -> type[BaseHTTPRequestHandler]:
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["content-length"]))
+                receiver.got.append(({name.lower(): value for name, value in self.headers.items()}, body))
+                status = receiver.statuses[min(len(receiver.got), len(receiver.statuses)) - 1]
+                self.send_response(status)
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        return Handler
+
+
+def team(folder: Path, notify: str) -> Path:
+    path = folder / "team.toml"
+    path.write_text(f"{AGENTS}[notify]\n{notify}\n")
+    return path
+
+
+def hook(folder: Path, url: str) -> Path:
+    return team(folder, f'webhook = "{url}"\nsecret = "env:TEST_HOOK_SECRET"')
+
+
+@pytest.fixture(autouse=True)
+def secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_HOOK_SECRET", SECRET)
+
+
+def exhausted(server: Server) -> str:
+    """A delivery that waits for more budget."""
+    session_id = start(server.client, delivery(EXHAUSTED, maxIterations=1))
+    assert ended(server.client, session_id)["status"] == "failed"
+    return session_id
+
+
+def check_signature(headers: dict[str, str], body: bytes) -> None:
+    """As a receiver does who follows Standard Webhooks."""
+    told = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    expected = base64.b64encode(hmac.new(KEY, told, sha256).digest()).decode()
+    assert headers["webhook-signature"] == f"v1,{expected}"
+
+
+def test_a_webhook_gets_each_thing_once_and_again_until_it_has_it(tmp_path: Path) -> None:
+    receiver = Receiver(statuses=[500, 503, 204])
+    with receiver.listening():
+        settings = {"team": hook(tmp_path, receiver.url)}
+        with serving(tmp_path, **settings) as server:
+            first = exhausted(server)
+            until(lambda: len(receiver.got) == 3, what="three tries")
+            second = exhausted(server)
+            until(lambda: len(receiver.got) == 4, what="the second thing")
+            server.stop()
+            server.start()
+            third = exhausted(server)
+            until(lambda: len(receiver.got) == 5, what="the third thing, and nothing else")
+    ids = [headers["webhook-id"] for headers, _ in receiver.got]
+    assert len(set(ids[:3])) == 1 and len(set(ids)) == 3
+    assert len({body for _, body in receiver.got[:3]}) == 1
+    for headers, body in receiver.got:
+        check_signature(headers, body)
+    told = [json.loads(body) for _, body in receiver.got[2:]]
+    assert [one["data"]["sessionId"] for one in told] == [first, second, third]
+    assert {one["type"] for one in told} == {"session.waits"}
+    item = told[0]["data"]
+    assert (item["waitsFor"], item["cause"], item["kind"]) == ("budget", "iterations", "delivery")
+    assert told[0]["timestamp"] == item["since"]
+
+
+def test_what_could_not_be_sent_is_sent_by_the_next_life(tmp_path: Path) -> None:
+    receiver = Receiver()
+    with receiver.listening():
+        settings = {"team": hook(tmp_path, receiver.url)}
+        away = hook(tmp_path, "http://127.0.0.1:9/nobody")
+        with serving(tmp_path, team=away) as server:
+            waits = exhausted(server)
+            server.kill()
+            assert settings["team"] == hook(tmp_path, receiver.url)
+            server.start()
+            until(lambda: receiver.got, what="the notification")
+            exhausted(server)
+            until(lambda: len(receiver.got) == 2, what="the next one, and the first not again")
+    assert json.loads(receiver.got[0][1])["data"]["sessionId"] == waits
+
+
+def test_a_command_gets_it_on_standard_input(tmp_path: Path) -> None:
+    inbox, program = tmp_path / "inbox.jsonl", tmp_path / "tell.py"
+    program.write_text(f"import sys\nopen({str(inbox)!r}, 'a').write(sys.stdin.read() + '\\n')\n")
+    file = team(tmp_path, f'command = ["{sys.executable}", "{program}"]')
+    with serving(tmp_path, team=file) as server:
+        waits = exhausted(server)
+        until(inbox.exists, what="the command")
+        until(lambda: inbox.read_text().endswith("\n"), what="the whole line")
+    [line] = inbox.read_text().splitlines()
+    assert json.loads(line)["data"]["sessionId"] == waits
+
+
+def test_what_waited_before_anybody_was_to_be_notified_is_not_sent(tmp_path: Path) -> None:
+    receiver = Receiver()
+    with receiver.listening():
+        with serving(tmp_path) as server:
+            exhausted(server)
+        with serving(tmp_path, team=hook(tmp_path, receiver.url)) as server:
+            new = exhausted(server)
+            until(lambda: receiver.got, what="the notification")
+    assert [json.loads(body)["data"]["sessionId"] for _, body in receiver.got] == [new]
+
+
+@pytest.mark.parametrize(
+    ("notify", "words"),
+    [
+        ('secret = "env:X"', "needs command or webhook"),
+        ('webhook = "https://example.org/hook"', "webhook and secret belong together"),
+        ('webhook = "http://example.org/hook"\nsecret = "env:X"', "must begin with https://"),
+        ('webhook = "https://example.org/hook"\nsecret = "plain"', "say env:NAME or file:/path"),
+        ("command = []", "must name a program"),
+        ('command = ["./tell"]', "a bare name or an absolute path"),
+        ('command = ["tell"]\nmail = "ann"', "there is no such key"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(tmp_path: Path, notify: str, words: str) -> None:
+    with pytest.raises(BadTeam, match="notify") as refused:
+        load(team(tmp_path, notify))
+    assert words in str(refused.value)
+
+
+def test_a_secret_that_is_not_there_keeps_the_server_from_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TEST_HOOK_SECRET")
+    file = hook(tmp_path, "https://example.org/hook")
+    with pytest.raises(AssertionError, match="TEST_HOOK_SECRET"), serving(tmp_path, team=file):
+        pass
