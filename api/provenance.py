@@ -40,7 +40,7 @@ class _Session:
     contested: frozenset[str] | None = None
 
 
-class _Known:
+class _Origins:
     """What the log knows of a repository, and what was read of its commits with that."""
 
     def __init__(self, sessions: dict[str, _Session]) -> None:
@@ -52,7 +52,7 @@ class _Known:
 class _Lineage:
     """What can be said of the files of one commit with what the log knew."""
 
-    def __init__(self, top: Path, head: str, known: _Known, workspaces: Path) -> None:
+    def __init__(self, top: Path, head: str, known: _Origins, workspaces: Path) -> None:
         self.top, self.head, self._workspaces = top, head, workspaces
         self._sessions, self.works, self._commits = known.sessions, known.works, known.commits
         self._older: dict[str, frozenset[str]] = {}
@@ -120,7 +120,7 @@ class Provenance:
         self._store, self._workspaces = store, workspaces
         self._lock = threading.Lock()
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
-        self._known: OrderedDict[object, _Known] = OrderedDict()
+        self._known: OrderedDict[object, _Origins] = OrderedDict()
         self._lineages: OrderedDict[object, _Lineage] = OrderedDict()
         self._answers: OrderedDict[object, bytes] = OrderedDict()
 
@@ -142,7 +142,7 @@ class Provenance:
             place, _, sessions = state
             known = self._known.get((place, sessions))
             if known is None:
-                known = _Known({name: self._session(name, at) for name, at in sessions})
+                known = _Origins({name: self._session(name, at) for name, at in sessions})
             _keep(self._known, (place, sessions), known, KEPT_LINEAGES)
             found = _Lineage(top, commit, known, self._workspaces)
         return _keep(self._lineages, state, found, KEPT_LINEAGES)
