@@ -17,7 +17,7 @@ def waiting_child(session: Session, read: Read) -> str | None:
 
 
 def allowed(session: Session, read: Read) -> tuple[str, ...]:
-    """The doors that are open: `decision` of a parent too, where it would reach the one child that waits."""
+    """The allowed actions: `decision` of a parent too, where it would reach the one child that waits."""
     doors = allowed_actions(session)
     if "decision" in doors or waiting_child(session, read) is None:
         return doors

@@ -78,7 +78,7 @@ FORMS: Final[tuple[PathHandler, ...]] = (
 
 
 def create_app(settings: Settings, *, work: bool = True, actor: str | None = None) -> Starlette:
-    """The ASGI application. With `work`, turns are worked on in this process. `actor` is who acts where nobody else can
+    """The ASGI application. With `work`, this process runs turns. `actor` is who acts where nobody else can
     reach the application. Raises HansardError: it cannot start."""
     app = application(
         System(settings, actor=actor),

@@ -1,4 +1,4 @@
-"""The example: a small repository with a failing test, made on the spot, and a scripted team that mends it.
+"""The example: a small repository with a failing test, created on the spot, and a scripted team that fixes it.
 
 The reviewer blocks the first attempt; the second succeeds. The validation is real: Python runs the repository's tests.
 """

@@ -29,7 +29,7 @@ def read_project(folder: Path) -> Project:
 
 
 def trusted_project(folder: str | None, settings: Settings) -> Project:
-    """The settings with which a session starts. Raises Invalid; Problem 403 for settings that nobody has trusted."""
+    """The settings with which a session starts. Raises Invalid; Problem 403 for untrusted settings."""
     if folder is None:
         return Project()
     project, root = read_project(Path(folder)), root_of(Path(folder))

@@ -37,7 +37,7 @@ def state_home() -> Path:
 
 
 def _absolute(file: str) -> Path:
-    """The file, whatever becomes the working directory. Raises ValueError: nobody's home is known."""
+    """The file, whatever becomes the working directory. Raises ValueError if there is no home folder."""
     try:
         return Path(file).expanduser().absolute()
     except RuntimeError as error:
@@ -157,7 +157,7 @@ class Settings(BaseSettings):
     @property
     def node_dir(self) -> Path:
         """What belongs to this machine: views, workspaces, agents' homes and keys. Never below the log's folder, so
-        that whoever finds a workspace has not found the log. Each log has its own."""
+        that finding a workspace does not reveal the log. Each log has its own."""
         if self.data_dir is not None:
             return self.data_dir.expanduser().absolute()
         file = self.log_file

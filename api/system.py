@@ -69,7 +69,7 @@ UNAUTHENTICATED: Final = "unauthenticated"
 
 
 class System(Core):
-    """Everything a request needs. `actor` is who acts where nobody else can reach the application: then no key is
+    """Everything a request needs. `actor` is who acts where no one else can reach the application: then no key is
     asked for. Raises HansardError: it cannot start."""
 
     def __init__(self, settings: Settings, *, actor: str | None = None) -> None:

@@ -35,7 +35,7 @@ async def allow(
     where: Where = HERE,
     team: TeamFile = None,
 ) -> int:
-    """Allow what an agent asks permission for, or the changes outside the scope. The session then goes on.
+    """Allow what an agent asks permission for, or the changes outside the scope. The session then continues.
 
     Exit code: 4 where nothing waits; after a question about the scope, how the session ends.
     """

@@ -29,14 +29,14 @@ class TypedAnswer(NamedTuple):
 
 
 def is_interactive() -> bool:
-    """Whether a person sees what is printed and can answer: in a pipe nobody is asked."""
+    """Whether a person sees the output and can answer; in a pipe there are no questions."""
     return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
 async def decide(api: Api, session: Json) -> bool:
     """Ask for the decision of this review or debate and record it; False: it was left open.
 
-    Bound to the version that the person saw: when somebody else was faster, that is said, and counts as decided.
+    Bound to the version that the person saw: if someone else was faster, this says so and counts as decided.
     """
     answer = await _ask([str(choice) for choice in session["choices"]], hint="(add a reason after the letter)  ")
     if answer is None:
@@ -49,7 +49,7 @@ async def decide(api: Api, session: Json) -> bool:
 
 
 def parse_answer(line: str, choices: list[str]) -> TypedAnswer | None:
-    """`a`, `apply` or `apply_fix`, and behind it why; None for what is no choice, or the beginning of several."""
+    """`a`, `apply` or `apply_fix`, then the reason; None if it is not a choice, or ambiguous."""
     word, _, rationale = line.strip().partition(" ")
     meant = [choice for choice in choices if word and choice.startswith(word.casefold().replace("-", "_"))]
     return TypedAnswer(meant[0], rationale.strip()) if len(meant) == 1 else None
@@ -81,7 +81,7 @@ async def permitted(api: Api, session_id: str, request: Json) -> bool:
 
 
 async def _taken(api: Api, session_id: str, command: str, body: Json, *, version: int | None = None) -> bool:
-    """Send the answer; False where somebody else was faster, which is said."""
+    """Send the answer; False, with a message, if someone else was faster."""
     try:
         await api.post(f"{path_of(session_id)}/{command}", body, version=version)
     except Failed as error:
@@ -107,7 +107,7 @@ async def _ask(choices: list[str], *, hint: str = "") -> TypedAnswer | None:
 
 
 async def _line() -> str:
-    """A line of the terminal, empty at its end. Agents go on meanwhile, and Ctrl-C interrupts it."""
+    """A line of the terminal, empty at its end. Agents continue meanwhile; Ctrl-C interrupts it."""
     loop = asyncio.get_running_loop()
     ready, descriptor = asyncio.Event(), sys.stdin.fileno()
     loop.add_reader(descriptor, ready.set)

@@ -92,7 +92,7 @@ class Api:
         return await self.get(path_of(session_id), version=at)
 
     async def events(self, session_id: str, *, after: int, limit: int = _LARGEST_PAGE) -> list[Json]:
-        """The next page of a session's events behind version `after`."""
+        """The next page of a session's events after version `after`."""
         page = await self.get(f"{path_of(session_id)}/events", after=after, limit=min(limit, _LARGEST_PAGE))
         items: list[Json] = page["items"]
         return items
@@ -100,7 +100,7 @@ class Api:
     async def pages(
         self, path: str, *, limit: int, cursor: str | None = None, **filters: object
     ) -> tuple[list[Json], str | None]:
-        """Up to `limit` items over as many pages as that takes, and the cursor behind them."""
+        """Up to `limit` items over as many pages as that takes, and the cursor after them."""
         found: list[Json] = []
         while len(found) < limit:
             size = min(limit - len(found), _LARGEST_PAGE)

@@ -29,7 +29,7 @@ _LISTS: Final = (
 
 
 def result(session: Json) -> Pairs:
-    """What a person decides upon: the rounds folded, how near they came, the feedback, the synthesis."""
+    """What a person decides on: the rounds in short, how near they came, the feedback, the synthesis."""
     return [
         ("rounds", columns(_folded(said) for said in session["rounds"])),
         ("stopped", stopped(session)),
@@ -110,7 +110,7 @@ def _counted(counts: Json) -> str:
 
 
 def _dissent(session: Json) -> str:
-    """What was never agreed and does not stand in the feedback already."""
+    """What was never agreed and is not in the feedback already."""
     known = feedback(session["feedback"] or {})
     claims = [shortened(str(claim), _LONG) for claim in session["dissent"]]
     return "\n".join(f"- {claim}" for claim in claims if claim not in known)

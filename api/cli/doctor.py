@@ -32,7 +32,7 @@ _LITTLE_SPACE: Final = 1_000_000_000
 _NO_SPACE: Final = 100_000_000
 _AHEAD_SECONDS: Final = 300.0
 _WRITTEN: Final = 1_767_225_600
-"""2026-01-01: a clock that stands before it is wrong."""
+"""2026-01-01: an earlier clock is wrong."""
 
 
 def doctor(

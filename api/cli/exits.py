@@ -88,7 +88,7 @@ def rests(session: Mapping[str, Any]) -> bool:
 
 
 def waits_below(session: Mapping[str, Any], children: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a session goes on only when a person has decided what is discussed of it (S2)."""
+    """Whether a session continues only after a person has decided its discussion (S2)."""
     if rests(session) or session.get("outstandingTurns"):
         return False
     return all(rests(child) for child in children) and any(child["status"] == WAITING for child in children)

@@ -119,7 +119,7 @@ _POSTS: Final = {
     "a delivery": ("planner", "architect", "designer", "dev", "reviewer"),
     "an orchestration": ("planner", "judge", "assistant"),
 }
-"""The roles that sessions of a kind need. In reviews and debates the first agent of the team stands in."""
+"""The roles that sessions of a kind need. In reviews and debates the first agent of the team is the fallback."""
 
 
 def check_team(settings: "Settings") -> Iterator[Finding]:
@@ -159,7 +159,7 @@ def fence(sandbox: "Sandbox") -> Finding:
 
 
 def posts(team: "Team") -> Iterator[Finding]:
-    """Of which roles nobody is, that sessions of a kind need: in those nobody stands in for anybody."""
+    """The roles that sessions of a kind need, that no agent has, and that have no fallback."""
     missing = {kind: [role for role in roles if team.agent_for(role) is None] for kind, roles in _POSTS.items()}
     lacking = "; ".join(f"for {kind}: {', '.join(roles)}" for kind, roles in missing.items() if roles)
     if lacking:

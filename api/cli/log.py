@@ -158,7 +158,7 @@ def clean(
 
 
 def _rests(store: "Log", name: str, before: float) -> bool:
-    """Whether nobody works on it, nor on a discussion about its work. What is none of our sessions is left alone."""
+    """Whether it and the discussions about its work are idle. Folders that are not ours are left alone."""
     from domain.kinds import KINDS, fold
     from domain.session.record import kind_of
     from domain.values.base import HansardError

@@ -150,7 +150,7 @@ def carry_out(argv: Sequence[str]) -> int:
         return exits.INTERRUPTED
     except BrokenPipeError:
         return _reader_left()
-    except Exception as error:  # the outermost: the person gets a sentence, whoever debugs the traceback
+    except Exception as error:  # the outermost: the user gets a sentence, HANSARD_DEBUG=1 a traceback
         code = _report(error)
         if code is not None:
             return code
@@ -189,7 +189,7 @@ def _call(words: list[str]) -> int:
 
 
 def _explicit_flags(words: Sequence[str]) -> list[str]:
-    """The command line with `=true` behind wishes without a value: the word that follows is not theirs."""
+    """The command line with `=true` after options without a value, so that the next word is not taken as theirs."""
     end = list(words).index("--") if "--" in words else len(words)
     return [f"{word}=true" if word in FLAGS_WITH_STRATEGY and at < end else word for at, word in enumerate(words)]
 
@@ -213,7 +213,7 @@ def _interrupt() -> None:
 
 
 def _prepare() -> None:
-    """Ends like Ctrl-C when told to end; UTF-8 whatever the locale; the log's own warnings on one line each."""
+    """SIGTERM ends it like Ctrl-C; UTF-8 whatever the locale; the log's own warnings on one line each."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:  # under nohup it is not
             signal.signal(number, _end)
@@ -239,6 +239,6 @@ def _complain(*sentences: str, code: int) -> int:
 
 
 def _reader_left() -> int:
-    """Whoever read our output has seen enough; nothing more may be flushed into the closed pipe."""
+    """The reader of our output is gone; nothing more may be flushed into the closed pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return exits.BROKEN_PIPE

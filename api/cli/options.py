@@ -65,7 +65,7 @@ class Where:
 
 
 def _with_team(settings: "Settings") -> "Settings":
-    """The same with the team file of the repository that we stand in, where none is named."""
+    """The same with the team file of the current repository, if none is named."""
     here = Path.cwd()
     if settings.team is not None or not any((place / "hansard.toml").is_file() for place in (here, *here.parents)):
         return settings
@@ -89,14 +89,14 @@ DebateOption = Annotated[bool | DebateStrategy, Parameter(show_choices=False, me
 
 
 def discussion_option(wanted: bool | str) -> Json | None:
-    """How something is to be discussed, as the doors take it; None: not at all."""
+    """The discussion settings in the API's form; None: no discussion."""
     if wanted is False:
         return None
     return {"enabled": True} if wanted is True else {"enabled": True, "strategy": wanted}
 
 
 def split(words: Iterable[str]) -> list[str]:
-    """The items of all the words; a comma inside quotes or behind a backslash belongs to its item, and empty items
+    """The items of all the words; a comma inside quotes or after a backslash belongs to its item, and empty items
     are dropped. Quotes stay: they are the command's own."""
     return [item for word in words for item in _items(word)]
 
@@ -134,7 +134,7 @@ def _items(word: str) -> list[str]:
 
 
 def _quoting(quote: str, character: str) -> str:
-    """The quote that is open behind this character."""
+    """The quote that is open after this character."""
     if character not in "\"'":
         return quote
     if not quote:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _VERDICTS: Final = {True: "PASS", False: "FAIL"}
 _FEEDBACK: Final = 80
-"""Characters of a verdict's feedback beside its agent; the whole of it stands in the history."""
+"""Characters of a verdict's feedback beside its agent; the full text is in the history."""
 
 
 def matrix(session: Json) -> str:
@@ -114,7 +114,7 @@ class Screen(Protocol):
     def show_status(self, session: Json) -> None: ...
 
     def show_child(self, child: Json, events: Sequence[Json]) -> None:
-        """What happened in a review or debate that the session waits for, and how that stands now."""
+        """News and status of a review or debate that the session waits for."""
 
     def show_turns(self, turns: Sequence[RunningTurn]) -> None:
         """What the agents do right now."""
@@ -161,7 +161,7 @@ def line_of(event: Json) -> str:
 
 
 class LiveScreen:
-    """Events scroll above a few lines that say how the session stands; those lines vanish at the end."""
+    """Events scroll above a few status lines, which vanish at the end."""
 
     def __init__(self, console: "Console | None" = None) -> None:
         from rich.console import Console
@@ -225,7 +225,7 @@ class LiveScreen:
 
 
 def summary(session: Json, *, waited_ms: int = 0) -> "Text":
-    """How a session stands: phases, agents or rounds, what is left of the budget, who is at work."""
+    """A session's status: phases, agents or rounds, the remaining budget, who is at work."""
     from rich.text import Text
 
     text = Text(no_wrap=True, overflow="ellipsis")

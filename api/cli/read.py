@@ -229,7 +229,7 @@ async def report(
 
 
 def _show(found: Json) -> None:
-    """The columns in which anything stands; whoever wants all of them takes CSV."""
+    """The columns with any content; CSV has all of them."""
     rows: list[Json] = found["rows"]
     if not rows:
         say("No matching data. Run a session with `hansard example`.")

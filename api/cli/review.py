@@ -33,7 +33,7 @@ class RepositoryChanges(NamedTuple):
 
 
 async def changes(folder: Path, *, base: str | None) -> RepositoryChanges | None:
-    """Staged, unstaged and new since `base` (default: the last commit); None, said to the person, when there is
+    """Staged, unstaged and new since `base` (default: the last commit); None, with a message, when there is
     nothing. Raises Failed: no repository, no such revision."""
     top = Path((await _git(folder, "rev-parse", "--show-toplevel")).rstrip("\n"))
     since, named = await _since(top, base)

@@ -34,7 +34,7 @@ _TICK_SECONDS = 1.0
 """How often the Date of the answers is renewed."""
 _FIRST_GUESTS_SECONDS = 2.0
 _ALLOCATIONS = 2_000
-"""New objects between two looks for garbage: a look takes a few milliseconds, in which nobody is answered."""
+"""New objects between garbage collections: one takes a few milliseconds, during which no request is answered."""
 _BACKLOG = 2_048
 _EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with, not listened on
 
@@ -95,7 +95,7 @@ async def serve(
 
 
 class _Server(uvicorn.Server):
-    """Announces itself once it listens, and ends open streams when it is told to stop (uvicorn would wait for them)."""
+    """Announces itself once it listens, and ends open streams on a stop signal (uvicorn would wait for them)."""
 
     def __init__(self, config: uvicorn.Config, app: "Starlette", settings: "Settings", *, example: bool) -> None:
         super().__init__(config)
@@ -113,7 +113,7 @@ class _Server(uvicorn.Server):
         self._settling = asyncio.create_task(_settle())
 
     async def main_loop(self) -> None:
-        """uvicorn's own looks ten times a second whether it was told to stop; this one is woken."""
+        """uvicorn's own polls ten times a second for a stop signal; this one is woken."""
         while not await self.on_tick(0):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._told.wait(), timeout=_TICK_SECONDS)
@@ -153,7 +153,7 @@ def _warm() -> None:
 
 
 def _refuse_an_open_server(settings: "Settings") -> None:
-    """This service runs commands: nobody but this machine gets in without a key."""
+    """This service runs commands, so other machines need a key."""
     if settings.auth == "off" and not settings.loopback:
         raise Failed(
             f"Other machines can reach {settings.host}, so keys are required: unset HANSARD_AUTH=off.",
@@ -242,7 +242,7 @@ async def _begin_example(system: "System") -> None:
         say(f"  example delivery: {await run_example(system)}")
     except HansardError as error:
         log.warning("the example delivery failed to start: %s", error)
-    except Exception:  # the server goes on without it
+    except Exception:  # the server continues without it
         log.exception("the example delivery failed to start")
 
 

@@ -75,7 +75,7 @@ def _doing(turn: Json) -> str:
 
 
 def changed(session: Json) -> Pairs:
-    """What the session began with, its branch, and the files that it changed; those nobody named are marked."""
+    """What the session began with, its branch, and the files that it changed; unnamed ones are marked."""
     result = session.get("result")
     if not result:
         return []

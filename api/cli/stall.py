@@ -1,5 +1,5 @@
 """How long a command that works on a session itself puts up with nothing happening: while the log takes no writes, or
-while all that is left waits for agents whom nobody here has."""
+while everything left waits for agents that no worker here has."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ ABSENT: Final = 5
 
 
 class StallWatch:
-    """Of one command. Where a server does the work there is nothing to lose it over: the server goes on."""
+    """For one command. With a server no limit is needed: the server continues."""
 
     def __init__(self, api: Api, now: Callable[[], float] = monotonic) -> None:
         self._system, self._now = api.system, now

@@ -59,7 +59,7 @@ class StartOptions:
         return {name: value for name, value in fields.items() if value is not None}
 
     def folder(self, where: Where, here: Path | None = None) -> str | None:
-        """The folder named, else the repository that we stand in (or `here`), where whoever works can reach it."""
+        """The named folder, else the current repository (or `here`), if the worker can reach it."""
         if self.workspace is not None and self.fresh:
             raise Failed("Give --workspace or --fresh, not both.", code=exits.USAGE)
         if self.workspace is not None:
@@ -76,7 +76,7 @@ PLAIN = StartOptions()
 async def start(
     where: Where, team: Path | None, options: StartOptions, body: Json, *, json: bool, here: Path | None = None
 ) -> int:
-    """Start a session and see it through, or only start it; the exit code. `here` is where the person stands."""
+    """Start a session and see it through, or only start it; the exit code. `here` is the person's folder."""
     folder = options.folder(where, here)
     whole = body | options.body(folder)
     team = team or _team_of(where, options.workspace)
@@ -96,7 +96,7 @@ async def start(
 
 
 def _team_of(where: Where, folder: Path | None) -> Path | None:
-    """The team of a repository that we do not stand in."""
+    """The team of a repository other than the current one."""
     if folder is None or where.address() is not None or (settings := where.settings()).team is not None:
         return None
     from api.projects import team_of

@@ -243,7 +243,7 @@ async def inbox(*, limit: PositiveInt = 50, json: AsJson = False, where: Where =
 
 
 async def _goes_on(api: Api, session_id: str) -> Json | None:
-    """The session that goes on after the decision, as it is before; None when none waits for it."""
+    """The session that continues after the decision, as it is before; None if none waits for it."""
     session: Json = (await api.session(session_id))["session"]
     if session["kind"] not in _DISCUSSIONS:
         return session

@@ -178,7 +178,7 @@ def _colours(stream: TextIO) -> bool:
 
 
 PAUSE: Final = 60.0
-"""Seconds until the same is said again, twice as many each time; after as many without it, it is news."""
+"""Seconds until the same message is printed again, doubled each time; after a quiet time as long, it counts as new."""
 _LONGEST: Final = 3_600.0
 _KNOWN: Final = 1_000
 """Of so many different complaints, the last ones, it is remembered when they were made."""
@@ -214,7 +214,7 @@ class RateLimit(logging.Filter):
 
 
 class OneLine(logging.Formatter):
-    """Of an exception its words are told."""
+    """An exception is shown by its message."""
 
     def format(self, record: logging.LogRecord) -> str:
         return visible(f"hansard: {record.levelname.lower()}: {_told(record)}")

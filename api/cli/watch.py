@@ -20,7 +20,7 @@ _REFRESH_SECONDS: Final = 1.0
 
 
 class SessionFollower:
-    """A session and what is discussed of it: every event behind version `after` is shown once, as it comes.
+    """A session and its discussions: every event after version `after` is shown once, live.
 
     Of a session that is not followed from its beginning, discussions that were there already are shown from now on.
     """
@@ -49,13 +49,13 @@ class SessionFollower:
 
     @property
     def permissions(self) -> list[tuple[str, Json]]:
-        """What agents wait to be allowed and nobody was asked here yet, each with its session."""
+        """Permission requests that were not shown here yet, each with its session."""
         seen = (found.session for found in (self._main, *self._children.values()))
         requests = ((str(each["id"]), request) for each in seen for request in each.get("permissionRequests") or ())
         return [(name, request) for name, request in requests if request["requestId"] not in self.asked]
 
     async def to_rest(self, screen: Screen) -> Json:
-        """Go on until nothing more happens unless a person says so; the session as it is then. Raises Failed where
+        """Follow until nothing more happens without a person; returns the session. Raises Failed where
         the patience is over before."""
         while True:
             moved = await self._look(screen)
@@ -118,7 +118,7 @@ class SessionFollower:
 
 
 class _Cursor:
-    """One session: up to which version it was shown, and how it stood when last asked for."""
+    """One session: the version up to which it was shown, and its last known state."""
 
     def __init__(self, name: str, *, after: int, session: Json | None = None) -> None:
         self._name, self._seen, self._asked = name, after, -inf
@@ -149,7 +149,7 @@ class _Cursor:
 async def follow_to_end(api: Api, session_id: str, *, after: int = 0, json: bool, works: bool = True) -> int:
     """Follow the session live until it rests; the exit code that its outcome has.
 
-    A person at the terminal is asked for the decisions that it waits for, and it goes on with them. `works`: turns
+    A person at the terminal is asked for the decisions that it waits for, and the session continues. `works`: turns
     are worked on in this process, so that it gives up where nothing can happen any more.
     """
     asks, patience = not json and is_interactive(), StallWatch(api) if works else None
@@ -185,7 +185,7 @@ async def _answered(api: Api, following: SessionFollower) -> bool:
 
 
 async def _decided(api: Api, waiting: list[Json], seen: set[str]) -> bool:
-    """Whether the person decided one of these; what they decide upon is shown before."""
+    """Whether the person decided one of these; what they decide on is shown before."""
     for discussion in waiting:
         seen.add(str(discussion["id"]))
         put_pairs(outcome(discussion))

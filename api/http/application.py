@@ -54,7 +54,7 @@ def routes(gets: Iterable[PathHandler], posts: Iterable[PathHandler]) -> list[Ro
 def application(
     system: System, places: list[Route], *, work: bool, on_error: OnError, on_http_exception: OnHttpException
 ) -> Starlette:
-    """The ASGI application. With `work`, turns are worked on in this process."""
+    """The ASGI application. With `work`, this process runs turns."""
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

@@ -52,7 +52,7 @@ class Interest(NamedTuple):
 class Piece(NamedTuple):
     """Frames on end: all that was wanted up to a position, and the version of the last of them, 0 without any.
 
-    It stays true: whoever is where it begins can be told it at any time.
+    It stays valid: any client at its start can get it at any time.
     """
 
     data: bytes

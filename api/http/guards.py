@@ -42,7 +42,7 @@ _RAW: Final = tuple((name.lower().encode(), value.encode()) for name, value in H
 
 
 class Guard:
-    """The door: 421 for a Host that is not ours, 401 without a key, 403 across origins. `entry` are the keys that
+    """The guard: 421 for a foreign Host, 401 without a key, 403 across origins. `entry` are the keys that
     let in, or who everybody is taken for where none is asked for."""
 
     def __init__(self, app: ASGIApp, settings: Settings, entry: Logins | str, on_error: OnError) -> None:
@@ -86,7 +86,7 @@ class Guard:
         return key.scope if key else None
 
     def _actor(self, path: str, headers: Given) -> str:
-        """In whose name the request comes; nobody's ("") where it may come without one."""
+        """The actor of the request; "" where none is needed."""
         if isinstance(self._entry, str):
             return self._entry
         try:

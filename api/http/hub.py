@@ -1,4 +1,4 @@
-"""The hub of all event streams: the newest events, encoded once for every client, and who is to be told of them.
+"""The hub of all event streams: the newest events, encoded once for every client, and their subscribers.
 
 Nothing is queued for anybody: a client is a cursor, and clients at the same place are handed the same bytes.
 """
@@ -85,11 +85,11 @@ class Hub:
     # -- what happens ----------------------------------------------------------------------------------------------
 
     def begin(self, position: int) -> None:
-        """Everything behind this position will be seen; what came before is read from the log."""
+        """Everything after this position arrives here; earlier events are read from the log."""
         self.position = self._before = position
 
     def seen(self, page: Sequence[Recorded]) -> None:
-        """A page of the log, from the follower's thread. While nobody reads, nothing is encoded or kept."""
+        """A page of the log, from the follower's thread. Without readers, nothing is encoded or kept."""
         frames = [SseFrame.of(recorded) for recorded in page] if self.clients else None
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._add, frames, page[-1].position)
@@ -130,14 +130,14 @@ class Hub:
         if found is None or found.position < self.position or (found.data and not reader.wire.push(found.data)):
             return False
         reader.told(found)
-        with suppress(HansardError):  # then the client is woken, and told by its own stream
+        with suppress(HansardError):  # then the client is woken, and reads it from its own stream
             return not self.has_ended(reader)
         return False
 
     # -- what is read ----------------------------------------------------------------------------------------------
 
     def take(self, interest: Interest, position: int) -> Piece | None:
-        """What is wanted of what came behind a position; None when that is too far back for what is kept."""
+        """The matching events after a position; None if that is older than what is kept."""
         if position < self._before:
             return self._older.find(interest, position)
         found = self._newest.find(interest, position)

@@ -27,9 +27,9 @@ from domain.values.strict import JSON
 Handler = Callable[[Request], Awaitable[Response]]
 
 LASTING: Final = frozenset({400, 404, 409, 422})
-"""The errors that are the answer to a request. Others tell of its envelope, or of how we are just now."""
+"""The errors that are the answer to a request. Others concern its envelope or our momentary state."""
 KEPT_BYTES: Final = 1_048_576
-"""A longer answer of a door that writes nothing is made again, not kept: the same, for as long as the rules are."""
+"""A longer answer of an endpoint that writes nothing is computed again instead of kept."""
 _NOTHING: Final = 204
 """That there is nothing is no answer for good: it may be asked again."""
 _ANSWERING: Final[WeakValueDictionary[tuple[asyncio.AbstractEventLoop, str], asyncio.Lock]] = WeakValueDictionary()
@@ -61,7 +61,7 @@ class ApiCall:
 
     @property
     def owned_key(self) -> str | None:
-        """A key belongs to whoever sends it."""
+        """A key belongs to its sender."""
         return None if self.key is None else f"{self.actor} {self.key}"
 
     @property

@@ -44,7 +44,7 @@ class Key:
 
 
 def parse(line: str) -> Key | None:
-    """The key of a line; None for a comment, a blank line, or one that cannot be read: it admits nobody. A line
+    """The key of a line; None for a comment, a blank line, or one that cannot be read: it grants no access. A line
     without a scope has all of them, as before there were scopes."""
     name, colon, rest = line.strip().partition(":")
     digest, _, rest = rest.partition(":")
@@ -66,8 +66,8 @@ class Keys:
         self._keys: dict[str, Key] = {}
 
     def name_of(self, key: str) -> str | None:
-        """Whose key it is, compared in constant time; None if nobody's, or expired. A file that cannot be read admits
-        nobody."""
+        """Whose key it is, compared in constant time; None if unknown or expired. An unreadable file grants no
+        access."""
         self._refresh()
         digest = hashlib.sha256(key.encode()).hexdigest().encode()
         found = None

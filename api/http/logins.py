@@ -50,7 +50,7 @@ class Logins:
         return f"{spelt}.{until}.{self._signed(name, until)}"
 
     def name_of(self, value: str) -> str | None:
-        """Whose cookie it is; None where it is nobody's, over, or its key is no longer kept."""
+        """Whose cookie it is; None if it is invalid, expired, or its key is gone."""
         spelt, _, rest = value.partition(".")
         until, _, signature = rest.partition(".")
         try:
@@ -93,7 +93,7 @@ class Guesses:
 
 
 def _made(path: Path) -> bytes:
-    """The secret in the file, which is made where it is missing; whole, whoever else makes it at the same time."""
+    """The secret in the file, created if missing; safe if another process creates it at the same time."""
     if not path.exists():
         draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:

@@ -72,7 +72,7 @@ class HttpProtocol(H11Protocol):
         """The last word on this connection; where another answer has begun, only the end."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.write(self._last(error))
-        if self.cycle is not None:  # nobody hears any more what it says
+        if self.cycle is not None:  # the client is gone
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         self.transport.close()

@@ -32,7 +32,7 @@ def system(request: Request) -> System:
 async def raw_body(request: Request) -> bytes:
     """The body, at most `max_body_bytes` of it: 413 past that; 415 for a body that does not say it is JSON in UTF-8.
 
-    It comes once, and is there for whoever asks again.
+    It is received once and kept for later calls.
     """
     known: bytes | None = getattr(request.state, "raw", None)
     if known is not None:
@@ -66,7 +66,7 @@ async def received(request: Request, limit: int, what: str) -> bytes:
 
 
 def _too_large(request: Request, limit: int, what: str) -> Problem:
-    """Whoever waits to be told to go on will not send the rest: what comes then would be taken for it."""
+    """A client that waits for 100-continue will not send the rest; its next bytes would be taken for it."""
     close = {"Connection": "close"} if "expect" in request.headers else {}
     return Problem(413, Sentence("too_large", what=what, number=limit), headers=close)
 
@@ -149,7 +149,7 @@ def limit(request: Request, *, default: int = 50, most: int = MOST) -> int:
 
 
 def only(request: Request, *names: str) -> None:
-    """Refuse query parameters that this door does not know, or that are given twice: no filter may be ignored."""
+    """Refuse query parameters that this endpoint does not know, or that are given twice: no filter may be ignored."""
     given: set[str] = set()
     for name, value in request.query_params.multi_items():
         if name not in names:

@@ -1,6 +1,6 @@
 """Server-sent events: history and live on one path. The id is the position in the log; nothing is missed or repeated.
 
-Every client is a cursor. What is new comes from the hub, encoded once for all; whoever is further behind reads the log
+Every client is a cursor. New events come from the hub, encoded once for all; a client further behind reads the log
 itself. A stream ends politely: for a finished session with `event: end`, at shutdown with `retry:`, and where the log
 cannot be read with `event: problem`.
 """
@@ -32,7 +32,7 @@ ALIVE: Final = b": alive\n\n"
 END: Final = b"event: end\ndata: {}\n\n"
 PROBLEM: Final = b"event: problem\ndata: %b\n\n"
 LATER: Final = b"retry: 30000\n\n"
-"""Whoever comes back finds it again, so: not at once."""
+"""A returning client finds it again, so not at once."""
 WIRE: Final = "hansard.wire"
 """The extension of the scope by which our server lends its connection to a stream."""
 HEADERS: Final = [
@@ -46,7 +46,7 @@ PAGES: Final = ("application/json", "application/*", "*/*")
 WEIGHT: Final = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 
 Read = Callable[[int, int | None], list[Recorded]]
-"""A page of what is wanted behind a position, which was the version given if that is known."""
+"""A page of matching events after a position."""
 
 
 def wants_stream(request: Request) -> bool:
@@ -68,9 +68,9 @@ def _weights(accept: str) -> dict[str, float]:
 
 
 def stream_session(request: Request, session_id: str) -> Response:
-    """A session's events from the first, from behind `?after=` (a version), or from behind `Last-Event-ID`.
+    """A session's events from the first, after `?after=` (a version), or after `Last-Event-ID`.
 
-    It is not folded before: what of it can be read is told, whatever comes behind. Raises Unknown.
+    It is not folded first: readable events are sent even if later ones are damaged. Raises Unknown.
     """
     inside = system(request)
     newest = inside.store.version(session_id) if kind_of(session_id) in KINDS else 0
@@ -97,7 +97,7 @@ def stream_session(request: Request, session_id: str) -> Response:
 
 
 def stream_log(request: Request, *, kind: str | None, topic: str | None) -> Response:
-    """The whole log, or what of it is of a kind or type, from behind `?after=` (a position) or `Last-Event-ID`."""
+    """The whole log, or events of a kind or type, after `?after=` (a position) or `Last-Event-ID`."""
     inside = system(request)
     begin = _last_event_id(request)
     if begin is None:
@@ -197,7 +197,7 @@ class EventStream(Response):
             yield RETRY
 
     def _search(self, position: int, version: int | None, upto: int) -> list[Piece]:
-        """A page of the log, as far as the hub has got: what comes behind that is told by the hub."""
+        """A page of the log up to the hub's position; the hub sends what follows."""
         try:
             page = self._read(position, version)
             end = page[-1].position if len(page) >= PAGE else upto

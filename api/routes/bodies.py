@@ -1,4 +1,4 @@
-"""The bodies that the doors take: closed models, wire names in camelCase (contract §2)."""
+"""The request bodies: closed models, names in camelCase (contract §2)."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -158,7 +158,7 @@ class EmployeeBody(Body):
 
 
 class Conversation(Start):
-    """What an orchestration is started with, through either door (S1, S3)."""
+    """The start request of an orchestration, through either endpoint (S1, S3)."""
 
     prompt: Annotated[str, Field(max_length=65_536)]
     employees: Annotated[list[EmployeeBody], Field(max_length=100)] | None = Field(
@@ -241,7 +241,7 @@ class Fork(Body):
 
     at_version: Annotated[StrictInt, Field(ge=1, le=2**53)]
     substitute: Substitute | None = None
-    mode: Literal["live", "stop"] = Field(default="live", description="how it goes on where no recorded answer fits")
+    mode: Literal["live", "stop"] = Field(default="live", description="what happens where no recorded answer fits")
 
 
 class Message(Conversation):

@@ -95,7 +95,7 @@ async def receive_message(request: Request) -> Response:
 
 
 async def continue_latest(request: Request) -> Response:
-    """POST /api/orchestrate/continue: the latest orchestration of the origin goes on"""
+    """POST /api/orchestrate/continue: continue the latest orchestration of the origin"""
     return await perform(await call_of(request), actions.continue_latest)
 
 

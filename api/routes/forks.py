@@ -30,7 +30,7 @@ def whole(history: list[Recorded], version: int) -> int | None:
 
 
 def fork_command(body: Fork, at: int, source: Session, fork_id: str, read: Read, *, actor: str) -> ForkSession:
-    """Raises Invalid or Refused where the substitution does not fit the session as it stood."""
+    """Raises Invalid or Refused where the substitution does not fit the session at that version."""
     given = body.substitute
     chosen = given.model_dump(exclude_none=True, by_alias=True) if given else {}
     if len(chosen) > 1:
@@ -100,7 +100,7 @@ def _budgeted(given: Substitute, source: Session) -> Command | None:
 
 
 def release(history: list[Recorded]) -> Release:
-    """What lets a held fork go on: the turns that were called off when it was held."""
+    """What resumes a held fork: the turns that were cancelled when it was held."""
     held = _held(history)
     requests = [recorded.event for recorded in history if isinstance(recorded.event, TurnRequested)]
     return Release(requests=tuple(request for request in requests if request.turn_id in held))

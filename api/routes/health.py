@@ -76,7 +76,7 @@ async def metrics(request: Request) -> Response:
 
 
 class _Metrics:
-    """The figures of one moment. What counts from the start on is a counter: it begins anew with each process."""
+    """The figures of one moment. What counts from the start on is a counter: it restarts with each process."""
 
     def __init__(self, inside: System) -> None:
         self._inside = inside

@@ -65,7 +65,7 @@ def render(document: Schema) -> bytes:
 
 
 def marked(text: str) -> Markup:
-    """What stands between backticks as code; everything else as it is."""
+    """Text between backticks as code; everything else as it is."""
     parts = [escape(part) for part in text.split("`")]
     return Markup("").join(Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts))
 

@@ -150,7 +150,7 @@ def _frames(request: Request, session: Session, entry: TurnEntry) -> tuple[Activ
 
 
 def _now(request: Request, session: Session, entry: TurnEntry) -> Running:
-    """How a turn is right now; of a version that is past nobody knows who held it."""
+    """A turn's state now; for a past version its holder is unknown."""
     inside = system(request)
     if not turn_views.is_open(entry, session.version):
         return turn_views.QUEUED

@@ -1,4 +1,4 @@
-"""From a start request to the command that starts a session: paths, commands and scenario are checked at the door."""
+"""From a start request to the command that starts a session: paths, commands and scenario are checked first."""
 
 import secrets
 from collections.abc import Iterable, Sequence
@@ -156,7 +156,7 @@ def discussion(
 def _shared(
     body: Start, team: Team, settings: Settings, *roles: str, employees: Sequence[Employee] = ()
 ) -> tuple[SharedFields, tuple[Blob, ...]]:
-    """Where and by whom it is done; `roles` are those that the kind needs. A scenario stands in for the team."""
+    """Where and by whom it is done; `roles` are those that the kind needs. A scenario replaces the team."""
     workspace = _workspace(body, settings)
     scenario, blobs = _scenario(body)
     shared = SharedFields(
@@ -226,7 +226,7 @@ def _stand_ins(team: Team, employees: Iterable[Employee]) -> dict[str, str]:
 
 
 def _everybody(team: Team, *roles: str) -> dict[str, str]:
-    """Who has these roles, and who reviews and debates: the first agent where nobody does (S2: the main model)."""
+    """Who has these roles, and who reviews and debates: the first agent if none does (S2: the main model)."""
     talkers = [role for role in TALKERS if role not in roles]
     return dict.fromkeys(talkers, team.agents[0].name) | _crew(team, (*talkers, *roles))
 
@@ -267,7 +267,7 @@ def _file_paths(paths: list[str]) -> tuple[str, ...]:
 
 
 def _workspace(body: Start, settings: Settings) -> Path | None:
-    """Raises Invalid for a folder that nobody could work in, before anybody is paid."""
+    """Raises Invalid for an unusable folder, before any agent costs money."""
     if body.workspace is None:
         return None
     path = Path(body.workspace)

@@ -1,4 +1,4 @@
-"""GET: what the log has become. Every door waits for `Read-After`, and refuses what it does not know."""
+"""GET: the views. Every endpoint waits for `Read-After` and refuses unknown parameters."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
@@ -43,7 +43,7 @@ def answer(found: object, **headers: str) -> Response:
 
 
 def door(*names: str, behind: Callable[[Request], int] | None = None) -> Callable[[Reader], Handler]:
-    """A GET door that knows these query parameters. It reads in a thread, so that nobody else waits for the disk; the
+    """A GET endpoint with these query parameters. It reads in a thread, so that other requests do not wait; the
     views are to have come to the position `behind` before, where one is given."""
 
     def decorate(reader: Reader) -> Handler:
@@ -223,7 +223,7 @@ def show_replay(request: Request) -> Response:
 
 @door("atA", "atB")
 def show_diff(request: Request) -> Response:
-    """GET /api/sessions/{a}/diff/{b}: where two sessions part; with `atA` and `atB`, as they stood then"""
+    """GET /api/sessions/{a}/diff/{b}: where two sessions diverge; with `atA` and `atB`, at those versions"""
     sides = []
     for name in ("a", "b"):
         version = number(request, f"at{name.upper()}", least=1)
@@ -254,7 +254,7 @@ def record_of(request: Request, session: Session) -> Record:
 
 
 def session_of(request: Request) -> Session:
-    """The session of the path, as it is or as it stood after its event `?version=`."""
+    """The session of the path, now or at `?version=`."""
     return _found(request, request.path_params["id"], number(request, "version", least=1))
 
 

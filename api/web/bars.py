@@ -11,13 +11,13 @@ from api.web.svg import element, svg, text
 
 WIDTH, STEP, THICK = 400, 44, 16
 FIGURES = 60
-"""Room for the figures at the right; a name stands above its bar, where there is room for most."""
+"""Room for the figures at the right; a name is above its bar, where most fit."""
 COLUMNS = 50
 """Letters of a name, of which those as wide as high count twice."""
 
 
 class Bar(NamedTuple):
-    """`told` is the value as it is written."""
+    """`told` is the value as text."""
 
     label: str
     value: float

@@ -1,5 +1,5 @@
 """Errors for people: a page where a browser asks for one, the problem in the reader's language for the page's script;
-every other client, and whoever knocks at the API, gets the problem itself."""
+every other client, and every API request, gets the problem itself."""
 
 import orjson
 from starlette.requests import Request
@@ -40,7 +40,7 @@ def _said(request: Request, problem: Response, *, shown: bool = True) -> Respons
 def _language(request: Request) -> Words:
     try:
         return language_of(request)
-    except problems.Problem:  # a language that we lack is what is told, in English
+    except problems.Problem:  # an unsupported language falls back to English
         return words("en")
 
 

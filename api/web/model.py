@@ -119,13 +119,13 @@ _BADGES: Final = {"checkpoint": "checkpoint", "budget": "exhausted", "partial": 
 
 
 def owner(actor: str) -> str:
-    """The name of a key; nobody's where there are no keys."""
+    """The name of the key; empty without keys."""
     kind, colon, name = actor.partition(":")
     return name if colon and kind in ("person", "key") else ""
 
 
 def money(micros: int | None) -> str:
-    """`$1.84`; "" where nobody reported any."""
+    """`$1.84`; "" if not reported."""
     return "" if micros is None else f"${micros / 1_000_000:.2f}"
 
 

@@ -1,4 +1,4 @@
-"""Sessions to be tried: S4's six (§9.6) and those that show checkpoints, strategies and a stall. Nobody real answers.
+"""Sessions to try: S4's six (§9.6) and those that show checkpoints, strategies and a stall. All agents are scripted.
 
 Each is the body of a request that starts it; `POST /api/sessions` takes it as it is. Its scenario says who answers.
 """
@@ -13,7 +13,7 @@ Kind = Literal["delivery", "orchestration", "review", "debate"]
 PACE = 150
 """Milliseconds of silence before each answer, so that one can watch."""
 A_MINUTE_AND_MORE = 75_000
-"""Milliseconds that nobody has whose time ends after a minute."""
+"""More milliseconds than a one-minute budget has."""
 
 
 class DemoSession(NamedTuple):

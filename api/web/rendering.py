@@ -24,7 +24,7 @@ from domain.values.words import LANGUAGES, Language, Words, preferred
 Link = Callable[..., str]
 
 KEY: Final = secrets.token_hex(16)
-"""Stands where the key of a page's forms comes: one page is made for many tabs, each of which has a key of its own."""
+"""The placeholder for the key of a page's forms: one page is made for many tabs, each of which has a key of its own."""
 
 
 def _printed(value: Any) -> Any:

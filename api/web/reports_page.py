@@ -67,7 +67,7 @@ DRAWN: Final = MappingProxyType(
 
 
 class FigureTable(NamedTuple):
-    """Columns by name and whether they hold figures, which stand right; the rows' cells are words."""
+    """Columns by name, and whether they hold figures (right-aligned); the cells are text."""
 
     name: str
     columns: tuple[tuple[str, bool], ...]
@@ -136,7 +136,7 @@ def report_page(report: Report, found: ReportAnswer, say: Words) -> ReportPage:
 
 
 def _sums(totals: Row, say: Words) -> list[FigureTable]:
-    """Totals by something: lists of rows, and rows that stand each by the word that it is about."""
+    """Totals by something: lists of rows, and rows keyed by a name."""
     found = [_table(name, tuple(rows[0]), rows[:ROWS], say) for name, rows in totals.items() if _is(rows, list)]
     by_word = [{"measure": word, **row} for word, row in totals.items() if _is(row, dict)]
     return [*found, _table("totals", tuple(by_word[0]), by_word, say)] if by_word else found
@@ -197,7 +197,7 @@ _GROUPS: Final = MappingProxyType(
         "cause": "reports_cause",
     }
 )
-"""The messages under which the values of a column stand."""
+"""The message group with the names of a column's values."""
 
 
 def _chart(drawn: Drawn, rows: Sequence[Row], say: Words) -> Markup | None:

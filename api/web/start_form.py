@@ -21,7 +21,7 @@ Values = Mapping[str, str]
 class Field(NamedTuple):
     """A field of the form by its name in the API; `flag` is its option on the command line, none for an argument.
 
-    `preset` stands in it from the beginning; `usual` is what it means to leave it empty."""
+    `preset` is its initial value; `usual` is the meaning of an empty field."""
 
     name: str
     reads: Reads = "text"
@@ -141,7 +141,7 @@ _DEBATE = Form(
 )
 FORMS: Final = MappingProxyType({form.kind: form for form in (_DELIVERY, _ORCHESTRATION, _REVIEW, _DEBATE)})
 NAMES: Final = frozenset(field.name for form in FORMS.values() for field in (*form.fields, *form.more))
-"""The names of all fields, as they may stand in an address."""
+"""The names of all fields, as allowed in an address."""
 
 assert set(FORMS) == set(KINDS), "every kind can be started"
 
@@ -160,7 +160,7 @@ def forms(asked: Values, *, errors: Values = MappingProxyType({}), words: str = 
 
 
 def _filled(form: Form, held: Values, opened: bool) -> Filled:
-    """A form nobody has filled holds the defaults; one that was filled holds what it was filled with."""
+    """A new form holds the defaults; a submitted one its values."""
     every = (*form.fields, *form.more)
     given = any(field.name in held for field in every)
     values = {field.name: held.get(field.name, "") if given else field.preset for field in every}

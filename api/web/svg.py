@@ -1,6 +1,6 @@
 """Our own SVG: presentation attributes and classes only, so that the policy of the page holds; colours are the sheet's.
 
-Every drawing has a title and stands beside the same facts as text or table.
+Every drawing has a title and is next to the same facts as text or table.
 """
 
 from collections.abc import Iterable, Sequence
@@ -127,7 +127,7 @@ def _stop(share: float | None, words: str) -> tuple[Markup, Markup]:
 
 
 def _apart(thresholds: Sequence[tuple[str, str, float]]) -> list[tuple[str, float, float]]:
-    """Names of thresholds with their places, from the top, none upon another."""
+    """Names of thresholds with their places, from the top, without overlaps."""
     found: list[tuple[str, float, float]] = []
     for _, name, value in sorted(thresholds, key=lambda each: -each[2]):
         y = _y(value)

@@ -30,7 +30,7 @@ A = TypeVar("A", bound=Value)
 
 @dataclass(frozen=True, slots=True)
 class Policy(Generic[B, A]):
-    """One rule behind one door: what it is asked, what it answers."""
+    """One rule at one endpoint: its request and its answer."""
 
     name: str
     summary: str

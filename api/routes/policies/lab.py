@@ -32,7 +32,7 @@ MOST: Final = 500
 USUAL: Final = 100
 MOST_PROFILES: Final = 10
 MOST_CHARACTERS: Final = 20_000_000
-"""Characters that are read in one experiment, each profile by itself; the discussions behind them are left out."""
+"""Characters that are read in one experiment, each profile by itself; later discussions are left out."""
 KINDS: Final = ("review", "debate")
 
 

@@ -59,7 +59,7 @@ class TurnResult(Body):
         default=None, description="the model that answered, where it is known"
     )
     agent_session: Annotated[str, Field(min_length=1, max_length=1_000)] | None = Field(
-        default=None, description="the handle to go on with this conversation; left out, it stays as it was"
+        default=None, description="the handle to resume this conversation; unchanged if left out"
     )
     files: Annotated[
         dict[Annotated[str, Field(min_length=1, max_length=1_024)], str],

@@ -35,7 +35,7 @@ async def claim_turn(request: Request) -> Response:
 
 
 async def _unless_gone(request: Request, body: TurnClaim) -> Offer | None:
-    """Nobody waits for a client that has left, and nothing is given to it."""
+    """A client that has left gets nothing."""
     inside = system(request)
     wish = TurnFilter(_folded(body.agents), _folded(body.roles))
     seconds = min(body.wait_seconds, inside.settings.claim_wait_seconds)

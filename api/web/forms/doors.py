@@ -1,6 +1,6 @@
 """POST on the pages themselves: a command from a form. 303 where it was done; else the page again, with what was typed
-and what was wrong, under the status that a program would get. The page's script, which asks for JSON, is told no more
-than that: `{"to"}`, or `{"words", "errors"}`."""
+and what was wrong, under the status that a program would get. The page's script, which asks for JSON, gets only
+that: `{"to"}`, or `{"words", "errors"}`."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""A form performs the same actions as the API, with the JSON that it stands for: one reader, one rule, one answer."""
+"""A form performs the same actions as the API, as the JSON it represents: one reader, one rule, one answer."""
 
 import hashlib
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from domain.values.sentences import Sentence
 
 
 class FormOutcome(NamedTuple):
-    """What the door answered: a receipt, or a problem in the reader's language."""
+    """The endpoint's answer: a receipt, or a problem in the reader's language."""
 
     status: int
     told: dict[str, Any]

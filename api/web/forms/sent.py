@@ -10,7 +10,7 @@ from domain.values.words import Words
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """`errors` are sentences by field, `words` what is said of the whole. The empty one is a page nobody sent."""
+    """`errors` are sentences by field, `words` a message about the whole. Empty without a submitted form."""
 
     door: str = ""
     session: str = ""
@@ -58,7 +58,7 @@ def _place(pointer: str, names: Collection[str]) -> tuple[str, list[str]]:
 
 
 def told_of(say: Words, outcome: FormOutcome, elsewhere: str, marked: str) -> str:
-    """What is said of the whole; `marked` where everything that is wrong stands at its field."""
+    """The message about the whole; `marked` if every error is shown at its field."""
     told = outcome.told
     match outcome.status:
         case 412:

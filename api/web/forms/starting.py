@@ -34,7 +34,7 @@ def body_of(form: Form, values: Mapping[str, str], say: Words) -> tuple[dict[str
 
 
 def read(field: Field, typed: str) -> Any:
-    """None for nothing. What should be a number and is none is sent as it is, for the door to say so."""
+    """None for nothing. An invalid number is sent as it is, and the endpoint reports it."""
     typed = typed.strip()
     if not typed:
         return None

@@ -70,7 +70,7 @@ def _taken(standing: Standing, result: Mapping[str, Any]) -> dict[str, Any] | No
 
 
 def _marks(result: Mapping[str, Any], failing: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """What is said of files, by path."""
+    """Notes on files, by path."""
     outside = set(result.get("outside") or ())
     found = {}
     for file in result.get("files") or ():

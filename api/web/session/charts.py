@@ -1,6 +1,6 @@
 """The state diagrams: a hand-placed grid for the chart of every kind. A test proves that they show all of each chart.
 
-`Way` is one drawn line; it may stand for several transitions of the same event, as the exits that lead out of the zone
+`Way` is one drawn line; it may represent several transitions of the same event, as the exits that lead out of the zone
 in which everybody works. What returns to its own state is named, not drawn.
 """
 
@@ -13,7 +13,7 @@ OPEN: Final = (*WORKING, "awaiting_scope", "under_review")
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Transitions of an event drawn as one line. `at` is where its name stands."""
+    """Transitions of an event drawn as one line. `at` is the place of its label."""
 
     event: str
     sources: tuple[str, ...]
@@ -24,7 +24,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """Where each state stands, the ways between them, and what leads from a state back to itself."""
+    """The place of each state, the lines between them, and the loops."""
 
     places: dict[str, tuple[int, int]]
     ways: tuple[Way, ...]

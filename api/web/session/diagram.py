@@ -1,4 +1,4 @@
-"""The state diagram as it stood: where the session is, which way it took, how often it was where."""
+"""The state diagram at a version: the current state, the path taken, and how often each state was visited."""
 
 from collections import Counter
 from collections.abc import Sequence

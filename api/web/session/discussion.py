@@ -1,4 +1,4 @@
-"""A review or a debate: every round in full, where the talk stood after each, what came of it (S2, behaviour §2.8)."""
+"""A review or a debate: every round in full, the convergence after each, and the outcome (S2, behaviour §2.8)."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from domain.discussion.strategies import STRATEGIES
 from domain.values.time import iso
 
 OPENLY, FOLDED = 3, 4_000
-"""So many of the newest rounds stand in full; of older ones so many characters, the rest a link away."""
+"""How many of the newest rounds are shown in full, and how many characters of older ones."""
 POINTS = 50
 _VERDICT = re.compile(r"(?:\A|\n)(?:```(?:json)?[ \t]*\n)?(?P<json>\{(?:(?!\n\{)[\s\S])*\})\s*(?:```\s*)?\Z")
 """The last object that begins a line, up to the end."""
@@ -68,7 +68,7 @@ def _round(session: Discussion, said: RoundContribution, version: int, limit: in
 
 
 def _parted(words: str) -> tuple[str, str]:
-    """What was said, and the verdict that stands at its end as JSON, where agents are told to put it."""
+    """What was said, and the verdict at its end as JSON, where agents put it."""
     found = _VERDICT.search(words)
     if found is None or '"verdict"' not in found["json"]:
         return words, ""
@@ -81,7 +81,7 @@ def _assessed(session: Discussion, place: int, version: int) -> dict[str, Any]:
 
 
 def chart(rounds: Sequence[RoundContribution], found: Sequence[Metrics]) -> dict[str, Any]:
-    """Lines from left to right, one point a round; a single round stands in the middle."""
+    """Lines from left to right, one point a round; a single round is in the middle."""
     places = [(at / (len(found) - 1) if len(found) > 1 else 0.5) for at in range(len(found))]
     return {
         "lines": [
@@ -94,7 +94,7 @@ def chart(rounds: Sequence[RoundContribution], found: Sequence[Metrics]) -> dict
 
 
 def _counts(found: dict[str, Any] | None) -> list[tuple[str, int]]:
-    """How many points the synthesis counts as settled and open, or agreed upon and not; nothing if it counts none."""
+    """How many points the synthesis counts as settled and open, or agreed and not agreed; nothing if it counts none."""
     names = ("resolved", "remaining", "consensus", "divergence")
     known = [(name, int(found[f"{name}Count"])) for name in names if found and f"{name}Count" in found]
     return known if any(count for _, count in known) else []

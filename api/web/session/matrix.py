@@ -1,4 +1,4 @@
-"""Agents × phases: every verdict in its cell, linked to its event; what an agent only claims is told apart."""
+"""Agents × phases: every verdict in its cell, linked to its event; an agent's own claims look different."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from projections.record.marks import ClaimMark, Verdict
 
 AGENTS = 60
 VERDICTS, FEW = 8, 2
-"""Verdicts in one cell, and where there is little room; of more the newest stand there."""
+"""Verdicts in one cell, and where there is little room; of more only the newest are shown."""
 
 
 def matrix(standing: Standing) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The patches of several turns as one change of each file, in which every line knows the turn that wrote it.
 
-A patch shows only a part of a file: what no patch has shown is a run of lines whose words nobody knows.
+A patch shows only a part of a file: what no patch has shown is a run of unknown lines.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,6 +1,6 @@
 """`/sessions/{id}`: the page, its panels as of any event, its rows, and the whole of a text.
 
-`?at=N` is the session as it stood after its N-th event; what is of one version never changes and may be kept for ever.
+`?at=N` is the session after its N-th event; what is of one version never changes and may be kept for ever.
 """
 
 import hashlib
@@ -58,7 +58,7 @@ BUILD: Final = _build()
 
 
 async def show(request: Request) -> Response:
-    """GET /sessions/{id}: the session now, or as it stood after its event `?at=`"""
+    """GET /sessions/{id}: the session now, or after its event `?at=`"""
     only(request, "at", "lang", "role", "highlights", "tab", "turnId", "file")
     say, at, wanted = language_of(request), number(request, "at", least=1), _wanted(request)
     _view(request)
@@ -242,7 +242,7 @@ def _badge_now(inside: System, now: Session) -> str:
 
 
 def _follows(now: Session) -> str:
-    """The sessions whose events change this page: its own while it may go on, and the discussions it waits for."""
+    """The sessions whose events change this page: its own until it ends, and the discussions it waits for."""
     over = now.ended and not now.outstanding and "extend" not in allowed_actions(now)
     return "" if over else " ".join((now.id, *now.open_children))
 

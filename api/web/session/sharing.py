@@ -1,6 +1,6 @@
 """What several tabs ask for at once is made once.
 
-Every tab of a session is told of an event at the same moment, and asks for the same thing.
+Every tab of a session hears of an event at the same moment and asks for the same thing.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A session as it stood after one of its events: all that a panel may be made of. No clock, no request."""
+"""A session at one version: everything a panel is built from. No clock, no request."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class Standing:
         return self.session.version
 
     def past(self, marks: Sequence[Any]) -> Sequence[Any]:
-        """What of a list of the trail stood by then."""
+        """The part of a list of the trail up to then."""
         return upto(marks, self.version)
 
     def where(self, marks: Sequence[Numbered]) -> list[int]:
@@ -84,7 +84,7 @@ class Standing:
 
     @property
     def needs_somebody(self) -> bool:
-        """Whether nothing goes on unless a person says so."""
+        """Whether nothing happens without a person."""
         match self.session:
             case _ if self.held or self.session.questions:
                 return True

@@ -43,7 +43,7 @@ class TurnCard:
 
 
 def turns_of(standing: Standing) -> tuple[TurnCard, ...]:
-    """The turns that had been requested by then, in that order; nobody works on a person's."""
+    """The turns requested by then, in order, without a person's."""
     record, version = standing.record, standing.version
     reports = [made for made in record.artifacts if made.version <= version and made.phase == "validation"]
     asked = [entry for entry in record.turns.values() if entry.version <= version and entry.work != "wait"]

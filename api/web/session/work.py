@@ -145,7 +145,7 @@ def worklog(standing: Standing) -> dict[str, Any]:
 
 
 def family(standing: Standing) -> dict[str, Any]:
-    """Who asked for this session, and what it had discussed; how a child ended is what this session was told."""
+    """The parent of this session and its discussions, with their outcome as recorded here."""
     session = standing.session
     ends = {found.child: found for found in standing.past(standing.trail.closed)}
     opened = standing.past(standing.trail.opened)

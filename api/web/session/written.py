@@ -71,7 +71,7 @@ def _run(run: _Run, share: int) -> dict[str, Any]:
 
 
 def _end(words: str, limit: int) -> str:
-    """What went wrong stands at the end."""
+    """The error is at the end."""
     return words if len(words) <= limit else f"…{words[-limit:]}"
 
 
