@@ -36,6 +36,8 @@ async def list_sessions(
     status: str | None = None,
     q: Annotated[str | None, Parameter(alias="-q")] = None,
     label: str | None = None,
+    owner: str | None = None,
+    repository: str | None = None,
     limit: PositiveInt = 20,
     cursor: str | None = None,
     json: AsJson = False,
@@ -53,13 +55,17 @@ async def list_sessions(
         Only sessions with these words.
     label
         Only sessions with this label.
+    owner
+        Only sessions that this person or key started.
+    repository
+        Only sessions that were started on this folder.
     limit
         Maximum number of results [default: 20].
     cursor
         Continue from a list's `nextCursor`.
     """
     async with connected(where) as api:
-        filters = {"kind": kind, "status": status, "q": q, "label": label}
+        filters = {"kind": kind, "status": status, "q": q, "label": label, "owner": owner, "repository": repository}
         items, more = await api.pages("/api/sessions", limit=limit, cursor=cursor, **filters)
     if json:
         put_json({"items": items, "nextCursor": more})

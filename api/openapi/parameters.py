@@ -16,6 +16,7 @@ QUERY: dict[str, tuple[str, Schema]] = {
     "status": ("only sessions with this status", {"type": "string", "enum": _STATUSES}),
     "q": ("only sessions with these words", _WORDS),
     "label": ("only sessions with this label", _WORDS),
+    "owner": ("only sessions that this person or key started", _WORDS),
     "limit": (
         "maximum number of entries",
         {"type": "integer", "minimum": 1, "maximum": 200, "default": 50},

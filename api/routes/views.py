@@ -65,7 +65,7 @@ def _head(request: Request) -> int:
     return system(request).store.head()
 
 
-@door("kind", "status", "q", "label", "limit", "cursor")
+@door("kind", "status", "q", "label", "owner", "repository", "limit", "cursor")
 def list_sessions(request: Request) -> Response:
     """GET /api/sessions"""
     query = request.query_params
@@ -78,6 +78,8 @@ def list_sessions(request: Request) -> Response:
             status=query.get("status"),
             q=query.get("q"),
             label=query.get("label"),
+            owner=query.get("owner"),
+            repository=query.get("repository"),
             limit=limit(request),
             cursor=query.get("cursor"),
         )

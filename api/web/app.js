@@ -4,6 +4,7 @@
 import { following } from "./following.js";
 import { going } from "./going.js";
 import { living } from "./living.js";
+import { palette } from "./palette.js";
 import { renewKey, sent } from "./sending.js";
 import { session } from "./session.js";
 import { starting } from "./start.js";
@@ -271,6 +272,7 @@ setInterval(() => since(document), 30_000);
 if ("session" in page) renew = session({ pieces, fill, announce });
 if (page.tab === "turns") living();
 going({ words });
+palette();
 taking({ tell: (said) => (document.querySelector("[data-announcer]").textContent = said) });
 if (page.follows) follow();
 else if ("version" in page) tell("finished");

@@ -18,9 +18,21 @@ from domain.values.sentences import Sentence
 WEB: Final = Path(__file__).parent
 SHEETS: Final = (
     "app", "frame", "controls", "home", "session", "gauges", "panels", "tables", "prose", "drawings", "events", "turns",
-    "changes", "compare", "chat", "lab", "gantt", "reports", "replay",
+    "changes", "compare", "chat", "lab", "gantt", "palette", "log", "reports", "replay",
 )  # fmt: skip
-SCRIPTS: Final = ("sending", "start", "following", "living", "taking", "going", "events", "replay", "session", "app")
+SCRIPTS: Final = (
+    "sending",
+    "start",
+    "following",
+    "living",
+    "taking",
+    "going",
+    "palette",
+    "events",
+    "replay",
+    "session",
+    "app",
+)
 """Modules in the order in which they need each other."""
 CSS, JS = "text/css; charset=utf-8", "text/javascript; charset=utf-8"
 FOR_EVER: Final = "public, max-age=31536000, immutable"

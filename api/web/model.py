@@ -4,6 +4,7 @@ Every text is cut here, so that the size of a page is bounded whatever agents sa
 """
 
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, Final, get_args
 
 from api.web.shown import cut
@@ -63,15 +64,33 @@ class HomePage:
 
 
 def home_page(
-    db: Database, *, kind: str | None, status: str | None, q: str | None, label: str | None, cursor: str | None
+    db: Database,
+    *,
+    kind: str | None,
+    status: str | None,
+    q: str | None,
+    label: str | None,
+    owner: str | None,
+    repository: str | None,
+    cursor: str | None,
 ) -> HomePage:
     """Raises Invalid for a cursor or words that cannot be looked for."""
-    searching = bool(kind or status or q or label)
+    searching = bool(kind or status or q or label or owner or repository)
     sections = not searching and cursor is None
     waiting = inbox.page(db, limit=SECTION).items if sections else ()
     held = {item.parent for item in waiting if item.parent}
     running = [item for item in _running(db) if item.id not in held] if sections else []
-    page = overview.page(db, kind=kind, status=status, q=q, label=label, limit=SESSIONS, cursor=cursor)
+    page = overview.page(
+        db,
+        kind=kind,
+        status=status,
+        q=q,
+        label=label,
+        owner=owner,
+        repository=repository,
+        limit=SESSIONS,
+        cursor=cursor,
+    )
     above = {*(item.session_id for item in waiting), *held, *(item.id for item in running)}
     return HomePage(
         needs=sum(inbox.counts(db).values()),
@@ -145,4 +164,6 @@ def _item(item: SessionItem) -> dict[str, Any]:
     return item.wire() | {
         "badge": badge(item.status, exhausted=item.waiting == "budget"),
         "labels": [cut(label, 64) for label in item.labels[:5]],
+        "by": owner(item.owner),
+        "folder": cut(PurePath(item.repository or "").name, 24),
     }

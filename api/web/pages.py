@@ -15,7 +15,7 @@ from api.web.start_form import FORMS, NAMES, Filled, forms
 from domain.kinds import KINDS
 from domain.values.sentences import Sentence
 
-LOOKED = ("kind", "status", "q", "label", "cursor")
+LOOKED = ("kind", "status", "q", "label", "owner", "repository", "cursor")
 """What the list is looked through by."""
 
 

@@ -20,8 +20,12 @@ from api.web.words import words
 from domain.kinds import KINDS
 from domain.values.sentences import Sentence
 from domain.values.words import LANGUAGES, Language, Words, preferred
+from projections.sessions import inbox
 
 Link = Callable[..., str]
+
+_APART: Final = frozenset({"error.html", "login.html"})
+"""Pages that say nothing of the log: they are shown to strangers, too, and where it cannot be read."""
 
 KEY: Final = secrets.token_hex(16)
 """The placeholder for the key of a page's forms: one page is made for many tabs, each of which has a key of its own."""
@@ -95,8 +99,15 @@ def render(request: Request, say: Words, template: str, **more: Any) -> str:
         who=model.owner(getattr(request.state, "actor", "")),
         sheet=SHEET,
         script=SCRIPT,
+        **({} if template in _APART else {"needs": _needs(request)}),
         **more,
     )
+
+
+def _needs(request: Request) -> int:
+    """How much waits for a person."""
+    with system(request).views.reading() as db:
+        return sum(inbox.counts(db).values())
 
 
 def fragment(say: Words, named: Language | None, template: str, **more: Any) -> str:

@@ -38,10 +38,12 @@ def page(
     status: str | None = None,
     q: str | None = None,
     label: str | None = None,
+    owner: str | None = None,
+    repository: str | None = None,
     limit: int = DEFAULT_LIMIT,
     cursor: str | None = None,
 ) -> SessionPage:
-    """Newest first; `q` is looked for in id, title and task, in any case.
+    """Newest first; `q` is looked for in id, title and task, in any case. An owner is found by the name alone, too.
 
     Raises Invalid for a cursor that was not given out here, a limit outside 1 … 200, more than 1,000 characters of `q`.
     """
@@ -52,10 +54,13 @@ def page(
     before = LATEST if cursor is None else position_of(cursor)
     where: list[str] = ["created < ?"]
     values: list[int | str] = [before]
-    for column, value in (("kind", kind), ("status", status)):
+    for column, value in (("kind", kind), ("status", status), ("repository", repository)):
         if value is not None:
             where.append(f"{column} = ?")
             values.append(value)
+    if owner is not None:
+        where.append("owner IN (?, ?, ?)")
+        values += [owner, f"person:{owner}", f"key:{owner}"]
     if label is not None:
         where.append("created IN (SELECT created FROM overview_labels WHERE label = ? AND created < ?)")
         values += [label, before]
@@ -176,6 +181,8 @@ def _item(row: SessionRow, turns: Sequence[TurnView], children: Sequence[str]) -
             "created_at": iso(row.created_at),
             "updated_at": iso(row.updated_at),
             "origin": row.origin,
+            "owner": row.owner,
+            "repository": row.repository,
             "labels": json.loads(row.labels),
             "parent": row.parent,
             "children": children,

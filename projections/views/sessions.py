@@ -16,6 +16,8 @@ WaitsFor = Literal["decision", "permission", "scope", "budget", "checkpoint", "p
 class SessionItem(Listed):
     """A session in a list."""
 
+    owner: str = Field(description="who started it")
+    repository: str | None = Field(description="the workspace that it was started on, where one was named")
     current_phase: str | None
     iteration: int | None
     max_iterations: int | None

@@ -145,7 +145,7 @@ def test_it_follows_the_log_and_leaves_what_is_typed_alone(client: TestClient) -
     seen = Seen(html)
     assert seen.all("body")[0]["data-follows"] == "*"
     parts = [attributes["data-part"] for _, attributes in seen.elements if "data-part" in attributes]
-    assert parts == ["needs", "sections"]
+    assert parts == ["needs-count", "needs", "sections"]
     live = "".join(re.findall(r'<div data-part="\w+">.*?</div>', html, re.DOTALL))
     assert "<form" not in live and "<input" not in live
 

@@ -15,7 +15,7 @@ __all__ = ["client"]
 def test_the_head_of_a_success_says_the_result(client: TestClient) -> None:
     text = words_of(panel(client, two_iterations(client), "head"))
     assert "Success on iteration 2. Validated by true. Review approved." in text
-    assert "1 files +2 −0" in text and "✓ approved" in text
+    assert "1 file +2 −0" in text and "✓ approved" in text
 
 
 def test_what_stopped_a_session_is_named_in_the_head_and_its_list_opens_there(client: TestClient) -> None:

@@ -66,6 +66,8 @@ def test_a_row_holds_what_a_list_shows(many: SqliteViews) -> None:
                 "requestedAt": "2026-11-21T12:00:01.004Z",
             }
         ],
+        "owner": "tester",
+        "repository": None,
         "lastError": None,
         "currentPhase": "architecture",
         "iteration": 0,

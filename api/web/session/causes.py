@@ -51,7 +51,7 @@ def failure(standing: Standing) -> dict[str, Any]:
     if cause is None:
         return {}
     event = event_of(standing, cause.version)
-    card = {"event": cause.version, "turn": cause.turn, "what": event.TOPIC, "run": None, "new": False}
+    card = {"event": cause.version, "turn": cause.turn, "what": event.TOPIC, "run": None, "new": False, "log": None}
     card |= {"iteration": standing.record.entries[cause.version - 1].number}
     if isinstance(event, ValidationFailed):
         card |= {"new": _had_baseline(standing) and bool(event.new_failures)} | _output(standing, cause)
@@ -78,6 +78,7 @@ def _output(standing: Standing, cause: CauseShown) -> dict[str, Any]:
     return {
         "turn": turn.id,
         "run": run,
+        "log": turn.report.version if turn.report else None,
         "lines": [(cut(line, SENTENCE), _says_why(line, cause.lines)) for line in lines],
     }
 

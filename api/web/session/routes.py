@@ -12,7 +12,6 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adapters.store.mapper import whole
 from api.http.problems import of_field
 from api.http.requests import answer_headers, number, only
 from api.system import System
@@ -26,10 +25,11 @@ from api.web.session.reading import as_of, gallery, reading
 from api.web.session.rows import Span, Wanted, around, following, newest, window
 from api.web.session.standing import badge_of
 from api.web.session.strip import strip
+from api.web.session.texts import words_of
 from domain.discussion.state import Discussion
 from domain.kinds import allowed_actions
 from domain.session.state import Session
-from domain.values.base import Text, Unknown
+from domain.values.base import Unknown
 from domain.values.sentences import Sentence
 from domain.values.words import Words
 from projections.record import timeline
@@ -115,7 +115,7 @@ async def show_raw(request: Request) -> Response:
     at, field = number(request, "at", least=1), request.query_params.get("field")
     if at is None:
         raise of_field("at", Sentence("should_be_given"))
-    words = await reading(request, lambda inside, now, _: _words(inside, now, at, field))
+    words = await reading(request, lambda inside, now, _: words_of(inside, now, at, field))
     return Response(words, headers=answer_headers(), media_type="text/plain; charset=utf-8")
 
 
@@ -262,20 +262,6 @@ def _rows(request: Request, now: Session, say: Words, wanted: Wanted, at: int | 
 
 def _roles(inside: System, now: Session) -> list[str]:
     return timeline.roles(inside.records.of(now.id, now.version))
-
-
-def _words(inside: System, now: Session, at: int, field: str | None) -> str:
-    """The first text of an event, or the one of that name."""
-    found = inside.store.history(now.id, after=at - 1, upto=at)
-    if not found:
-        raise Unknown(Sentence("session_version_beyond", id=now.id, number=at, newest=now.version))
-    event = found[0].event
-    texts = {name: getattr(event, name) for name in type(event).model_fields}
-    texts = {name: text for name, text in texts.items() if isinstance(text, Text)}
-    text = texts.get(field) if field else next(iter(texts.values()), None)
-    if text is None:
-        raise Unknown(Sentence("text_not_found", number=at, id=now.id))
-    return whole(inside.store, text)
 
 
 def _safe(html: str) -> Markup:

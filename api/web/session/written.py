@@ -55,6 +55,21 @@ def report(content: str) -> dict[str, Any] | None:
     }
 
 
+def printed(content: str) -> str:
+    """A validation's report as a terminal would have shown it, whole; "" where the text is no such report."""
+    try:
+        found = _Report.model_validate_json(content)
+    except ValidationError:
+        return ""
+    return "\n".join(_printed(run) for run in found.runs)
+
+
+def _printed(run: _Run) -> str:
+    ended = f"[{run.stage}] exit {run.exit_code} · {run.seconds:.1f} s {run.detail}".rstrip()
+    parts = (f"$ {run.command}", run.stdout.rstrip("\n"), run.stderr.rstrip("\n"), ended)
+    return "\n".join(part for part in parts if part) + "\n"
+
+
 def _run(run: _Run, share: int) -> dict[str, Any]:
     exited = run.ended == "exited"
     return {

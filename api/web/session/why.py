@@ -1,0 +1,64 @@
+"""`/sessions/{id}/why`: why a session is in its state, as a chain of commands and what each of them led to."""
+
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from api.http.requests import number, only
+from api.system import System
+from api.web.rendering import language_of, page, render
+from api.web.session.reading import as_of, reading
+from api.web.session.rows import MESSAGE
+from api.web.session.standing import SENTENCE, badge_of
+from api.web.shown import cut
+from domain.orchestration.state import Orchestration
+from domain.session.state import Session
+from domain.values.words import Words
+from projections.record.cause import CAUSES
+from projections.record.describe import describe, person
+from projections.record.explain import explain
+from projections.record.session import view
+
+LINKS: Final = 200
+"""Commands of the chain that are shown, the last ones."""
+
+
+async def show(request: Request) -> Response:
+    """GET /sessions/{id}/why: the chain of causes, now or as of the event `?at=`"""
+    only(request, "at", "lang")
+    say, at = language_of(request), number(request, "at", least=1)
+
+    def build(inside: System, now: Session, _: int) -> str:
+        then = as_of(inside, now, at)
+        it = {"id": then.id, "title": view(then).title or then.id, "badge": badge_of(then), "version": then.version}
+        return render(request, say, "session_why.html", it=it, at=at, **_chain(inside, then, say))
+
+    return page(await reading(request, build))
+
+
+def _chain(inside: System, session: Session, say: Words) -> dict[str, Any]:
+    history = inside.store.history(session.id, upto=session.version)
+    found = explain(history, session)
+    events = {recorded.version: recorded.event for recorded in history}
+    agents = [agent.agent for agent in session.agents] if isinstance(session, Orchestration) else []
+    links = []
+    for link in found.chain[-LINKS:]:
+        told = [event for event in link.events if event.state or "pass" in event.inputs or event.type in CAUSES]
+        for event in told or link.events[:1]:
+            data = events[event.version].model_dump(mode="json", by_alias=True)
+            links.append(
+                {
+                    "version": event.version,
+                    "at": link.timestamp,
+                    "who": cut(person(link.actor, say.language), 80),
+                    "words": cut(describe(event.type, data, say.language, agents=agents), MESSAGE),
+                    "state": event.state or "",
+                    "cause": event.type in CAUSES,
+                }
+            )
+    cause = found.cause
+    return {
+        "links": links,
+        "cause": cause and {"version": cause.version, "lines": [cut(line, SENTENCE) for line in cause.lines[:20]]},
+    }
