@@ -60,11 +60,15 @@ class Activity(Value):
 
 def tool_call(name: str, given: Mapping[str, Any], *, call: str | None, status: Status = "running") -> Activity:
     """A tool that is called with these arguments."""
+    tool, title, paths = described(name, given)
+    return Activity(kind="tool", id=call, tool=tool, title=title[:TITLE], paths=paths, status=status)
+
+
+def described(name: str, given: Mapping[str, Any]) -> tuple[Tool, str, tuple[str, ...]]:
+    """Which kind of tool it is, what it is called for (in full), and the file concerned."""
     titles = (str(given[key]) for key in _TITLES if isinstance(given.get(key), str))
     paths = (str(given[key]) for key in _PATHS if isinstance(given.get(key), str))
-    title = next(titles, name).strip() or name
-    kind = tool_of(name)
-    return Activity(kind="tool", id=call, tool=kind, title=title[:TITLE], paths=tuple(paths)[:1], status=status)
+    return tool_of(name), next(titles, name).strip() or name, tuple(paths)[:1]
 
 
 def tool_of(name: str) -> Tool:

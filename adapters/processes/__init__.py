@@ -19,6 +19,7 @@ from adapters.processes.environment import clean_environment, own, resolve_secre
 from adapters.processes.input import Input
 from adapters.processes.limits import NO_LIMITS, SystemLimits
 from adapters.processes.output import OnLine
+from adapters.processes.pauses import Pauses
 from adapters.processes.starting import start, why_not
 from adapters.processes.sweep import end_orphans, settle
 
@@ -27,6 +28,7 @@ __all__ = [
     "Ended",
     "Finished",
     "Input",
+    "Pauses",
     "SystemLimits",
     "clean_environment",
     "end_orphans",
@@ -51,6 +53,7 @@ async def run(
     grace_seconds: float = 2.0,
     on_output: Callable[[str], None] | None = None,
     on_line: OnLine | None = None,
+    pauses: Pauses | None = None,
 ) -> Finished:
     """Run `argv` in `cwd` with exactly `env`, and our mark; faults are values. `output_bytes` counts both streams;
     more ends it, or with `keep_ends` is left out between the beginning and the end of each, while it goes on.
@@ -58,7 +61,7 @@ async def run(
     Whatever ends it early is TERM to its group, `grace_seconds`, KILL. On return, and before a cancellation gets any
     further, nothing that it started is alive. `on_output` hears both streams in pieces, `on_line` whole
     lines, each with its stream (1 stdout, 2 stderr); an exception of either stops the run and is raised. With an
-    `Input` its standard input can be written to while it runs.
+    `Input` its standard input can be written to while it runs. While one of `pauses` lasts, no limit on time counts.
     """
     settle()
     try:
@@ -70,7 +73,7 @@ async def run(
         if isinstance(stdin, Input) and started.popen.stdin is not None:
             stdin.attach(started.popen.stdin)
         try:
-            ended = await child.watch(wall_seconds, idle_seconds)
+            ended = await child.watch(wall_seconds, idle_seconds, pauses)
         finally:
             await child.end(grace_seconds)
         await child.output.drain()

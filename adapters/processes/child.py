@@ -7,13 +7,19 @@ import signal
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from adapters.processes.limits import refusal
 from adapters.processes.output import Ended, OnLine, Output
+from adapters.processes.pauses import Pauses
 from adapters.processes.starting import Started
 from adapters.processes.sweep import PAUSE, SECONDS, leaders, sweep
 
 __all__ = ["Child", "Ended", "Finished"]
+
+
+_LOOK_SECONDS: Final = 0.5
+"""How long a pause goes on before its end is looked for again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +59,17 @@ class Child:
         self.output = Output(started.popen, cap, on_output, on_line, keep_ends=keep_ends)
         self._notice_exit()
 
-    async def watch(self, wall_seconds: float, idle_seconds: float | None) -> Ended:
+    async def watch(self, wall_seconds: float, idle_seconds: float | None, pauses: Pauses | None = None) -> Ended:
         """Until the leader exits or a limit is reached. The leader stays unreaped, so that its id stays ours."""
-        deadline, over = self._began + wall_seconds, self.output.over
+        over, pauses = self.output.over, pauses or Pauses()
         while True:
             if over.done():
                 return over.result()
             if self._gone.done():
                 return self._gone.result()
-            silence = deadline if idle_seconds is None else self.output.latest + idle_seconds
-            remaining = min(deadline, silence) - self._loop.time()
+            deadline = self._began + wall_seconds + pauses.seconds
+            silence = deadline if idle_seconds is None else max(self.output.latest, pauses.ended) + idle_seconds
+            remaining = _LOOK_SECONDS if pauses.lasts else min(deadline, silence) - self._loop.time()
             if remaining <= 0:
                 return "timeout" if deadline <= silence else "idle"
             await asyncio.wait({self._gone, over}, timeout=remaining, return_when=asyncio.FIRST_COMPLETED)

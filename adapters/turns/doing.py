@@ -24,6 +24,7 @@ class Doing:
         self._last: deque[ToolUse] = deque(maxlen=LAST)
         self._total = self._denied = self._bytes = 0
         self._open: dict[str, tuple[ToolUse, int]] = {}
+        self._ended: set[str] = set()
         self._lines: list[str] = []
         self._usages: dict[str, Usage] = {}
         self.was_denied = False
@@ -36,11 +37,15 @@ class Doing:
         self.was_denied = self.was_denied or seen.status == "denied"
         if seen.kind != "tool":
             return
+        if seen.id in self._ended:
+            return  # a program that sums up its denials names them again
         started, since = self._open.pop(seen.id, (None, None)) if seen.id else (None, None)
         use = _merged(started, seen)
         if seen.id and seen.status not in _OVER:
             self._open[seen.id] = (use, self._clock() if since is None else since)
             return
+        if seen.id:
+            self._ended.add(seen.id)
         took = None if since is None else max(0, self._clock() - since)
         self._keep(use.changed(milliseconds=took))
 

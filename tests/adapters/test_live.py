@@ -93,3 +93,12 @@ def test_nothing_is_recorded_of_a_silent_attempt() -> None:
     doing = Doing(lambda: 0)
     doing.see(said("words are no tool"))
     assert doing.activity() is None
+
+
+def test_a_call_that_is_named_again_at_the_end_counts_once() -> None:
+    doing = Doing(lambda: 0)
+    call = Activity(kind="tool", id="c1", tool="execute", title="rm -rf build", status="running")
+    for seen in (call, call.changed(status="denied"), call.changed(status="denied")):
+        doing.see(seen)
+    found = doing.activity()
+    assert found is not None and (found[0].tools_total, found[0].denied) == (1, 1)

@@ -23,6 +23,7 @@ from adapters.agents.command.conversation import (
     remove,
 )
 from adapters.agents.command.meter import added, plus
+from adapters.agents.command.questions import StdioQuestions
 from adapters.agents.command.reading import Run
 from adapters.agents.command.settings import IDLE_SECONDS, CommandSettings
 from adapters.agents.command.watch import Hopeless, Watch
@@ -116,21 +117,26 @@ class CommandAgent:
         call = await asyncio.to_thread(self._prepared, settings, turn, talk, scratch)
         if isinstance(call, Failure):
             return Reply(failure=call)
-        watch = Watch(settings, call, turn)
+        questions = StdioQuestions(turn, call, fence.level) if settings.questions else None
+        watch = Watch(settings, call, turn, questions)
         try:
             finished = await run(
                 call.argv,
                 cwd=call.cwd,
                 env=call.environment,
-                stdin=call.stdin,
+                stdin=questions.input if questions else call.stdin,
                 wall_seconds=min(limits.wall_seconds, settings.timeout_seconds or limits.wall_seconds),
                 idle_seconds=_least(limits.idle_seconds, settings.idle_seconds) or IDLE_SECONDS,
                 output_bytes=self._output_bytes(limits),
                 fence=fence,
                 on_line=watch.line,
+                pauses=questions.pauses if questions else None,
             )
         except Hopeless as hopeless:
             return Reply(failure=hopeless.failure, agent_session=conversation.handle if talk.resumed else None)
+        finally:
+            if questions:
+                await questions.close()
         reply = await asyncio.to_thread(self._read, Run(settings, call, finished), talk, limits)
         return watch.explained(reply)
 

@@ -68,9 +68,22 @@ def prepare(
         argv=argv,
         cwd=cwd,
         environment=clean_environment({"TMPDIR": str(_folder(scratch / "tmp")), **turn.env, **own}, home=home),
-        stdin=prompt if settings.prompt_on_stdin(template) else None,
+        stdin=_stdin(settings, template, prompt),
         secrets=_longest_first(form for name in secret for form in _written(given[name])),
     )
+
+
+def _stdin(settings: CommandSettings, template: Template, prompt: bytes) -> bytes | None:
+    if not settings.prompt_on_stdin(template):
+        return None
+    return prompt if settings.questions is None else first_message(prompt)
+
+
+def first_message(prompt: bytes) -> bytes:
+    """The prompt, for a program that reads messages."""
+    text = prompt.decode(errors="replace")
+    message = {"role": "user", "content": [{"type": "text", "text": text}]}
+    return json.dumps({"type": "user", "message": message}).encode() + b"\n"
 
 
 def login(settings: CommandSettings) -> dict[str, str]:

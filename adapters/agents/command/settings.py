@@ -86,7 +86,9 @@ class CommandSettings(Value):
     passed on, and with a private home one is needed. Exit codes prove nothing: `require_final` is the `type` of the
     JSON message without which there is no answer; an answer that `error_text` matches as a whole is an error.
     `fenced_args` replace `read_args` and `write_args` where bubblewrap is in force, inside which the program's own
-    sandbox cannot work. `readable` and `writable` name further files and folders for it.
+    sandbox cannot work. `questions`: the program takes messages on stdin and asks for permission in lines of JSON, as
+    Claude Code does with `--permission-prompt-tool stdio`. `readable` and `writable` name further files and folders
+    for it.
     """
 
     argv: Template
@@ -101,6 +103,7 @@ class CommandSettings(Value):
     stdin: Literal["prompt", "none"] | None = None
     output: Literal["text", "json"] = "text"
     stream: Stream | None = None
+    questions: Literal["claude"] | None = None
     text_path: Where | None = None
     session_path: Where | None = None
     error_path: Where | None = None
@@ -186,6 +189,8 @@ class CommandSettings(Value):
         useless = [name for name in _JSON_ONLY if getattr(self, name) is not None]
         if self.output == "text" and useless:
             raise ValueError(f'{useless[0]} needs output = "json"')
+        if self.questions is not None and (self.output != "json" or self.stdin == "none"):
+            raise ValueError('questions needs output = "json" and the prompt on stdin')
         if self.resumes_by_id and self.session_path is None:
             raise ValueError("resume_argv: {agent_session} needs session_path, where the program tells its session id")
 

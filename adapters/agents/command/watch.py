@@ -7,6 +7,7 @@ import orjson
 
 from adapters.agents.activity import Activity, tail
 from adapters.agents.command.call import Call
+from adapters.agents.command.questions import StdioQuestions
 from adapters.agents.command.settings import CommandSettings
 from adapters.agents.port import Reply, Turn
 from adapters.agents.streams import activities
@@ -24,8 +25,10 @@ class Hopeless(Exception):
 class Watch:
     """Reads the lines of one run, without secrets. The turn hears the lines, and the activities in them."""
 
-    def __init__(self, settings: CommandSettings, call: Call, turn: Turn) -> None:
-        self._settings, self._call, self._turn = settings, call, turn
+    def __init__(
+        self, settings: CommandSettings, call: Call, turn: Turn, questions: StdioQuestions | None = None
+    ) -> None:
+        self._settings, self._call, self._turn, self._questions = settings, call, turn, questions
         self._retry: Activity | None = None
 
     def line(self, stream: int, text: str) -> None:
@@ -40,6 +43,8 @@ class Watch:
                 self._turn.observe(activity)
             if activity.kind == "retry" and activity.failure == "auth":
                 raise Hopeless(Failure(code="auth", detail=f"The provider refused the login: {activity.text}."))
+        if self._questions is not None:
+            self._questions.line(stream, text)
 
     def _activities(self, stream: int, line: str) -> Iterable[Activity]:
         """What a line says: stderr and plain text are words for people."""

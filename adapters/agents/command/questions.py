@@ -1,0 +1,91 @@
+"""Claude Code's questions for permission: lines of JSON that it prints, answered on its standard input."""
+
+import asyncio
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from adapters.agents.activity import Activity, Tool, described
+from adapters.agents.command.call import Call
+from adapters.agents.port import Turn
+from adapters.processes import Input, Pauses
+from domain.session.permissions import PermissionChoice
+from domain.session.turns import FenceLevel
+
+Json = dict[str, Any]
+QUESTIONS: Final = 20
+"""Permissions that are asked for at once; more are denied."""
+DENIED: Final = "Permission was denied by the user or the team's rules. Go on without it, or say what you could not do."
+
+
+class _Wish(NamedTuple):
+    tool: Tool
+    title: str
+    paths: tuple[str, ...]
+
+
+class StdioQuestions:
+    """The questions of one run. Its `input` is open until the program has given its result."""
+
+    def __init__(self, turn: Turn, call: Call, fence: FenceLevel) -> None:
+        self._turn, self._call, self._fence = turn, call, fence
+        self._open: dict[str, asyncio.Task[None]] = {}
+        self.input, self.pauses = Input(), Pauses()
+        self.input.write(call.stdin or b"")
+
+    def line(self, stream: int, text: str) -> None:
+        """A line of the program. What is no message of its protocol is for others to read."""
+        if stream != 1 or not text.startswith("{"):
+            return
+        try:
+            message = orjson.loads(text)
+        except orjson.JSONDecodeError:
+            return
+        match message:
+            case {"type": "control_request", "request_id": str(name), "request": dict(request)}:
+                self._begin(name, request)
+            case {"type": "control_cancel_request", "request_id": str(name)} if name in self._open:
+                self._open[name].cancel()
+            case {"type": "result"}:
+                self.input.close()
+
+    async def close(self) -> None:
+        """The run is over: nobody reads an answer any more."""
+        tasks = list(self._open.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _begin(self, name: str, request: Json) -> None:
+        match request:
+            case {"subtype": "can_use_tool", "tool_name": str(tool), "input": dict(given)}:
+                task = asyncio.create_task(self._asked(name, tool, given))
+                self._open[name] = task
+                task.add_done_callback(lambda _: self._open.pop(name, None))
+            case _:
+                self._say({"subtype": "error", "request_id": name, "error": "Not supported."})
+
+    async def _asked(self, name: str, tool: str, given: Json) -> None:
+        if await self._decision(self._wish(tool, given)) == "allow":
+            answer: Json = {"behavior": "allow", "updatedInput": given}
+        else:
+            answer = {"behavior": "deny", "message": DENIED}
+        self._say({"subtype": "success", "request_id": name, "response": answer})
+
+    def _wish(self, name: str, given: Json) -> _Wish:
+        """Without secrets, which neither rules nor people have to see. Of an unusual tool with its name."""
+        tool, title, paths = described(name, given)
+        named = f"{name}: {title}" if tool == "other" and title != name else title
+        return _Wish(tool, self._call.scrub(named), tuple(map(self._call.scrub, paths)))
+
+    async def _decision(self, wish: _Wish) -> PermissionChoice:
+        """A role that only reads never gets permission to edit; anything else is for the rules, or a person."""
+        if (self._turn.access != "write" and wish.tool == "edit") or len(self._open) > QUESTIONS:
+            if self._turn.observe is not None:
+                self._turn.observe(Activity(kind="permission", status="denied", **wish._asdict()))
+            return "deny"
+        with self.pauses.paused():
+            return await self._turn.permit(wish.tool, wish.title, wish.paths, fence=self._fence)
+
+    def _say(self, response: Json) -> None:
+        self.input.write(orjson.dumps({"type": "control_response", "response": response}) + b"\n")

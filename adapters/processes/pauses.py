@@ -1,0 +1,33 @@
+"""Time that counts towards no limit of a run: a person is asked meanwhile."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Pauses:
+    """The pauses of one run; several may overlap. Belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._open, self._since = 0, 0.0
+        self.seconds = self.ended = 0.0
+        """All pauses together that are over, and when the last one was (time of the loop)."""
+
+    @property
+    def lasts(self) -> bool:
+        """Whether there is one now."""
+        return self._open > 0
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        if not self._open:
+            self._since = self._loop.time()
+        self._open += 1
+        try:
+            yield
+        finally:
+            self._open -= 1
+            if not self._open:
+                self.ended = self._loop.time()
+                self.seconds += self.ended - self._since
