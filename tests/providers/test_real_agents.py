@@ -130,29 +130,15 @@ def test_what_cannot_succeed_ends_at_once_and_can_be_retried(
     assert left_running(repository.parent) == []
 
 
+@pytest.mark.parametrize("program", ["claude"], indirect=True)
 @pytest.mark.parametrize(("rules", "fixed"), [('deny = ["execute:sed *"]', False), ('allow = ["execute:sed *"]', True)])
-def test_claude_asks_before_it_runs_a_command(
-    provider: Provider,
-    repository: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    rules: str,
-    fixed: bool,
+def test_it_asks_before_it_runs_a_command(
+    program: str, provider: Provider, repository: Path, capsys: pytest.CaptureFixture[str], rules: str, fixed: bool
 ) -> None:
-    monkeypatch.setenv("PATH", f"{installed('claude')}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-stub-0123456789")
-    provider.rules = [
-        Rule("You are the developer", [runs(FIX), says("Done, as far as allowed.")]),
-        Rule("You are the reviewer", [says(APPROVED)]),
-        Rule("You are", [says("Fix the sign in add.")]),
-    ]
-    path = Path(team(repository, "claude", provider.url))
+    provider.rules = delivery()
+    path = Path(team(repository, program, provider.url))
     path.write_text(f"{path.read_text()}\n[permissions]\n{rules}\n")
-    words = ["run", "-t", "Fix add", "-f", "calc.py", "--test", "python3 test_calc.py", "--max-iterations", "1"]
-    code = carry_out([*words, "--no-baseline", "--team", str(path)])
-    found = events(capsys)
-    did = [
-        event["data"] for event in found if event["type"] == "turn.activity_recorded" and event["data"]["toolsTotal"]
-    ]
-    assert [(tool["title"], tool["denied"]) for data in did for tool in data["tools"]] == [(FIX, not fixed)]
+    code = carry_out([*RUN[:-1], "1", "--team", str(path)])
+    did = data(events(capsys), "turn.activity_recorded")
+    assert [(tool["title"], tool["denied"]) for each in did for tool in each["tools"]] == [(FIX, not fixed)]
     assert (code == 0) == fixed
