@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
+from api.cli.noting import note_squash
 from api.cli.options import HERE, AsJson, Id, Json, Where
 from api.cli.terminal import paint, put, put_document, put_json, say, visible
 
@@ -112,7 +113,10 @@ async def merge(
     paths = [file["path"] for file in found.changes["files"]]
     _refuse("These files have uncommitted changes", _dirty(found.top, paths))
     if squash:
-        _squash(found, found.commit)
+        if _squash(found, found.commit):
+            kept = [file["path"] for file in found.changes["files"] if file["status"] != "deleted"]
+            async with connected(where) as api:
+                await note_squash(api, found.top, _git(found.top, "rev-parse", "HEAD").stdout.strip(), kept)
     else:
         title = f"Merge {found.changes['branch'] or found.session['id']}: {_title(found.session)}"
         _tried(found.top, "merge", "--no-edit", "-m", title, found.commit)
@@ -120,16 +124,18 @@ async def merge(
     return exits.OK
 
 
-def _squash(found: Result, commit: str) -> None:
-    """One commit with the trailers of all."""
+def _squash(found: Result, commit: str) -> bool:
+    """One commit with the trailers of all; False where there was nothing to commit."""
     staged = _git(found.top, "diff", "--cached", "--name-only", "-z").stdout.split("\0")
     _refuse("These changes are staged already", filter(None, staged))
     own = ["log", "--reverse", "--format=%(trailers:only,unfold)", f"HEAD..{commit}"]
     lines = [line for line in _git(found.top, *own).stdout.splitlines() if line.startswith("Hansard-")]
     _tried(found.top, "merge", "--squash", commit)
-    if _git(found.top, "diff", "--cached", "--quiet", codes=(0, 1)).returncode:
-        message = "\n".join([_title(found.session), "", *dict.fromkeys(lines)])
-        _tried(found.top, "commit", "--quiet", "-F", "-", given=message)
+    if _git(found.top, "diff", "--cached", "--quiet", codes=(0, 1)).returncode == 0:
+        return False
+    message = "\n".join([_title(found.session), "", *dict.fromkeys(lines)])
+    _tried(found.top, "commit", "--quiet", "-F", "-", given=message)
+    return True
 
 
 async def pr(session: Id, /, *, where: Where = HERE) -> int:

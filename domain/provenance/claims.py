@@ -8,10 +8,11 @@ did, and the work cannot have been there before.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import NamedTuple
 
 from domain.provenance.lines import CLEAR, FAINT, TOGETHER, normal
-from domain.provenance.work import WRITTEN, TurnWork, Works
+from domain.provenance.work import WRITTEN, TurnWork, Works, WrittenRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Claims:
     _reach: list[int] = field(default_factory=list)
     _arrivals: dict[str, list[_Arrival]] = field(default_factory=lambda: defaultdict(list))
     _claimed: dict[tuple[str, str], TurnWork] = field(default_factory=dict)
+    _sessions: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def read(self, commits: Sequence[CommitLines]) -> None:
         for commit in commits:
@@ -92,6 +94,7 @@ class Claims:
             self._arrivals[name].append(_Arrival(index, turn))
             if turn and commit.added[name] <= turn.added[name] and not commit.removed[name]:
                 self._claimed[commit.commit, name] = turn
+                self._sessions[commit.commit].add(turn.session)
 
     def _candidates(self, commit: CommitLines, name: str, index: int) -> tuple[TurnWork, ...]:
         """The turns that may have brought the line to this commit: their work was not there before."""
@@ -144,7 +147,29 @@ class Claims:
             if self._is_rewritten(lines[place].commit):
                 for step in (1, -1):
                     _extend(lines, names, found, place, turn, step)
+        self._fill(lines, names, found)
         return found
+
+    def _fill(self, lines: Sequence[BlamedLine], names: Sequence[str], found: list[TurnWork | None]) -> None:
+        """Lines that say nothing alone are a turn's, too, where all that it wrote at that place came with a commit of
+        its work, between the same lines."""
+        entries = ((None if turn else (line.commit, line.origin)) for line, turn in zip(lines, found, strict=True))
+        place = 0
+        for source, run in groupby(list(entries)):
+            start, place = place, place + len(list(run))
+            if source is None or source[0] not in self.commits or not self._is_rewritten(source[0]):
+                continue
+            before, after = names[start - 1] if start else None, names[place] if place < len(names) else None
+            gap = WrittenRun(before, tuple(names[start:place]), after)
+            turns = self._turns_in(source[0])
+            turn = next((turn for turn in turns if gap in turn.runs.get(source[1], ())), None)
+            found[start:place] = [turn] * (place - start)
+
+    def _turns_in(self, commit: str) -> list[TurnWork]:
+        """The turns whose work the commit names, or has other lines of; the last first."""
+        sessions, named = self._sessions[commit], self.commits[commit].named
+        turns = [turn for session in sorted(sessions) for turn in self.works.sessions[session].turns]
+        return [*reversed(turns), *(self.works.turns[name] for name in reversed(named) if name in self.works.turns)]
 
     def _turn(self, line: BlamedLine, name: str) -> TurnWork | None:
         known = self.commits.get(line.commit)

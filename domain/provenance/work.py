@@ -4,13 +4,22 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from itertools import groupby
+from typing import Final, NamedTuple
 
 from domain.provenance.lines import FAINT, normal, weight
 from domain.provenance.patches import PatchHunk, hunks
 
 WRITTEN: Final = "+"
 MOVED: Final = "~"
+
+
+class WrittenRun(NamedTuple):
+    """Lines without their blanks, and the one before and after them; none at the ends of the file."""
+
+    before: str | None
+    names: tuple[str, ...]
+    after: str | None
 
 
 class TurnWork:
@@ -89,6 +98,21 @@ class TurnWork:
             for place, (sign, name) in enumerate(lines):
                 if sign == WRITTEN:
                     found[name].append((hunk, place))
+        return dict(found)
+
+    @cached_property
+    def runs(self) -> dict[str, set[WrittenRun]]:
+        """By path the lines that it wrote one after the other, with those around them."""
+        found = defaultdict[str, set[WrittenRun]](set)
+        for hunk, lines in zip(self.hunks, self.after, strict=True):
+            place = 0
+            for written, run in groupby(lines, key=lambda line: line[0] == WRITTEN):
+                names = tuple(name for _, name in run)
+                end = place + len(names)
+                if written:
+                    before = lines[place - 1][1] if place else None
+                    found[hunk.path].add(WrittenRun(before, names, lines[end][1] if end < len(lines) else None))
+                place = end
         return dict(found)
 
     def hunk_of(self, text: str, path: str, number: int) -> PatchHunk | None:

@@ -112,6 +112,17 @@ def test_what_a_person_writes_again_or_copies_is_not_claimed(place: Place) -> No
     assert place.claimed("shop.py") == [*PEOPLES, ".", ".", "."]
 
 
+def test_lines_that_say_little_are_found_at_their_place(place: Place) -> None:
+    """A file of imports alone, and imports between a person's lines; not those that the person adds elsewhere."""
+    imports = ["from shop import total", "from shop import first"]
+    found = place.deliver({"__init__.py": imports, "shop.py": ["import sys", *BASE, *OURS]})
+    place.git("merge", "--squash", found["result"]["branch"])
+    place.commit({"mine.py": [*imports, "import sys"]}, message="All in one")
+    assert place.claimed("__init__.py") == imports
+    assert place.claimed("shop.py") == ["import sys", *PEOPLES, *OURS]
+    assert place.claimed("mine.py") == [".", ".", "."]
+
+
 def test_common_lines_of_a_person_are_not_claimed_for_work_that_never_arrived(place: Place) -> None:
     script = [
         "import os",

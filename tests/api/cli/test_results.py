@@ -169,6 +169,15 @@ def test_blame_names_turns_and_never_claims_a_persons_line(hansard: Hansard, her
     assert hansard("blame", "a.txt:9").code == 3 and hansard("blame", "nope.txt").code == 3
 
 
+def test_a_squash_has_a_note_of_the_agents_lines(hansard: Hansard, here: Path, delivered: str) -> None:
+    """The person's line in the same file is not noted."""
+    (here / "a.txt").write_text("zero\none\ntwo\nthree\n")
+    git(here, "commit", "--quiet", "--all", "-m", "Mine")
+    assert hansard("merge", delivered, "--squash").code == 0
+    lines = git(here, "notes", "--ref=ai", "show", "HEAD").partition("\n---\n")[0].splitlines()
+    assert [line.rpartition(" ")[2] for line in lines] == ["a.txt", "4", "new/b.txt", "1"]
+
+
 def test_uncommitted_changes_are_said_at_the_start(hansard: Hansard, here: Path) -> None:
     (here / "other.txt").write_text("half a thought\n")
     (here / "new.txt").write_text("new\n")
