@@ -65,7 +65,7 @@ class Terminal:
 
     def says(self, command: str) -> str:
         """Everything that a command says, in order; a failure's exit code stands in the last line, as `echo $?`."""
-        if command.startswith("cd "):
+        if re.fullmatch(r"cd \S+", command):
             self._here = self._here / command.removeprefix("cd ")
             return ""
         done = subprocess.run(
