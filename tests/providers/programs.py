@@ -14,6 +14,13 @@ PACKAGES: Final = {
     "opencode": "opencode-ai",
     "qwen": "@qwen-code/qwen-code",
 }
+ACP: Final = {
+    "gemini": ["gemini", "--acp", "--skip-trust"],
+    "opencode": ["opencode", "acp"],
+    "claude": ["claude-code-acp"],
+}
+"""What speaks the Agent Client Protocol, and how it is started."""
+_ACP_PACKAGES: Final = {"claude-code-acp": "@zed-industries/claude-code-acp"}
 KEYS: Final = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY")
 _SCRIPTS: Final = {"claude": "install.cjs", "opencode": "postinstall.mjs"}
 
@@ -24,9 +31,10 @@ def installed(name: str) -> Path:
     program = prefix / "node_modules" / ".bin" / name
     if not program.exists():
         prefix.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["npm", "install", "--prefix", str(prefix), PACKAGES[name]], check=True, timeout=600)
+        package = (PACKAGES | _ACP_PACKAGES)[name]
+        subprocess.run(["npm", "install", "--prefix", str(prefix), package], check=True, timeout=600)
         if name in _SCRIPTS:  # newer npm runs no scripts of packages
-            folder = prefix / "node_modules" / PACKAGES[name]
+            folder = prefix / "node_modules" / package
             subprocess.run(["node", _SCRIPTS[name]], cwd=folder, check=True, timeout=600)
     return program.parent
 
@@ -49,6 +57,17 @@ def settings(name: str, url: str) -> str:
             return f'model = "stub-model"\nenv = {{ OPENAI_BASE_URL = "{url}/v1" }}'
         case _:
             return f'model = "stub/stub-model"\nenv = {{ {_opencode(url)} }}'
+
+
+def acp_settings(name: str, url: str) -> str:
+    """What a team file says so that the program asks the stub, and asks for permission."""
+    own = settings(name, url).replace('"permission": "allow"', '"permission": "ask"')
+    login = {
+        "gemini": 'keys = ["GEMINI_API_KEY"]\nhome_files = { ".gemini/settings.json" = '
+        """'{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false}}' }""",
+        "claude": 'keys = ["ANTHROPIC_API_KEY"]',
+    }
+    return f"argv = {ACP[name]}\n{login.get(name, '')}\n{own}"
 
 
 def _opencode(url: str) -> str:
