@@ -9,11 +9,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from acp import RequestError, stdio_streams
-from acp.connection import Connection
-
 Json = dict[str, Any]
 ORDERS: Json = json.loads(Path(sys.argv[1]).read_text())
+if "child" in ORDERS:  # before anything that takes time
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    Path(ORDERS["child"]).write_text(f"{os.getpid()} {child.pid}\n")
+
+from acp import RequestError, stdio_streams  # noqa: E402
+from acp.connection import Connection  # noqa: E402
+
 SEEN = Path(sys.argv[1]).with_name("seen.jsonl")
 """What the client asked and answered, a line each."""
 KEPT = Path(os.environ["HOME"], "sessions.json")
@@ -128,9 +132,6 @@ def act(what: str, value: Any) -> None:
             sys.stderr.flush()
         case "write":
             Path(value[0]).write_text(value[1])
-        case "child":
-            child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-            Path(value).write_text(f"{os.getpid()} {child.pid}\n")
         case "exit":
             os._exit(value)
 

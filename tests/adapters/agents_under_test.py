@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from adapters.agents.acp import AcpAgent, AcpSettings
 from adapters.agents.command import CommandAgent, CommandSettings
 from adapters.agents.model import ModelAgent, ModelSettings
 from adapters.agents.port import Agent, Reply, Turn
@@ -118,15 +119,15 @@ class CommandSubject:
             settings["resume_argv"] = (*base, *settings.pop("resume"))
         return CommandAgent(CommandSettings(argv=(*base, *argv), **{**reading, **settings}), self.folder / "data")
 
-    def says(self, text: str) -> CommandAgent:
+    def says(self, text: str) -> Agent:
         said = text if self.output == "text" else json.dumps({"text": text})
         (self.folder / "said").write_text(said, encoding="utf-8")
         return self.ordered(orders={"say": str(self.folder / "said")}, resume=())
 
-    def fails(self) -> CommandAgent:
+    def fails(self) -> Agent:
         return self.ordered(orders={"exit": 3})
 
-    def hangs(self) -> CommandAgent:
+    def hangs(self) -> Agent:
         return self.ordered(orders={"hang": 600, "child": str(self.pipe)})
 
     async def asked(self) -> None:
@@ -148,6 +149,24 @@ class CommandSubject:
     def homes(self) -> list[Path]:
         folder = self.folder / "data" / "homes"
         return list(folder.iterdir()) if folder.exists() else []
+
+
+class AcpSubject(CommandSubject):
+    """The program speaks ACP."""
+
+    def agent(self, **orders: Any) -> AcpAgent:
+        (self.folder / "orders.json").write_text(json.dumps(orders))
+        argv = (sys.executable, str(Path(__file__).with_name("acp_program.py")), str(self.folder / "orders.json"))
+        return AcpAgent(AcpSettings(argv=argv), self.folder / "data")
+
+    def says(self, text: str) -> AcpAgent:
+        return self.agent(steps=[{"say": text}] if text else [])
+
+    def fails(self) -> AcpAgent:
+        return self.agent(steps=[{"exit": 3}])
+
+    def hangs(self) -> AcpAgent:
+        return self.agent(steps=[{"hang": 600}], child=str(self.pipe))
 
 
 class ModelSubject:
@@ -203,6 +222,7 @@ def running(pid: int) -> bool:
 SUBJECTS: dict[str, Callable[[Path], Subject]] = {
     "scripted": ScriptedSubject,
     "command": CommandSubject,
+    "acp": AcpSubject,
     "model": ModelSubject,
     "command, JSON": lambda folder: CommandSubject(folder, output="json"),
 }

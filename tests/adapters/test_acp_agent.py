@@ -383,7 +383,7 @@ def test_a_cancelled_turn_is_told_so_and_leaves_nothing_running(zoe: Zoe, monkey
         def observe(seen: Activity) -> None:
             begun.set()
 
-        agent = zoe.agent({"child": str(pids)}, {"say": "begun"}, {"hang": 600})
+        agent = zoe.agent({"say": "begun"}, {"hang": 600}, child=str(pids))
         task = asyncio.create_task(agent.ask(replace(zoe.turn, observe=observe)))
         await asyncio.wait_for(begun.wait(), 60)
         task.cancel()
