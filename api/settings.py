@@ -113,6 +113,10 @@ class Settings(BaseSettings):
         default=50_000, description="files in a folder without git that may be worked in"
     )
     workspace_bytes: Annotated[int, Field(ge=1)] = Field(default=1_073_741_824, description="bytes in one")
+    checkpoint_to: str = Field(
+        default="", description="where signed checkpoints are put by themselves: a path or a command"
+    )
+    checkpoint_every: Annotated[int, Field(ge=1)] = Field(default=1_000, description="events between two of them")
     poll_seconds: Annotated[float, Field(gt=0, le=1)] = 0.5
     read_after_seconds: Seconds = 5.0
     receive_seconds: Seconds = Field(default=30.0, description="how long a request may take to arrive, head and body")
@@ -153,6 +157,11 @@ class Settings(BaseSettings):
     def log_name(self) -> str:
         """The log as people are shown it."""
         return str(self.log_file or address_of(self.database))
+
+    @property
+    def signing_key(self) -> Path:
+        """The key that signs checkpoints, proofs and results."""
+        return self.node_dir / "signing.key"
 
     @property
     def node_dir(self) -> Path:

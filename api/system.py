@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from adapters.turns.external import ExternalTurns
     from adapters.turns.worker import Worker
+    from api.checkpointing import Checkpointer
     from api.http.logins import Logins
     from api.notifier import Notifier
     from projections.record.mirror import Mirror
@@ -108,6 +109,7 @@ class System(Core):
         self.snapshots.start()
         self.follower.start()
         notifier = await self._notifier() if work else None
+        checkpointer = await self._checkpointer() if work else None
         task = asyncio.create_task(worker.run()) if worker else None
         try:
             async with self.node.attending():
@@ -117,6 +119,8 @@ class System(Core):
             if worker and task:
                 worker.stop()
                 await task
+            if checkpointer:
+                await checkpointer.stop()
             if notifier:
                 await asyncio.to_thread(self.follower.catch_up)
                 await notifier.stop()
@@ -182,6 +186,19 @@ class System(Core):
         notifier = Notifier(receivers, outbox, self.views, self.clock, head=head, scale=scale)
         self.follower.listen(notifier.seen)
         return notifier
+
+    async def _checkpointer(self) -> "Checkpointer | None":
+        """What puts signed checkpoints elsewhere; None where nobody asked for it."""
+        if not self.settings.checkpoint_to:
+            return None
+        from adapters.proof.checkpoints import signing_key
+        from api.checkpointing import Checkpointer
+
+        key = signing_key(self.settings.signing_key)
+        settings = self.settings
+        checkpointer = Checkpointer(self.store, key, settings.checkpoint_to, settings.checkpoint_every)
+        self.follower.listen(checkpointer.seen)
+        return checkpointer
 
     def _worklog_files(self, folder: "Path | None") -> "Mirror | None":
         if folder is None:

@@ -85,11 +85,39 @@ def over(rows: Iterable[Row]) -> SignedHead:
     """The checkpoint over these rows, every one of which has to be chained to its predecessor. Raises NotProved."""
     tree, heads = Tree(), dict[str, bytes]()
     for row in rows:
-        if row.chained(heads.get(row.stream, b"")) != row.hash:
-            raise NotProved(f"The event at position {row.position} has been changed: its hash does not fit.")
+        _chained(row, heads.get(row.stream, b""))
         heads[row.stream] = row.hash
         tree.add(row.hash)
     return SignedHead(ORIGIN, tree.size, tree.root())
+
+
+def _chained(row: Row, previous: bytes) -> None:
+    if row.chained(previous) != row.hash:
+        raise NotProved(f"The event at position {row.position} has been changed: its hash does not fit.")
+
+
+class GrowingHead:
+    """The checkpoint over a log that grows: each row is read once."""
+
+    def __init__(self, store: Log) -> None:
+        self._rows, self._tree, self._position = store.rows, Tree(), 0
+
+    @property
+    def size(self) -> int:
+        return self._tree.size
+
+    def read(self) -> None:
+        """Add what is new. Raises NotProved where a chain is broken."""
+        heads = dict[str, bytes]()
+        for row in self._rows.events(after=self._position):
+            previous = heads.get(row.stream) or self._rows.hash_of(row.stream, row.version - 1) or b""
+            _chained(row, previous)
+            heads[row.stream] = row.hash
+            self._tree.add(row.hash)
+            self._position = row.position
+
+    def now(self) -> SignedHead:
+        return SignedHead(ORIGIN, self._tree.size, self._tree.root())
 
 
 def sign(checkpoint: SignedHead, key: Ed25519PrivateKey) -> str:

@@ -73,17 +73,13 @@ def verify(
     return _tell(verdict, settings.log_name, json=json)
 
 
-def key_path(settings: "Settings") -> Path:
-    return settings.node_dir / "signing.key"
-
-
 def _own_public_key(settings: "Settings", checkpoint: Path | None) -> str:
     from adapters.proof import checkpoints
 
     if checkpoint is None:
         return ""
     try:
-        return checkpoints.public_text(checkpoints.known_key(key_path(settings)))
+        return checkpoints.public_text(checkpoints.known_key(settings.signing_key))
     except checkpoints.NotProved as error:
         raise Failed(str(error), code=exits.USAGE) from None
 
@@ -206,7 +202,7 @@ def checkpoint(*, public_key: bool = False, json: AsJson = False, database: Data
     settings = settings_of(database)
     require_log(settings)
     try:
-        key = checkpoints.signing_key(key_path(settings))
+        key = checkpoints.signing_key(settings.signing_key)
         named = checkpoints.public_text(key)
         if public_key:
             _print(named, {"publicKey": named}, json=json)
@@ -243,7 +239,7 @@ def prove(
     settings = settings_of(database)
     try:
         with open_log(settings) as store:
-            key = checkpoints.signing_key(key_path(settings))
+            key = checkpoints.signing_key(settings.signing_key)
             found: dict[str, Any] = checkpoints.prove(store, find_stream(store, session), version, key)
     except checkpoints.NotProved as error:
         raise Failed(f"Nothing was proved. {error}", code=exits.NOT_VERIFIED) from None

@@ -1,0 +1,99 @@
+"""Signed checkpoints that are put elsewhere by themselves: into a file or folder, or on a command's standard input."""
+
+import asyncio
+import logging
+import os
+import shlex
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from adapters.processes import clean_environment, run
+from adapters.proof.checkpoints import GrowingHead, NotProved, sign
+from domain.session.record import Recorded
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from adapters.store import Log
+
+SECONDS: Final = 60.0
+"""So long the command may take."""
+AGAIN_SECONDS: Final = 30.0
+"""After so long, a checkpoint that could not be put there is tried again."""
+
+_log = logging.getLogger(__name__)
+
+
+def command_of(place: str) -> list[str] | None:
+    """The command that a place names: several words, or one that is a program; None where it is a path."""
+    words = shlex.split(place)
+    if len(words) > 1 or (words and "/" not in words[0] and shutil.which(words[0])):
+        return words
+    path = Path(place).expanduser()
+    return words if path.is_file() and os.access(path, os.X_OK) else None
+
+
+class Checkpointer:
+    """Puts a checkpoint to `place` after every so many events of the log. What is damaged is not signed, but logged.
+
+    The log is read once when this begins, then only what is new.
+    """
+
+    def __init__(self, store: "Log", key: "Ed25519PrivateKey", place: str, every: int) -> None:
+        self._head, self._key = GrowingHead(store), key
+        self._place, self._every, self._kept = place, every, 0
+        self._loop = asyncio.get_running_loop()
+        self._woken = asyncio.Event()
+        self._task = asyncio.create_task(self._run())
+
+    def seen(self, page: Sequence[Recorded]) -> None:
+        """There are events; called in the thread that follows the log."""
+        if page:
+            self._loop.call_soon_threadsafe(self._woken.set)
+
+    async def stop(self) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            self._woken.clear()
+            try:
+                await self._round()
+            except (NotProved, OSError, ValueError) as error:
+                _log.warning("no checkpoint could be put to %s: %s", self._place, error)
+                await asyncio.sleep(AGAIN_SECONDS)
+                continue
+            await self._woken.wait()
+
+    async def _round(self) -> None:
+        await asyncio.to_thread(self._head.read)
+        size = self._head.size
+        if size // self._every <= self._kept // self._every:
+            return
+        note = sign(self._head.now(), self._key)
+        argv = command_of(self._place)
+        if argv is None:
+            await asyncio.to_thread(_write, self._place, size, note)
+        else:
+            await _hand_over(argv, note)
+        self._kept = size
+
+
+def _write(place: str, size: int, note: str) -> None:
+    """Into a folder as a file of its own, else in place of the one before; never half of it."""
+    path = Path(place).expanduser()
+    target = path / f"checkpoint-{size:012}.txt" if path.is_dir() else path
+    half = target.with_name(f".{target.name}.half")
+    half.write_text(note, encoding="utf-8")
+    half.replace(target)
+
+
+async def _hand_over(argv: list[str], note: str) -> None:
+    home = Path.home()
+    environment = clean_environment(home=home)
+    found = await run(argv, cwd=home, env=environment, stdin=note.encode(), wall_seconds=SECONDS, output_bytes=65_536)
+    if found.exit_code != 0:
+        raise OSError(found.detail or f"exit code {found.exit_code}: {found.stderr.strip()[-500:]}")
