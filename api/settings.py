@@ -104,6 +104,9 @@ class Settings(BaseSettings):
     command_memory_bytes: Limit = 0
     command_cpu_seconds: Limit = 0
     command_processes: Limit = 0
+    disk_reserve_bytes: Limit = Field(
+        default=268_435_456, description="what programs leave free on the disk; they are stopped before they take it"
+    )
     command_file_bytes: Limit = Field(default=17_179_869_184, description="16 GiB: no tool-chain writes such a file")
     sandbox: Literal["auto", "required", "off"] | None = Field(
         default=None, description="the fence around everything that runs; else what the team file says, else auto"
@@ -198,6 +201,7 @@ class Settings(BaseSettings):
             validation_timeout=self.validation_seconds,
             setup_timeout=self.setup_seconds,
             output_bytes=self.output_bytes,
+            disk_reserve=self.disk_reserve_bytes,
             command_limits=SystemLimits(
                 memory_bytes=self.command_memory_bytes,
                 cpu_seconds=self.command_cpu_seconds,

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from adapters.fence import UNFENCED, Fence
 from adapters.processes.child import Child, Ended, Finished
+from adapters.processes.disk import keep_free
 from adapters.processes.environment import clean_environment, own, resolve_secrets
 from adapters.processes.input import Input
 from adapters.processes.limits import NO_LIMITS, SystemLimits
@@ -32,6 +33,7 @@ __all__ = [
     "SystemLimits",
     "clean_environment",
     "end_orphans",
+    "keep_free",
     "own",
     "resolve_secrets",
     "run",
@@ -73,7 +75,7 @@ async def run(
         if isinstance(stdin, Input) and started.popen.stdin is not None:
             stdin.attach(started.popen.stdin)
         try:
-            ended = await child.watch(wall_seconds, idle_seconds, pauses)
+            ended = await child.watch(wall_seconds, idle_seconds, cwd, pauses)
         finally:
             await child.end(grace_seconds)
         await child.output.drain()

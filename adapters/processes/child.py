@@ -7,8 +7,10 @@ import signal
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
+from adapters.processes.disk import DISK_SECONDS, is_full, kept_free
 from adapters.processes.limits import refusal
 from adapters.processes.output import Ended, OnLine, Output
 from adapters.processes.pauses import Pauses
@@ -59,7 +61,9 @@ class Child:
         self.output = Output(started.popen, cap, on_output, on_line, keep_ends=keep_ends)
         self._notice_exit()
 
-    async def watch(self, wall_seconds: float, idle_seconds: float | None, pauses: Pauses | None = None) -> Ended:
+    async def watch(
+        self, wall_seconds: float, idle_seconds: float | None, folder: Path, pauses: Pauses | None = None
+    ) -> Ended:
         """Until the leader exits or a limit is reached. The leader stays unreaped, so that its id stays ours."""
         over, pauses = self.output.over, pauses or Pauses()
         while True:
@@ -72,6 +76,10 @@ class Child:
             remaining = _LOOK_SECONDS if pauses.lasts else min(deadline, silence) - self._loop.time()
             if remaining <= 0:
                 return "timeout" if deadline <= silence else "idle"
+            if kept_free():
+                if is_full(folder):
+                    return "disk"
+                remaining = min(remaining, DISK_SECONDS)
             await asyncio.wait({self._gone, over}, timeout=remaining, return_when=asyncio.FIRST_COMPLETED)
 
     async def end(self, grace_seconds: float) -> None:
@@ -94,6 +102,7 @@ class Child:
             "timeout": f"Stopped after {wall_seconds:g} s.",
             "idle": f"Stopped after {idle_seconds or 0:g} s without output.",
             "output": f"Stopped after {cap} bytes of output.",
+            "disk": f"Stopped with less than {kept_free()} bytes left on the disk.",
         }
         return Finished(
             exit_code=self._popen.returncode if ended == "exit" else None,

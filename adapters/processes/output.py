@@ -8,8 +8,9 @@ import subprocess
 from collections.abc import Callable
 from typing import IO, Final, Literal
 
-Ended = Literal["exit", "timeout", "idle", "output", "not_started"]
-"""Why it ended: by itself; after `wall_seconds`; silent for `idle_seconds`; too much output; it never began."""
+Ended = Literal["exit", "timeout", "idle", "output", "disk", "not_started"]
+"""Why it ended: by itself; after `wall_seconds`; silent for `idle_seconds`; too much output; no room on the disk; it
+never began."""
 
 OnLine = Callable[[int, str], None]
 """Hears a whole line of a stream: 1 is stdout, 2 is stderr."""

@@ -70,6 +70,8 @@ def reason(finished: Finished, seconds: float, limits: SystemLimits) -> Reason |
     """None where no limit is known to have had to do with it. `seconds`: how long it was given."""
     if finished.ended == "timeout":
         return Reason(_stopped("time", f"{seconds:g} s", "HANSARD_VALIDATION_SECONDS"), certain=True)
+    if finished.ended == "disk":
+        return Reason("was stopped before it took the last of the disk (HANSARD_DISK_RESERVE_BYTES)", certain=True)
     if finished.ended != "exit" or not finished.exit_code:
         return None
     held = [(kind, value) for kind in _KINDS if (value := getattr(limits, kind.field))]

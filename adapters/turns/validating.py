@@ -25,7 +25,7 @@ from domain.delivery.validation import DID_NOT_EXIT, CommandRun, Ended, Validati
 from domain.session.turns import Failure
 from domain.values.base import Text
 
-_ENDS: Mapping[str, Ended] = {"exit": "exited", "timeout": "timeout", "not_started": "not_started"}
+_ENDS: Mapping[str, Ended] = {"exit": "exited", "timeout": "timeout", "disk": "limit", "not_started": "not_started"}
 _TAIL = 4_000
 _FRESH = {"PYTHONDONTWRITEBYTECODE": "1"}  # it reuses compiled code where second and size of the source are the same
 

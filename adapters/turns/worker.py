@@ -52,6 +52,7 @@ class WorkerSettings:
     validation_timeout: float = 600.0
     setup_timeout: float = 900.0
     output_bytes: int = 1_048_576
+    disk_reserve: int = 0
     command_limits: processes.SystemLimits = processes.NO_LIMITS
     commands_allowed: Prefixes = ()
     log: Path | None = None
@@ -112,6 +113,7 @@ class Worker:
         """Until `stop`: take over a dead worker's turns, then waiting ones. Afterwards none of ours is left."""
         self._loop = asyncio.get_running_loop()
         processes.own(self.name)
+        processes.keep_free(self._settings.disk_reserve)
         while not self._stopping:
             self._woken.clear()
             try:

@@ -3,12 +3,13 @@
 import asyncio
 import resource
 import sys
+from collections import namedtuple
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from adapters.processes import Finished, SystemLimits, clean_environment, run
+from adapters.processes import Finished, SystemLimits, clean_environment, keep_free, run
 from adapters.processes.output import Ends
 
 SOME = SystemLimits(file_bytes=1_000_000_000)
@@ -145,3 +146,20 @@ def test_a_module_in_the_folder_is_not_taken_for_ours(tmp_path: Path) -> None:
     assert ran("echo it", tmp_path, limits=SOME, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(tmp_path)}).stdout == (
         "it\n"
     )
+
+
+def test_a_program_that_fills_the_disk_is_stopped_before_the_last_of_it_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Usage = namedtuple("Usage", "free")
+    sizes = iter([3_000, 1_500])
+
+    async def scene() -> Finished:
+        keep_free(1_000)
+        return await run(["sleep", "60"], cwd=tmp_path, env=clean_environment(), wall_seconds=60)
+
+    monkeypatch.setattr("adapters.processes.disk.shutil.disk_usage", lambda folder: Usage(next(sizes, 900)))
+    monkeypatch.setattr("adapters.processes.child.DISK_SECONDS", 0.01)
+    done = asyncio.run(scene())
+    assert (done.ended, done.exit_code) == ("disk", None)
+    assert done.detail == "Stopped with less than 1000 bytes left on the disk."

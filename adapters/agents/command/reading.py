@@ -52,7 +52,7 @@ class Run:
                 return Failure(code="refused", detail=self.call.scrub(finished.detail)[:TAIL])
             case "timeout" | "idle":
                 return self._failed(finished.ended, finished.detail.rstrip("."), found)
-            case "output":
+            case "output" | "disk":
                 return Failure(code="limit", detail=finished.detail)
             case "exit" if finished.exit_code != 0:
                 return self._failed("crash", f"The program ended with exit code {finished.exit_code}", found)
