@@ -168,8 +168,8 @@ class Claims:
     def _turns_in(self, commit: str) -> list[TurnWork]:
         """The turns whose work the commit names, or has other lines of; the last first."""
         sessions, named = self._sessions[commit], self.commits[commit].named
-        turns = [turn for session in sorted(sessions) for turn in self.works.sessions[session].turns]
-        return [*reversed(turns), *(self.works.turns[name] for name in reversed(named) if name in self.works.turns)]
+        names = [turn.turn for session in sorted(sessions) for turn in self.works.sessions[session].turns]
+        return [self.works.turns[name] for name in (*reversed(names), *reversed(named)) if name in self.works.turns]
 
     def _turn(self, line: BlamedLine, name: str) -> TurnWork | None:
         known = self.commits.get(line.commit)

@@ -135,6 +135,13 @@ class SessionWork:
     base: str
     commits: frozenset[str]
     turns: tuple[TurnWork, ...]
+    source: str | None = None
+    """The session that it was forked from, whose recorded answers it uses again."""
+
+    def has(self, work: TurnWork) -> bool:
+        """Whether it is the work of a turn of its own that another session uses again."""
+        place = work.turn.removeprefix(work.session)
+        return any(turn.turn == self.session + place and turn.hunks == work.hunks for turn in self.turns)
 
 
 @dataclass
@@ -151,12 +158,18 @@ class Works:
         found = cls()
         for session in sessions:
             found.sessions[session.session] = session
-            found.commits.update(dict.fromkeys(session.commits, session.session))
+            for commit in session.commits:
+                found.commits.setdefault(commit, session.session)
+            source = found.sessions.get(session.source or "")
             for turn in session.turns:
-                found.turns[turn.turn] = turn
-                for name in turn.added:
-                    found.owners.setdefault(name, []).append(turn)
+                if source is None or not source.has(turn):
+                    found._add(turn)
         return found
+
+    def _add(self, turn: TurnWork) -> None:
+        self.turns[turn.turn] = turn
+        for name in turn.added:
+            self.owners.setdefault(name, []).append(turn)
 
     def written_by(self, commit: str, named: Iterable[str]) -> TurnWork | None:
         """The turn that made this very commit, as the record has it; None for any other, whatever it names."""

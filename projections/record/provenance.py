@@ -15,6 +15,7 @@ from domain.orchestration.events import VerdictGiven
 from domain.provenance.findings import NamedFinding
 from domain.provenance.work import SessionWork, TurnWork
 from domain.session.children import ChildClosed
+from domain.session.forks import SessionForked
 from domain.session.record import Recorded, Whole
 from domain.session.turns import TurnAnswered, TurnRequested
 from domain.session.workspace import WorkspacePrepared
@@ -43,6 +44,7 @@ class SessionAuthors:
     """The turns of a session that changed files, in order, and what it began with."""
 
     session: str
+    source: str | None = None
     base: WorkspacePrepared | None = None
     commits: list[str] = field(default_factory=list)
     turns: dict[str, Authorship] = field(default_factory=dict)
@@ -53,7 +55,7 @@ class SessionAuthors:
         if self.base is None or not self.turns:
             return None
         turns = tuple(turn.work for turn in self.turns.values())
-        return SessionWork(self.session, self.base.base_commit, frozenset(self.commits), turns)
+        return SessionWork(self.session, self.base.base_commit, frozenset(self.commits), turns, self.source)
 
 
 @dataclass(slots=True)
@@ -68,6 +70,8 @@ class _Reader:
         match recorded.event:
             case WorkspacePrepared() as event:
                 self.found.base = event
+            case SessionForked() as event:
+                self.found.source = event.source
             case TurnRequested() as event:
                 self.requests[event.turn_id] = event, self._asked(event)
             case TurnAnswered() as event:

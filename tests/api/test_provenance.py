@@ -10,7 +10,7 @@ import httpx2 as httpx
 import pytest
 
 from tests.api.lines import Place, new_repository
-from tests.api.server import events, inside
+from tests.api.server import ended, events, inside
 
 BASE = ["def total(prices):", "    return sum(prices)", "", "def first(prices):", "    return prices[0]"]
 WORK = [
@@ -180,6 +180,19 @@ def test_each_line_names_the_finding_that_demanded_it(place: Place) -> None:
     assert types[line["demandedBy"]["version"]] == "delivery.review_blocking_detected"
     assert types[line["validatedBy"]] == "delivery.tests_passed"
     assert types[line["approvedBy"]["version"]] == "delivery.review_approved"
+
+
+def test_what_a_fork_uses_again_stays_the_work_of_the_first(place: Place) -> None:
+    found = place.deliver({"shop.py": WORK})
+    answer = place.client.post(f"/api/sessions/{found['id']}/fork", json={"atVersion": 3})
+    forked = ended(place.client, answer.json()["sessionId"])
+    assert forked["status"] == "success" and forked["result"]["branch"] != found["result"]["branch"]
+    branch = forked["result"]["branch"]
+    assert {line["session"] for line in place.blame("shop.py", branch)} == {None, found["id"]}
+    place.git("merge", "--quiet", "--squash", branch)
+    place.commit({}, message="All in one")
+    assert place.claimed("shop.py") == [*PEOPLES, *OURS]
+    assert {line["session"] for line in place.blame("shop.py")} == {None, found["id"]}
 
 
 def test_other_revisions_are_refused_by_name(place: Place) -> None:
