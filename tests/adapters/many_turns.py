@@ -9,7 +9,7 @@ from adapters.agents.team import Member, Team
 from adapters.store import Lease, Store
 from adapters.store.turns import OpenTurn, TurnPage, Turns
 from tests.adapters.stores_under_test import told, write
-from tests.given import START
+from tests.kit.stories import START
 
 LEASE = 60_000
 TEAM = Team(

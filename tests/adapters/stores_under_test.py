@@ -12,8 +12,8 @@ from adapters.store.memory import MemoryLog, MemoryStore
 from domain.session.record import Causation
 from domain.session.state import EventMetadata
 from domain.values.base import Blob, DomainEvent
-from tests.given import START, DeliveryStory
 from tests.kit.postgres import cluster
+from tests.kit.stories import START, DeliveryStory
 
 CAUSE = Causation(actor="person", command_id="command-1", correlation_id="delivery-1", causation_id="command-1")
 

@@ -20,7 +20,7 @@ from domain.values.base import Text
 from tests.adapters.agents_under_test import ask, code
 from tests.adapters.many_turns import SeenTurns
 from tests.adapters.stores_under_test import told, write
-from tests.given import START
+from tests.kit.stories import START
 
 LEASE = 60_000
 TEAM = Team(

@@ -15,9 +15,9 @@ from adapters.store.migrating import Moving, NotEmpty, migrate
 from adapters.store.sql.log import SqlRecorder
 from domain.values.base import INLINE_BYTES, Text
 from tests.adapters.stores_under_test import CAUSE, receipt, told, write
-from tests.claiming import claim
-from tests.given import START
+from tests.kit.claiming import claim
 from tests.kit.postgres import cluster, require
+from tests.kit.stories import START
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from adapters.store import Store, open_store
 from adapters.store.turns import TurnPage, TurnPlace, TurnScan
 from tests.adapters.many_turns import LEASE, begin, sessions, taken
-from tests.given import START
+from tests.kit.stories import START
 
 
 def opened(store: Store, now: int = START) -> list[str]:

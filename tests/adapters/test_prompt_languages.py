@@ -11,7 +11,7 @@ from adapters.turns.prompting import prompt_of
 from domain import replies
 from domain.session.turns import TurnRequested
 from domain.values.base import Invalid, Text, Unreadable
-from tests.given import OrchestrationStory, subtask
+from tests.kit.stories import OrchestrationStory, subtask
 
 ENGLISH = re.compile(r"[A-Za-z]+(?: [A-Za-z]+){2,}")
 """Three English words in a row."""

@@ -27,8 +27,8 @@ from domain.session.redaction import RedactedEvent, TextRedacted
 from domain.session.turns import TurnAnswered
 from domain.values.base import INLINE_BYTES, Blob, Text
 from tests.adapters.stores_under_test import CAUSE, Database, chain, entries, moments, receipt, told, write
-from tests.claiming import claim
-from tests.given import START, DeliveryStory
+from tests.kit.claiming import claim
+from tests.kit.stories import START, DeliveryStory
 
 ROOT = Path(__file__).parents[2]
 

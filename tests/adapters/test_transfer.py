@@ -23,7 +23,7 @@ from domain.kinds import KINDS, fold
 from domain.session.record import kind_of
 from tests.adapters import audited
 from tests.adapters.stores_under_test import chain
-from tests.claiming import claim
+from tests.kit.claiming import claim
 from tests.projections.given import NOON
 from tests.projections.stage import Stage, wander
 

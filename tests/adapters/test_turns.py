@@ -10,9 +10,9 @@ from adapters.store import Fenced, Lease, Store
 from adapters.store.turns import Turns
 from domain.delivery.commands import CancelDelivery
 from domain.session.turns import ExpireTurn, Failure, TurnRequested
-from tests import claiming
 from tests.adapters.stores_under_test import Database, tell, told, write
-from tests.given import MINUTE, START, DeliveryStory
+from tests.kit import claiming
+from tests.kit.stories import MINUTE, START, DeliveryStory
 
 LEASE = 60_000
 

@@ -13,7 +13,7 @@ from adapters.turns.routing import Routing
 from adapters.turns.worker import Worker, WorkerSettings
 from adapters.writer.writer import Writer
 from tests.adapters.many_turns import LEASE, TEAM, Reading, begin, many, sessions, taken
-from tests.given import START
+from tests.kit.stories import START
 
 # -- walking along them --------------------------------------------------------------------------------------------
 

@@ -42,8 +42,8 @@ from tests.api.server import (
     start,
     until,
 )
-from tests.claiming import claim
-from tests.given import START
+from tests.kit.claiming import claim
+from tests.kit.stories import START
 
 PROGRAM = """
 import os, pathlib, signal, subprocess, sys, time

@@ -25,8 +25,8 @@ from domain.session.state import Session
 from domain.session.turns import Failure, RecordReply
 from domain.values.base import Command, Refused, Stale, Unknown
 from tests.adapters.stores_under_test import Database
-from tests.claiming import claim
-from tests.given import START, extension, start
+from tests.kit.claiming import claim
+from tests.kit.stories import START, extension, start
 
 SECONDS = 10
 """After so long a test gives up waiting; nothing waits that long unless it hangs."""

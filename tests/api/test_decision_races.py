@@ -21,9 +21,9 @@ from domain.session.turns import ExpireTurn, Failure, RecordReply
 from domain.values.base import Command, Refused
 from tests.api.server import Json, events, serving, session, start
 from tests.api.talks import child, decide, review, waits
-from tests.claiming import claim
-from tests.discussing import topic
-from tests.given import START, plan, subtask, verdicts
+from tests.kit.claiming import claim
+from tests.kit.discussing import topic
+from tests.kit.stories import START, plan, subtask, verdicts
 
 PATIENCE = 30.0
 """Seconds after which a race that hangs has failed."""

@@ -12,7 +12,7 @@ import pytest
 
 from tests.api.server import Json, events, inside, only, serving, session, start, until
 from tests.api.talks import WAITS, debate, decide, decided, reached, review, waits
-from tests.discussing import challenge, critique, disputed, issue
+from tests.kit.discussing import challenge, critique, disputed, issue
 
 
 @pytest.fixture(scope="module")

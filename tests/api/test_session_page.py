@@ -22,7 +22,7 @@ from tests.api.scenes import (
 )
 from tests.api.seen import Seen, harmless, page
 from tests.api.server import delivery, events, inside, session, start, until
-from tests.discussing import challenge, critique
+from tests.kit.discussing import challenge, critique
 
 KINDS = tuple(SCENES)
 PANELS = {

@@ -13,7 +13,7 @@ from api.web.session.written import OUTPUT, RUNS, in_lines, report
 from tests.api.scenes import at_checkpoint, begun, exhausted, reached, two_iterations, waiting_debate, waiting_review
 from tests.api.seen import Seen, page, review
 from tests.api.server import delivery, events, inside, session
-from tests.discussing import challenge, critique
+from tests.kit.discussing import challenge, critique
 
 
 @pytest.fixture

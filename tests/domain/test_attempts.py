@@ -19,7 +19,7 @@ from domain.session.turns import (
 )
 from domain.values.base import Refused, Usage
 from domain.values.time import iso
-from tests.given import MINUTE, DeliveryStory, review, topics
+from tests.kit.stories import MINUTE, DeliveryStory, review, topics
 
 POLICY = RetryPolicy(attempts=3, backoff_seconds=(5, 30), fallback=("Grace", "Linus"))
 

@@ -11,8 +11,8 @@ from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ChildRequested
 from domain.session.turns import Failure, FailureCode, RetryTurn, TurnAttemptFailed, TurnFailed, TurnRetried
 from domain.values.base import DomainEvent, Refused
-from tests.discussing import DiscussionStory, wish
-from tests.given import OrchestrationStory, plan, subtask, topics, verdicts
+from tests.kit.discussing import DiscussionStory, wish
+from tests.kit.stories import OrchestrationStory, plan, subtask, topics, verdicts
 
 POLICY = RetryPolicy(attempts=2, backoff_seconds=(5,))
 

@@ -11,7 +11,7 @@ from domain.kinds import allowed_actions
 from domain.replay import first_difference
 from domain.session.turns import Failure, RetryTurn, TurnRequested
 from tests.domain.test_replay import recorded
-from tests.given import MINUTE, START, Story, start, topics
+from tests.kit.stories import MINUTE, START, Story, start, topics
 
 GREEN = BaselineCommand(stage="test", command="npm test", startable=True, exit_code=0, passed=True, seconds=1.5)
 RED = GREEN.model_copy(update={"exit_code": 1, "passed": False, "reasons": ("FAILED tests/a.py::test_old",)})

@@ -15,7 +15,7 @@ from domain.values.budget import (
     add,
     effective_iterations,
 )
-from tests.given import MINUTE, START
+from tests.kit.stories import MINUTE, START
 
 
 def budget(

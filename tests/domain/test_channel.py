@@ -23,7 +23,7 @@ from domain.channel import (
 from domain.orchestration.commands import ResetOrchestration
 from domain.orchestration.events import OrchestrationRequest
 from domain.values.base import DomainEvent
-from tests.given import START, Story, topics
+from tests.kit.stories import START, Story, topics
 
 
 class Talk(Story):

@@ -15,8 +15,8 @@ from domain.orchestration.state import Orchestration
 from domain.session.children import CloseChild, ReviewSettings, child_id, fix_feedback, fix_issues
 from domain.session.turns import ExpireTurn
 from domain.values.base import Text, Usage
-from tests.discussing import Family, critique, issue, wish
-from tests.given import plan, review, start, subtask, topics, verdicts
+from tests.kit.discussing import Family, critique, issue, wish
+from tests.kit.stories import plan, review, start, subtask, topics, verdicts
 
 RUN, DELIVERY = "orchestration-1", "delivery-1"
 DEBATE = "debate-1c1"

@@ -13,7 +13,7 @@ from domain.delivery.events import (
 )
 from domain.session.turns import ExpireTurn, Failure, TurnCancelled, TurnRequested
 from domain.values.base import Text, Usage
-from tests.given import MINUTE, START, DeliveryStory, extension, topics
+from tests.kit.stories import MINUTE, START, DeliveryStory, extension, topics
 
 DEADLINE = 45 * MINUTE
 

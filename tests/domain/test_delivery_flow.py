@@ -18,7 +18,7 @@ from domain.delivery.events import (
 )
 from domain.session.turns import FailureCode, RecordPackage, TurnFailed, TurnRequested
 from domain.values.base import INLINE_BYTES, Text
-from tests.given import LINT, START, TEST, DeliveryStory, issue, review, start, topics
+from tests.kit.stories import LINT, START, TEST, DeliveryStory, issue, review, start, topics
 
 PHASES = ("planning", "architecture", "design", "implementation", "validation", "review", "packaging")
 

@@ -32,7 +32,7 @@ from domain.session.turns import (
     TurnRetried,
 )
 from domain.values.base import Command, DomainEvent, Refused, Usage
-from tests.given import MINUTE, DeliveryStory, extension, review, start
+from tests.kit.stories import MINUTE, DeliveryStory, extension, review, start
 
 Step = Callable[[DeliveryStory], Command | None]
 

@@ -12,7 +12,7 @@ from domain.kinds import carry_out
 from domain.session.state import EventMetadata
 from domain.session.turns import ExpireTurn, RecordPackage, RecordReply, RetryTurn, TurnCancelled
 from domain.values.base import Command, Refused
-from tests.given import MINUTE, START, DeliveryStory, extension, start, topics
+from tests.kit.stories import MINUTE, START, DeliveryStory, extension, start, topics
 
 RUNNING: tuple[str, ...] = PHASES
 ENDED = ("success", "failed", "exhausted", "cancelled")

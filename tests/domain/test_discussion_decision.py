@@ -11,8 +11,8 @@ from domain.session.turns import ExpireTurn, TurnCancelled, TurnRequested
 from domain.values.base import Text, Usage
 from domain.values.budget import Spent
 from domain.values.time import iso
-from tests.discussing import DiscussionStory, critique, topic, waiting
-from tests.given import START, topics
+from tests.kit.discussing import DiscussionStory, critique, topic, waiting
+from tests.kit.stories import START, topics
 
 MINUTE = 60_000
 PARENT = ParentLink(session_id="orchestration-1", about="plan")

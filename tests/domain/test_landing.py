@@ -9,7 +9,7 @@ from domain.session.turns import Failure, RecordPackage
 from domain.session.workspace import ChangedFile, WorkspaceChanges, WorkspacePrepared
 from projections.record.session import view
 from tests.domain.test_replay import recorded
-from tests.given import DeliveryStory, topics
+from tests.kit.stories import DeliveryStory, topics
 
 BASE, HEAD, MERGE = "a" * 40, "b" * 40, "c" * 40
 

@@ -3,7 +3,7 @@
 from domain.delivery.decide import allowed_actions
 from domain.delivery.events import NoProgress
 from domain.values.base import Text
-from tests.given import DeliveryStory
+from tests.kit.stories import DeliveryStory
 
 
 def story(limit: int = 2, *, workspace: str | None = None) -> DeliveryStory:

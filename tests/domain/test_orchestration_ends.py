@@ -25,7 +25,7 @@ from domain.orchestration.events import (
     WasReset,
 )
 from domain.session.turns import AgentSessionsCleared, TurnRequested
-from tests.given import OrchestrationStory, plan, subtask, topics, verdicts
+from tests.kit.stories import OrchestrationStory, plan, subtask, topics, verdicts
 
 PAUSED = ["orchestration.round_done", "orchestration.checkpoint_reached", "orchestration.orchestrate_done"]
 DONE = [

@@ -18,7 +18,7 @@ from domain.orchestration.events import OrchestrateDone, PlanMade
 from domain.session.decision import Outcome
 from domain.session.state import EventMetadata
 from domain.session.turns import Failure, TurnRequested
-from tests.given import OrchestrationStory
+from tests.kit.stories import OrchestrationStory
 
 FULL = {"frontend": [1, 2, 3, 4, 5], "backend": [1, 2, 3, 4, 5], "docs": [1, 3, 5], "qa": [3]}
 NAMES = ("Frontend", "Backend", "Docs")

@@ -8,7 +8,7 @@ import pytest
 from domain.orchestration.decide import allowed_actions
 from domain.orchestration.events import PlanMade, PlanRefused
 from domain.session.turns import AgentSessionsCleared, Failure, RetryTurn
-from tests.given import OrchestrationStory, plan, subtask, topics
+from tests.kit.stories import OrchestrationStory, plan, subtask, topics
 
 TEAM_LISTED = "- Frontend (frontend)\n- Backend (backend)\n- Data (data)\n- Docs (docs)"
 DIRECT = ["orchestration.session_started", "session.agent_sessions_cleared", "turn.requested"]

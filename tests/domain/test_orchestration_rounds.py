@@ -17,7 +17,7 @@ from domain.orchestration.events import (
 )
 from domain.session.turns import Failure
 from domain.values.base import Refused
-from tests.given import OrchestrationStory, plan, subtask, topics, verdicts
+from tests.kit.stories import OrchestrationStory, plan, subtask, topics, verdicts
 
 
 def files(*paths: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from domain.kinds import allowed_actions
 from domain.session.permissions import DecidePermission, RequestPermission, WithdrawPermissions
 from domain.session.turns import ExpireTurn, Failure, RecordReply
 from domain.values.base import Command, Refused
-from tests.given import MINUTE, DeliveryStory, topics
+from tests.kit.stories import MINUTE, DeliveryStory, topics
 
 
 def asking(**fields: object) -> DeliveryStory:

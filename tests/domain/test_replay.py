@@ -13,7 +13,7 @@ from domain.replay import Difference, first_difference
 from domain.session.record import Causation, Recorded
 from domain.session.state import EventMetadata, Session
 from domain.values.base import Command, DomainEvent
-from tests.given import DeliveryStory, Story, topics
+from tests.kit.stories import DeliveryStory, Story, topics
 
 NAME = channel.channel_id("chat")
 ONE, TWO = "orchestration-1", "orchestration-2"

@@ -12,7 +12,7 @@ from domain.session.scope import PathScope, changed_tests, touched
 from domain.session.workspace import ChangedFile, WorkspaceChanges
 from projections.record.session import view
 from tests.domain.test_replay import recorded
-from tests.given import MINUTE, DeliveryStory, topics
+from tests.kit.stories import MINUTE, DeliveryStory, topics
 
 SRC = ("src/**",)
 

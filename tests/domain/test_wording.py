@@ -13,8 +13,8 @@ from domain.replay import Difference, first_difference
 from domain.session.decision import Outcome
 from domain.session.record import Causation, Recorded
 from domain.values.base import Unreadable
-from tests.discussing import DiscussionStory
-from tests.given import DeliveryStory, OrchestrationStory, Story, subtask
+from tests.kit.discussing import DiscussionStory
+from tests.kit.stories import DeliveryStory, OrchestrationStory, Story, subtask
 
 SAID = {
     "no-entry": ("subtasks", '{"subtasks":[]}', "/subtasks: should have at least 1 entry."),

@@ -21,7 +21,7 @@ from domain.values.budget import BudgetLimits
 from projections.engine.follow import Follower
 from projections.record.state import record_of
 from projections.record.worklog import render
-from tests.claiming import claim
+from tests.kit.claiming import claim
 
 NOON = 1_795_262_400_000
 """2026-11-21T12:00:00Z"""

@@ -25,7 +25,7 @@ from domain.session.turns import ExpireTurn, Failure, RecordPackage, RecordReply
 from domain.values.base import Command, Refused, Text, Usage
 from domain.values.budget import BudgetLimits
 from projections.record.states import Sessions
-from tests.claiming import claim
+from tests.kit.claiming import claim
 from tests.projections.given import APPROVING, BLOCKING, NOON, SECOND
 
 HOSTILE = (

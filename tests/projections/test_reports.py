@@ -21,7 +21,7 @@ from projections.engine.dump import dump
 from projections.engine.follow import Follower
 from projections.engine.ports import Database, each
 from projections.reports import REPORTS, Filters, report, summary
-from tests.claiming import claim
+from tests.kit.claiming import claim
 from tests.projections.given import APPROVING, NOON, SECOND, Story, Twin, caught_up, exhausted, merged, success
 from tests.projections.stage import EMPLOYEES, Stage, challenge, critique, plan, subtask, verdicts, wander
 

@@ -1,4 +1,4 @@
-"""Taking turns as a worker does that may do all of them: the oldest that waits."""
+"""Claiming turns like a worker with every role: the oldest waiting turn first."""
 
 from adapters.store import Lease, Store
 

@@ -1,6 +1,6 @@
-"""Given / when / then for sessions: a story is told in commands; each is carried out, or refused and changes nothing.
+"""Given / when / then for sessions: a story is a list of commands; each is applied, or refused and changes nothing.
 
-The story folds what it recorded once more from the beginning after every command, so that each test also proves that
+After every command the story folds its record from the start again, so that each test also proves that
 replay and decision agree.
 """
 

@@ -18,7 +18,7 @@ from domain.session.record import kind_of
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import Failure, FailureCode, RecordReply, TurnRequested
 from domain.values.base import Command, DomainEvent, Refused, Text, Usage
-from tests.given import START, Story
+from tests.kit.stories import START, Story
 
 Json = dict[str, Any]
 OFTEN = 20
