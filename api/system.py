@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from adapters.turns.worker import Worker
     from api.checkpointing import Checkpointer
     from api.http.logins import Logins
+    from api.http.shared_keys import SharedKeys
     from api.notifier import Notifier
     from projections.record.mirror import Mirror
 
@@ -77,6 +78,7 @@ class System(Core):
         super().__init__(settings)
         self.actor = actor or UNAUTHENTICATED
         self.views = SqliteViews(settings.views_path)
+        self._keys: SharedKeys | None = None
         self.logins = self._logins() if actor is None and settings.auth == "key" else None
         workers = None if is_shared(settings.database) else settings.node_dir / "workers"
         self.node = ThisNode(self.store, server_name(), "server", workers)
@@ -97,6 +99,8 @@ class System(Core):
             self.follower.listeners.append(worker.seen)
         self.writer.listeners.append(self.follower.wake)
         self.writer.start()
+        if self._keys is not None:
+            self._keys.start()
         self.store.listen(self.follower.wake)
         await asyncio.to_thread(self.follower.catch_up)
         self.hub = Hub(self.settings.sse_heartbeat_seconds)
@@ -166,12 +170,19 @@ class System(Core):
 
     def _logins(self) -> "Logins":
         from api.http.keys import Keys
-        from api.http.logins import Logins
-        from api.owner import account, keys_file, owners_key
+        from api.http.logins import Logins, secret_in
+        from api.owner import account, keys_file, owner_file, owners_key
 
-        settings = self.settings
+        settings, vault = self.settings, self.store.vault
+        if vault is not None:
+            from api.http.shared_keys import SharedKeys, SharedLogins, take_over
+
+            take_over(vault, keys_file(settings), account(), owner_file(settings))
+            self._keys = SharedKeys(vault)
+            return SharedLogins(vault, self._keys, settings)
         keys = Keys(keys_file(settings), owner=(account(), owners_key(settings)))
-        return Logins(keys, settings.node_dir / "login.secret", seconds=settings.login_seconds, now=time.time)
+        secret = secret_in(settings.node_dir / "login.secret")
+        return Logins(keys, secret, seconds=settings.login_seconds, now=time.time)
 
     async def _notifier(self) -> "Notifier | None":
         """What tells people that something waits; None where the team names no receiver."""
@@ -213,5 +224,7 @@ class System(Core):
         self.snapshots.stop()
         if self._mirror:
             self._mirror.stop()
+        if self._keys is not None:
+            self._keys.stop()
         self.views.close()
         self.store.close()

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from eventsourcing.persistence import ApplicationRecorder, StoredEvent, Subscription
 
 from adapters.store.mapper import decode, encode
-from adapters.store.port import Conflict, Node, Row, StoredReceipt, Write
+from adapters.store.port import Conflict, Node, Row, StoredReceipt, Vault, Write
 from adapters.store.turns import TurnChange, change_of
 from domain.session.record import Recorded
 from domain.session.redaction import TextRedacted
@@ -147,6 +147,11 @@ class EventRecorder(ApplicationRecorder, ABC):
     def receipt(self, key: str) -> StoredReceipt | None:
         """The first answer that was given under this key."""
         return self.receipts([key]).get(key)
+
+    @property
+    def vault(self) -> Vault | None:
+        """Keys are in files of this machine."""
+        return None
 
     def attend(self, name: str, role: Literal["server", "worker"]) -> None:
         """Say that this process is there."""

@@ -5,9 +5,11 @@ import os
 import re
 import secrets
 import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Protocol
 
 from cyclopts import Parameter
 
@@ -16,7 +18,12 @@ from api.cli.exits import Failed
 from api.cli.options import HERE
 from api.cli.terminal import put, say, visible
 from api.http.keys import DEFAULT, Key, Scope, parse, seconds_of
+from api.http.shared_keys import key_of, stored
 from api.owner import account, keys_file, owner_file, owners_key
+
+if TYPE_CHECKING:
+    from adapters.store.port import Vault
+    from api.settings import Settings
 
 _NAME: Final = re.compile(r"[^\W_](?:[\w.@-]{0,98}[\w])?")
 
@@ -40,31 +47,79 @@ def key(
 ) -> int:
     """Create, list and revoke API keys. A new key is printed once; only its SHA-256 is stored.
 
+    With PostgreSQL keys are in the database, and every server knows them within a second.
+
     hansard key new ada --scope decide --expires 30d
     """
-    path = file or _configured()
-    try:
+    settings = HERE.settings()
+    if (action, name) == ("owner", None):
+        put(_owners(settings))
+        return exits.OK
+    with _book(settings, file) as book:
         match action, name:
-            case "owner", None:
-                put(owners_key(HERE.settings()).read_text(encoding="ascii").strip())
-                return exits.OK
             case "list", None:
-                return _list(path)
+                for line in book.shown():
+                    put(visible(line))
             case "new" | "revoke", None:
                 raise Failed(f"Which key? `hansard key {action} NAME`.", code=exits.USAGE)
             case "new", str():
-                return _make(path, name, scope, expires)
+                _make(book, name, scope, expires)
             case "revoke", str():
-                return _revoke(path, name)
+                say(book.revoke(name))
             case _, None:
-                return _make(path, action, scope, expires)
+                _make(book, action, scope, expires)
             case _:
                 raise Failed(f"{action!r} is not one of new, list, revoke.", code=exits.USAGE)
+    return exits.OK
+
+
+def _owners(settings: "Settings") -> str:
+    """The owner's key. In a database only its first server's machine has it."""
+    path = owner_file(settings)
+    if settings.log_file is None and not path.exists():
+        raise Failed(f"{path} does not exist: another machine has the owner's key.", code=exits.NOT_FOUND)
+    return owners_key(settings).read_text(encoding="ascii").strip()
+
+
+class KeyBook(Protocol):
+    """Where keys are kept."""
+
+    def shown(self) -> Iterator[str]:
+        """A line for each key."""
+
+    def add(self, key: Key) -> None:
+        """Raises Failed where the name has a key."""
+
+    def revoke(self, name: str) -> str:
+        """What was done, in a sentence. Raises Failed where the name has no key."""
+
+
+@contextmanager
+def _book(settings: "Settings", file: Path | None) -> Iterator[KeyBook]:
+    if file is None and settings.log_file is None:
+        from adapters.store import open_store
+
+        with closing(open_store(settings.database)) as store:
+            assert store.vault is not None
+            yield SharedBook(store.vault, settings.log_name)
+        return
+    path = file or keys_file(settings)
+    try:
+        yield FileBook(path, owner_file(settings))
     except OSError as error:
         raise Failed(f"{path}: {error.strerror}.") from None
 
 
-def _make(path: Path, name: str, scope: Scope, expires: str | None) -> int:
+def _make(book: KeyBook, name: str, scope: Scope, expires: str | None) -> None:
+    secret, made = _new(name, scope, expires)
+    book.add(made)
+    put(secret)
+    say("Save this key now: it is not shown again. Only its hash is stored.")
+    say("Sign in to the page with it, or send `Authorization: Bearer …`; for this command line: HANSARD_API_KEY.")
+
+
+def _new(name: str, scope: Scope, expires: str | None) -> tuple[str, Key]:
+    """A new key, and what is kept of it."""
     if not _NAME.fullmatch(name):
         raise Failed(f"{name!r} is not a valid key name: use letters, digits and ._@- only.", code=exits.USAGE)
     try:
@@ -72,20 +127,7 @@ def _make(path: Path, name: str, scope: Scope, expires: str | None) -> int:
     except ValueError as error:
         raise Failed(f"--expires: {error}", code=exits.USAGE) from None
     key = f"hansard_{secrets.token_urlsafe(32)}"
-    _append(path, Key(name, hashlib.sha256(key.encode()).hexdigest(), scope, until))
-    put(key)
-    say("Save this key now: it is not shown again. Only its hash is stored.")
-    say("Sign in to the page with it, or send `Authorization: Bearer …`; for this command line: HANSARD_API_KEY.")
-    return exits.OK
-
-
-def _list(path: Path) -> int:
-    if _owner().exists():
-        put(f"{account()}  admin  owner")
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-        if key := parse(line):
-            put(visible(_shown(key)))
-    return exits.OK
+    return key, Key(name, hashlib.sha256(key.encode()).hexdigest(), scope, until)
 
 
 def _shown(key: Key) -> str:
@@ -95,12 +137,51 @@ def _shown(key: Key) -> str:
     return f"{key.name}  {key.scope}  {'expired' if key.expired(time.time()) else 'until'} {when}"
 
 
-def _revoke(path: Path, name: str) -> int:
+class FileBook:
+    """A file with a line for each key, and the owner's in another one."""
+
+    def __init__(self, path: Path, owner: Path) -> None:
+        self._path, self._owner = path, owner
+
+    def shown(self) -> Iterator[str]:
+        if self._owner.exists():
+            yield f"{account()}  admin  owner"
+        for line in self._path.read_text(encoding="utf-8").splitlines() if self._path.exists() else ():
+            if key := parse(line):
+                yield _shown(key)
+
+    def add(self, key: Key) -> None:
+        _append(self._path, key)
+
+    def revoke(self, name: str) -> str:
+        if name == account() and self._owner.exists():
+            self._owner.unlink()
+            return "The owner's key is revoked; the next server start creates a new one."
+        _remove(self._path, name)
+        return f"Revoked the key of {name}."
+
+
+class SharedBook:
+    """The keys in a database, which every node knows."""
+
+    def __init__(self, vault: "Vault", place: str) -> None:
+        self._vault, self._place = vault, place
+
+    def shown(self) -> Iterator[str]:
+        return map(_shown, map(key_of, self._vault.all_keys()))
+
+    def add(self, key: Key) -> None:
+        if not self._vault.add(stored(key)):
+            raise Failed(f"{self._place} already has a key for {key.name}; revoke it first.", code=exits.REFUSED)
+
+    def revoke(self, name: str) -> str:
+        if not self._vault.remove(name):
+            raise Failed(f"{self._place} has no key for {name}.", code=exits.NOT_FOUND)
+        return f"Revoked the key of {name}."
+
+
+def _remove(path: Path, name: str) -> None:
     """Write the file again without the key's line; the old file stays where that fails."""
-    if name == account() and _owner().exists():
-        _owner().unlink()
-        say("The owner's key is revoked; the next server start creates a new one.")
-        return exits.OK
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
     kept = [line for line in lines if _name_of(line) != name]
     if kept == lines:
@@ -112,22 +193,12 @@ def _revoke(path: Path, name: str) -> int:
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)
-    say(f"Revoked the key of {name}.")
-    return exits.OK
 
 
 def _name_of(line: str) -> str:
     """Whose key it is; nothing for a comment or a blank line."""
     name, colon, _ = line.partition(":")
     return name.strip() if colon and not line.lstrip().startswith("#") else ""
-
-
-def _configured() -> Path:
-    return keys_file(HERE.settings())
-
-
-def _owner() -> Path:
-    return owner_file(HERE.settings())
 
 
 def _append(path: Path, key: Key) -> None:

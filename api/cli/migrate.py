@@ -63,6 +63,24 @@ def _keep_keys(old: "Settings", new: "Settings") -> None:
         if ours.is_file() and not theirs.exists():
             theirs.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             shutil.copy2(ours, theirs)
+    if old.log_file is None and new.log_file is not None:
+        _write_keys(old, new)
+
+
+def _write_keys(old: "Settings", new: "Settings") -> None:
+    """The keys of a database, into the file that a log in a file has."""
+    from adapters.store import open_store
+    from api.cli.keys import FileBook
+    from api.http.keys import keys_in
+    from api.http.shared_keys import key_of
+    from api.owner import keys_file, owner_file
+
+    path = keys_file(new)
+    known = {key.name for key in keys_in(path)}
+    with closing(open_store(old.database)) as store:
+        for key in map(key_of, store.vault.all_keys() if store.vault else ()):
+            if key.name not in known:
+                FileBook(path, owner_file(new)).add(key)
 
 
 def _verified(new: "Settings") -> int:

@@ -86,7 +86,7 @@ class Keys:
         files = (*self._paths, *([self._owner[1]] if self._owner else []))
         changed = tuple(_changed(path) for path in files)
         if changed != self._read_at:
-            listed = {key.name: key for path in self._paths for key in _listed(path)}
+            listed = {key.name: key for path in self._paths for key in keys_in(path)}
             self._keys, self._read_at = self._owned() | listed, changed
 
     def _owned(self) -> dict[str, Key]:
@@ -111,7 +111,8 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _listed(path: Path) -> Iterator[Key]:
+def keys_in(path: Path) -> Iterator[Key]:
+    """The keys of a file."""
     for line in _text(path).splitlines():
         if key := parse(line):
             yield key

@@ -24,11 +24,11 @@ _ADDRESSES: Final = 10_000
 
 class Logins:
     """Cookies for browsers that have shown a key. A cookie says whose the key is and when it ends, and is signed with a
-    secret that stands beside the keys, over the key's digest, too: it ends with the key's line in the file."""
+    secret that is kept beside the keys, over the key's digest, too: it ends with the key's line in the file."""
 
-    def __init__(self, keys: Keys, secret: Path, *, seconds: float, now: Callable[[], float]) -> None:
+    def __init__(self, keys: Keys, secret: bytes, *, seconds: float, now: Callable[[], float]) -> None:
         self.keys, self.seconds, self._now = keys, int(seconds), now
-        self._secret = _made(secret)
+        self._secret = secret
         self._links: dict[str, str] = {}
         self.guesses = Guesses(now)
         self.cookie = f"hansard_{hashlib.sha256(self._secret).hexdigest()[:8]}"
@@ -92,7 +92,7 @@ class Guesses:
         return max(0.0, level - (self._now() - at) / _PER_GUESS)
 
 
-def _made(path: Path) -> bytes:
+def secret_in(path: Path) -> bytes:
     """The secret in the file, created if missing; safe if another process creates it at the same time."""
     if not path.exists():
         draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")

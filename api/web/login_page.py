@@ -1,5 +1,6 @@
 """`/login`: a key for a cookie, where the server keeps keys; who one is, and the way out."""
 
+import asyncio
 import re
 from typing import Final
 from urllib.parse import quote
@@ -30,7 +31,7 @@ async def show(request: Request) -> Response:
         return _away(linker(explicit(request))())
     if token is None:
         return page(_shown(request, language_of(request)))
-    name = logins.redeem(token)
+    name = await asyncio.to_thread(logins.redeem, token)
     if name is None:
         return page(_shown(request, language_of(request), wrong=True), status=401)
     return _signed_in(request, logins, name, HOME)

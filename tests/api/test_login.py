@@ -171,7 +171,7 @@ def test_without_keys_nobody_is_asked(tmp_path: Path) -> None:
 
 @pytest.fixture
 def logins(tmp_path: Path, keys: Path) -> Callable[[float], Logins]:
-    return lambda now: Logins(Keys(kept(keys, alice=KEY, 김철수="k")), tmp_path / "s", seconds=60, now=lambda: now)
+    return lambda now: Logins(Keys(kept(keys, alice=KEY, 김철수="k")), b"s", seconds=60, now=lambda: now)
 
 
 def test_a_cookie_is_good_until_its_time_is_over(logins: Callable[[float], Logins]) -> None:
@@ -191,7 +191,7 @@ def test_a_cookie_that_was_changed_is_nobodys(logins: Callable[[float], Logins])
 
 
 def test_another_servers_cookie_is_nobodys(tmp_path: Path, keys: Path) -> None:
-    ours, theirs = (Logins(Keys(keys), tmp_path / name, seconds=60, now=lambda: 0) for name in ("a", "b"))
+    ours, theirs = (Logins(Keys(keys), name, seconds=60, now=lambda: 0) for name in (b"a", b"b"))
     assert ours.cookie != theirs.cookie
     assert theirs.name_of(ours.issue("alice")) is None
 

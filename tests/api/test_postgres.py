@@ -5,11 +5,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
-from tests.api.server import ROOT, Json, Server, delivery, inside, start, until
+from api.app import create_app
+from api.settings import Settings
+from tests.api.server import ROOT, Json, Server, delivery, inside, start, system, until
 from tests.kit.postgres import USER, Cluster, require
 
 COMMAND_AGENT = """
@@ -156,7 +160,62 @@ def test_a_log_moves_to_postgresql_and_back_and_repeats_its_first_answers(cluste
         assert (moved.returncode, "The copy is complete and unchanged" in moved.stderr) == (0, True), moved
         again = hansard(cluster, tmp_path, "migrate", source, target)
         assert (again.returncode, "already holds a log" in again.stderr) == (4, True), again
+        if target == cluster.url("postgres"):
+            assert hansard(cluster, tmp_path, "key", "new", "ada", "--scope", "read").returncode == 0
+    assert "ada:" in (tmp_path / "elsewhere" / "keys" / "keys").read_text()
     for database in (cluster.url("postgres"), f"sqlite:///{back}"):
         assert begun(database) == first
     exported = [hansard(cluster, tmp_path, "export", "--database", str(place)).stdout for place in (file, back)]
     assert exported[0] == exported[1] == hansard(cluster, tmp_path, "export").stdout != ""
+
+
+# -- keys ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_key_and_a_sign_in_hold_on_every_node_until_the_key_is_revoked(cluster: Cluster, tmp_path: Path) -> None:
+    url = cluster.url("postgres")
+    made = hansard(cluster, tmp_path, "key", "new", "ada", "--scope", "decide")
+    assert made.returncode == 0, made.stderr
+    key = made.stdout.strip()
+    again = hansard(cluster, tmp_path, "key", "new", "ada")
+    assert (again.returncode, "already has a key for ada" in again.stderr) == (4, True)
+    nodes = [Settings(database=url, data_dir=tmp_path / name, auth="key") for name in ("one", "two")]
+    with ExitStack() as opened:
+        one, two = (
+            opened.enter_context(TestClient(create_app(node, work=False), base_url="http://127.0.0.1"))
+            for node in nodes
+        )
+        with_key = {"Authorization": f"Bearer {key}"}
+        assert [each.get("/api/sessions", headers=with_key).status_code for each in (one, two)] == [200, 200]
+        signed = one.post("/login", data={"apiKey": key}, follow_redirects=False)
+        assert signed.status_code == 303
+        two.cookies = one.cookies
+        assert two.get("/api/sessions").status_code == 200
+        link = system(one).logins
+        assert link is not None
+        token = link.link("ada")
+        answers = [two.get(f"/login?once={token}", follow_redirects=False).status_code for _ in range(2)]
+        assert answers == [303, 401]
+        listed = hansard(cluster, tmp_path, "key", "list").stdout
+        assert "ada  decide" in listed and key not in listed
+        assert hansard(cluster, tmp_path, "key", "revoke", "ada").returncode == 0
+        for each in (one, two):
+            until(lambda each=each: each.get("/api/sessions", headers=with_key).status_code == 401, what="a 401")  # type: ignore[misc]
+        assert two.get("/api/sessions").status_code == 401
+    assert cluster.sql("SELECT count(*) FROM hansard.keys WHERE digest LIKE 'hansard%'") == [(0,)]
+
+
+def test_the_first_node_makes_the_owners_key_and_a_file_of_keys_is_taken_over(cluster: Cluster, tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    assert hansard(cluster, tmp_path, "key", "new", "bob", "--scope", "read", "--file", str(file)).returncode == 0
+    places = [tmp_path / name for name in ("one", "two")]
+    for place in places:
+        settings = Settings(database=cluster.url("postgres"), data_dir=place, auth="key", api_keys_file=file)
+        with TestClient(create_app(settings, work=False), base_url="http://127.0.0.1"):
+            pass
+    assert [(place / "keys" / "owner.key").exists() for place in places] == [True, False]
+    assert (places[0] / "keys" / "owner.key").stat().st_mode & 0o077 == 0
+    scopes = cluster.sql("SELECT name, scope FROM hansard.keys ORDER BY name = 'bob'")
+    assert [scope for _, scope in scopes] == ["admin", "read"]
+    other = hansard(cluster, tmp_path, "key", "owner")
+    assert (other.returncode, "another machine has the owner's key" in other.stderr) == (3, True)

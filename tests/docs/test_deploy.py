@@ -116,10 +116,6 @@ def test_what_compose_names_exists() -> None:
         for volume in each["volumes"]:
             source = volume.split(":")[0]
             assert (DEPLOY / source).is_file() if source.startswith(".") else source in compose()["volumes"]
-    for each in (services("serve") | services("worker")).values():
-        [secret] = each["secrets"]
-        assert each["environment"]["HANSARD_API_KEYS_FILE"] == f"/run/secrets/{secret}"
-        assert secret in compose()["secrets"]
 
 
 def test_every_node_has_a_folder_of_its_own() -> None:
@@ -168,7 +164,9 @@ def test_the_unit_starts_a_server_as_its_own_user_in_its_own_folder() -> None:
 
 def commands_of(page: Path) -> Iterator[list[str]]:
     """Every `hansard …` of a page, from blocks and from the running text."""
-    for line in re.findall(r"(?:^|`|&& )hansard ((?:[\w-]+)(?: [^`\n&>]+)?)", page.read_text(), flags=re.MULTILINE):
+    for line in re.findall(
+        r"(?:^|`|&& |exec server-1 )hansard ((?:[\w-]+)(?: [^`\n&>]+)?)", page.read_text(), flags=re.MULTILINE
+    ):
         yield shlex.split(line)
 
 
@@ -184,7 +182,7 @@ def test_the_commands_of_the_pages_exist_and_their_links_lead_somewhere(page: Pa
 
 
 def test_every_file_is_named_on_the_first_page() -> None:
-    names = {path.name for path in DEPLOY.iterdir()} - {"README.md", "keys", ".env"}
+    names = {path.name for path in DEPLOY.iterdir()} - {"README.md", ".env"}
     assert all(name in (DEPLOY / "README.md").read_text() for name in names)
 
 

@@ -39,6 +39,9 @@ CREATE TABLE turns (
   lease_until bigint, deadline bigint, requested_at bigint NOT NULL
 );
 CREATE TABLE nodes (name text COLLATE "C" PRIMARY KEY, role text NOT NULL, last_seen bigint NOT NULL);
+CREATE TABLE keys (name text COLLATE "C" PRIMARY KEY, digest text NOT NULL, scope text NOT NULL, expires bigint);
+CREATE TABLE secrets (name text COLLATE "C" PRIMARY KEY, value bytea NOT NULL);
+CREATE TABLE links (digest text PRIMARY KEY, name text NOT NULL, made timestamptz NOT NULL DEFAULT now());
 CREATE INDEX turns_open ON turns (state, requested_at, turn_id) WHERE state IN ('queued', 'running');
 CREATE INDEX turns_due ON turns (deadline) WHERE state IN ('queued', 'running');
 """

@@ -26,6 +26,7 @@ from adapters.store.postgres.listening import CHANNEL, Listening
 from adapters.store.postgres.rows import PostgresRows
 from adapters.store.postgres.schema import prepare, refuse_newer
 from adapters.store.postgres.turns import PostgresTurns
+from adapters.store.postgres.vault import PostgresVault
 from adapters.store.sql.copying import check_empty
 from adapters.store.sql.log import SqlRecorder, hash_of, receipts_of
 from adapters.store.sql.redacting import redact
@@ -70,6 +71,10 @@ class PostgresStore(SqlRecorder):
     def listen(self, woken: Callable[[], None]) -> None:
         """Call this soon after another process has written. A hint: it may get lost."""
         self._listening = Listening(self._url, woken)
+
+    @property
+    def vault(self) -> PostgresVault:
+        return PostgresVault(self._readers, self._writers)
 
     def attend(self, name: str, role: Literal["server", "worker"]) -> None:
         with self._transaction() as connection:

@@ -1,0 +1,98 @@
+"""API keys that all nodes of a log know: in the store, looked up often, and remembered while it is away."""
+
+import hashlib
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from adapters.private import private_folder
+from adapters.store.port import StoredKey, StoreError, Vault
+from api.http.keys import SCOPES, Key, Keys, Scope, keys_in
+from api.http.logins import Logins
+from api.settings import Settings
+
+_EVERY_SECONDS: Final = 0.4
+"""A key that was revoked elsewhere is known to be within a second, with its streams."""
+
+
+class SharedKeys(Keys):
+    """The keys of a store. Between `start` and `stop` they are looked up again and again, in a thread."""
+
+    def __init__(self, vault: Vault, now: Callable[[], float] = time.time) -> None:
+        super().__init__(now=now)
+        self._vault, self._stopped = vault, threading.Event()
+        self._thread = threading.Thread(target=self._run, name="keys", daemon=True)
+        self.look()
+
+    def look(self) -> None:
+        """Raises StoreError."""
+        self._keys = {key.name: key for key in map(key_of, self._vault.all_keys())}
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _refresh(self) -> None:
+        """That is the thread's work: no request waits for the store here."""
+
+    def _run(self) -> None:
+        while not self._stopped.wait(_EVERY_SECONDS):
+            try:
+                self.look()
+            except StoreError:
+                continue  # whoever was known a moment ago still is
+
+
+class SharedLogins(Logins):
+    """Sign-ins that hold on every node."""
+
+    def __init__(self, vault: Vault, keys: SharedKeys, settings: Settings) -> None:
+        self._vault = vault
+        secret = vault.secret("login", secrets.token_bytes(32))
+        super().__init__(keys, secret, seconds=settings.login_seconds, now=time.time)
+
+    def link(self, name: str) -> str:
+        token = secrets.token_urlsafe(32)
+        self._vault.put_link(_digest(token), name)
+        return token
+
+    def redeem(self, token: str) -> str | None:
+        return self._vault.take_link(_digest(token))
+
+
+def key_of(stored: StoredKey) -> Key:
+    """A scope that a newer version knows admits to nothing but reading."""
+    scope: Scope = next((each for each in SCOPES if each == stored.scope), "read")
+    return Key(stored.name, stored.digest, scope, stored.expires)
+
+
+def stored(key: Key) -> StoredKey:
+    """The key as the store has it."""
+    return StoredKey(key.name, key.digest, key.scope, key.expires)
+
+
+def take_over(vault: Vault, file: Path, owner: str, owners_file: Path) -> None:
+    """At the start: the keys of a file, and an owner's key where there is none yet. Only its maker has the owner's."""
+    for key in keys_in(file):
+        vault.add(stored(key))
+    if any(key.name == owner for key in vault.all_keys()):
+        return
+    if owners_file.exists():
+        made = owners_file.read_text(encoding="ascii").strip()
+    else:
+        made = f"hansard_{secrets.token_urlsafe(32)}"
+    if vault.add(StoredKey(owner, _digest(made), "admin", None)) and not owners_file.exists():
+        private_folder(owners_file.parent)
+        owners_file.touch(mode=0o600)
+        owners_file.write_text(f"{made}\n", encoding="ascii")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
