@@ -121,7 +121,6 @@ class Session:
     """The permissions that agents wait for, by request; `asking_since`: since when there is at least one."""
     asking_since: int | None = None
     remembered: dict[str, PermissionChoice] = field(default_factory=dict)
-    """Answers that hold for the rest of the session, by what they are about."""
     fence: FenceLevel | None = None
     fence_gaps: tuple[str, ...] = ()
     """The weakest fence that any turn ran in, and all that was not held in any."""
@@ -215,7 +214,8 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             if isinstance(event, PermissionDecided) and event.remember:
                 subject = state.questions[event.request_id].subject
                 state.remembered = state.remembered | {subject: event.decision}
-            _set_questions(state, questions_after(state.questions, event, at), at)
+            state.questions = questions_after(state.questions, event, at)
+            state.asking_since = (state.asking_since or at) if state.questions else None
         case AgentSessionsCleared():
             state.agent_sessions = {}
         case LandingRequested():
@@ -230,7 +230,7 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.forked_from = event.source
             state.reuse = Reuse(source=event.source, version=event.source_version, mode=event.mode)
             state.parent = None
-            _set_questions(state, {}, at)
+            state.questions, state.asking_since = {}, None
         case SessionDiverged():
             state.reuse = None
             state.held = event.held
@@ -294,11 +294,6 @@ def _ask_again(state: Session, turn: Outstanding) -> None:
     state.outstanding = state.outstanding | {turn.turn_id: again}
     state.asked = counted(state.asked, turn.agent)
     state.asked_roles = counted(state.asked_roles, turn.role)
-
-
-def _set_questions(state: Session, questions: dict[str, PermissionQuestion], at: int) -> None:
-    state.questions = questions
-    state.asking_since = (at if state.asking_since is None else state.asking_since) if questions else None
 
 
 def _error(event: TurnFailed | TurnAttemptFailed) -> str:

@@ -13,14 +13,13 @@ from domain.orchestration.chart import status as orchestration_status
 from domain.session.children import ParentLink
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
-from domain.session.turns import Settled, TurnAttemptFailed, TurnFailed, TurnRequested, TurnRetried
+from domain.session.turns import TurnFailed, TurnRetried
 from domain.values.budget import add
-from domain.values.time import milliseconds
 from projections.engine.ports import Database, Projection
 from projections.facts import spent_by, status_of, stop_reason
 from projections.record.markdown import shortened
 from projections.record.session import title_of
-from projections.sessions import questions
+from projections.sessions import open_turns, questions
 from projections.sessions.row import ROWS, SessionRow, normal
 
 SCHEMA: Final = (
@@ -35,28 +34,20 @@ SCHEMA: Final = (
     "CREATE TABLE IF NOT EXISTS overview_words (created BIGINT PRIMARY KEY, words TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS overview_labels (label TEXT NOT NULL, created BIGINT NOT NULL,"
     " PRIMARY KEY (label, created))",
-    "CREATE TABLE IF NOT EXISTS overview_turns (session_id TEXT NOT NULL, turn_id TEXT NOT NULL,"
-    " version BIGINT NOT NULL, work TEXT NOT NULL, agent TEXT NOT NULL, role TEXT NOT NULL, phase TEXT, round BIGINT,"
-    " requested_at BIGINT NOT NULL, attempt BIGINT, waiting_until BIGINT, waiting_for TEXT,"
-    " PRIMARY KEY (session_id, turn_id))",
+    open_turns.SCHEMA,
     *questions.SCHEMA,
 )
 SEARCHED: Final = 20_000
 """Characters of title and task that a search looks into."""
-_TURN_COLUMNS: Final = "session_id, turn_id, version, work, agent, role, phase, round, requested_at, attempt"
 HEAD: Final = 2_000
 """Characters of a synthesis or summary; the session has all of it."""
-
-_Turns = dict[tuple[str, str], tuple[object, ...] | None]
-"""Turns by session and id; None for those that have ended."""
 
 
 def apply(db: Database, events: Sequence[Recorded]) -> None:
     """Read the rows that the events change, change them in memory, and write each of them once."""
     known = [recorded for recorded in events if recorded.kind in KINDS]
     rows = ROWS.get(db, list({recorded.session_id for recorded in known}))
-    turns: _Turns = {}
-    asked = questions.OpenQuestions(db)
+    turns, asked = open_turns.OpenTurns(db), questions.OpenQuestions(db)
     for recorded in known:
         row = rows.get(recorded.session_id)
         if row is None:
@@ -65,10 +56,10 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
                 continue
             rows[recorded.session_id] = row
         _evolve(row, recorded)
-        _follow_turns(db, turns, recorded)
+        turns.follow(recorded)
         asked.follow(recorded)
     ROWS.save(db, rows.values())
-    _save_turns(db, turns)
+    turns.save()
     asked.save()
 
 
@@ -244,60 +235,6 @@ def _in_short(feedback: dict[str, Any]) -> dict[str, Any]:
         "points": len(points),
         "error": feedback.get("error"),
     }
-
-
-# -- turns ---------------------------------------------------------------------------------------------------------
-
-
-def _follow_turns(db: Database, turns: _Turns, recorded: Recorded) -> None:
-    match recorded.event:
-        case TurnRequested() as event:
-            turns[recorded.session_id, event.turn_id] = (
-                recorded.session_id,
-                event.turn_id,
-                recorded.version,
-                event.work,
-                event.agent,
-                event.role,
-                event.phase,
-                event.round,
-                recorded.at,
-                *(None, None, None),
-            )
-        case TurnAttemptFailed() as event:
-            _wait(db, turns, recorded.session_id, event)
-        case TurnRetried() as event:
-            place = (event.work, event.agent, event.role, event.phase, event.round)
-            turns[recorded.session_id, event.turn_id] = (
-                recorded.session_id,
-                event.turn_id,
-                recorded.version,
-                *place,
-                recorded.at,
-                *(event.attempts + 1, None, None),
-            )
-        case Settled() as event:
-            turns[recorded.session_id, event.turn_id] = None
-
-
-def _wait(db: Database, turns: _Turns, session_id: str, event: TurnAttemptFailed) -> None:
-    """The turn waits for its next attempt, perhaps by another agent."""
-    key = (session_id, event.turn_id)
-    row = turns.get(key)
-    if row is None:
-        _save_turns(db, turns)
-        found = db.execute(f"SELECT {_TURN_COLUMNS} FROM overview_turns WHERE session_id = ? AND turn_id = ?", key)
-        row = tuple(found.fetchall()[0])
-    until = milliseconds(event.retry_at) if event.retry_at else None
-    reason = event.failure.code if event.retry_at else None
-    turns[key] = (*row[:4], event.fallback_agent or row[4], *row[5:9], event.attempt + 1, until, reason)
-
-
-def _save_turns(db: Database, turns: _Turns) -> None:
-    for turn in turns:
-        db.execute("DELETE FROM overview_turns WHERE session_id = ? AND turn_id = ?", turn)
-    requested = [row for row in turns.values() if row is not None]
-    db.insert("INSERT INTO overview_turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", requested)
 
 
 OVERVIEW: Final = Projection(

@@ -7,6 +7,7 @@ from playwright.sync_api import Page, expect
 from api.web.presets import PRESETS
 from tests.api.scenes import at_checkpoint, begun, exhausted, reached, waiting_review
 from tests.api.server import Server, delivery, events, only, session
+from tests.api.server import reached as happened
 from tests.browser.browsing import PATIENCE_MS, Browsing, badge, button, hide, live
 
 SLOW: dict[str, Any] = {"planner": [{"text": "A plan.", "delayMs": 60_000}]}
@@ -160,3 +161,23 @@ def test_what_is_wrong_is_said_in_korean_on_the_korean_page(site: Browsing, serv
     expect(alert).to_have_text("사유: 2000자 이하여야 합니다")
     site.forgive("status of 422")
     server.client.post(f"/api/sessions/{session_id}/cancel", json={})
+
+
+def test_an_agents_question_is_allowed_on_its_page_and_denied_in_the_inbox(site: Browsing, server: Server) -> None:
+    ask = {"permission": {"title": "rm -rf build"}, "ifDenied": "Without it.", "text": "With it."}
+    first, second = (begun(server.client, delivery({"planner": [ask]})) for _ in range(2))
+    for name in (first, second):
+        happened(server.client, name, "turn.permission_requested")
+    page = site.tab(f"/sessions/{first}")
+    expect(page.locator("#decision")).to_contain_text("An agent asks for permission:")
+    page.get_by_label("Remember for this session").check()
+    button(page, "Allow").click()
+    badge(page, "Success")
+    [decided] = only(events(server.client, first), "turn.permission_decided")
+    assert (decided["decision"], decided["remember"]) == ("allow", True)
+    page = site.tab("/decisions")
+    expect(page.get_by_text("rm -rf build")).to_be_visible()
+    button(page, "Deny").click()
+    expect(page.get_by_text("rm -rf build")).to_have_count(0)
+    [decided] = happened(server.client, second, "turn.permission_decided")
+    assert (decided["decision"], decided["remember"]) == ("deny", False)

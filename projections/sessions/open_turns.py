@@ -1,0 +1,59 @@
+"""The turns that sessions wait for: a row for each, until it has ended."""
+
+from typing import Final
+
+from domain.session.record import Recorded
+from domain.session.turns import Settled, TurnAttemptFailed, TurnRequested, TurnRetried
+from domain.values.time import milliseconds
+from projections.engine.ports import Database
+
+SCHEMA: Final = (
+    "CREATE TABLE IF NOT EXISTS overview_turns (session_id TEXT NOT NULL, turn_id TEXT NOT NULL,"
+    " version BIGINT NOT NULL, work TEXT NOT NULL, agent TEXT NOT NULL, role TEXT NOT NULL, phase TEXT, round BIGINT,"
+    " requested_at BIGINT NOT NULL, attempt BIGINT, waiting_until BIGINT, waiting_for TEXT,"
+    " PRIMARY KEY (session_id, turn_id))"
+)
+_COLUMNS: Final = "session_id, turn_id, version, work, agent, role, phase, round, requested_at, attempt"
+
+
+class OpenTurns:
+    """What a batch of events changes in the table."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._changed: dict[tuple[str, str], tuple[object, ...] | None] = {}
+
+    def follow(self, recorded: Recorded) -> None:
+        """One more event."""
+        session_id = recorded.session_id
+        match recorded.event:
+            case TurnRequested() as event:
+                place = (event.work, event.agent, event.role, event.phase, event.round)
+                begun = (session_id, event.turn_id, recorded.version, *place, recorded.at)
+                self._changed[session_id, event.turn_id] = (*begun, None, None, None)
+            case TurnAttemptFailed() as event:
+                self._wait(session_id, event)
+            case TurnRetried() as event:
+                place = (event.work, event.agent, event.role, event.phase, event.round)
+                begun = (session_id, event.turn_id, recorded.version, *place, recorded.at)
+                self._changed[session_id, event.turn_id] = (*begun, event.attempts + 1, None, None)
+            case Settled() as event:
+                self._changed[session_id, event.turn_id] = None
+
+    def save(self) -> None:
+        for turn in self._changed:
+            self._db.execute("DELETE FROM overview_turns WHERE session_id = ? AND turn_id = ?", turn)
+        requested = [row for row in self._changed.values() if row is not None]
+        self._db.insert("INSERT INTO overview_turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", requested)
+
+    def _wait(self, session_id: str, event: TurnAttemptFailed) -> None:
+        """The turn waits for its next attempt, perhaps by another agent."""
+        key = (session_id, event.turn_id)
+        row = self._changed.get(key)
+        if row is None:
+            self.save()
+            of_turn = "WHERE session_id = ? AND turn_id = ?"
+            row = tuple(self._db.execute(f"SELECT {_COLUMNS} FROM overview_turns {of_turn}", key).fetchall()[0])
+        until = milliseconds(event.retry_at) if event.retry_at else None
+        reason = event.failure.code if event.retry_at else None
+        self._changed[key] = (*row[:4], event.fallback_agent or row[4], *row[5:9], event.attempt + 1, until, reason)
