@@ -210,9 +210,8 @@ def test_the_pages_ask_and_take_the_answer(tmp_path: Path) -> None:
         own = page(client, f"/sessions/{name}")
         assert f'value="{request}"' in own and "Remember for this session" in own
         assert "rm -rf build" in page(client, "/")
-        typed = {
-            field["name"]: field.get("value") or "" for field in inbox.all("input") if field.get("name") != "remember"
-        }
+        hidden = [field for field in inbox.all("input") if field.get("type") == "hidden" and "name" in field]
+        typed = {str(field["name"]): field["value"] for field in hidden}
         sent = typed | {"decision": "allow", "remember": "yes"}
         answer = client.post("/decisions", data=sent, headers=BROWSER, follow_redirects=False)
         assert answer.status_code == 303, answer.text
