@@ -146,6 +146,8 @@ async def pr(session: Id, /, *, where: Where = HERE) -> int:
     if branch is None or found.commit is None:
         hint = "`hansard changes` shows its changes."
         raise Failed("This session has no branch in this repository.", hint, code=exits.REFUSED)
+    if _git(found.top, "show-ref", "--verify", "--quiet", "refs/notes/ai", codes=(0, 1, 128)).returncode == 0:
+        say("To share the notes on which lines the agents wrote: git push origin refs/notes/ai")
     title, body = _title(found.session), str(found.session.get("finalSummary") or found.session.get("summary") or "")
     if shutil.which("gh") is None:
         put(f"git push origin {branch}")
