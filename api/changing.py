@@ -14,7 +14,7 @@ from domain.discussion.state import Discussion
 from domain.kinds import KINDS
 from domain.orchestration.state import Orchestration
 from domain.session.children import fix_feedback
-from domain.session.landings import LandSession
+from domain.session.landings import LandSession, WorkSentBack
 from domain.session.record import kind_of
 from domain.session.state import Session
 from domain.values.base import Command, Invalid, Text, Unknown
@@ -55,10 +55,25 @@ def addressed(call: ApiCall) -> str:
 
 
 def fix_task(review: Session | None) -> str:
-    """The task of a delivery that fixes what a review of its own found. Raises Invalid."""
+    """The task of a delivery that fixes what a review of its own found, or does again what was sent back. Raises
+    Invalid."""
+    if isinstance(review, Delivery) and review.sent_back is not None:
+        return _again(review, review.sent_back)
     if not isinstance(review, Discussion) or review.kind != "review":
         raise Invalid({"/fixes": Sentence("fixes_no_review")})
     if review.decision is None or review.decision.choice != "apply_fix":
         raise Invalid({"/fixes": Sentence("fixes_undecided")})
     found = fix_feedback(review.feedback or {}, review.synthesis or Text())
     return f"Fix what the review found.\n\n{found}\n\nWhat was reviewed:\n\n{review.subject.shown()}"
+
+
+def _again(delivery: Delivery, sent_back: WorkSentBack) -> str:
+    """What the author reads about work that did not fit its branch any more."""
+    why = "\n".join([sent_back.detail, *(f"- {line}" for line in sent_back.reasons)]).strip()
+    parts = [
+        f"This task was done once, but the result does not fit {sent_back.onto} as it is now. Do it again from here.",
+        f"The task:\n\n{delivery.task}",
+        f"Why it was sent back:\n\n{why}",
+        f"What was changed the first time:\n\n{delivery.patch.shown()}" if delivery.patch else "",
+    ]
+    return "\n\n".join(filter(None, parts))

@@ -12,7 +12,8 @@ from domain.delivery.baseline import Preparation
 from domain.delivery.state import Delivery
 from domain.orchestration.state import Orchestration
 from domain.session.forks import SessionForked
-from domain.session.state import Outstanding, Session
+from domain.session.outstanding import Outstanding
+from domain.session.state import Session
 from domain.session.turns import TurnRequested
 from domain.values.base import Blob, Text
 from domain.values.time import milliseconds

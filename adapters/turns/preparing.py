@@ -149,7 +149,8 @@ async def _run(step: ValidationStep, place: CommandPlace, settings: ValidationSe
         exit_code=DID_NOT_EXIT if finished.exit_code is None else finished.exit_code,
         passed=passed,
         seconds=round(finished.seconds, 3),
-        detail=(why or finished.detail) if not_started else "",
+        detail=finished.detail if not_started else "",
+        remedy=why,
         reasons=() if passed else tuple(filter(None, (why, *reasons(output_of(finished)))))[:MOST],
     )
 

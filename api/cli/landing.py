@@ -48,6 +48,9 @@ async def land(
             (landed if "commit" in outcome else sent_back).append(outcome)
             put_line = say if json else put
             put_line(_words(outcome))
+    for outcome in sent_back:
+        if "before" in outcome and outcome["reason"] != "checkout":
+            say(f"To have it done again on {outcome['onto']} as it is now: hansard run --fix {outcome['session']}")
     if json:
         put_json({"landed": landed, "sentBack": sent_back})
     return exits.REFUSED if sent_back else exits.OK

@@ -68,8 +68,10 @@ class SessionFollower:
                 await asyncio.sleep(self._api.poll)
 
     def _rest(self) -> bool:
-        if self._main.settled or (self._asks and self.permissions):
+        if self._asks and self.permissions:
             return True
+        if self._main.settled:
+            return self._patience is None or not _is_handed_over(self.session)
         children = [child.session for child in self._children.values()]
         return exits.waits_below(self.session, children) and all(child.settled for child in self._children.values())
 
@@ -115,6 +117,11 @@ class SessionFollower:
             return _Cursor(name, after=0)
         session = (await self._api.session(name))["session"]
         return _Cursor(name, after=int(session["version"]), session=session)
+
+
+def _is_handed_over(session: Json) -> bool:
+    """Whether its branch is being made at this moment: the session is done, and its result is not."""
+    return any(turn["work"] == "package" for turn in session.get("outstandingTurns") or ())
 
 
 class _Cursor:

@@ -37,6 +37,9 @@ class BaselineCommand(Value):
     seconds: float = 0.0
     detail: str = Field(default="", description="why it could not be started")
     reasons: tuple[str, ...] = Field(default=(), description="the lines that say why it failed")
+    remedy: str = Field(
+        default="", description="what to write into hansard.toml, where it needs something of the checkout"
+    )
 
 
 class SetupCommand(Value):
@@ -76,7 +79,9 @@ def unready(baseline: Baseline) -> Failure | None:
             return Failure(code="setup_failed", detail=f"{detail} hansard.toml. {_RETRY}\n{setup.tail}".strip())
     for command in baseline.commands:
         if not command.startable:
-            return Failure(code="validation_not_startable", detail=not_startable(command.command, command.detail))
+            return Failure(
+                code="validation_not_startable", detail=not_startable(command.command, command.detail, command.remedy)
+            )
     if baseline.escapes:
         found = "; ".join(f"{escape.what} comes from {escape.path}" for escape in baseline.escapes)
         advice = "Install the project into the workspace ([workspace] setup in hansard.toml), or remove the link."
@@ -85,9 +90,9 @@ def unready(baseline: Baseline) -> Failure | None:
     return None
 
 
-def not_startable(command: str, detail: str) -> str:
+def not_startable(command: str, detail: str, remedy: str = "") -> str:
     """What to do about a validation command whose program cannot be started."""
-    advice = "Install the program where Hansard runs, or start again with a command that exists."
+    advice = remedy or "Install the program where Hansard runs, or start again with a command that exists."
     return f"The validation command `{command}` cannot be started. {detail} {advice} {_RETRY}"
 
 

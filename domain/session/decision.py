@@ -11,8 +11,9 @@ from typing import Any, Generic, TypeVar
 from domain.session.actions import refusal, unfit, with_shared
 from domain.session.attempts import PROVIDER_WAITS, step_after
 from domain.session.chart import ChartTable
+from domain.session.outstanding import Outstanding
 from domain.session.record import RecordedCommand
-from domain.session.state import EventMetadata, Moved, Outstanding, Session
+from domain.session.state import EventMetadata, Moved, Session
 from domain.session.turns import (
     Access,
     AgentSessionsCleared,

@@ -3,7 +3,7 @@
 from typing import Any
 
 from domain.session.decision import Now, S, moved_deadline, turn_identity
-from domain.session.state import Outstanding
+from domain.session.outstanding import Outstanding
 from domain.session.turns import (
     RetryTurn,
     TurnRetried,

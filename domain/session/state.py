@@ -6,10 +6,11 @@ States are plain dataclasses. `evolve` makes one private copy, assigns its field
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
-from domain.session.attempts import FRESH, ONCE, PROVIDER_WAITS, NextAttempt, RetryPolicy, Tries, after
+from domain.session.attempts import ONCE, NextAttempt, RetryPolicy, Tries, after
 from domain.session.children import ChildClosed, ChildRequested, OpenChild
 from domain.session.forks import Reuse, SessionDiverged, SessionForked, SessionReleased
-from domain.session.landings import LandingRequested, WorkLanded
+from domain.session.landings import LandingRequested, WorkLanded, WorkSentBack
+from domain.session.outstanding import Outstanding, requested
 from domain.session.permissions import (
     PermissionChoice,
     PermissionDecided,
@@ -26,7 +27,6 @@ from domain.session.turns import (
     TurnFailed,
     TurnRequested,
     TurnRetried,
-    Work,
     asked,
     weakest,
 )
@@ -48,28 +48,6 @@ class EventMetadata(NamedTuple):
 
     session_id: str
     at: int
-
-
-class Outstanding(NamedTuple):
-    """A turn that was requested and is not settled."""
-
-    turn_id: str
-    work: Work
-    agent: str
-    role: str
-    requested_at: int
-    phase: str | None = None
-    round: int | None = None
-    lane: int = 0
-    deadline: str | None = None
-    ordinal: int = 0
-    role_ordinal: int = 0
-    tries: Tries = FRESH
-
-    @property
-    def provider_wait(self) -> int | None:
-        """The end of a wait that a provider imposes, in milliseconds."""
-        return self.tries.until if self.tries.reason in PROVIDER_WAITS else None
 
 
 @dataclass(kw_only=True)
@@ -112,6 +90,7 @@ class Session:
     published: str | None = None
     landing: LandingRequested | None = None
     landed: WorkLanded | None = None
+    sent_back: WorkSentBack | None = None
     spent: Spent = field(default_factory=Spent)
     last_error: str | None = None
     retry: RetryPolicy = ONCE
@@ -187,7 +166,7 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.turns += 1
             state.asked = counted(state.asked, event.agent)
             state.asked_roles = counted(state.asked_roles, event.role)
-            state.outstanding = state.outstanding | {event.turn_id: _outstanding(event, at)}
+            state.outstanding = state.outstanding | {event.turn_id: requested(event, at)}
         case TurnAnswered():
             state.outstanding = without(state.outstanding, event.turn_id)
             if event.agent_session:
@@ -221,7 +200,9 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
         case LandingRequested():
             state.landing = event
         case WorkLanded():
-            state.landed = event
+            state.landed, state.sent_back = event, None
+        case WorkSentBack():
+            state.sent_back = event
         case WorkspacePrepared():
             state.base = event
         case ResultPublished():
@@ -244,22 +225,6 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.open_children = without(state.open_children, event.child_id)
             state.spent = state.spent + event.spent
             state.last_choice = event.choice
-
-
-def _outstanding(event: TurnRequested, at: int) -> Outstanding:
-    return Outstanding(
-        turn_id=event.turn_id,
-        work=event.work,
-        agent=event.agent,
-        role=event.role,
-        phase=event.phase,
-        round=event.round,
-        lane=event.lane,
-        requested_at=at,
-        deadline=event.deadline,
-        ordinal=event.ordinal,
-        role_ordinal=event.role_ordinal,
-    )
 
 
 def _attempt_failed(state: Session, event: TurnAttemptFailed) -> None:

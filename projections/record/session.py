@@ -7,8 +7,9 @@ from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion, RoundContribution
 from domain.orchestration.phases import AgentPhases, phase_name
 from domain.orchestration.state import Orchestration, subtask_id
+from domain.session.outstanding import Outstanding
 from domain.session.permissions import PermissionQuestion
-from domain.session.state import Outstanding, Session
+from domain.session.state import Session
 from domain.values.time import iso
 from projections.record.markdown import one_line
 from projections.record.result import result_of

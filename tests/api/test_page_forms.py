@@ -440,7 +440,7 @@ def test_what_is_said_is_said_in_korean(client: TestClient) -> None:
     assert found.action == f"/sessions/{session_id}?lang=ko"
     found.fields["version"] = "1"
     answer = send(client, found, decision="skip", rationale="작습니다")
-    assert "그 사이 세션이 변뀌었습니다." in refused(answer, 412).text
+    assert "그 사이 세션이 변경되었습니다." in refused(answer, 412).text
     again = form(answer.text, "decision")
     assert again.fields["rationale"] == "작습니다"
     assert done(send(client, again, decision="skip")) == f"/sessions/{session_id}?lang=ko"

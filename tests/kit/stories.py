@@ -18,7 +18,8 @@ from domain.orchestration.commands import POLICY, ContinueOrchestration, ResetOr
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.orchestration.state import Orchestration
 from domain.session.decision import Outcome
-from domain.session.state import EventMetadata, Outstanding, Session
+from domain.session.outstanding import Outstanding
+from domain.session.state import EventMetadata, Session
 from domain.session.turns import Failure, FailureCode, RecordPackage, RecordReply, TurnRequested
 from domain.values.base import Command, DomainEvent, Refused, Text, Usage
 from domain.values.budget import BudgetLimits

@@ -19,8 +19,9 @@ from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.orchestration.state import Orchestration
 from domain.session.activity import ActivitySummary, ToolUse
 from domain.session.children import Decide, DiscussionBrief, ReviewSettings
+from domain.session.outstanding import Outstanding
 from domain.session.record import Recorded, kind_of
-from domain.session.state import Outstanding, Session
+from domain.session.state import Session
 from domain.session.turns import ExpireTurn, Failure, RecordPackage, RecordReply, RetryTurn
 from domain.values.base import Command, Refused, Text, Usage
 from domain.values.budget import BudgetLimits

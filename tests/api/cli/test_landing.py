@@ -94,6 +94,14 @@ def test_twenty_overlapping_deliveries(hansard: Hansard, here: Path, tmp_path: P
         topics = [json.loads(line)["type"] for line in hansard("events", name, "--json").out.splitlines()]
         assert topics[-4:] == ["session.landing_requested", "turn.requested", "turn.answered", "session.sent_back"]
     assert hansard("replay", clash[0], "--assert").code == 0
+    assert f"hansard run --fix {clash[0]}" in said.err
+    again = json.dumps({"replies": {"dev": [{"text": "Did it again.", "files": {"parts/new.txt": "9500\n"}}]}})
+    (tmp_path / "again.json").write_text(again)
+    words = ("--test", f"{sys.executable} check.py", "--no-baseline", "--scenario", str(tmp_path / "again.json"))
+    assert hansard("run", "--fix", clash[0], *words).code == 0
+    task = hansard("show", "latest", "--json").json["session"]["task"]
+    assert "Both sides changed the same lines: parts/0.txt" in task and "+9500" in task and "Change clash 0" in task
+    assert hansard("land", "latest", "--onto", "main").code == 0
     assert hansard("replay", next(iter(wanted)), "--assert").code == 0
 
 

@@ -254,3 +254,15 @@ def test_without_gh_the_commands_are_printed(
         0,
         [f"git push origin {branch}", f"gh pr create --head {branch} --fill-first"],
     )
+
+
+def test_an_orchestration_ends_with_its_branch(hansard: Hansard, here: Path, tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.json"
+    replies = {"assistant": [{"text": "Wrote the third line large.", "files": FILES}]}
+    scenario.write_text(json.dumps({"replies": replies}), encoding="utf-8")
+    said = hansard("orchestrate", "Shout", "--triage", "direct", "--scenario", str(scenario))
+    assert said.code == 0, said.err
+    branch = git(here, "for-each-ref", "--format=%(refname:short)", "refs/heads/hansard")
+    assert branch and branch in said.out and branch in hansard("show", "latest").out
+    assert hansard("merge", "latest").code == 0
+    assert (here / "new" / "b.txt").read_text() == "new\n"
