@@ -55,7 +55,7 @@ async def shown(request: Request, sent: ChatSent) -> Response:
     """The page, after a message that started nothing with what is said of it."""
     inside, say = system(request), language_of(request)
     origin = request.path_params.get("origin", "")
-    await reached(request, inside.store.head())
+    await reached(request, await asyncio.to_thread(inside.store.head))
     after = inside.follower.position
 
     def build() -> str:

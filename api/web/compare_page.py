@@ -42,7 +42,7 @@ async def show(request: Request) -> Response:
     """GET /compare: where two sessions part; without both, which ones"""
     only(request, "a", "b", "atA", "atB", "lang")
     say, inside = language_of(request), system(request)
-    await reached(request, inside.store.head())
+    await reached(request, await asyncio.to_thread(inside.store.head))
     ids = [request.query_params.get(name, "").strip() for name in ("a", "b")]
     at = [number(request, name, least=1) for name in ("atA", "atB")]
 

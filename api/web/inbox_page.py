@@ -47,7 +47,7 @@ async def again(request: Request, sent: Sent) -> Response:
 async def _shown(request: Request, sent: Sent) -> str:
     inside, say = system(request), language_of(request)
     cursor = request.query_params.get("cursor") or None
-    await reached(request, inside.store.head())
+    await reached(request, await asyncio.to_thread(inside.store.head))
     after = inside.follower.position
 
     def build() -> str:

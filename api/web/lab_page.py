@@ -35,7 +35,7 @@ async def show(request: Request) -> Response:
     """GET /lab: one discussion with its score, and all of its profile"""
     only(request, "session", *RULES, "lang")
     say, inside = language_of(request), system(request)
-    await reached(request, inside.store.head())
+    await reached(request, await asyncio.to_thread(inside.store.head))
     wanted = {name: _percent(request, name) for name in RULES}
 
     def build() -> str:

@@ -97,7 +97,7 @@ async def show(request: Request) -> Response:
         raise of_field("name", Sentence("not_one_of", choices=list(REPORTS)))
     filters = _filters(asked)
     inside, say = system(request), language_of(request)
-    await reached(request, inside.store.head())
+    await reached(request, await asyncio.to_thread(inside.store.head))
 
     def build() -> str:
         found = report_page(REPORTS[name], make(inside, REPORTS[name], filters), say)

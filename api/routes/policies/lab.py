@@ -108,7 +108,7 @@ async def policy_lab(request: Request) -> Response:
     body = read(LabBody, read_object(await raw_body(request)))
     profiles = _profiles(body.profiles)
     inside = system(request)
-    head = inside.store.head()
+    head = await asyncio.to_thread(inside.store.head)
     filters = _filters(body, head)
     await reached(request, head)
     found = await asyncio.to_thread(_experiment, inside, body, profiles, filters)
