@@ -18,8 +18,8 @@ Reader = Callable[[Message], Iterator[Activity]]
 
 _EXIT: Final = re.compile(r"(?:^Exit code|Exit Code:) (\d{1,3})\b", re.MULTILINE)
 _DENIED: Final = re.compile(
-    r"requires approval|haven't granted|permission (?:to|was) .{0,60}(?:denied|granted)|denied by (?:policy|the user)"
-    r"|user (?:rejected|declined|denied)|not (?:allowed|permitted) (?:by|in|to)",
+    r"requires (?:approval|permission)|haven't granted|permission (?:to|was) .{0,60}(?:denied|granted)"
+    r"|denied by (?:policy|the user)|user (?:rejected|declined|denied)|not (?:allowed|permitted) (?:by|in|to)",
     re.IGNORECASE,
 )
 

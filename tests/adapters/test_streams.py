@@ -55,10 +55,16 @@ def test_a_program_that_retries_by_itself_shows_it() -> None:
     assert (found[0].text or "").startswith("HTTP 401, attempt 1 of ")
 
 
-def test_denied_calls_are_marked() -> None:
+@pytest.mark.parametrize(
+    ("stream", "words"),
+    [
+        ("claude", "This command requires approval"),
+        ("qwen", 'Qwen Code requires permission to use "Bash", but that permission was not granted.'),
+    ],
+)
+def test_denied_calls_are_marked(stream: Stream, words: str) -> None:
     result = {"type": "tool_result", "tool_use_id": "t1", "is_error": True}
-    words = "This command requires approval"
-    [found] = activities("claude", {"type": "user", "message": {"content": [{**result, "content": words}]}})
+    [found] = activities(stream, {"type": "user", "message": {"content": [{**result, "content": words}]}})
     assert (found.id, found.status) == ("t1", "denied")
     denial = {"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "pytest -q"}}
     [last] = activities("claude", {"type": "result", "permission_denials": [denial]})

@@ -43,7 +43,7 @@ def delivery(**first: Step) -> list[Rule]:
 
 def team(folder: Path, name: str, url: str) -> str:
     path = folder.parent / "team.toml"
-    limits = "timeout_seconds = 120\nidle_seconds = 60"
+    limits = "timeout_seconds = 600\nidle_seconds = 300"  # a busy machine starts some of them slowly
     path.write_text(
         f'[[agents]]\nname = "Agent"\npreset = "{name}"\n[agents.settings]\n{limits}\n{settings(name, url)}\n'
     )
