@@ -14,7 +14,7 @@ from api.routes.turns import handlers as turns
 from api.settings import Settings
 from api.system import System
 from api.web import assets, chat_page, compare_page, errors, inbox_page, lab_page, login_page, pages, reports_page
-from api.web.forms import doors as forms
+from api.web.forms import commands as forms
 from api.web.forms import talking
 from api.web.session import log, why
 from api.web.session import routes as session

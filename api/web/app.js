@@ -50,7 +50,7 @@ const parts = () => [...document.querySelectorAll("[data-part]")];
 const received = new Map(parts().map((part) => [part.dataset.part, part.cloneNode(true)]));
 let announced = newestHighlight(document);
 
-/** A page that came anew: the parts that are not as they were received take its place. */
+/** A reloaded page: only the parts that changed are replaced. */
 function put(fresh) {
   withoutKeys(fresh);
   for (const part of parts()) {
@@ -69,7 +69,7 @@ function newestHighlight(page) {
   return Math.max(0, ...[...page.querySelectorAll("[data-highlight]")].map((row) => Number(row.dataset.highlight)));
 }
 
-/** To screen readers only what matters is told, not every event. */
+/** Screen readers get only what matters, not every event. */
 function announce(fresh) {
   const newest = newestHighlight(fresh);
   if (newest > announced) {
@@ -145,7 +145,7 @@ function tell(state) {
   place.textContent = words[state];
 }
 
-/** A tab that nobody sees reads no stream. What has ended has none. */
+/** A hidden tab reads no stream; neither does a finished session. */
 function follow() {
   stream.known(Number(page.head));
   if (page.follows && !document.hidden) stream.start();

@@ -80,7 +80,7 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
     if (anchor?.isConnected) frame.scrollTop += anchor.getBoundingClientRect().top - before;
   }
 
-  /** Where the list goes on at one of its ends: the version next to it; 0 where there is nothing more. */
+  /** Where the list continues at one of its ends: the next version; 0 if there is nothing more. */
   function point(side, version) {
     const link = find(`[data-more="${side}"]`);
     link.hidden = !version;
@@ -132,7 +132,7 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
 
   // -- live ------------------------------------------------------------------------------------------------------------
 
-  /** New rows at the end: who stands at the end goes along, who reads further up stays and sees how many there are. */
+  /** New rows at the end: a reader at the end follows them, one further up stays and sees how many there are. */
   function append(html) {
     const last = number(listed().at(-1));
     const rows = rowsOf(html).filter((row) => number(row) > last);
@@ -180,7 +180,7 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
 
   // -- hands and room --------------------------------------------------------------------------------------------------
 
-  /** Tells the sheet how much of the height is not the list's, so that its end stands above the steps. */
+  /** Tells the style sheet how much height the list lacks, so that its end is above the steps. */
   function fit() {
     const [columns, card, frame, player] = [".columns", "#events", "#events [data-scroll]", "[data-player]"].map(find);
     const [outer, inner] = [card.getBoundingClientRect(), frame.getBoundingClientRect()];

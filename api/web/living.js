@@ -1,4 +1,4 @@
-// What the agent of the turn that is looked at does right now, line by line. Nothing is asked while nobody looks.
+// What the agent of the shown turn does right now, line by line. Hidden tabs make no requests.
 
 const STEPS = 15;
 const PAUSE_MS = 500;

@@ -1,4 +1,4 @@
-// The page of a session: its panels live or as of any event, and what is said of where we are. The list of events is in
+// The page of a session: its panels live or as of any event, and the note on where we are. The list of events is in
 // events.js, the steps through the history in replay.js. Every position is an address; a panel comes from the server
 // by the same code whatever the position.
 
@@ -13,7 +13,7 @@ export function session({ pieces, fill, announce }) {
   const find = (selector) => document.querySelector(selector);
   const kept = new Map();
   const shown = Number(page.version);
-  /** The newest event, the one whose state is shown, and the one that replay stands at; null is live. */
+  /** The newest event, the one whose state is shown, and the one shown in replay; null is live. */
   const where = { newest: Number(page.newest), shown, at: "replay" in page ? shown : null };
   let seen = where.at === null ? shown : 0;
   let act = null;
@@ -111,7 +111,7 @@ export function session({ pieces, fill, announce }) {
     return list.renew(found.rows, { first, more });
   }
 
-  /** Whoever looks at the past sees other tabs and turns of the same moment. */
+  /** In the past, tabs and turns are of the same moment. */
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[data-kept]");
     if (!link) return;
