@@ -173,7 +173,7 @@ def cell(column: str, value: Any, say: Words) -> str:
         case int() | float() if column.endswith("Rate"):
             return f"{value:.0%}"
         case int() if column.lower().endswith("costmicros"):
-            return f"{value / 1_000_000:,.4f}"
+            return f"${value / 1_000_000:,.4f}"
         case int():
             return f"{value:,}"
         case float():

@@ -9,6 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
+from tests.api.orchestrating import message, says
 from tests.api.scenes import (
     at_checkpoint,
     begun,
@@ -19,7 +20,7 @@ from tests.api.scenes import (
     waiting_debate,
     waiting_review,
 )
-from tests.api.server import Server, delivery
+from tests.api.server import Server, delivery, events
 from tests.browser.browsing import browsing, unfold
 from tests.browser.test_looks import PHONE
 
@@ -41,6 +42,7 @@ SLOW: dict[str, Any] = {"planner": [{"text": "A plan.", "delayMs": 600_000}]}
 def pages(server: Server) -> dict[str, str]:
     """Addresses by what they show; whatever is folded is opened before axe looks."""
     client = server.client
+    says(client, message("What is this?", {"assistant": ["A **shop**."]}, origin="axe"))
     empty = {"no sessions": "/?q=nothing+has+these+words"}
     sessions = {
         "delivery that runs": begun(client, delivery(SLOW)),
@@ -65,8 +67,25 @@ def pages(server: Server) -> dict[str, str]:
             "replay of a delivery": found["delivery that succeeded"] + "?at=11",
             "replay of an orchestration": found["orchestration at its checkpoint"] + "?at=20",
             "replay of a review": found["review that waits"] + "?at=7",
+            "comparison": f"/compare?a={sessions['delivery that succeeded']}&b={sessions['delivery that failed']}",
+            "lab": f"/lab?session={sessions['review that waits']}",
+            "new conversation": "/chat",
+            "conversation": "/chat/axe",
+            "output": _output(server, sessions["delivery without budget"]),
+            "why": found["delivery without budget"] + "/why",
         }
+        | {f"tab {tab}": found["delivery that succeeded"] + f"?tab={tab}" for tab in ("turns", "changes", "worklog")}
     )
+
+
+def _output(server: Server, session_id: str) -> str:
+    """The address of what a failed validation printed."""
+    [failed, *_] = [
+        event["version"]
+        for event in events(server.client, session_id)
+        if event["type"] == "delivery.artifact_created" and event["data"]["phase"] == "validation"
+    ]
+    return f"/sessions/{session_id}/log?at={failed}&field=content&q=exit"
 
 
 def _failed(server: Server) -> str:

@@ -88,6 +88,6 @@ def _stepped(points: Sequence[Left], whole: int, now: float, most: int) -> list[
 def _of(used: int | None, most: int | None, *, exact: int = 1) -> str:
     if used is None:
         return ""
-    form = "{:,}" if exact == 1 else "{:,.4f}"
+    form = "{:,}" if exact == 1 else "${:,.4f}"
     whole = "" if most is None else " / " + form.format(most / exact if exact != 1 else most)
     return form.format(used / exact if exact != 1 else used) + whole

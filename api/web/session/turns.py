@@ -19,6 +19,8 @@ from projections.record.turns import Attempt, TurnEntry
 
 LISTED, PROMPT, READ = 200, 16_000, 1_000_000
 """Turns in the list; characters of a prompt that are shown, and of a text that is read."""
+SUMMARY: Final = 120
+"""Characters of what a validation came to, in the list."""
 ICONS: Final = {"answered": "✓", "failed": "✕", "cancelled": "–", "open": "▸"}
 
 
@@ -103,7 +105,7 @@ def _line(standing: Standing, turn: TurnCard) -> dict[str, Any]:
         "seconds": clock(round(attempt.seconds * 1000)) if attempt else "",
         "cost": money(attempt.usage.cost_micros) if attempt else "",
         "files": len(attempt.files) if attempt else 0,
-        "summary": cut(ran["summary"], SENTENCE) if ran else (attempt and attempt.failure) or "",
+        "summary": cut(ran["summary"].partition("\n")[0], SUMMARY) if ran else (attempt and attempt.failure) or "",
     }
 
 
