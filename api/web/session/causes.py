@@ -7,6 +7,7 @@ from api.web.session.turns import event_of, report_of, turns_of
 from api.web.shown import cut
 from domain.delivery.events import ValidationFailed
 from domain.delivery.state import Delivery
+from domain.orchestration.events import VerdictGiven
 from projections.record.cause import CAUSES, evidence, stopped
 
 LOOKED: Final = 50
@@ -51,6 +52,8 @@ def failure(standing: Standing) -> dict[str, Any]:
     if cause is None:
         return {}
     event = event_of(standing, cause.version)
+    if isinstance(event, VerdictGiven):
+        return {}  # the matrix has every verdict in its cell
     card = {"event": cause.version, "turn": cause.turn, "what": event.TOPIC, "run": None, "new": False, "log": None}
     card |= {"iteration": standing.record.entries[cause.version - 1].number}
     if isinstance(event, ValidationFailed):
