@@ -14,6 +14,8 @@ from domain.orchestration.state import Orchestration
 from projections.record.outcome import outcome
 
 TURNS = 12
+BECAUSE = 120
+"""Characters of what stopped a session, in its head."""
 WAITED_MS = 1_000
 """A shorter wait is not worth its words."""
 
@@ -28,7 +30,7 @@ def head(standing: Standing) -> dict[str, Any]:
     cause = cause_of(standing)
     return {
         "why": cut(error or (why if " " in why else ""), SENTENCE),
-        "because": cut(cause.lines[0], SENTENCE) if cause and cause.lines[0] not in (error or why) else "",
+        "because": cut(cause.lines[0], BECAUSE) if cause and cause.lines[0] not in (error or why) else "",
         "because_at": cause.version if cause else None,
         "result": _handed_over(standing),
         "asked": owner(asked_by(standing)),
