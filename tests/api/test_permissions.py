@@ -65,6 +65,9 @@ def test_a_person_denies_it(tmp_path: Path) -> None:
         history = success(client, name)
         assert planned(history) == ["A plan without it."]
         assert only(history, "turn.activity_recorded")[0]["denied"] == 1
+        worklog = client.get(f"/api/sessions/{name}/worklog").text
+        assert "- Permission wanted by planner (execute): rm -rf build" in worklog
+        assert "- Permission: deny by unauthenticated" in worklog
 
 
 def test_no_words_after_a_denial_are_an_unreadable_answer(tmp_path: Path) -> None:

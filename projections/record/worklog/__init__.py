@@ -11,7 +11,7 @@ from projections.record.session import view
 from projections.record.turns import Turns
 from projections.record.worklog import delivery, discussion, orchestration
 from projections.record.worklog.log import Row, Worklog
-from projections.record.worklog.parts import wording
+from projections.record.worklog.parts import permissions, wording
 
 __all__ = ["Worklog", "render", "write"]
 
@@ -35,7 +35,7 @@ def write(log: Worklog, turns: Turns, recorded: Recorded) -> None:
     """Add what an event says."""
     shape = _SHAPES.get(recorded.kind)
     if shape is not None:
-        for row in list(shape.rows(log, turns, recorded)):
+        for row in [*shape.rows(log, turns, recorded), *permissions(recorded.event)]:
             log.add(recorded.version, row)
 
 

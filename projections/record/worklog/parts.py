@@ -6,6 +6,7 @@ from typing import Final
 
 from domain.session.children import ChildClosed, ChildRequested
 from domain.session.forks import SessionForked
+from domain.session.permissions import PermissionDecided, PermissionRequested
 from domain.session.turns import TurnAnswered, TurnCancelled, TurnFailed
 from domain.values.base import DomainEvent, Text
 from domain.values.time import iso
@@ -48,6 +49,15 @@ def heading(place: str, agent: str, *names: str | None) -> str:
 def point(label: str, words: str) -> str:
     """An item of an entry."""
     return item(label, words, limit=RESULT)
+
+
+def permissions(event: DomainEvent) -> Iterator[Row]:
+    """What an agent wanted to do, and what a person said to it."""
+    match event:
+        case PermissionRequested():
+            yield "log", point(f"Permission wanted by {cell(event.agent)} ({cell(event.tool)})", event.title)
+        case PermissionDecided():
+            yield "log", f"- Permission: {event.decision} by {cell(event.by)}"
 
 
 def result(event: DomainEvent) -> Iterator[str]:
