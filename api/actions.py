@@ -66,9 +66,16 @@ async def start(call: ApiCall) -> Intent:
     starter = STARTERS.get(kind) if isinstance(kind, str) else None
     if starter is None:
         raise Invalid({"/kind": Sentence("not_one_of", choices=list(STARTERS))})
+    may_name_workspace(call)
     looks_at_folders = "workspace" in body  # perhaps on a slow disk
     command = await asyncio.to_thread(starter, body, call.system) if looks_at_folders else starter(body, call.system)
     return Intent(starting.new_id(str(kind)), command, starts=True, status=202)
+
+
+def may_name_workspace(call: ApiCall) -> None:
+    """Raises Problem 403: only the account's own key may name any folder of this machine."""
+    if call.fields.get("workspace") is not None and not call.is_admin and not call.system.settings.root_folders:
+        raise Problem(403, Sentence("roots_needed"), scope="admin")
 
 
 def _start_delivery(body: Body, system: System) -> Command:
@@ -248,6 +255,7 @@ async def message(call: ApiCall) -> Intent:
     body = read(Message, call.fields)
     if not body.prompt.strip():
         raise Problem(400, Sentence("message_empty"), action="rejected", reason="empty")
+    may_name_workspace(call)
     system = call.system
     opening, blobs = await asyncio.to_thread(starting.orchestration, body, system.team, system.settings)
     session_id = starting.new_id("orchestration")

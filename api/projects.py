@@ -9,11 +9,19 @@ from api.http.problems import Problem
 from api.settings import Settings
 from domain.delivery.baseline import Preparation
 from domain.values.base import Invalid
+from domain.values.sentences import Sentence
 
 
 def root_of(folder: Path) -> Path:
     """The top of the checkout that a folder belongs to; the folder itself outside of git."""
     return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
+
+
+def within_roots(path: Path, settings: Settings) -> None:
+    """Raises Invalid for a folder outside of those that `HANSARD_ROOTS` names, wherever its links lead."""
+    roots, place = settings.root_folders, path.resolve()
+    if roots and not any(place.is_relative_to(root.resolve()) for root in roots):
+        raise Invalid({"/workspace": Sentence("path_outside_roots", roots=", ".join(map(str, roots)))})
 
 
 def trust_of(settings: Settings) -> Trust:

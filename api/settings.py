@@ -69,6 +69,7 @@ class Settings(BaseSettings):
     data_dir: Path | None = Field(
         default=None, description="where a machine keeps views, workspaces, agents' homes and keys"
     )
+    roots: str = Field(default="", description="folders, with colons between them, in which workspaces may be")
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8000
     team: Path | None = None
@@ -160,6 +161,11 @@ class Settings(BaseSettings):
     def log_name(self) -> str:
         """The log as people are shown it."""
         return str(self.log_file or address_of(self.database))
+
+    @property
+    def root_folders(self) -> tuple[Path, ...]:
+        """Where workspaces may be; empty: anywhere."""
+        return tuple(Path(root).expanduser().absolute() for root in self.roots.split(os.pathsep) if root.strip())
 
     @property
     def signing_key(self) -> Path:

@@ -48,6 +48,8 @@ class ApiCall:
     if_match: str | None = None
     session: str = ""
     """The session that the path names."""
+    is_admin: bool = False
+    """Whether the caller's key has every scope, or none is asked for."""
 
     @property
     def fields(self) -> dict[str, JSON]:
@@ -85,6 +87,7 @@ async def call_of(request: Request) -> ApiCall:
         key=idempotency_key(request),
         if_match=request.headers.get("if-match"),
         session=request.path_params.get("id", ""),
+        is_admin=request.state.scope == "admin",
     )
 
 

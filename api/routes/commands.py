@@ -11,7 +11,7 @@ from api import actions, changing
 from api.http.commands import perform
 from api.http.idempotency import call_of, kept
 from api.http.requests import answer_headers, read
-from api.projects import grant
+from api.projects import grant, within_roots
 from api.redacting import redact
 from api.routes.bodies import Redact, TrustProject
 
@@ -40,7 +40,9 @@ async def answer_permission(request: Request) -> Response:
 async def trust_project(request: Request) -> Response:
     """POST /api/trust: no session's command, and no event: trust belongs to this machine."""
     call = await call_of(request)
+    actions.may_name_workspace(call)
     body = read(TrustProject, call.fields)
+    within_roots(Path(body.workspace), call.system.settings)
     granted = await asyncio.to_thread(grant, Path(body.workspace), call.system.settings, by="http")
     return Response(orjson.dumps(granted), media_type="application/json", headers=answer_headers())
 

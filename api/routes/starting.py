@@ -10,7 +10,7 @@ import orjson
 from adapters.agents.scripted import Scenario
 from adapters.agents.team import Team
 from adapters.workspace import Room, WorkspaceError, check, confine
-from api.projects import preparation_of, trusted_project
+from api.projects import preparation_of, trusted_project, within_roots
 from api.routes.bodies import (
     Conversation,
     DebateStart,
@@ -273,6 +273,7 @@ def _workspace(body: Start, settings: Settings) -> Path | None:
     path = Path(body.workspace)
     if "\0" in body.workspace or not path.is_absolute():
         raise Invalid({"/workspace": Sentence("path_not_absolute")})
+    within_roots(path, settings)
     try:
         room = Room(settings.workspace_files, settings.workspace_bytes)
         check(path, ours=settings.node_dir, room=room, private=(settings.log_file,) if settings.log_file else ())
