@@ -19,7 +19,7 @@ from tests.providers.stub import Provider, Rule, Step
 
 pytestmark = pytest.mark.agents
 
-SECONDS = 240.0
+SECONDS = 600.0
 WORDLESS = "claude"
 """It says nothing of what it has used."""
 
