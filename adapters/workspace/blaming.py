@@ -20,7 +20,7 @@ _MARK: Final = "\x01"
 _FORM: Final = "%x01%H%x00%P%x00%(trailers:key=Hansard-Turn,valueonly,separator=%x20)"
 _PLAIN: Final = (
     "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--no-show-signature", "--no-notes",
-    "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/", "--inter-hunk-context=0", "-U0", "--cc",
+    "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/", "--inter-hunk-context=0", "-U0", "-w", "--cc",
 )  # fmt: skip
 
 

@@ -73,8 +73,8 @@ class Claims:
                     reach |= self._reach[self._index[parent]]
             self._index[commit.commit] = index
             self._reach.append(reach)
-            if commit.added or commit.removed:
-                self.commits[commit.commit] = commit
+            self.commits[commit.commit] = commit
+            if commit.added:
                 self._arrive(commit, index)
 
     def _arrive(self, commit: CommitLines, index: int) -> None:
@@ -178,7 +178,7 @@ class Claims:
         writer = self.works.written_by(line.commit, known.named)
         if writer is not None and writer.wrote(name, line.origin, line.number):
             return writer
-        if known.added[name] and known.removed[name] >= known.added[name]:
+        if known.removed[name] >= known.added[name]:  # neither, where two diffs see a move differently
             return self._moved(known, name)
         return None if writer else self._claimed.get((line.commit, name))
 
