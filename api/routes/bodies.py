@@ -11,11 +11,12 @@ from pydantic import (
     StrictBool,
     StrictInt,
     StrictStr,
+    ValidationInfo,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, PydanticCustomError
 
 Words = Annotated[str, Field(min_length=1, max_length=65_536, pattern=r"\S")]
 Short = Annotated[str, Field(max_length=200)]
@@ -31,6 +32,13 @@ _SAID = ("default", "description", "deprecated")
 
 def _once(labels: list[str]) -> list[str]:
     return list(dict.fromkeys(labels))
+
+
+def _given_or_fixed(task: str | None, info: ValidationInfo) -> str | None:
+    """The task of a delivery, which only one that applies a review's findings can do without."""
+    if task is None and info.data.get("fixes") is None:
+        raise PydanticCustomError("missing", "Field required")
+    return task
 
 
 class Body(BaseModel):
@@ -109,8 +117,10 @@ class DeliveryStart(Start):
     """Start a delivery (S4 §4.2)."""
 
     kind: Literal["delivery"] = "delivery"
-    task: Words | None = Field(default=None, description="what is to be done; may be left out with `fixes`")
     fixes: Short | None = Field(default=None, description="a review decided with apply_fix: its findings are the task")
+    task: Annotated[Words | None, AfterValidator(_given_or_fixed)] = Field(
+        default=None, validate_default=True, description="what is to be done; may be left out with `fixes`"
+    )
     file_paths: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=1_024, pattern=r"\S")]], Field(min_length=1, max_length=500)
     ] = []
