@@ -48,7 +48,13 @@ CODES = {
     "string_type": "should_be_string",
 }
 """What pydantic says in words of Python."""
-PATTERNS = {r"\S": "blank", r"^\S([^\x00-\x1f\x7f]*\S)?$": "not_one_line", r"^/[^\x00]*$": "path_not_absolute"}
+PATTERNS = {
+    r"\S": "blank",
+    r"^\S([^\x00-\x1f\x7f]*\S)?$": "not_one_line",
+    r"^/[^\x00]*$": "path_not_absolute",
+    r"^[0-9a-f]{64}$": "not_a_digest",
+    r"^[^\s\x00-\x1f~^:?*\[\\]+$": "not_a_branch",
+}
 """What the patterns of our bodies mean."""
 
 

@@ -170,8 +170,9 @@ def _told(session: Session, wished: str, direct: Sequence[DirectStep], steps: Se
     way = " → ".join(f"{step.event} to {step.to}" for step in steps or ())
     lacking = [found.guard for found in direct if not found.holds and found.guard]
     if lacking and not any(found.holds for found in direct):
-        looked = "; ".join(filter(None, (_looked(session, guard) for guard in lacking)))
-        lacks = f"{', '.join(lacking)} does not hold{f' ({looked})' if looked else ''}"
+        looked = "; ".join(dict.fromkeys(filter(None, (_looked(session, guard) for guard in lacking))))
+        verb = "does not hold" if len(lacking) == 1 else "do not hold"
+        lacks = f"{' and '.join(lacking)} {verb}{f' ({looked})' if looked else ''}"
         return f"{wished} is one step away, but {lacks}." + (f" The way there: {way}." if way else "")
     if steps is None:
         return f"From {session.state} no way leads to {wished}."

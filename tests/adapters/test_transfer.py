@@ -207,7 +207,7 @@ Change = Callable[[Lines], Lines]
         (lambda lines: [lines[0], b"[]\n", *lines[1:]], "should be an object"),
         (lambda lines: [lines[0], b"[" * 100_000 + b"\n", *lines[1:]], "nests more than"),
         (lambda lines: [lines[0], b'{"text":1e999}\n', *lines[1:]], "too large"),
-        (lambda lines: [lines[0], b'{"a":1,"a":2}\n', *lines[1:]], "stands twice"),
+        (lambda lines: [lines[0], b'{"a":1,"a":2}\n', *lines[1:]], "occurs twice"),
         (lambda lines: [lines[0], b"\xff\xfe\n", *lines[1:]], "not UTF-8"),
         (lambda lines: [lines[0], b"\n", *lines[1:]], "empty"),
         (lambda lines: [lines[0], lines[1].replace(b"ppp", b"ppq", 1), *lines[2:]], "not the one that its digest"),

@@ -80,7 +80,10 @@ def test_help_needs_nothing_heavy() -> None:
 def test_wrong_usage_is_told_on_stderr_and_code_2(hansard: Program) -> None:
     said = hansard("list", "--nope")
     assert (said.returncode, said.stdout) == (2, "")
-    assert said.stderr == "hansard: Unknown option: --nope.\n  `hansard list --help` shows the usage.\n"
+    assert (
+        said.stderr
+        == "hansard: Unknown option: --nope. Did you mean --owner?\n  `hansard list --help` shows the usage.\n"
+    )
 
 
 def test_arguments_that_are_no_utf_8_are_refused(hansard: Program) -> None:

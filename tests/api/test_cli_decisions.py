@@ -18,7 +18,7 @@ from tests.api.server import serving
 
 LONGEST = 30.0
 ROOT = Path(__file__).parents[2]
-QUESTION = "(a reason may follow the letter) "
+QUESTION = "(add a reason after the letter) "
 ISSUES = [{"severity": "critical", "description": "자료를 잃는다", "suggestion": "잠근다"}]
 SCENARIO = {
     "replies": {
@@ -142,9 +142,9 @@ def test_at_a_terminal_the_result_is_shown_and_the_decision_asked_for(
         terminal.until(QUESTION)
         assert "[critical] 자료를 잃는다 → 잠근다" in terminal.shown
         assert "synthesis    모두 고치자" in terminal.shown
-        assert "[a] Apply fix   [s] Skip   Enter: leave it waiting" in terminal.shown
+        assert "[a] Apply fix   [s] Skip   Enter: decide later" in terminal.shown
         terminal.type("모름\n".encode())
-        terminal.until("That is none of apply_fix, skip.")
+        terminal.until("Not one of apply_fix, skip.")
         terminal.until(QUESTION)
         terminal.type("a 꼭 고친다\n".encode())
         assert terminal.end() == 0

@@ -232,7 +232,7 @@ def test_a_parent_whose_discussion_goes_on_says_so(client: httpx.Client) -> None
     debate = child(client, session_id, status="debating")
     answer = decide(client, session_id, "accept")
     assert (answer.status_code, answer.json()["allowed"]) == (409, ["reset", "cancel", "extend"])
-    assert f"does not wait for a decision yet. {debate['id']} still discusses." in answer.json()["detail"]
+    assert f"does not wait for a decision yet. {debate['id']} is still in progress." in answer.json()["detail"]
     assert client.post(f"/api/sessions/{session_id}/cancel", json={}).status_code == 200
 
 

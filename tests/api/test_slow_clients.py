@@ -57,7 +57,7 @@ def problem(answer: bytes, status: int) -> str:
     ids=["nothing", "half a line", "half a head", "half a body", "half a form", "half a chunk"],
 )
 def test_a_request_that_does_not_come_is_told_so(server: Server, parts: tuple[bytes, ...]) -> None:
-    assert problem(answer_to(server, *parts), 408) == "A request has to be here 0.4 s after its beginning."
+    assert problem(answer_to(server, *parts), 408) == "The request took too long; it must arrive within 0.4 s."
 
 
 @pytest.mark.parametrize(

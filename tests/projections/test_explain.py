@@ -85,8 +85,9 @@ def test_the_way_that_is_told_is_the_one_that_is_taken(stage: Stage) -> None:
     assert found["direct"] == [
         {"event": "resume", "guard": None, "holds": False},
         {"event": "retry", "guard": "planner_failed", "holds": False},
+        {"event": "retry", "guard": "plan_refused", "holds": False},
     ]
-    assert "planner_failed does not hold" in found["text"].splitlines()[0]
+    assert "planner_failed and plan_refused do not hold" in found["text"].splitlines()[0]
 
 
 def test_what_a_checkpoint_still_has_to_do_is_named(stage: Stage) -> None:

@@ -12,8 +12,8 @@ from tests.adapters import audited
 from tests.api.cli.conftest import Hansard
 from tests.projections.stage import Stage
 
-WRITES = ("fork", "import", "blame")
-"""They look back, and write or need a repository."""
+WRITES = ("fork", "import", "blame", "attest", "trace")
+"""They look back, and write or need a repository or a result."""
 READING = [found.name for found in COMMANDS if found.group in (READ, PAST) and found.name not in WRITES]
 NEEDED = {
     **dict.fromkeys(("show", "events", "worklog", "changes", "replay", "explain"), ("delivery-1",)),
