@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from adapters.processes import clean_environment, run
-from adapters.proof.checkpoints import GrowingHead, NotProved, sign
+from adapters.proof.checkpoints import GrowingHead, sign
 from domain.session.record import Recorded
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Checkpointer:
             self._woken.clear()
             try:
                 await self._round()
-            except (NotProved, OSError, ValueError) as error:
+            except Exception as error:  # the outermost loop: what fails now is tried again
                 _log.warning("no checkpoint could be put to %s: %s", self._place, error)
                 await asyncio.sleep(AGAIN_SECONDS)
                 continue

@@ -19,6 +19,8 @@ KEPT_MS: Final = 7 * 24 * 3_600_000
 BACKOFF: Final = (5, 30, 120, 600, 3_600)
 """Seconds between tries; the last one repeats."""
 LEASE_MS: Final = 120_000
+AGAIN_SECONDS: Final = 30.0
+"""After a fault of our own, the next try."""
 GOODBYE_SECONDS: Final = 5.0
 """So long a process that ends still tries to send what is due."""
 
@@ -53,13 +55,18 @@ class Notifier:
         try:
             async with asyncio.timeout(GOODBYE_SECONDS):
                 await self._round()
-        except TimeoutError:
-            _log.info("notifications are left for the next start")
+        except Exception as error:  # the process ends all the same; the outbox keeps what is due
+            _log.info("notifications are left for the next start: %r", error)
 
     async def _run(self) -> None:
         while True:
             self._woken.clear()
-            await self._round()
+            try:
+                await self._round()
+            except Exception:  # the outermost loop: an outbox that cannot be used now is tried again
+                _log.exception("notifications could not be sent")
+                await asyncio.sleep(AGAIN_SECONDS)
+                continue
             due = await asyncio.to_thread(self._outbox.next_due)
             pause = None if due is None else max(0.0, (due - self._clock()) / 1_000)
             try:
