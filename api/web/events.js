@@ -189,6 +189,7 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
     columns.style.setProperty("--taken", `${Math.ceil(above + around + player.offsetHeight) + GAP}px`);
   }
 
+  fit();
   const watched = new ResizeObserver(() => requestAnimationFrame(fit));
   for (const found of ["main", "#events", "[data-player]"]) watched.observe(find(found));
 

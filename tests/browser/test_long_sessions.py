@@ -3,11 +3,11 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.api.listening import SCENARIO
 from tests.api.server import Server, delivery, session, start, until
-from tests.browser.browsing import PATIENCE_MS, Browsing, live, shown
+from tests.browser.browsing import PATIENCE_MS, Browsing, browsing, live, shown
 
 EVENTS = 460
 
@@ -119,11 +119,14 @@ _SHIFTED = """() => new Promise((done) => {
   new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) moved += entry.hadRecentInput ? 0 : entry.value;
   }).observe({ type: "layout-shift", buffered: true });
-  setTimeout(() => done(moved), 1000);
+  setTimeout(() => done(moved), 400);
 })"""
 
 
-def test_what_the_script_adds_shifts_nothing(site: Browsing, long_session: str) -> None:
-    page = site.tab(f"/sessions/{long_session}")
-    live(page)
-    assert page.evaluate(_SHIFTED) < 0.05
+@pytest.mark.parametrize("width", [1440, 390])
+def test_what_the_script_adds_shifts_nothing(browser: Browser, server: Server, long_session: str, width: int) -> None:
+    with browsing(browser, server.url, viewport={"width": width, "height": 900}) as site:
+        for query in ("", "?at=131", "?tab=turns", "?tab=changes"):
+            page = site.tab(f"/sessions/{long_session}{query}")
+            page.wait_for_selector("[data-live]:not([hidden])")
+            assert page.evaluate(_SHIFTED) < 0.01, query
