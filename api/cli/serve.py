@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import uvicorn
 from cyclopts import Parameter, validators
+from uvicorn.loops.auto import auto_loop_factory
 
 from api.cli import exits
 from api.cli.exits import Failed
@@ -41,7 +42,7 @@ _EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with, not listened o
 log = logging.getLogger(__name__)
 
 
-async def serve(
+def serve(
     *,
     host: str | None = None,
     port: int | None = None,
@@ -69,6 +70,11 @@ async def serve(
     _refuse_an_open_server(settings)
     _refuse_an_open_database(settings)
     log_to_stderr(Full())
+    with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
+        return runner.run(_served(settings, example=example, no_work=no_work))
+
+
+async def _served(settings: "Settings", *, example: bool, no_work: bool) -> int:
     with _listener(settings) as listener:
         from api.app import create_app
         from api.http.protocol import HttpProtocol

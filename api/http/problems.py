@@ -35,6 +35,7 @@ TITLES = {
     421: "Unknown host",
     422: "Invalid request",
     429: "Too many requests",
+    431: "Headers too large",
     500: "Internal error",
     503: "Temporarily unavailable",
 }

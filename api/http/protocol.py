@@ -1,60 +1,62 @@
-"""A connection of our server: uvicorn's, lent to event streams: else each event would cost a hundred calls a client."""
+"""A connection of our server: uvicorn's on httptools, strict about heads and time, and lent to event streams.
+
+A request has to be there, head and body, `patience` seconds after its beginning (P25): uvicorn would wait for ever. Its
+head may have so many lines and bytes; whatever is no HTTP/1 at all is answered at once. Streams write to the connection
+themselves: else each event would cost a hundred calls a client.
+"""
 
 import asyncio
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-import h11
-from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
+import httptools
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from api.http.guards import HEADERS
 from api.http.problems import Problem, problem
 from api.http.streams import WIRE
 from domain.values.sentences import Sentence
 
+if TYPE_CHECKING:
+    from uvicorn._types import ASGISendEvent
 
-class _Joined(h11.Connection):
-    """Sends the head of an answer with the first of its body, as ASGI asks: one packet and one call less for each."""
-
-    _head = b""
-
-    def send(self, event: Any) -> Any:
-        data = super().send(event)
-        if isinstance(event, h11.Response):
-            self._head = data or b""
-            return b""
-        if self._head:
-            data, self._head = self._head + (data or b""), b""
-        return data
+MOST_HEADERS: Final = 100
+HEAD_BYTES: Final = 65_536
+VERSIONS: Final = ("1.0", "1.1")
+LINGER_SECONDS: Final = 0.5
+"""How long a client that was refused may take to hear it: closing at once would take back what it has not read."""
 
 
-class HttpProtocol(H11Protocol):
-    """HTTP/1.1 by h11, whatever other parsers are installed: what runs is what was tested.
-
-    A request has to be there, head and body, `patience` seconds after its beginning (P25): uvicorn would wait for ever.
-    """
+class HttpProtocol(HttpToolsProtocol):
+    """HTTP/1 by httptools, whatever other parsers are installed: what runs is what was tested."""
 
     def __init__(self, *given: Any, patience: float = 30.0, **named: Any) -> None:
         super().__init__(*given, **named)
-        self.conn = _Joined(h11.SERVER)
         self._patience = patience
         self._waiting: asyncio.TimerHandle | None = None
+        self._in_head, self._complete, self._deaf = True, False, False
+        self._head = self._requests = 0
+        self._refusal: Problem | None = None
+
+    # -- time ------------------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(cast("asyncio.Transport", transport))  # which a protocol of streams is given
-        self.app = self._lent(self.app)
         self._waiting = self.loop.call_later(self._patience, self._too_slow)
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self.conn.their_state in (h11.IDLE, h11.SEND_BODY):
-            self._waiting = self._waiting or self.loop.call_later(self._patience, self._too_slow)
-        else:
-            self._at_ease()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._at_ease()
         super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._deaf:
+            return
+        self._unset_keepalive_if_required()
+        self._complete = False
+        self._feed(data)
+        if self._complete or self._deaf:
+            self._at_ease()
+        elif self._waiting is None:
+            self._waiting = self.loop.call_later(self._patience, self._too_slow)
 
     def _at_ease(self) -> None:
         if self._waiting is not None:
@@ -62,42 +64,105 @@ class HttpProtocol(H11Protocol):
             self._waiting = None
 
     def _too_slow(self) -> None:
-        self._part(Problem(408, Sentence("request_too_slow", number=self._patience)))
+        if self.flow.read_paused:  # it is we who do not read on
+            self._waiting = self.loop.call_later(self._patience, self._too_slow)
+        else:
+            self._refuse(Problem(408, Sentence("request_too_slow", number=self._patience)))
+
+    # -- parsing ---------------------------------------------------------------------------------------------------
+
+    def _feed(self, data: bytes) -> None:
+        requests = self._requests
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:  # we know no other protocol, and go on with this one
+            rest = data[upgrade.args[0] :]
+            if rest:
+                self._feed(rest)
+        except httptools.HttpParserError:
+            self._refuse(self._refusal or Problem(400, Sentence("malformed_http")))
+        else:
+            if self._in_head and self._requests == requests:
+                self._head += len(data)
+                if self._head > HEAD_BYTES:
+                    self._refuse(_too_much())
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._in_head, self._complete, self._head = True, False, 0
+        self.scope["extensions"] = {WIRE: self}  # type: ignore[dict-item]  # an extension of our own
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        super().on_header(name, value)
+        if len(self.headers) > MOST_HEADERS:
+            self._refusal = _too_much()
+            raise ValueError("too many headers")
+
+    def on_headers_complete(self) -> None:
+        """Raises ValueError, which the parser hands on as an error of its own."""
+        self._in_head, self._head = False, 0
+        size, hosts, version = len(self.url), 0, self.parser.get_http_version()
+        for name, value in self.headers:
+            size += len(name) + len(value)
+            hosts += name == b"host"
+            if name == b"transfer-encoding" and value.lower() != b"chunked":
+                raise ValueError("a coding that nobody here undoes")
+        if size > HEAD_BYTES:
+            self._refusal = _too_much()
+            raise ValueError("too long a head")
+        if version not in VERSIONS or hosts > 1 or (version == "1.1" and not hosts):
+            raise ValueError("another version, or not one name of ours")
+        super().on_headers_complete()
+        if version == "1.0":
+            self.cycle.__class__ = _Unchunked
+
+    def on_message_complete(self) -> None:
+        self._complete = self._in_head = True
+        self._requests += 1
+        super().on_message_complete()
+
+    # -- the last word ---------------------------------------------------------------------------------------------
 
     def send_400_response(self, _: str) -> None:
         """Where uvicorn would answer in plain text, or try to answer twice."""
-        self._part(Problem(400, Sentence("malformed_http")))
+        self._refuse(Problem(400, Sentence("malformed_http")))
 
-    def _part(self, error: Problem) -> None:
-        """The last word on this connection; where another answer has begun, only the end."""
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            self.transport.write(self._last(error))
-        if self.cycle is not None:  # the client is gone
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
-        self.transport.close()
+    def _refuse(self, error: Problem) -> None:
+        """Say why, as the last word on this connection. A request before it that is complete is answered instead."""
+        self._deaf = True
+        self._at_ease()
+        cycle = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            if not cycle.more_body and not cycle.response_started:
+                cycle.keep_alive = False
+                return
+            cycle.disconnected = True
+            cycle.message_event.set()
+            if cycle.response_started:
+                return self.transport.close()
+        self.transport.write(self._last(error))
+        self._linger()
+
+    def _linger(self) -> None:
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+            self.loop.call_later(LINGER_SECONDS, self.transport.close)
+        else:
+            self.transport.close()
 
     def _last(self, error: Problem) -> bytes:
         """An answer as it goes over the wire."""
         answer = problem(error)
         answer.headers.update({**HEADERS, "Connection": "close"})
         head = [*self.server_state.default_headers, *answer.raw_headers]
-        lines = [
-            b"HTTP/1.1 %d %b" % (error.status, STATUS_PHRASES[error.status]),
-            *(b"%b: %b" % found for found in head),
-        ]
-        return b"\r\n".join([*lines, b"", bytes(answer.body)])
+        lines = b"".join(b"%b: %b\r\n" % found for found in head)
+        return b"%b%b\r\n%b" % (STATUS_LINE[error.status], lines, bytes(answer.body))
 
-    def _lent(self, app: ASGIApp) -> ASGIApp:
-        async def lent(scope: Scope, receive: Receive, send: Send) -> None:
-            scope.setdefault("extensions", {})[WIRE] = self
-            await app(scope, receive, send)
-
-        return lent
+    # -- as a wire -------------------------------------------------------------------------------------------------
 
     def push(self, data: bytes) -> bool:
         """A chunk of the response that is being sent (RFC 9112 §7.1), if the other end keeps up."""
-        if self.flow.write_paused or self.transport.is_closing() or self.conn.their_http_version != b"1.1":
+        if self.flow.write_paused or self.transport.is_closing() or not self.cycle.chunked_encoding:
             return False
         self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
         return True
@@ -105,3 +170,17 @@ class HttpProtocol(H11Protocol):
     def cut(self) -> None:
         """Closing politely would wait for the other end to read."""
         self.transport.abort()
+
+
+class _Unchunked(RequestResponseCycle):
+    """A client of HTTP/1.0 knows no chunks: where nobody says how long an answer is, it ends with the connection."""
+
+    async def send(self, message: "ASGISendEvent") -> None:
+        self.chunked_encoding = False
+        if message["type"] == "http.response.body":
+            self.expected_content_length = len(message.get("body", b""))
+        await super().send(message)
+
+
+def _too_much() -> Problem:
+    return Problem(431, Sentence("head_too_large", number=MOST_HEADERS, most=HEAD_BYTES))

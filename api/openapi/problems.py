@@ -25,6 +25,8 @@ PROBLEMS = MappingProxyType(
         422: "The request is well-formed but invalid. `errors` names each field by its JSON Pointer and says what is "
         "wrong with it. Also: an `Idempotency-Key` that was used with another body.",
         429: "Too many requests. Wait for `Retry-After` seconds.",
+        431: "The request has more than 100 headers, or its head more than 65,536 bytes. Nothing was done and the "
+        "connection is closed. Send less.",
         500: "An internal error, or the log is damaged or read-only; `detail` says which. A command with an "
         "`Idempotency-Key` is safe to send again.",
         503: "Temporarily unavailable: the store does not respond, too many commands are waiting, or the views have "

@@ -62,11 +62,64 @@ def test_a_request_that_does_not_come_is_told_so(server: Server, parts: tuple[by
 
 @pytest.mark.parametrize(
     "parts",
-    [(b"\x16\x03\x01\x00 hello\r\n\r\n",), (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"zz\r\n")],
-    ids=["another protocol", "no chunk"],
+    [
+        (b"\x16\x03\x01\x00 hello\r\n\r\n",),
+        (b"\x00\x01garbage",),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"zz\r\n"),
+        (HEAD.replace(b"\r\n", b"\n") + b"\n",),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"1\n{\n"),
+        (HEAD + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n",),
+        (HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n",),
+        (HEAD + b"Host: localhost\r\n\r\n",),
+        (HEAD.replace(b"HTTP/1.1", b"HTTP/2.0") + b"\r\n",),
+        (b"GET / HTTP/1.1\r\n\r\n",),
+    ],
+    ids=[
+        "another protocol",
+        "garbage",
+        "no chunk",
+        "bare LF",
+        "bare LF in chunks",
+        "two lengths",
+        "a coding",
+        "two hosts",
+        "another version",
+        "no host",
+    ],
 )
-def test_what_is_not_http_is_told_so(server: Server, parts: tuple[bytes, ...]) -> None:
+def test_what_is_not_http_is_told_so_at_once(server: Server, parts: tuple[bytes, ...]) -> None:
     assert problem(answer_to(server, *parts), 400) == "Malformed HTTP/1.1 request."
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (HEAD + b"".join(b"X-%d: y\r\n" % number for number in range(5_000)) + b"\r\n",),
+        (HEAD + b"X: " + b"y" * 70_000 + b"\r\n\r\n",),
+        (b"GET /?", *[b"y" * 10_000] * 7),
+    ],
+    ids=["many lines", "a long line", "a long address in pieces"],
+)
+def test_a_head_that_is_too_large_is_told_so(server: Server, parts: tuple[bytes, ...]) -> None:
+    detail = "The headers are too large: at most 100 lines and 65536 bytes."
+    assert problem(answer_to(server, *parts), 431) == detail
+
+
+def test_requests_may_follow_each_other_without_waiting(server: Server) -> None:
+    """What does not end well behind a request that is whole takes nothing from its answer."""
+    one = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    body = b'{"text": "' + b"y" * 200_000 + b'"}'
+    long = HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    answer = answer_to(server, one + b"\r\n" + long + one[:20], one[20:] + b"Connection: close\r\n\r\n")
+    assert answer.count(b"HTTP/1.1 200 OK\r\n") == 3
+    assert answer_to(server, one + b"\r\n\x00garbage").startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def test_an_offer_of_another_protocol_is_passed_over(server: Server) -> None:
+    one = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    offer = one + b"Connection: upgrade\r\nUpgrade: h2c\r\n\r\n"
+    answer = answer_to(server, offer + one + b"Connection: close\r\n\r\n")
+    assert answer.count(b"HTTP/1.1 200 OK\r\n") == 2
 
 
 @pytest.mark.parametrize("head", [HEAD, FORM], ids=["body", "form"])
