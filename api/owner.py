@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from adapters.private import private_folder
+from adapters.files import private_folder
 from api.settings import Settings, is_loopback, state_home
 
 _STRANGE: Final = re.compile(r"[^\w.@-]+")

@@ -19,11 +19,9 @@ from adapters.workspace.blaming import (
     shared_base,
 )
 from domain.provenance.claims import BlamedLine, Claims, CommitLines, Surroundings
-from domain.provenance.findings import demanded
-from domain.provenance.lines import FAINT
-from domain.provenance.work import TurnWork, Works
+from domain.provenance.work import FAINT, TurnWork, Works, demanded
 from projections.record.provenance import SessionAuthors, authors
-from projections.views.blame import Blame, BlameLine, Demand
+from projections.views.record import Blame, BlameLine, Demand
 
 KEPT_SESSIONS: Final = 2_000
 KEPT_LINEAGES: Final = 4

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapters.agents.team import load
 from adapters.fence import choose
-from adapters.private import private_folder
+from adapters.files import private_folder
 from adapters.store import is_shared, open_store
 from adapters.store.sqlite.views import SqliteViews
 from adapters.turns.live import Live

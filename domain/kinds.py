@@ -27,13 +27,12 @@ from domain.orchestration.commands import ResetOrchestration, StartOrchestration
 from domain.orchestration.evolve import evolve as orchestration_evolve
 from domain.orchestration.state import Orchestration
 from domain.session import children, forking, forks, landing, landings, redaction, turns, workspace
-from domain.session.activity import activity_of
 from domain.session.decision import Kind, Now, Outcome
 from domain.session.forks import SessionForked
 from domain.session.permitting import closing_questions
 from domain.session.record import RecordedCommand, Whole, fork_command, reply_blobs, shared_command
 from domain.session.state import EventMetadata, Session
-from domain.session.turns import RecordReply
+from domain.session.turns import RecordReply, activity_of
 from domain.session.unfinished import SoFar, Unfinished, nothing
 from domain.values.base import Command, DomainEvent, Unknown
 from domain.values.sentences import Sentence

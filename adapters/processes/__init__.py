@@ -15,12 +15,9 @@ from pathlib import Path
 
 from adapters.fence import UNFENCED, Fence
 from adapters.processes.child import Child, Ended, Finished
-from adapters.processes.disk import keep_free
 from adapters.processes.environment import clean_environment, own, resolve_secrets
-from adapters.processes.input import Input
-from adapters.processes.limits import NO_LIMITS, SystemLimits
-from adapters.processes.output import OnLine
-from adapters.processes.pauses import Pauses
+from adapters.processes.limits import NO_LIMITS, Pauses, SystemLimits, keep_free
+from adapters.processes.output import Input, OnLine
 from adapters.processes.starting import start, why_not
 from adapters.processes.sweep import end_orphans, settle
 

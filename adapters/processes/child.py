@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from adapters.processes.disk import DISK_SECONDS, is_full, kept_free
-from adapters.processes.limits import refusal
+from adapters.processes.limits import DISK_SECONDS, Pauses, is_full, kept_free, refusal
 from adapters.processes.output import Ended, OnLine, Output
-from adapters.processes.pauses import Pauses
 from adapters.processes.starting import Started
 from adapters.processes.sweep import PAUSE, SECONDS, leaders, sweep
 

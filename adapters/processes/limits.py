@@ -1,13 +1,19 @@
-"""Limits that the system holds a program to, it and each process that it starts (rule 8 of the validation's).
+"""Limits of a run: those that the system sets, room on the disk, and pauses.
+
+The system holds a program to its limits, and each process that it starts (rule 8 of the validation's).
 
 They are set between fork and exec by a small program that then becomes the one that was asked for: nothing of ours runs
 in the forked child, and the limits hold from its first instruction.
 """
 
+import asyncio
 import contextlib
 import os
+import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -58,3 +64,58 @@ def refusal(report: int) -> OSError | ValueError | None:
         return None
     words = said.decode(errors="replace")
     return OSError(int(words), os.strerror(int(words))) if words.isdigit() else ValueError(words)
+
+
+# Room on the disk: what runs is stopped before it takes the last of it, which the log needs.
+
+DISK_SECONDS: Final = 1.0
+"""How often the disk is looked at."""
+_reserve: ContextVar[int] = ContextVar("reserve", default=0)
+
+
+def keep_free(size: int) -> None:
+    """From now on what this task runs, and every task that it starts, leaves so many bytes free; 0: no limit."""
+    _reserve.set(size)
+
+
+def kept_free() -> int:
+    """The bytes that are to stay free."""
+    return _reserve.get()
+
+
+def is_full(folder: Path) -> bool:
+    """Whether less is free where the folder is."""
+    with suppress(OSError):
+        return shutil.disk_usage(folder).free < _reserve.get()
+    return False
+
+
+# Time that counts towards no limit of a run: a person is asked meanwhile.
+
+
+class Pauses:
+    """The pauses of one run; several may overlap. Belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._open, self._since = 0, 0.0
+        self.seconds = self.ended = 0.0
+        """All pauses together that are over, and when the last one was (time of the loop)."""
+
+    @property
+    def lasts(self) -> bool:
+        """Whether there is one now."""
+        return self._open > 0
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        if not self._open:
+            self._since = self._loop.time()
+        self._open += 1
+        try:
+            yield
+        finally:
+            self._open -= 1
+            if not self._open:
+                self.ended = self._loop.time()
+                self.seconds += self.ended - self._since

@@ -11,8 +11,8 @@ from typing import IO, Final, NamedTuple
 
 from adapters.fence import FEED, UNFENCED, Fence
 from adapters.processes.environment import marked
-from adapters.processes.input import Input
 from adapters.processes.limits import NO_LIMITS, SystemLimits, launched
+from adapters.processes.output import Input
 from adapters.processes.sweep import leaders, spawning
 
 _SOONER: Final = 500

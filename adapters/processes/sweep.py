@@ -10,12 +10,68 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from adapters.processes.environment import mark_of
-from adapters.processes.table import Process, Table, above, below, look_up, process_table
+
+# The process table of this machine (Linux).
+
+
+class Process(NamedTuple):
+    """A line of the process table. `started` is in clock ticks since boot."""
+
+    pid: int
+    state: str
+    parent: int
+    session: int
+    started: int
+
+    @property
+    def alive(self) -> bool:
+        return self.state not in "ZX"
+
+
+Table = Mapping[int, Process]
+"""By process id."""
+
+
+def process_table() -> dict[int, Process]:
+    pids = (int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit())
+    return {pid: process for pid in pids if (process := look_up(pid)) is not None}
+
+
+def look_up(pid: int) -> Process | None:
+    """None when there is no such process."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return Process(pid, fields[0].decode(), int(fields[1]), int(fields[3]), int(fields[19]))
+
+
+def below(roots: Iterable[int], table: Table) -> set[int]:
+    """All their descendants."""
+    children: defaultdict[int, list[int]] = defaultdict(list)
+    for process in table.values():
+        children[process.parent].append(process.pid)
+    found, todo = set[int](), list(roots)
+    while todo:
+        new = [pid for pid in children.get(todo.pop(), ()) if pid not in found]
+        found.update(new)
+        todo.extend(new)
+    return found
+
+
+def above(pid: int, table: Table) -> set[int]:
+    """All its ancestors."""
+    found = set[int]()
+    while (process := table.get(pid)) is not None and process.parent not in found:
+        found.add(pid := process.parent)
+    return found
+
 
 SECONDS: Final = 2.0
 """So long the killed are waited for; what the kernel still holds then dies when it is let go."""

@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 
 from adapters.files import Unfit, content
 from domain.delivery.validation import ValidationStep, commands
-from domain.session.scope import EVERYTHING, PathScope
+from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import HansardError, Invalid, Value
 
 NAME = "hansard.toml"

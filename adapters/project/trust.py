@@ -8,7 +8,7 @@ from typing import Literal
 
 import orjson
 
-from adapters.private import private_folder
+from adapters.files import private_folder
 from adapters.project.settings import Project
 
 Policy = Literal["ask", "all"]

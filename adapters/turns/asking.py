@@ -12,8 +12,7 @@ import orjson
 from adapters.agents.model import ModelAgent
 from adapters.agents.permissions import deny
 from adapters.agents.port import Agent, Reply, Turn
-from adapters.agents.prompts.again import again
-from adapters.agents.prompts.recap import Exchange, recap
+from adapters.agents.prompts.places import Exchange, again, recap
 from adapters.agents.scripted import Scenario, Scripted
 from adapters.agents.team import Member, Team
 from adapters.fence import Grant
@@ -29,7 +28,7 @@ from adapters.workspace import Workspaces
 from domain.session.record import Recorded, Whole
 from domain.session.turns import AgentSessionsCleared, Failure, RecordReply, TurnAnswered, TurnAttemptFailed
 from domain.values.base import Command, HansardError, Unreadable, Usage
-from domain.values.spelling import thread_name
+from domain.values.words import thread_name
 
 History = Callable[[str], Sequence[Recorded]]
 """The events of a session."""

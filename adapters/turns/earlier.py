@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from adapters.agents.prompts.recap import Exchange, conversation
+from adapters.agents.prompts.places import Exchange, conversation
 from adapters.workspace.founding import Earlier
 from domain.orchestration.state import Orchestration
 from domain.session.state import Session

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Protocol, TypedDict
 
 from adapters import processes
-from adapters.project.escapes import inspect
-from adapters.project.hidden import advice
+from adapters.project.escapes import advice, inspect
 from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job
 from adapters.turns.landing import land

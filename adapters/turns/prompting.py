@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from adapters.agents import prompts
-from adapters.agents.prompts import modes, phases, reasons, standing
+from adapters.agents.prompts import phases, places
 from domain.orchestration.phases import phase_name
 from domain.session.record import Whole
 from domain.session.turns import TurnRequested
@@ -55,13 +55,13 @@ def _spelled_out(words: Mapping[str, str], language: str) -> dict[str, str]:
         spelled["phase_name"] = phase_name(int(number), "ko" if language == "ko" else "en")
         spelled["phase_instruction"] = phases.phase_instruction(int(number), language)
         spelled["remaining_phases"] = phases.remaining_phases(_numbers(words["remaining_phases"]), language)
-        spelled["mode"] = modes.work_mode("parallel" if words["mode"] == "parallel" else "sequential", language)
+        spelled["mode"] = places.work_mode("parallel" if words["mode"] == "parallel" else "sequential", language)
         if not words["previous_results"] and words["mode"] != "parallel":
-            spelled["previous_results"] = modes.first_agent(language)
+            spelled["previous_results"] = places.first_agent(language)
     if judged := words.get("agents"):
-        spelled["agents"] = standing.agents(judged, language)
+        spelled["agents"] = places.agents(judged, language)
     if why := words.get("reasons"):
-        spelled["reasons"] = reasons.reasons(why, language)
+        spelled["reasons"] = places.reasons(why, language)
     if rubric := words.get("rubric"):
         spelled["rubric"] = "\n\n".join(phases.rubric(number, language) for number in _numbers(rubric))
     return spelled

@@ -10,8 +10,8 @@ from typing import IO, Final
 from adapters.workspace.git import in_theirs, line
 from adapters.workspace.paths import WorkspaceError
 from domain.provenance.claims import BlamedLine, CommitLines
-from domain.provenance.lines import normal
 from domain.provenance.patches import hunks
+from domain.provenance.work import normal
 from domain.values.sentences import Sentence
 
 MOST_LINES: Final = 50_000

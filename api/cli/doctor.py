@@ -155,7 +155,7 @@ def sqlite(version: tuple[int, int, int] | None = None) -> Finding:
 
 def place(path: Path) -> Finding:
     """Whether the log is, or could be made, there and be written."""
-    from adapters.private import open_to_others
+    from adapters.files import open_to_others
 
     name = "log"
     if path.exists():

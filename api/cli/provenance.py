@@ -57,9 +57,8 @@ def _statement(store: "Log", name: str) -> dict[str, Any]:
     from adapters.store.mapper import whole
     from domain.kinds import fold
     from domain.session.record import kind_of
-    from projections.record.provenance import authors
+    from projections.record.provenance import authors, statement
     from projections.record.session import view
-    from projections.record.statement import statement
     from projections.views.session import DeliveryView, OrchestrationView
 
     history = store.history(name)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from adapters.private import private_folder
+from adapters.files import private_folder
 from adapters.store.port import StoredKey, StoreError, Vault
 from api.http.keys import SCOPES, Key, Keys, Scope, keys_in
 from api.http.logins import Logins

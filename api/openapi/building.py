@@ -9,11 +9,10 @@ from pydantic.alias_generators import to_camel
 
 from api.http.problems import TITLES
 from api.openapi import shapes
-from api.openapi.components import COMPOSED, composed
+from api.openapi.components import COMPOSED, PROBLEMS, composed
 from api.openapi.examples import EXAMPLES
 from api.openapi.operations import ANY_OBJECT, HTML, JSON, OPERATIONS, TAGS, Operation
 from api.openapi.parameters import NAME, header, header_parameters, in_path, query
-from api.openapi.problems import PROBLEMS
 from api.openapi.schemas import PLACE, Wanted, schemas, used
 
 Route = tuple[str, Callable[..., Any]]

@@ -5,12 +5,11 @@ from functools import partial
 
 from pydantic import BaseModel
 
-from api.openapi import shapes, turn_shapes
+from api.openapi import shapes
 from api.routes import bodies, result_bodies
 from api.routes.policies import POLICIES, lab
 from api.routes.turns import bodies as turn_bodies
-from projections.views import blame as blame_views
-from projections.views import past, record, reports, sessions, turns
+from projections.views import past, record, sessions, turns
 from projections.views import session as session_views
 
 JSON = "application/json"
@@ -148,7 +147,7 @@ OPERATIONS: dict[str, Operation] = {
         description="Waits up to `waitSeconds`, limited by the server (30 s by default). The turn is leased to the"
         " claiming API key; when the lease expires, the next claim gets it.",
         body=turn_bodies.TurnClaim,
-        answer=turn_shapes.TurnOffer,
+        answer=shapes.TurnOffer,
         nothing="No turn is waiting.",
         refuses=(503,),
     ),
@@ -157,7 +156,7 @@ OPERATIONS: dict[str, Operation] = {
         summary="Renew the lease of a claimed turn",
         description="409 means the turn is lost, and `reason` says why; its result is no longer needed.",
         body=turn_bodies.TurnHeartbeat,
-        answer=turn_shapes.HeldTurn,
+        answer=shapes.HeldTurn,
         refuses=(404, 409, 503),
     ),
     "record_result": Operation(
@@ -235,7 +234,7 @@ OPERATIONS: dict[str, Operation] = {
         "must have worked there. A line is an agent's where the turn's recorded patch added it: in the very commit, "
         "or, after an amend, rebase, squash, cherry-pick, rename, move or new indentation, where only that turn wrote "
         "these words. Any other line has `session: null`. `demandedBy` is the finding that names the place.",
-        answer=blame_views.Blame,
+        answer=record.Blame,
         refuses=(404,),
     ),
     "show_worklog": Operation("Sessions", "A session's worklog", media=MARKDOWN),
@@ -282,7 +281,7 @@ OPERATIONS: dict[str, Operation] = {
         "and `costs` count what happened by when it did. What a fork has from its source counts once, for the source, "
         "except in `summary` and `budgets`, where the fork is a session of its own. With `asOf` only facts up to that "
         "position count. `format=csv` gives the rows as `text/csv`.",
-        answer=reports.ReportAnswer,
+        answer=sessions.ReportAnswer,
         other=CSV,
     ),
     "policy_lab": Operation(

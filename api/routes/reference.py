@@ -14,7 +14,7 @@ from starlette.responses import Response
 from api.http.problems import TITLES
 from api.http.requests import unless_known
 from api.openapi import Document
-from api.openapi.problems import PROBLEMS
+from api.openapi.components import PROBLEMS
 from api.openapi.schemas import PLACE
 
 WEB = Path(__file__).parents[1] / "web"

@@ -19,7 +19,7 @@ from domain.values.base import Invalid
 from domain.values.sentences import Sentence
 from projections import reports
 from projections.reports import Filters, Report
-from projections.views.reports import ReportAnswer
+from projections.views.sessions import ReportAnswer
 
 DAY: Final = 86_400_000
 LONGEST_LABEL: Final = 64

@@ -34,7 +34,7 @@ from domain.session.children import DiscussionBrief, ReviewSettings
 from domain.values.base import Blob, Invalid, Text
 from domain.values.budget import DEFAULT_MINUTES, BudgetLimits, effective_iterations
 from domain.values.sentences import Sentence, sentence_of
-from domain.values.spelling import folded
+from domain.values.words import folded
 
 TALKERS = ("reviewer", "coder", "critic", "planner", "synthesizer")
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"

@@ -28,9 +28,8 @@ from projections.record.session import view
 from projections.record.state import Record
 from projections.sessions import channel, inbox, overview
 from projections.views.base import View
-from projections.views.events import Envelope, EventPage, SessionAnswer
 from projections.views.past import ReplayAnswer, ReplayDifference
-from projections.views.record import ArtifactPage, ArtifactView, BudgetPage
+from projections.views.record import ArtifactPage, ArtifactView, BudgetPage, Envelope, EventPage, SessionAnswer
 
 Handler = Callable[[Request], Awaitable[Response]]
 Reader = Callable[[Request], Response]

@@ -21,7 +21,7 @@ from domain.kinds import KINDS
 from domain.values.sentences import Sentence
 from domain.values.words import Words
 from projections.reports import REPORTS, Filters, Report
-from projections.views.reports import ReportAnswer
+from projections.views.sessions import ReportAnswer
 
 Row = Mapping[str, Any]
 ROWS, BARS, CELL = 200, 20, 120

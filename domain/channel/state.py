@@ -15,7 +15,7 @@ from domain.channel.events import (
 from domain.orchestration.events import OrchestrationRequest
 from domain.session.state import EventMetadata, Session
 from domain.values.base import DomainEvent
-from domain.values.spelling import composed
+from domain.values.words import composed
 
 DUPLICATE_MS = 5_000
 """The same message within this time was sent twice (behaviour §4)."""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Sequence
 
-from domain.values.spelling import composed
+from domain.values.words import composed
 
 _THOUGHT = re.compile(r"<(/?)(think(?:ing)?)>|\[(/?)(TOOL_CALL)\]", re.IGNORECASE)
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})([^\n]*)")

@@ -9,7 +9,7 @@ from domain.delivery.chart import Phase
 from domain.delivery.validation import ValidationStep
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings
-from domain.session.scope import EVERYTHING, PathScope
+from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import DomainEvent, Text, Value
 from domain.values.budget import BudgetLimits, Reason
 

@@ -33,7 +33,7 @@ from domain.session.attempts import ONCE
 from domain.session.children import CloseChild, fix_feedback, fix_issues
 from domain.session.decision import Events, cancel_turns, clear_agents, content, end_attempt, read
 from domain.session.discussions import close_child
-from domain.session.handover import hand_over
+from domain.session.landing import hand_over
 from domain.session.retry import retry_failed, retry_waiting
 from domain.session.turns import Failure, RecordPackage, RecordReply, RetryTurn, TurnAttemptFailed, TurnFailed
 from domain.session.workspace import ResultPublished

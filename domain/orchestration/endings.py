@@ -10,7 +10,7 @@ from domain.orchestration.events import (
 from domain.orchestration.phases import AgentPhases, phase_name
 from domain.orchestration.state import Orchestration
 from domain.session.decision import Events, Now, clear_agents
-from domain.session.handover import hand_over
+from domain.session.landing import hand_over
 from domain.values.base import Text
 
 Run = Now[Orchestration]

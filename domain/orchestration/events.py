@@ -8,7 +8,7 @@ from domain.delivery.baseline import Preparation
 from domain.orchestration.phases import AgentPhases
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings
-from domain.session.scope import EVERYTHING, PathScope
+from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import DomainEvent, Text, Value
 
 Mode = Literal["direct", "orchestrated"]

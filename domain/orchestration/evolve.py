@@ -28,8 +28,7 @@ from domain.orchestration.state import AGENT, Fix, Orchestration, WorkReport
 from domain.session.children import ChildClosed, ChildRequested
 from domain.session.state import EventMetadata, evolve_shared
 from domain.session.turns import TurnAnswered, TurnFailed
-from domain.values.base import DomainEvent
-from domain.values.mappings import without
+from domain.values.base import DomainEvent, without
 
 
 def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadata) -> Orchestration:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from domain.orchestration.phases import OnlyTrue
 from domain.values.base import Value
-from domain.values.spelling import composed, folded, trimmed
+from domain.values.words import composed, folded, trimmed
 
 LONGEST_PATH = 4_096
 """Characters; what is longer is no path of any file system, so nobody knows what it names."""

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from domain.values.base import Value
-from domain.values.spelling import composed, folded
+from domain.values.words import composed, folded
 
 Language = Literal["ko", "en"]
 

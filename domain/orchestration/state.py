@@ -15,8 +15,8 @@ from domain.orchestration.events import (
 from domain.orchestration.parallel import FileClaim
 from domain.orchestration.phases import AgentPhases, resumed
 from domain.session.children import ReviewSettings
-from domain.session.scope import EVERYTHING, PathScope
 from domain.session.state import Session
+from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import Text
 
 AGENT = "agent:"

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 
-from domain.provenance.lines import CLEAR, FAINT, TOGETHER, normal
-from domain.provenance.work import WRITTEN, TurnWork, Works, WrittenRun
+from domain.provenance.work import CLEAR, FAINT, TOGETHER, WRITTEN, TurnWork, Works, WrittenRun, normal
 
 
 @dataclass(frozen=True, slots=True)

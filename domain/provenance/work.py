@@ -1,14 +1,107 @@
 """What turns added, as the record has it: the lines of their patches, and whose commits they became."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from domain.provenance.lines import FAINT, normal, weight
 from domain.provenance.patches import PatchHunk, hunks
+
+# What a line says about who wrote it: its words without blanks, and how much they tell.
+
+FAINT: Final = 4
+"""A line of less weight says nothing of who wrote it: `}`, `return None`, an import."""
+CLEAR: Final = 12
+"""A line of this weight says it alone."""
+TOGETHER: Final = 24
+"""So much weight of one session's lines in a commit says it for each of them."""
+
+_WORD: Final = re.compile(r"[^\W_]+")
+_FOREIGN: Final = 12
+"""The weight of a letter outside ASCII: where one letter can be a word, every letter counts as one."""
+_IMPORT: Final = re.compile(r"\s*(?:from|import|using|use|require|package|#\s*include|@import)\b")
+_COMMON: Final = frozenset(
+    """
+    abstract and any as assert async await begin bool boolean break case catch char class const continue def default
+    delete dict do double elif else end enum equal error except exception expect export extends extern false final
+    finally float fn for from func function get global go goto if impl implements import in init int interface is it
+    lambda let list long loop main match mod mut name namespace new nil none not null number object of ok or override
+    package pass print println private protected pub public raise readonly ref require rescue ret return self set
+    short static str string struct super switch test then this throw throws trait true try type typeof undefined
+    unless unsigned until use using val var virtual void when where while with yield
+    """.split()  # noqa: SIM905
+)
+
+
+def normal(text: str) -> str:
+    """A line without its blanks: it is the same line however it is indented."""
+    return "".join(text.split())
+
+
+@lru_cache(maxsize=65_536)
+def weight(text: str) -> int:
+    """How much a line tells, in letters: common words and imports tell nothing. It needs the blanks between words."""
+    if _IMPORT.match(text):
+        return 0
+    words = (word for word in _WORD.findall(text) if word.casefold() not in _COMMON)
+    return sum(1 if letter.isascii() else _FOREIGN for word in words for letter in word)
+
+
+# Which finding of a review a changed place answers.
+
+NEAR: Final = 3
+"""Lines between the place that a finding names and the change that answers it."""
+_QUOTED: Final = re.compile(r"`([^`\n]{3,})`|'([^'\n]{3,})'|\"([^\"\n]{3,})\"")
+_CODE: Final = re.compile(r"\b(?:\w+[._]\w+(?:[._]\w+)*|\w+(?=\()|[a-z]+[A-Z]\w*)")
+_SHORTEST_NAME: Final = 4
+
+
+class NamedFinding(NamedTuple):
+    """What a review asked for; `version` is the event that says so."""
+
+    version: int
+    title: str
+    detail: str
+
+
+def demanded(findings: Sequence[NamedFinding], hunk: PatchHunk | None) -> NamedFinding | None:
+    """The finding that a change answers. Of several the one that names its place or its words best; none where two do
+    so equally."""
+    if len(findings) == 1 or hunk is None:
+        return findings[0] if len(findings) == 1 else None
+    scores = sorted(((_score(finding, hunk), place) for place, finding in enumerate(findings)), reverse=True)
+    if not scores or scores[0][0] == 0 or (len(scores) > 1 and scores[0][0] == scores[1][0]):
+        return None
+    return findings[scores[0][1]]
+
+
+def _score(finding: NamedFinding, hunk: PatchHunk) -> int:
+    words = f"{finding.title}\n{finding.detail}"
+    changed = "\n".join(line.text for line in hunk.lines if line.sign != " ")
+    parts = {part for found in _QUOTED.findall(words) for part in found if part} | set(_CODE.findall(words))
+    said = sum(1 for part in parts if part in changed and part != hunk.path)
+    return _place(words, hunk) + said
+
+
+def _place(words: str, hunk: PatchHunk) -> int:
+    """More for the very line than for the file, more for the whole path than for the file's name."""
+    name = hunk.path.rpartition("/")[2]
+    for path, worth in ((hunk.path, 4), (name, 2)):
+        found = (
+            re.search(rf"(?<![\w/.-]){re.escape(path)}(?::(\d+)|\b)", words) if len(path) >= _SHORTEST_NAME else None
+        )
+        if found:
+            return worth + (4 if found[1] and _is_near(int(found[1]), hunk) else 0)
+    return 0
+
+
+def _is_near(number: int, hunk: PatchHunk) -> bool:
+    numbers = [line.number for line in hunk.lines if line.number]
+    return bool(numbers) and numbers[0] - NEAR <= number <= numbers[-1] + NEAR
+
 
 WRITTEN: Final = "+"
 MOVED: Final = "~"

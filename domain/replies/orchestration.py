@@ -8,8 +8,8 @@ from domain.orchestration.phases import PHASES, Bound, OnlyTrue, PhaseVerificati
 from domain.replies.extraction import Object, Shape, last
 from domain.replies.shapes import MOST_ENTRIES, Bool, MaybeFew, MaybeWords, ReplyShape, SomeWords, Words, absent, fitted
 from domain.values.base import Unreadable
-from domain.values.spelling import folded, trimmed
 from domain.values.strict import JSON
+from domain.values.words import folded, trimmed
 
 _SUBTASKS = "list of subtasks"
 _DIRECT = "direct answer"

@@ -29,8 +29,8 @@ from domain.session.turns import (
 )
 from domain.values.base import Blob, Command, DomainEvent, Refused, StartCommand, Text, Unreadable
 from domain.values.sentences import Sentence
-from domain.values.spelling import thread_name
 from domain.values.time import iso, milliseconds
+from domain.values.words import thread_name
 
 S = TypeVar("S", bound=Session)
 V = TypeVar("V")

@@ -3,18 +3,16 @@
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from domain.session.activity import ActivitySummary, recorded_as
 from domain.session.decision import Events, Now, cancel_turns
 from domain.session.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
-from domain.session.handover import with_workspace
-from domain.session.landing import record_landing, request_landing
+from domain.session.landing import record_landing, request_landing, with_workspace
 from domain.session.landings import LandSession, RecordLanding
 from domain.session.permissions import DecidePermission, RequestPermission, WithdrawPermissions
 from domain.session.permitting import decide_permission, request_permission, withdraw_permissions
 from domain.session.record import Recorded
 from domain.session.redaction import RedactText, redact_text
 from domain.session.state import Session
-from domain.session.turns import RecordReply, TurnRequested
+from domain.session.turns import ActivitySummary, RecordReply, TurnRequested, recorded_as
 from domain.values.base import Command, DomainEvent, Refused
 from domain.values.sentences import Sentence
 

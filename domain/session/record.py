@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from domain.session.activity import ActivityRecorded
 from domain.session.children import ChildClosed, CloseChild
 from domain.session.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
 from domain.session.permissions import (
@@ -19,6 +18,7 @@ from domain.session.permissions import (
 from domain.session.redaction import RedactText, TextRedacted
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import (
+    ActivityRecorded,
     ExpireTurn,
     RecordReply,
     RetryTurn,

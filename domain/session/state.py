@@ -31,12 +31,11 @@ from domain.session.turns import (
     weakest,
 )
 from domain.session.workspace import ResultPublished, WorkspaceChanges, WorkspacePrepared
-from domain.values.base import DomainEvent, Refused, Text
+from domain.values.base import DomainEvent, Refused, Text, counted, without
 from domain.values.budget import Spent
-from domain.values.mappings import counted, without
 from domain.values.sentences import Sentence
-from domain.values.spelling import thread_name
 from domain.values.time import milliseconds
+from domain.values.words import thread_name
 
 
 class Moved(Refused):

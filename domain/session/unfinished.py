@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from domain.session.activity import ActivityRecorded, ActivitySummary, activity_of, recorded_as
-from domain.session.turns import TurnCancelled
+from domain.session.turns import ActivityRecorded, ActivitySummary, TurnCancelled, activity_of, recorded_as
 from domain.values.base import Blob, DomainEvent, Usage, Value
 
 

@@ -6,7 +6,7 @@ Only the whole text counts, never its beginning: `초기화 코드를 작성해�
 import re
 from typing import Literal
 
-from domain.values.spelling import SPACE, composed, trimmed
+from domain.values.words import SPACE, composed, trimmed
 
 Intent = Literal["continue", "reset"]
 

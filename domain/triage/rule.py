@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from domain.triage.words import DEFAULT_POLICY, POLICIES, SignalWords, TriageWords
 from domain.values.base import Invalid, Value
 from domain.values.sentences import Sentence
-from domain.values.spelling import SPACE, composed, trimmed
+from domain.values.words import SPACE, composed, trimmed
 
 Signal = Literal["length", "keyword", "keywords", "path", "multi"]
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -154,3 +154,18 @@ class Invalid(HansardError):
 
 class Unreadable(HansardError):
     """An agent's words that do not fit what it was asked for."""
+
+
+# Changed copies of mappings: a state is never changed in place.
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def counted(counts: dict[str, int], key: str) -> dict[str, int]:
+    return counts | {key: counts.get(key, 0) + 1}
+
+
+def without(known: dict[K, V], gone: K) -> dict[K, V]:
+    """The same without one key, whether or not it is there."""
+    return {key: value for key, value in known.items() if key != gone}

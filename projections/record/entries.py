@@ -5,10 +5,9 @@ from typing import NamedTuple
 from domain.delivery.events import DeliveryEvent
 from domain.discussion.events import DiscussionEvent
 from domain.orchestration.events import OrchestrationEvent
-from domain.session.activity import ActivityRecorded
 from domain.session.permissions import PermissionEvent
 from domain.session.record import Recorded
-from domain.session.turns import Settled, TurnAttemptFailed, TurnRequested, TurnRetried
+from domain.session.turns import ActivityRecorded, Settled, TurnAttemptFailed, TurnRequested, TurnRetried
 from projections.record.describe import HIGHLIGHTED
 from projections.record.turns import Turns
 

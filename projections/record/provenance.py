@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, Final
 
 from domain.delivery.events import (
     FixRequested,
@@ -12,15 +13,15 @@ from domain.delivery.events import (
     ValidationFailed,
 )
 from domain.orchestration.events import VerdictGiven
-from domain.provenance.findings import NamedFinding
-from domain.provenance.work import SessionWork, TurnWork
+from domain.provenance.work import NamedFinding, SessionWork, TurnWork
 from domain.session.children import ChildClosed
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded, Whole
 from domain.session.turns import TurnAnswered, TurnRequested
 from domain.session.workspace import WorkspacePrepared
 from domain.values.base import Text
-from projections.views.blame import Approval
+from projections.views.record import Approval
+from projections.views.session import ResultView, SessionView
 
 
 @dataclass(slots=True)
@@ -157,3 +158,49 @@ def _digest(text: Text) -> str:
 
 def _first_line(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+# What a session did, as an in-toto statement: its result, who made it, what was validated and who approved it.
+
+STATEMENT: Final = "https://in-toto.io/Statement/v1"
+PREDICATE: Final = "https://hansard.invalid/result/v1"
+
+
+def statement(session: SessionView, result: ResultView, found: SessionAuthors, chain: str) -> dict[str, Any]:
+    """`chain` is the hash of the session's last event, which covers all before it."""
+    return {
+        "_type": STATEMENT,
+        "subject": [{"name": f"{session.id}/result", "digest": {"gitCommit": result.head}}],
+        "predicateType": PREDICATE,
+        "predicate": {
+            "session": {
+                "id": session.id,
+                "kind": session.kind,
+                "title": session.title,
+                "status": session.status,
+                "createdAt": session.created_at,
+                "updatedAt": session.updated_at,
+            },
+            "base": {"branch": result.base.branch, "commit": {"gitCommit": result.base.commit}},
+            "branch": result.branch,
+            "commits": [{"gitCommit": commit} for commit in result.commits],
+            "files": [{"path": file.path, "status": file.status} for file in result.files],
+            "turns": [_turn(turn, author) for turn, author in found.turns.items()],
+            "record": {"version": session.version, "chain": {"sha256": chain}},
+        },
+    }
+
+
+def _turn(turn: str, author: Authorship) -> dict[str, Any]:
+    approved = author.approved_by
+    return {
+        "turn": turn,
+        "agent": author.agent,
+        "model": author.model,
+        "iteration": author.iteration,
+        "prompt": {"sha256": author.prompt},
+        "patch": {"sha256": author.patch},
+        "demandedBy": [{"version": finding.version, "title": finding.title} for finding in author.findings],
+        "validatedBy": author.validated_by,
+        "approvedBy": {"version": approved.version, "actor": approved.actor} if approved else None,
+    }

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from domain.session.activity import ActivityRecorded, ToolUse
 from domain.session.record import Whole
+from domain.session.turns import ActivityRecorded, ToolUse
 from domain.values.base import DomainEvent, Text, Usage
 from domain.values.time import iso
 from projections.engine.ports import Histories

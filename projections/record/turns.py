@@ -6,9 +6,9 @@ Long texts stay in their events: a section says which event and which field hold
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from domain.session.activity import ActivityRecorded
 from domain.session.record import Recorded
 from domain.session.turns import (
+    ActivityRecorded,
     Settled,
     TurnAnswered,
     TurnAttemptFailed,

@@ -11,7 +11,7 @@ from projections.engine.ports import Database, Projection
 from projections.reports import budgets, convergence, costs, decisions, quality, summary, waits
 from projections.reports.figures import Row
 from projections.reports.ledger import Filters
-from projections.views.reports import Name, ReportAnswer, ReportFilters
+from projections.views.sessions import Name, ReportAnswer, ReportFilters
 
 __all__ = ["PROJECTIONS", "REPORTS", "Filters", "Report", "find", "folded", "report"]
 

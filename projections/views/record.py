@@ -1,8 +1,12 @@
 """Views of a session's record: its budget over time, and its artifacts."""
 
-from pydantic import Field
+from typing import Any, Self
 
-from projections.views.base import Page, View
+from pydantic import Field, RootModel, SerializeAsAny
+
+from domain.session.record import Recorded
+from projections.views.base import Page, View, absent
+from projections.views.session import SessionView
 
 
 class BudgetEntry(View):
@@ -50,3 +54,74 @@ class ArtifactPage(Page):
 class ArtifactView(ArtifactItem):
     content: str
     patch: str | None
+
+
+# Events on the wire, and the session with its newest ones.
+
+
+class Envelope(View):
+    """An event as the log holds it; `type` says what `data` is. Types are added, and never change their meaning."""
+
+    position: int = Field(description="orders the whole log")
+    event_id: str
+    session_id: str
+    kind: str
+    version: int = Field(description="counts 1, 2, 3 … within the session")
+    type: str
+    timestamp: str
+    actor: str
+    correlation_id: str
+    causation_id: str
+    command_id: str
+    data: dict[str, Any]
+
+    @classmethod
+    def of(cls, recorded: Recorded) -> Self:
+        return cls.model_validate(recorded.wire())
+
+
+class EventPage(Page):
+    items: tuple[Envelope, ...]
+
+
+class SessionAnswer(View):
+    """A session, and what a person may do now."""
+
+    session: SerializeAsAny[SessionView]
+    available_commands: tuple[str, ...]
+    events: tuple[Envelope, ...] | None = Field(default=None, exclude_if=absent, description="with `include=events`")
+
+
+# Where each line of a file comes from (contract-2 §12).
+
+
+class Demand(View):
+    """The finding of a review that the turn had to answer."""
+
+    version: int
+    title: str
+
+
+class Approval(View):
+    version: int
+    actor: str
+
+
+class BlameLine(View):
+    """A line. What is not known to be an agent's has no session: it may be a person's."""
+
+    line: int
+    text: str
+    commit: str
+    session: str | None = None
+    turn: str | None = None
+    agent: str | None = None
+    model: str | None = None
+    iteration: int | None = None
+    demanded_by: Demand | None = None
+    validated_by: int | None = Field(default=None, description="the event by which the validation passed")
+    approved_by: Approval | None = None
+
+
+class Blame(RootModel[tuple[BlameLine, ...]]):
+    """The lines of a file, in order."""

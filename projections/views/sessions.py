@@ -1,6 +1,6 @@
 """Views across sessions: the list, the inbox, and what an origin is busy with."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -130,3 +130,27 @@ class ConversationView(View):
     waiting: str | None
     running: str | None
     result: ResultView | None = Field(description="the last result; the next message starts from it")
+
+
+# What `/api/reports/{name}` answers. The columns of rows differ from report to report (docs/reports.md).
+
+Name = Literal["summary", "budgets", "quality", "convergence", "decisions", "costs", "waits"]
+
+
+class ReportFilters(View):
+    """What the report was asked for; instants with their offset, null: everything."""
+
+    since: str | None = Field(alias="from")
+    until: str | None = Field(alias="to", description="not included; of a date it is the end of that day")
+    kind: str | None
+    label: str | None
+
+
+class ReportAnswer(View):
+    """Rows in an order that only the facts decide. What is not known is null, and never counts as zero."""
+
+    name: Name
+    as_of: int = Field(description="the position up to which facts count")
+    filters: ReportFilters
+    rows: tuple[dict[str, Any], ...]
+    totals: dict[str, Any]

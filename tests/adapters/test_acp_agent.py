@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pytest
 
 from adapters.agents.acp import AcpAgent, AcpSettings
-from adapters.agents.acp.stopwatch import Stopwatch
+from adapters.agents.acp.permission import Stopwatch
 from adapters.agents.activity import Activity
 from adapters.agents.port import Limits, Reply, Turn
 from adapters.agents.team import load

@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from adapters.agents.failures import Rule, failure_of, last_lines, recognised, wait_of
-from adapters.agents.prompts.reasons import reasons
+from adapters.agents.prompts.places import reasons
 from domain.session.turns import Final, OldCode, Retryable
 
 

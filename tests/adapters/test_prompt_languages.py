@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from adapters.agents.prompts.reasons import reasons
-from adapters.agents.prompts.standing import agents
+from adapters.agents.prompts.places import agents, reasons
 from adapters.turns.prompting import prompt_of
 from domain import replies
 from domain.session.turns import TurnRequested

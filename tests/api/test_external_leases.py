@@ -14,7 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from api.app import create_app
-from api.openapi.turn_shapes import HeldTurn
+from api.openapi.shapes import HeldTurn
 from api.settings import Settings
 from tests.api.pulling import beat, begin, claim, door, lost, nothing, result, team
 from tests.api.server import Json, ended, events, inside, only, serving, until

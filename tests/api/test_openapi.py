@@ -16,14 +16,13 @@ from api.actions import STARTERS
 from api.app import COMMANDS, VIEWS, create_app
 from api.http.problems import TITLES
 from api.openapi import Document, shapes
-from api.openapi.components import SESSIONS, STARTS
+from api.openapi.components import PROBLEMS, SESSIONS, STARTS
 from api.openapi.examples import EXAMPLES
 from api.openapi.operations import OPERATIONS
 from api.openapi.parameters import AT_DOORS, QUERY
-from api.openapi.problems import PROBLEMS
 from api.settings import Settings
 from domain.kinds import KINDS, TOPICS
-from projections.views import events, past, record, sessions
+from projections.views import past, record, sessions
 from projections.views.session import DebateView, DeliveryView, OrchestrationView, ReviewView
 from tests.api import talks
 from tests.api.server import delivery, ended, session, start
@@ -277,7 +276,7 @@ def test_a_session_looks_as_described(client: TestClient, finished: str) -> None
     assert set(answer) == {"session", "availableCommands", "events"}
     DeliveryView.model_validate(answer["session"])
     for event in answer["events"]:
-        events.Envelope.model_validate(event)
+        record.Envelope.model_validate(event)
 
 
 def test_an_orchestration_looks_as_described(client: TestClient) -> None:

@@ -15,7 +15,7 @@ from api.routes.policies.lab import LabAnswer
 from api.routes.reports import as_csv
 from domain.kinds import KINDS
 from projections.reports import REPORTS
-from projections.views.reports import ReportAnswer
+from projections.views.sessions import ReportAnswer
 from tests.api import talks
 from tests.api.server import Json, delivery, ended, events, inside, start, system
 

@@ -1,8 +1,7 @@
 """Diffs are read line by line, whatever the lines look like."""
 
-from domain.provenance.lines import CLEAR, FAINT, normal, weight
 from domain.provenance.patches import HunkLine, PatchHunk, hunks
-from domain.provenance.work import TurnWork
+from domain.provenance.work import CLEAR, FAINT, TurnWork, normal, weight
 
 PATCH = """diff --git a/a.txt b/a.txt
 --- a/a.txt

@@ -8,8 +8,7 @@ from domain.delivery.commands import CancelDelivery, DecideScope
 from domain.delivery.events import ScopeDecided, ScopeRequested
 from domain.kinds import allowed_actions
 from domain.replay import first_difference
-from domain.session.scope import PathScope, changed_tests, touched
-from domain.session.workspace import ChangedFile, WorkspaceChanges
+from domain.session.workspace import ChangedFile, PathScope, WorkspaceChanges, changed_tests, touched
 from projections.record.session import view
 from tests.domain.test_replay import recorded
 from tests.kit.stories import MINUTE, DeliveryStory, topics

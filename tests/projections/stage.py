@@ -17,12 +17,11 @@ from domain.kinds import KINDS, allowed_actions
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest
 from domain.orchestration.state import Orchestration
-from domain.session.activity import ActivitySummary, ToolUse
 from domain.session.children import Decide, DiscussionBrief, ReviewSettings
 from domain.session.outstanding import Outstanding
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
-from domain.session.turns import ExpireTurn, Failure, RecordPackage, RecordReply, RetryTurn
+from domain.session.turns import ActivitySummary, ExpireTurn, Failure, RecordPackage, RecordReply, RetryTurn, ToolUse
 from domain.values.base import Command, Refused, Text, Usage
 from domain.values.budget import BudgetLimits
 from projections.record.states import Sessions

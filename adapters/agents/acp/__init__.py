@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Final
 
 from adapters.agents.acp.dialogue import Dialogue, Situation
+from adapters.agents.acp.permission import Stopwatch
 from adapters.agents.acp.pipe import MessagePipe
 from adapters.agents.acp.settings import AcpSettings
-from adapters.agents.acp.stopwatch import Stopwatch
 from adapters.agents.activity import Activity
 from adapters.agents.command import CommandAgent
 from adapters.agents.command.call import Call
 from adapters.agents.command.conversation import AgentConversation, TurnConversation, program_id
-from adapters.agents.command.meter import added
+from adapters.agents.command.output import added
 from adapters.agents.command.settings import IDLE_SECONDS
 from adapters.agents.failures import failure_of, last_lines
 from adapters.agents.port import Reply, Turn

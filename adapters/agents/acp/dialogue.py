@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
-from adapters.agents.acp.permission import Permissions
+from adapters.agents.acp.permission import Permissions, Stopwatch
 from adapters.agents.acp.settings import AcpSettings
-from adapters.agents.acp.stopwatch import Stopwatch
 from adapters.agents.acp.updates import activities, cost_of, described, spoken, usage_of
-from adapters.agents.activity import Activity
+from adapters.agents.activity import Activity, Speech, Voice
 from adapters.agents.command.call import Call
 from adapters.agents.failures import failure_of, last_lines
 from adapters.agents.port import Turn
-from adapters.agents.speech import Speech, Voice
 from domain.session.turns import Failure, FailureCode, FenceLevel
 from domain.values.base import HansardError, Usage
 

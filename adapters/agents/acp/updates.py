@@ -4,8 +4,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from adapters.agents.activity import PATHS, TITLE, Activity, Status, Tool, tail, tool_call
-from adapters.agents.speech import Voice
+from adapters.agents.activity import PATHS, TITLE, Activity, Status, Tool, Voice, tail, tool_call
 from adapters.agents.streams import exit_code_of, plan_of
 from domain.values.base import Usage
 

@@ -22,7 +22,7 @@ from adapters.agents.command.conversation import (
     read_handle,
     remove,
 )
-from adapters.agents.command.meter import added, plus
+from adapters.agents.command.output import added, plus
 from adapters.agents.command.questions import StdioQuestions
 from adapters.agents.command.reading import Run
 from adapters.agents.command.settings import IDLE_SECONDS, CommandSettings

@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from adapters.agents.activity import Activity
+from adapters.agents.activity import Activity, Speech
 from adapters.agents.command.settings import IDLE_SECONDS
 from adapters.agents.failures import TAIL
 from adapters.agents.model.answer import ChatAnswer, Message, failure_in
 from adapters.agents.model.settings import SPEAKS, ModelSettings
 from adapters.agents.port import Reply, Turn
-from adapters.agents.prompts.recap import Exchange
-from adapters.agents.speech import Speech
+from adapters.agents.prompts.places import Exchange
 from adapters.processes import resolve_secrets
 from domain.session.turns import Failure, FailureCode
 

@@ -6,8 +6,8 @@ An endpoint is not trusted: whatever does not have the known shape is left out, 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from adapters.agents.activity import Voice
 from adapters.agents.failures import last_lines, of_status, recognised, wait_of
-from adapters.agents.speech import Voice
 from domain.session.turns import Failure, FailureCode
 from domain.values.base import Usage
 

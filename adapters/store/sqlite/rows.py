@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from adapters.private import private_file
+from adapters.files import private_file
 from adapters.store.port import StoreError
 from adapters.store.sql.rows import SqlRows
 from domain.values.sentences import Sentence

@@ -16,7 +16,7 @@ from typing import Any
 from eventsourcing.persistence import StoredEvent
 
 from adapters.clock import Clock
-from adapters.private import private_file, private_folder
+from adapters.files import private_file, private_folder
 from adapters.store.append import NO_ATTACHMENTS, AppendBatch, Attachments, StreamHeads
 from adapters.store.migrating import COLUMNS, Page
 from adapters.store.port import Conflict, Row, StoredReceipt, StoreError

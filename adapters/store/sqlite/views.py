@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from adapters.private import private_file, private_folder
+from adapters.files import private_file, private_folder
 from adapters.store.port import Broken, StoreError
 from adapters.store.sqlite.connection import insert, is_damaged, is_permanent, opening_failure
 

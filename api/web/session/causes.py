@@ -8,7 +8,7 @@ from api.web.shown import cut
 from domain.delivery.events import ValidationFailed
 from domain.delivery.state import Delivery
 from domain.orchestration.events import VerdictGiven
-from projections.record.cause import CAUSES, evidence, stopped
+from projections.record.explain import CAUSES, evidence, stopped
 
 LOOKED: Final = 50
 """Events that may say why, at most, among which the last that does is looked for."""

@@ -12,7 +12,7 @@ from api.web.session.standing import LONG, SENTENCE, Standing, tame
 from api.web.session.written import report
 from api.web.shown import cut
 from domain.delivery.events import ArtifactCreated
-from domain.session.activity import ActivityRecorded, ToolUse
+from domain.session.turns import ActivityRecorded, ToolUse
 from domain.values.base import DomainEvent, Text
 from projections.record.artifacts import Artifact
 from projections.record.turns import Attempt, TurnEntry

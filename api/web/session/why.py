@@ -15,9 +15,8 @@ from api.web.shown import cut
 from domain.orchestration.state import Orchestration
 from domain.session.state import Session
 from domain.values.words import Words
-from projections.record.cause import CAUSES
 from projections.record.describe import describe, person
-from projections.record.explain import explain
+from projections.record.explain import CAUSES, explain
 from projections.record.session import view
 
 LINKS: Final = 200

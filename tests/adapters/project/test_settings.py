@@ -7,7 +7,7 @@ import pytest
 from adapters.project import BadProject, Project, Trust, load
 from adapters.project.discover import agents, discover, project_file, team_file
 from adapters.project.settings import parse
-from domain.session.scope import PathScope
+from domain.session.workspace import PathScope
 
 WHOLE = """
 [workspace]
