@@ -15,7 +15,7 @@ from domain.delivery.allowing import prefixes
 
 if TYPE_CHECKING:
     from adapters.fence import Sandbox
-    from adapters.turns.worker import WorkerSettings
+    from adapters.turns.worker_settings import WorkerSettings
 
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Limit = Annotated[int, Field(ge=0, le=2**62)]
@@ -193,7 +193,7 @@ class Settings(BaseSettings):
 
     def worker(self, sandbox: "Sandbox" = "auto") -> "WorkerSettings":
         from adapters.processes import SystemLimits
-        from adapters.turns.worker import WorkerSettings
+        from adapters.turns.worker_settings import WorkerSettings
         from adapters.workspace import Room
 
         return WorkerSettings(

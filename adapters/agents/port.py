@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from adapters.agents.activity import Activity
 from adapters.agents.permissions import Permit, deny
@@ -38,8 +38,8 @@ class Turn:
     ordinal: int = 0
     role_ordinal: int = 0
     limits: Limits = field(default_factory=Limits)
-    scenario: Mapping[str, Any] | None = None
-    """The session's inline scenario (contract §1), for the scripted agent."""
+    scenario: str | None = None
+    """The session's inline scenario (contract §1) as JSON, for the scripted agent."""
     reads: str = ""
     """The kind of reply that is expected: subtasks, verdicts, review, debate, review_artifact (contract §5), text."""
     expects: tuple[str, ...] = ()

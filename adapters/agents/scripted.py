@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import orjson
@@ -149,7 +150,7 @@ class Scripted:
     async def ask(self, turn: Turn) -> Reply:
         started = time.monotonic()
         try:
-            scenario = self._scenario if turn.scenario is None else Scenario.parse(turn.scenario, at="/scenario")
+            scenario = self._scenario if turn.scenario is None else _inline(turn.scenario)
         except Invalid as error:
             return Reply(agent_session=turn.agent_session, failure=Failure(code="refused", detail=str(error)))
         entry = scenario.entry(turn) or ScriptedAnswer(text=harmless(turn))
@@ -160,6 +161,12 @@ class Scripted:
 
     async def forget(self, handle: str) -> None:
         """Nothing is kept, so nothing is dropped."""
+
+
+@lru_cache(maxsize=16)
+def _inline(scenario: str) -> Scenario:
+    """A session's own scenario: the same for each of its turns. Raises Invalid."""
+    return Scenario.parse(orjson.loads(scenario), at="/scenario")
 
 
 def _passed(expected: str) -> dict[str, Any]:

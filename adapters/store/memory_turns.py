@@ -118,7 +118,7 @@ class MemoryTurns:
         with self._lock:
             return list(self._turns.unsettled.values())
 
-    def take(self, turn_id: str, worker: str, *, now: int, lease_ms: int) -> Lease | None:
+    def take(self, turn_id: str, worker: str, *, now: int, lease_ms: int, flushed: bool = True) -> Lease | None:
         with self._lock:
             turn = self._turns.get(turn_id)
             if turn is None or turn.state not in ("queued", "running") or not turn.free(now):

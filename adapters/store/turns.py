@@ -168,8 +168,9 @@ class TurnStatus(NamedTuple):
 class Turns(Protocol):
     """The turns of a store. Times are milliseconds."""
 
-    def take(self, turn_id: str, worker: str, *, now: int, lease_ms: int) -> Lease | None:
-        """Lease this turn; None if somebody else was faster, or it no longer waits."""
+    def take(self, turn_id: str, worker: str, *, now: int, lease_ms: int, flushed: bool = True) -> Lease | None:
+        """Lease this turn; None if somebody else was faster, or it no longer waits. Without a flush a power cut may
+        undo the lease: enough where the worker ends with the log's machine."""
 
     def waiting(self, now: int) -> bool:
         """Whether any turn may be claimed; cheap, and takes no lock."""
@@ -223,8 +224,8 @@ class TurnScan:
     def __init__(self, turns: Turns, *, limit: int = LIMIT) -> None:
         self._turns, self._limit = turns, limit
         self._reached = self._again = FIRST
-        self.ended = False
-        """Whether the last look, if it was followed to its end, reached the newest turn."""
+        self.ended = self.complete = False
+        """Whether the last look, if it was followed to its end, reached the newest turn, and whether it saw all."""
 
     def look(self, now: int) -> Iterator[OpenTurn]:
         """Open turns to take or pass over, the oldest first. Reads at most twice `limit` rows."""
@@ -236,11 +237,13 @@ class TurnScan:
         self._reached = self._again = FIRST
 
     def _seen(self, now: int) -> Iterator[OpenTurn]:
+        from_the_oldest = self._again == FIRST
         page = self._turns.open(now, after=self._again, upto=self._reached, limit=self._limit)
         for turn in page.turns:
             self._again = turn.place
             yield turn
         self._again = page.end or FIRST
+        self.complete = from_the_oldest and page.end is None
 
     def _ahead(self, now: int) -> Iterator[OpenTurn]:
         page = self._turns.open(now, after=self._reached, limit=self._limit)
@@ -249,3 +252,4 @@ class TurnScan:
             yield turn
         self._reached = page.end or self._reached
         self.ended = page.end is None
+        self.complete = self.complete and self.ended

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-
-import orjson
+from typing import Final
 
 from adapters.agents.model import ModelAgent
 from adapters.agents.permissions import deny
@@ -32,6 +31,8 @@ from domain.values.words import thread_name
 
 History = Callable[[str], Sequence[Recorded]]
 """The events of a session."""
+SHORT: Final = 100_000
+"""Characters that are taken up without a thread of their own."""
 Build = Callable[[Member, Path], Agent]
 """Makes the agent that a member of the team is; it keeps what is its own below the folder."""
 
@@ -58,21 +59,22 @@ class Asking:
         self._questions = questions
 
     async def ask(self, job: Job) -> Command:
-        agent, prompt = self._agent(job), await asyncio.to_thread(self.prompt, job)
-        folder = (
-            None
-            if isinstance(agent, Scripted | ModelAgent)
-            else await asyncio.to_thread(checkout, job, self._workspaces)
-        )
+        agent = self._agent(job)
+        turn = await asyncio.to_thread(self._prepared, job, agent)
         with self._live.running(job.lease.turn_id, job.lease.attempt) as attempt:
-            turn = replace(
-                self._turn(job, prompt, folder),
-                observe=attempt.observe,
-                transcribe=attempt.transcribe,
-                permit=self._questions.permit(job, attempt) if self._questions else deny,
+            permit = self._questions.permit(job, attempt) if self._questions else deny
+            reply = await agent.ask(
+                replace(turn, observe=attempt.observe, transcribe=attempt.transcribe, permit=permit)
             )
-            reply = await agent.ask(turn)
-        return await asyncio.to_thread(self.answer, job, prompt, reply, folder, attempt)
+        if job.request.access != "write" and len(reply.text) < SHORT:  # only the words are kept
+            return self.answer(job, turn.prompt, reply, turn.workspace, attempt)
+        return await asyncio.to_thread(self.answer, job, turn.prompt, reply, turn.workspace, attempt)
+
+    def _prepared(self, job: Job, agent: Agent) -> Turn:
+        """The question, with the folder to work in where the agent uses one. Blocks."""
+        prompt = self.prompt(job)
+        folder = None if isinstance(agent, Scripted | ModelAgent) else checkout(job, self._workspaces)
+        return self._turn(job, prompt, folder)
 
     async def forget(self, event: AgentSessionsCleared) -> None:
         """Drop what agents keep to resume conversations that are over."""
@@ -133,7 +135,7 @@ class Asking:
             ordinal=job.turn.ordinal,
             role_ordinal=job.turn.role_ordinal,
             limits=self._team.limits.of_a_turn(),
-            scenario=orjson.loads(self._whole(scenario)) if scenario is not None else None,
+            scenario=self._whole(scenario) if scenario is not None else None,
             reads=request.reads,
             expects=request.expects,
             env=self._env(job, folder),

@@ -9,6 +9,8 @@ from adapters.turns.crediting import commit_message
 from adapters.turns.job import Job, checkout, text, workspace_of
 from adapters.workspace import Workspace, WorkspaceError, Workspaces, patched
 from adapters.workspace.publishing import hand_over
+from domain.delivery.state import Delivery
+from domain.orchestration.state import Orchestration
 from domain.replies.delivery import FileChange, changes
 from domain.session.state import Session
 from domain.session.turns import Failure, RecordPackage, RecordReply
@@ -62,7 +64,7 @@ def patch_of(job: Job, workspaces: Workspaces) -> str:
 def base_of(job: Job, workspaces: Workspaces) -> WorkspacePrepared | None:
     """What the session's workspace began with, where it was made by now and that is not recorded yet."""
     session = job.session
-    if session.kind not in ("delivery", "orchestration") or session.base is not None:
+    if not isinstance(session, Delivery | Orchestration) or session.base is not None:
         return None
     if not workspaces.exists(session.id):
         return None

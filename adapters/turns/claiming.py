@@ -1,13 +1,16 @@
-"""Claiming turns for this worker, and taking back what dead workers of this machine held."""
+"""Claiming turns for this worker, holding them, and taking back what dead workers of this machine held."""
 
+import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 from adapters import processes
-from adapters.store import Lease, Turns
+from adapters.store import Lease, StoreError, Turns
 from adapters.store.turns import TurnScan
 from adapters.turns.presence import Peers
 from adapters.turns.routing import Routing
+from domain.session.record import Recorded
+from domain.session.turns import TurnAttemptFailed, TurnRequested, TurnRetried
 
 log = logging.getLogger(__name__)
 
@@ -16,7 +19,7 @@ LOOK = 100
 
 
 class Claiming:
-    """The turns that a worker may take. Blocks: call it from a thread, one at a time."""
+    """The turns that a worker may take. All but `hold` blocks: call it from a thread, one at a time."""
 
     def __init__(
         self, *, turns: Turns, routing: Routing, presence: Peers, clock: Callable[[], int], lease_ms: int
@@ -29,20 +32,43 @@ class Claiming:
 
     def next(self) -> Lease | None:
         """A lease on the oldest turn that is ours to do."""
+        return next(self.take(), None)
+
+    def take(self) -> Iterator[Lease]:
+        """Leases on the turns that are ours to do, the oldest first. This worker ends with its machine, so a power cut
+        may undo them."""
         now = self._clock()
         if not self._turns.waiting(now):
-            return None
-        lease, looks = None, 0
-        while lease is None and not self.stopped:
-            ours = (turn.turn_id for turn in self._scan.look(now) if self._routing.place(turn) == "here")
-            name, lease_ms = self._presence.name, self._lease_ms
-            taken = (self._turns.take(turn_id, name, now=now, lease_ms=lease_ms) for turn_id in ours)
-            lease = next((lease for lease in taken if lease is not None), None)
+            return
+        looks = 0
+        while not self.stopped:
+            found = False
+            for turn in self._scan.look(now):
+                if self._routing.place(turn) != "here":
+                    continue
+                lease = self._turns.take(
+                    turn.turn_id, self._presence.name, now=now, lease_ms=self._lease_ms, flushed=False
+                )
+                if lease is not None:
+                    found = True
+                    yield lease
             looks += 1
             # A turn that waits for its next attempt lies in the part already seen: the second look begins there.
-            if self._scan.ended and looks > 1:
-                break
-        return lease
+            if self._scan.complete or (self._scan.ended and looks > 1 and not found):
+                return
+
+    async def hold(self, lease: Lease, task: "asyncio.Task[None] | None", seconds: float) -> None:
+        """Renew the lease every so many seconds, until this is cancelled. Cancels the task when the lease is lost."""
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                held = await asyncio.to_thread(self._turns.heartbeat, lease, until=self._clock() + self._lease_ms)
+            except StoreError:
+                log.exception("no heartbeat for %s", lease.turn_id)
+                continue
+            if not held and task is not None:
+                task.cancel()
+                return
 
     def take_back(self) -> None:
         """Release what workers held that no longer live on this machine (an earlier life of ours, say), once everything
@@ -54,3 +80,8 @@ class Claiming:
                 if self._turns.release(worker):
                     self._scan.restart()
                 self._presence.forget(worker)
+
+
+def asks(page: Iterable[Recorded]) -> bool:
+    """Whether turns have come to wait."""
+    return any(isinstance(recorded.event, TurnRequested | TurnAttemptFailed | TurnRetried) for recorded in page)

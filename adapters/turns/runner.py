@@ -26,7 +26,9 @@ from adapters.turns.prompting import judged_place, material
 from adapters.turns.validating import ValidationSettings
 from adapters.workspace import WorkspaceError, Workspaces
 from domain.delivery.commands import RecordBaseline, RecordValidation
+from domain.delivery.state import Delivery
 from domain.kinds import command_of, fold
+from domain.orchestration.state import Orchestration
 from domain.session.forking import renamed, same_request
 from domain.session.forks import Diverge, Reuse
 from domain.session.landings import RecordLanding
@@ -89,6 +91,8 @@ class TurnRunner:
     async def do(self, job: Job) -> Command:
         """The command that records what came of the turn; only a cancellation is raised."""
         command = await self._outcome(job)
+        if not _begins_workspace(job, command):
+            return command
         with contextlib.suppress(HansardError, OSError):
             return await asyncio.to_thread(self._with_base, job, command)
         return command
@@ -151,6 +155,13 @@ class TurnRunner:
     async def forget(self, event: AgentSessionsCleared) -> None:
         """Drop what agents keep to resume conversations that are over."""
         await self._asking.forget(event)
+
+
+def _begins_workspace(job: Job, command: Command) -> bool:
+    """Whether it may be the first outcome since the workspace was made. A question without files touches none."""
+    if job.session.base is not None or not isinstance(job.session, Delivery | Orchestration):
+        return False
+    return not isinstance(command, RecordReply) or job.request.access != "none" or command.tree is not None
 
 
 def failed(job: Job, failure: Failure, *, seconds: float) -> Command:

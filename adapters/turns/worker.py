@@ -7,24 +7,25 @@ the next one and cannot answer it any more. Everything a person or a deadline de
 import asyncio
 import contextlib
 import logging
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import Final
 
 from adapters import processes
 from adapters.agents.team import Team
-from adapters.fence import Sandbox
 from adapters.store import DamagedEvent, Lease, Store, StoreError
 from adapters.turns import Job, TurnRunner, ancestors, deadline_of
-from adapters.turns.claiming import Claiming
+from adapters.turns.claiming import Claiming, asks
 from adapters.turns.live import Live
 from adapters.turns.permitting import Questions
 from adapters.turns.presence import Peers, Presence
 from adapters.turns.recording import record
 from adapters.turns.routing import Routing, place_of
-from adapters.workspace import Room, Workspaces
+from adapters.turns.worker_settings import WorkerSettings
+from adapters.workspace import Workspaces
 from adapters.writer.writer import Busy, Writer
-from domain.delivery.allowing import Prefixes
 from domain.session.forks import Diverge
 from domain.session.record import Recorded
 from domain.session.turns import (
@@ -32,34 +33,16 @@ from domain.session.turns import (
     Settled,
     TurnAttemptFailed,
     TurnRequested,
-    TurnRetried,
 )
 from domain.values.base import Command, Refused, Unknown
 from domain.values.time import milliseconds
 
 log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True)
-class WorkerSettings:
-    """Times in seconds. `slots` turns are worked on at once. `poll` bounds every wait for what may happen unnoticed."""
-
-    slots: int = 8
-    lease: float = 60.0
-    heartbeat: float = 15.0
-    poll: float = 1.0
-    retry: float = 0.5
-    validation_timeout: float = 600.0
-    setup_timeout: float = 900.0
-    output_bytes: int = 1_048_576
-    disk_reserve: int = 0
-    command_limits: processes.SystemLimits = processes.NO_LIMITS
-    commands_allowed: Prefixes = ()
-    log: Path | None = None
-    keys: tuple[Path, ...] = ()
-    """The file of the log and those with keys, which nothing that is run may see."""
-    room: Room | None = None
-    sandbox: Sandbox = "auto"
+AT_ONCE: Final = 32
+"""Turns that are claimed in one go, before the first of them begins."""
+LOOK_AFTER: Final = 1.0
+"""Seconds after which dead workers and passed deadlines are looked for, however often the worker is woken."""
 
 
 class Worker:
@@ -99,6 +82,10 @@ class Worker:
         )
         self._running: dict[str, asyncio.Task[None]] = {}
         self._woken = asyncio.Event()
+        self._woken_for = 0
+        """The position up to which commits of this process have woken it."""
+        self._full = False
+        self._looked_after = -math.inf
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = False
         self._forgetting: set[asyncio.Task[None]] = set()
@@ -114,6 +101,7 @@ class Worker:
         self._loop = asyncio.get_running_loop()
         processes.own(self.name)
         processes.keep_free(self._settings.disk_reserve)
+        self._writer.on_commit.append(self._committed)
         while not self._stopping:
             self._woken.clear()
             try:
@@ -130,6 +118,7 @@ class Worker:
         self._woken.set()
 
     async def _leave(self) -> None:
+        self._writer.on_commit.remove(self._committed)
         tasks = list(self._running.values())
         for task in tasks:
             task.cancel()
@@ -143,6 +132,12 @@ class Worker:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._woken.set)
 
+    def _committed(self, page: Sequence[Recorded]) -> None:
+        """What this process has just recorded: new turns are taken at once. In the writer's thread."""
+        if page and asks(page):
+            self._woken_for = max(self._woken_for, page[-1].position)
+            self.wake()
+
     def seen(self, page: Sequence[Recorded]) -> None:
         """What the log brought: new turns to take, settled ones to let go of. From any thread."""
         if self._loop is None or self._loop.is_closed():
@@ -155,7 +150,7 @@ class Worker:
         settled = [recorded.event.turn_id for recorded in page if isinstance(recorded.event, Settled)]
         if settled:
             self._loop.call_soon_threadsafe(self._let_go, settled)
-        if any(isinstance(recorded.event, TurnRequested | TurnAttemptFailed | TurnRetried) for recorded in page):
+        if asks(recorded for recorded in page if recorded.position > self._woken_for):
             self._loop.call_soon_threadsafe(self._woken.set)
         for recorded in page:
             if isinstance(recorded.event, TurnAttemptFailed) and recorded.event.retry_at:
@@ -178,23 +173,47 @@ class Worker:
                 task.cancel()
 
     async def _round(self) -> None:
-        await asyncio.to_thread(self._claiming.take_back)
-        await self._expire()
-        while len(self._running) - self._questions.turns < self._settings.slots and not self._stopping:
-            lease = await asyncio.to_thread(self._claiming.next)
-            if lease is None:
-                return
-            self._let_go([lease.turn_id])  # it was lost to another attempt, our own: its heart did not beat in time
-            task = asyncio.create_task(self._work(lease), name=lease.turn_id)
-            self._running[lease.turn_id] = task
-            task.add_done_callback(self._done)
+        if asyncio.get_running_loop().time() - self._looked_after >= min(self._settings.poll, LOOK_AFTER):
+            self._looked_after = asyncio.get_running_loop().time()
+            await asyncio.to_thread(self._claiming.take_back)
+            await self._expire()
+        while (free := self._settings.slots - len(self._running) + self._questions.turns) > 0 and not self._stopping:
+            most = min(free, AT_ONCE)
+            claimed = await asyncio.to_thread(self._claim, most)
+            for lease, job in claimed:
+                self._begin(lease, job)
+            if len(claimed) < most:
+                break
+        self._full = free <= 0
+
+    def _claim(self, most: int) -> list[tuple[Lease, Job | Exception]]:
+        """Turns to work on, each with what there is to do, or why it cannot be worked on. Blocks."""
+        claimed: list[tuple[Lease, Job | Exception]] = []
+        try:
+            for lease in islice(self._claiming.take(), most):
+                try:
+                    claimed.append((lease, self._job(lease)))
+                except Exception as error:  # its own task raises it: one damaged session holds up no other
+                    claimed.append((lease, error))
+        except Exception:
+            if not claimed:
+                raise
+            log.exception("the worker could not take more turns; trying again")
+        return claimed
+
+    def _begin(self, lease: Lease, job: Job | Exception) -> None:
+        self._let_go([lease.turn_id])  # it was lost to another attempt, our own: its heart did not beat in time
+        task = asyncio.create_task(self._work(lease, job), name=lease.turn_id)
+        self._running[lease.turn_id] = task
+        task.add_done_callback(self._done)
 
     def _done(self, task: "asyncio.Task[None]") -> None:
         if self._running.get(task.get_name()) is task:
             del self._running[task.get_name()]
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("turn %s was left to its lease", task.get_name(), exc_info=error)
-        self._woken.set()
+        if self._full:
+            self._woken.set()
 
     async def _expire(self) -> None:
         """Deadlines hold whether the turn waits, runs, or the service was down when they passed."""
@@ -211,11 +230,12 @@ class Worker:
 
     # -- one turn --------------------------------------------------------------------------------------------------
 
-    async def _work(self, lease: Lease) -> None:
-        beat = asyncio.create_task(self._hold(lease, asyncio.current_task()))
+    async def _work(self, lease: Lease, job: Job | Exception) -> None:
+        beat = asyncio.create_task(self._claiming.hold(lease, asyncio.current_task(), self._settings.heartbeat))
         try:
             while True:
-                job = await asyncio.to_thread(self._job, lease)
+                if isinstance(job, Exception):
+                    raise job
                 if lease.turn_id not in job.session.outstanding:
                     return
                 await self._questions.withdraw(job)
@@ -224,16 +244,10 @@ class Worker:
                     return
                 command = await self._bounded(job)
                 if command is not None:
-                    await record(
-                        job,
-                        command,
-                        writer=self._writer,
-                        merge=self.runner.merge,
-                        settings=self._settings,
-                        by=self.name,
-                    )
+                    await self._record(job, command)
                 if not isinstance(command, Diverge):
                     return
+                job = await asyncio.to_thread(self._job, lease)
         finally:
             beat.cancel()
 
@@ -275,20 +289,6 @@ class Worker:
         [request] = self._store.history(lease.session_id, after=lease.version - 1, upto=lease.version)
         assert session is not None and isinstance(request.event, TurnRequested), "a lease stands for a request"
         return Job(lease, request.event, session, self._writer.load, ancestors(self._store, session))
-
-    async def _hold(self, lease: Lease, task: "asyncio.Task[None] | None") -> None:
-        """Renew the lease during the work; drop the work when the lease is lost."""
-        while True:
-            await asyncio.sleep(self._settings.heartbeat)
-            until = self._clock() + round(self._settings.lease * 1000)
-            try:
-                held = await asyncio.to_thread(self._store.turns.heartbeat, lease, until=until)
-            except StoreError:
-                log.exception("no heartbeat for %s", lease.turn_id)
-                continue
-            if not held and task is not None:
-                task.cancel()
-                return
 
     async def _record(self, job: Job, command: Command) -> None:
         merge, settings = self.runner.merge, self._settings

@@ -28,6 +28,7 @@ CACHED = 5_000
 TRIES = 3
 
 Listener = Callable[[], None]
+CommitListener = Callable[[Sequence[Recorded]], None]
 _STOP = object()
 
 
@@ -44,6 +45,8 @@ class Writer:
         self._door = threading.Lock()
         self._deciding = threading.Lock()
         self.listeners: list[Listener] = []
+        self.on_commit: list[CommitListener] = []
+        """Called with the events of a batch right after their commit, by the thread that made it."""
         self.batches = self.commands = self.conflicts = 0
 
     # -- the ways in -----------------------------------------------------------------------------------------------
@@ -141,6 +144,8 @@ class Writer:
                 break
         self.batches += 1
         self.commands += len(batch)
+        for listener in self.on_commit:
+            listener([each for events in recorded for each in events])
         for (pending, _), events in zip(writes, recorded, strict=True):
             self._accept(pending, events)
         for pending in batch:

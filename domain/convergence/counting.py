@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -49,14 +49,20 @@ def agreement(text: str, profile: Profile = SEED) -> float:
 
 def similarity(a: str, b: str, profile: Profile = SEED) -> float:
     """How much of their words two texts share, 0 to 1; 0 where one has no words, also where both have none (K-30)."""
-    return overlap(_words(_said(a), profile), _words(_said(b), profile), profile) or 0.0
+    return overlap(_words(_said(a), profile.similarity), _words(_said(b), profile.similarity), profile) or 0.0
 
 
 def read(text: str, profile: Profile) -> Reading:
     """The signals and the words of a text: one look at it serves both."""
+    return _read(text, profile.words, profile.similarity)
+
+
+@lru_cache(maxsize=256)
+def _read(text: str, words: str, similarity: str) -> Reading:
+    """Every round of a discussion is judged with all earlier ones: what was read a moment ago is not read again."""
     said = _said(text)
     says = any(map(str.isalnum, said))
-    return Reading(signals=_signals(said, WORD_LISTS[profile.words]), words=_words(said, profile), says=says)
+    return Reading(signals=_signals(said, WORD_LISTS[words]), words=_words(said, similarity), says=says)
 
 
 def overlap(a: frozenset[str], b: frozenset[str], profile: Profile) -> float | None:
@@ -67,9 +73,9 @@ def overlap(a: frozenset[str], b: frozenset[str], profile: Profile) -> float | N
     return len(a & b) / whole
 
 
-def _words(text: str, profile: Profile) -> frozenset[str]:
+def _words(text: str, similarity: str) -> frozenset[str]:
     folded = text.casefold()
-    if profile.similarity == "larger":
+    if similarity == "larger":
         return frozenset(word for word in folded.split() if len(word) > 3 and any(map(str.isalnum, word)))
     return frozenset(word for word in _split(folded) if len(word) >= 3)
 

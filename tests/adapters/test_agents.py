@@ -151,13 +151,13 @@ def test_the_same_turn_asked_again_gets_the_same_answer() -> None:
 
 
 def test_the_sessions_own_scenario_wins() -> None:
-    turn = replace(TURN, scenario={"replies": {"Backend": ["inline"]}})
+    turn = replace(TURN, scenario='{"replies": {"Backend": ["inline"]}}')
     assert ask(scripted({"Backend": ["from the file"]}), turn).text == "inline"
-    assert ask(scripted({"Backend": ["from the file"]}), replace(TURN, scenario={"replies": {}})).text == "ok"
+    assert ask(scripted({"Backend": ["from the file"]}), replace(TURN, scenario='{"replies": {}}')).text == "ok"
 
 
 def test_a_broken_inline_scenario_is_a_refusal_that_names_the_place() -> None:
-    failure = ask(Scripted(), replace(TURN, scenario={"replies": {"Backend": []}})).failure
+    failure = ask(Scripted(), replace(TURN, scenario='{"replies": {"Backend": []}}')).failure
     assert failure is not None
     assert failure.code == "refused"
     assert "/scenario/replies/Backend" in failure.detail

@@ -10,7 +10,8 @@ from adapters.store.turns import LIMIT, TurnScan
 from adapters.turns.external.queue import TurnFilter, TurnQueue
 from adapters.turns.presence import Presence
 from adapters.turns.routing import Routing
-from adapters.turns.worker import Worker, WorkerSettings
+from adapters.turns.worker import Worker
+from adapters.turns.worker_settings import WorkerSettings
 from adapters.writer.writer import Writer
 from tests.adapters.many_turns import LEASE, TEAM, Reading, begin, many, sessions, taken
 from tests.kit.stories import START

@@ -33,14 +33,18 @@ _RUNNING: Final = f"{_UNSETTLED} AND state = 'running'"
 class SqlTurns:
     """The turns of a store."""
 
-    def __init__(self, transaction: Access, reading: Access, *, by_deadline: str = "") -> None:
-        """`by_deadline` names the index for deadlines where the database does not find it by itself."""
+    def __init__(
+        self, transaction: Access, reading: Access, *, leasing: Access | None = None, by_deadline: str = ""
+    ) -> None:
+        """`leasing` is a transaction that a power cut may undo, where the database has a cheaper one. `by_deadline`
+        names the index for deadlines where the database does not find it by itself."""
         self._transaction, self._reading, self._by_deadline = transaction, reading, by_deadline
+        self._leasing = leasing or transaction
 
     # -- taking ----------------------------------------------------------------------------------------------------
 
-    def take(self, turn_id: str, worker: str, *, now: int, lease_ms: int) -> Lease | None:
-        with self._transaction() as connection:
+    def take(self, turn_id: str, worker: str, *, now: int, lease_ms: int, flushed: bool = True) -> Lease | None:
+        with self._transaction() if flushed else self._leasing() as connection:
             row = connection.execute(
                 "UPDATE turns SET state = 'running', attempt = attempt + 1, worker = :worker, lease_until = :until"
                 f" WHERE turn_id = :turn_id AND {_UNSETTLED} AND {_FREE} RETURNING {_LEASE}",
@@ -67,7 +71,7 @@ class SqlTurns:
     # -- holding ---------------------------------------------------------------------------------------------------
 
     def heartbeat(self, lease: Lease, *, until: int) -> bool:
-        with self._transaction() as connection:
+        with self._leasing() as connection:
             done = connection.execute(
                 "UPDATE turns SET lease_until = CASE WHEN lease_until > ? THEN lease_until ELSE ? END"
                 " WHERE turn_id = ? AND attempt = ? AND state = 'running'",
@@ -76,7 +80,7 @@ class SqlTurns:
         return done.rowcount == 1
 
     def give_back(self, lease: Lease) -> bool:
-        with self._transaction() as connection:
+        with self._leasing() as connection:
             done = connection.execute(
                 "UPDATE turns SET state = 'queued', lease_until = NULL"
                 " WHERE turn_id = ? AND attempt = ? AND state = 'running'",

@@ -62,7 +62,9 @@ class SqliteStore(SqlRecorder):
                 self._readers.put(self._connect("query_only=1"))
         except (OSError, sqlite3.Error) as error:
             raise store_error(error, opening_failure("The log", self.path, error)) from error
-        self.turns = SqlTurns(self._transaction, self._reading, by_deadline="INDEXED BY turns_due")
+        self.turns = SqlTurns(
+            self._transaction, self._reading, leasing=self._unflushed, by_deadline="INDEXED BY turns_due"
+        )
         self.rows = SqliteRows(self.path, self._reading)
 
     def _connect(self, *pragmas: str) -> sqlite3.Connection:
@@ -85,20 +87,38 @@ class SqliteStore(SqlRecorder):
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, self._committing() as connection:
+            yield connection
+
+    @contextmanager
+    def _unflushed(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that outlives this process, but a power cut may undo it."""
         with self._lock:
-            if self._closed:
-                raise StoreError(Sentence("log_closed", path=self.path))
+            if not self._closed:
+                self._writer.execute("PRAGMA synchronous=NORMAL")
             try:
-                self._writer.execute("BEGIN IMMEDIATE")
-                yield self._writer
-                self._writer.execute("COMMIT")
-            except BaseException as error:
-                if self._writer.in_transaction:
-                    self._writer.execute("ROLLBACK")
-                if is_file_error(error):
-                    raise self._writing.failed(error, self._sentence("does not take writes", error)) from error
-                raise
-            self._writing.succeeded()
+                with self._committing() as connection:
+                    yield connection
+            finally:
+                if not self._closed:
+                    self._writer.execute("PRAGMA synchronous=FULL")
+
+    @contextmanager
+    def _committing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction, under the lock."""
+        if self._closed:
+            raise StoreError(Sentence("log_closed", path=self.path))
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+            yield self._writer
+            self._writer.execute("COMMIT")
+        except BaseException as error:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+            if is_file_error(error):
+                raise self._writing.failed(error, self._sentence("does not take writes", error)) from error
+            raise
+        self._writing.succeeded()
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:

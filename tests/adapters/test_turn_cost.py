@@ -1,0 +1,77 @@
+"""What a turn costs besides its agent: flushes, and waiting."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from adapters.agents.team import example
+from adapters.clock import Clock
+from adapters.store import open_store
+from adapters.store.sqlite.store import SqliteStore
+from adapters.turns.worker import Worker
+from adapters.turns.worker_settings import WorkerSettings
+from adapters.writer.writer import CommandEnvelope, Writer
+from domain.discussion.commands import StartDiscussion
+from domain.discussion.state import Discussion
+from tests.adapters.many_turns import LEASE, begin, taken
+from tests.kit.discussing import topic
+from tests.kit.stories import START
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SqliteStore:
+    found = open_store(f"sqlite:///{tmp_path / 'log.db'}")
+    assert isinstance(found, SqliteStore)
+    return found
+
+
+def test_the_turns_of_a_session_follow_each_other_without_waiting_for_the_log_to_be_read(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    """Nobody follows the log here, and the worker looks by itself only once an hour: commits wake it."""
+    writer = Writer(store, Clock())
+    worker = Worker(
+        store=store,
+        writer=writer,
+        clock=Clock(),
+        team=example(),
+        data_dir=tmp_path / "data",
+        settings=WorkerSettings(sandbox="off", poll=3_600),
+    )
+
+    async def story() -> Discussion:
+        working = asyncio.create_task(worker.run())
+        await asyncio.sleep(0.05)  # the worker waits
+        command = StartDiscussion(topic=topic("debate"))
+        await writer.do(CommandEnvelope("debate-1", command, actor="t", command_id="c", starts=True))
+        until = time.monotonic() + 60
+        found = writer.load("debate-1")
+        while (found is None or found.status != "waiting_for_decision") and time.monotonic() < until:
+            await asyncio.sleep(0.01)
+            found = writer.load("debate-1")
+        worker.stop()
+        await working
+        assert isinstance(found, Discussion)
+        return found
+
+    found = asyncio.run(story())
+    store.close()
+    assert (found.status, len(found.rounds)) == ("waiting_for_decision", 20)
+
+
+def test_a_workers_lease_is_not_flushed_and_an_external_agents_is(store: SqliteStore) -> None:
+    """A lease is no fact. But an agent elsewhere outlives a power cut here, and its attempt has a number."""
+    begin(store, "delivery-1", "delivery-2")
+    said: list[str] = []
+    store._writer.set_trace_callback(said.append)
+    lease = store.turns.take("delivery-1.t1", "me", now=START, lease_ms=LEASE, flushed=False)
+    assert lease is not None
+    [begun, ended] = [said.index(f"PRAGMA synchronous={mode}") for mode in ("NORMAL", "FULL")]
+    assert begun < said.index("COMMIT") < ended
+    said.clear()
+    assert taken(store, "delivery-2.t1").attempt == 1
+    assert not [statement for statement in said if "synchronous" in statement]
+    assert store._writer.execute("PRAGMA synchronous").fetchone() == (2,)
+    store.close()
