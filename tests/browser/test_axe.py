@@ -35,6 +35,11 @@ LOOKS: dict[str, dict[str, Any]] = {
     "dark": {"color_scheme": "dark", **DESKTOP},
     "phone": {"color_scheme": "light", **SMALL},
 }
+CHIEF = (
+    *("home", "inbox", "form of a delivery", "report: costs", "delivery without budget", "review that waits"),
+    *("replay of a delivery", "comparison", "conversation", "tab turns", "tab changes"),
+)
+"""Pages that have between them nearly everything that the others have."""
 SLOW: dict[str, Any] = {"planner": [{"text": "A plan.", "delayMs": 600_000}]}
 
 
@@ -94,18 +99,18 @@ def _failed(server: Server) -> str:
     return reached(server.client, session_id, "failed")
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize(
+    "look", ["light", pytest.param("dark", marks=pytest.mark.nightly), pytest.param("phone", marks=pytest.mark.nightly)]
+)
 def test_axe_finds_nothing_on_any_page(browser: Browser, server: Server, pages: dict[str, str], look: str) -> None:
-    found: dict[str, list[str]] = {}
-    with browsing(browser, server.url, bypass_csp=True, **LOOKS[look]) as site:
-        page = site.tab("/")
-        for name, path in pages.items():
-            page.goto(server.url + path)
-            unfold(page)
-            if violations := _violations(page):
-                found[name] = violations
-        site.forgive("status of 404")
-    assert found == {}
+    assert _found(browser, server, pages, look) == {}
+
+
+@pytest.mark.parametrize("look", ["dark", "phone"])
+def test_axe_finds_nothing_on_the_chief_pages(
+    browser: Browser, server: Server, pages: dict[str, str], look: str
+) -> None:
+    assert _found(browser, server, {name: pages[name] for name in CHIEF}, look) == {}
 
 
 def test_axe_finds_what_is_wrong(browser: Browser, server: Server) -> None:
@@ -124,6 +129,20 @@ def test_axe_finds_what_is_wrong(browser: Browser, server: Server) -> None:
             "button-name",
             "color-contrast",
         ]
+
+
+def _found(browser: Browser, server: Server, pages: dict[str, str], look: str) -> dict[str, list[str]]:
+    """The violations on each page, by its name."""
+    found: dict[str, list[str]] = {}
+    with browsing(browser, server.url, bypass_csp=True, **LOOKS[look]) as site:
+        page = site.tab("/")
+        for name, path in pages.items():
+            page.goto(server.url + path)
+            unfold(page)
+            if violations := _violations(page):
+                found[name] = violations
+        site.forgive("status of 404")
+    return found
 
 
 def _violations(page: Page) -> list[str]:

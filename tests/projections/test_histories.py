@@ -73,8 +73,8 @@ def _prefixes(history: list[Recorded]) -> None:
             assert live == written(history, recorded.version)
 
 
-def test_all_prefixes_of_three_hundred_random_histories(tmp_path: Path) -> None:
-    assert walked(tmp_path, range(1_000, 1_030)) >= 280
+def test_all_prefixes_of_eighty_random_histories(tmp_path: Path) -> None:
+    assert walked(tmp_path, range(1_000, 1_008)) >= 75
 
 
 @pytest.mark.nightly
@@ -99,11 +99,11 @@ def decided() -> str:
     locale.setlocale(locale.LC_ALL, "")
     digest = hashlib.sha256()
     with tempfile.TemporaryDirectory() as folder:
-        assert walked(Path(folder), range(3)) > 20
-        for seed in range(3):
+        assert walked(Path(folder), range(1)) > 5
+        for seed in range(2):
             place = Path(folder) / f"again-{seed}"
             place.mkdir()
-            with closing((stage := wander(place, seed, 60)).store), closing(SqliteViews(place / "views.db")) as views:
+            with closing((stage := wander(place, seed, 40)).store), closing(SqliteViews(place / "views.db")) as views:
                 Follower(stage.store, views).catch_up()
                 digest.update(dump(views))
                 for row in stage.store.rows.events():

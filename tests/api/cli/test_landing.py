@@ -57,11 +57,12 @@ def passes(folder: Path, commit: str, place: Path) -> bool:
     return subprocess.run([sys.executable, "check.py"], cwd=place, check=False, capture_output=True).returncode == 0
 
 
-def test_twenty_overlapping_deliveries(hansard: Hansard, here: Path, tmp_path: Path) -> None:
-    """16 fit, 2 change the same lines as others, 2 pass alone but not together with what landed before them."""
+@pytest.mark.parametrize("fit", [5, pytest.param(16, marks=pytest.mark.nightly)])
+def test_overlapping_deliveries(hansard: Hansard, here: Path, tmp_path: Path, fit: int) -> None:
+    """Some fit, 2 change the same lines as others, 2 pass alone but not together with what landed before them."""
     first = git(here, "rev-parse", "main")
     wanted: dict[str, str] = {}
-    for number in range(16):
+    for number in range(fit):
         text = str(9000 + number)
         files = with_line(here, number % 4, 4 + 6 * (number // 4), text)
         wanted[delivered(hansard, tmp_path, files, f"number {number}")] = text
