@@ -43,10 +43,13 @@ class ThisNode:
 
     async def _attend(self) -> None:
         while True:
+            telling = asyncio.create_task(asyncio.to_thread(self.store.attend, self.name, self.role))
             try:
-                await asyncio.to_thread(self.store.attend, self.name, self.role)
+                await asyncio.shield(telling)
             except HansardError as error:
                 log.debug("nobody knows that this process is there: %s", error)
+            finally:
+                await asyncio.gather(telling, return_exceptions=True)  # it never comes after the goodbye
             await asyncio.sleep(_EVERY_SECONDS)
 
     def listed(self) -> list[dict[str, Any]]:

@@ -117,6 +117,9 @@ class Settings(BaseSettings):
         default=50_000, description="files in a folder without git that may be worked in"
     )
     workspace_bytes: Annotated[int, Field(ge=1)] = Field(default=1_073_741_824, description="bytes in one")
+    share_bytes: Annotated[int, Field(ge=0)] = Field(
+        default=268_435_456, description="most bytes of a commit that other machines fetch through the database"
+    )
     checkpoint_to: str = Field(
         default="", description="where signed checkpoints are put by themselves: a path or a command"
     )

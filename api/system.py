@@ -17,6 +17,7 @@ from api.http.hub import Hub
 from api.nodes import ThisNode, server_name
 from api.provenance import Provenance
 from api.settings import Settings
+from domain.values.base import HansardError
 from projections.engine.catalogue import PROJECTIONS
 from projections.engine.follow import Follower
 from projections.engine.snapshots import Snapshots
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from adapters.turns.external import ExternalTurns
+    from adapters.turns.sharing import Sharing
     from adapters.turns.worker import Worker
     from api.checkpointing import Checkpointer
     from api.http.logins import Logins
     from api.http.shared_keys import SharedKeys
     from api.notifier import Notifier
+    from domain.session.state import Session
     from projections.record.mirror import Mirror
 
 
@@ -50,6 +53,7 @@ class Core:
         private_folder(settings.node_dir)
         self.writer = Writer(self.store, self.clock, waiting=settings.max_waiting)
         self.writer.so_far = self.live.so_far
+        self.sharing = self._sharing()
 
     def worker(self) -> "Worker":
         """A worker on turns. It is woken through `seen`."""
@@ -63,7 +67,28 @@ class Core:
             data_dir=self.settings.node_dir,
             settings=self.settings.worker(self.sandbox),
             live=self.live,
+            sharing=self.sharing,
         )
+
+    def _sharing(self) -> "Sharing | None":
+        """The workspaces of this machine and others; None where there is only one machine."""
+        shares = self.store.shares
+        if shares is None:
+            return None
+        from adapters.turns.sharing import Sharing
+        from adapters.workspace import Workspaces
+
+        workspaces = Workspaces(self.settings.node_dir / "workspaces")
+        return Sharing(self.store, shares, workspaces, limit=self.settings.share_bytes)
+
+    def missing_machine(self, session: "Session") -> str | None:
+        """The machine without which the session cannot go on, while no worker runs there."""
+        if self.sharing is None or not session.outstanding:
+            return None
+        try:
+            return self.sharing.waits_for(session, self.writer.load)
+        except HansardError:  # the database is away, and then everything waits
+            return None
 
 
 UNAUTHENTICATED: Final = "unauthenticated"
@@ -156,6 +181,7 @@ class System(Core):
                 data_dir=data,
                 settings=settings,
                 live=self.live,
+                sharing=self.sharing,
             )
             self._external = ExternalTurns(
                 store=self.store,
@@ -163,6 +189,7 @@ class System(Core):
                 clock=self.clock,
                 team=self.team,
                 runner=runner,
+                sharing=self.sharing,
                 settings=ExternalTurnSettings(lease=settings.lease, turn=self.team.limits.turn_seconds),
             )
             self.follower.listeners.append(self._external.seen)

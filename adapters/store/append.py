@@ -15,8 +15,10 @@ from typing import Any, Literal
 from eventsourcing.persistence import ApplicationRecorder, StoredEvent, Subscription
 
 from adapters.store.mapper import decode, encode
-from adapters.store.port import Conflict, Node, Row, StoredReceipt, Vault, Write
+from adapters.store.port import Conflict, Node, Row, StoredReceipt, Write
+from adapters.store.shares import Shares
 from adapters.store.turns import TurnChange, change_of
+from adapters.store.vault import Vault
 from domain.session.record import Recorded
 from domain.session.redaction import TextRedacted
 
@@ -147,6 +149,11 @@ class EventRecorder(ApplicationRecorder, ABC):
     def receipt(self, key: str) -> StoredReceipt | None:
         """The first answer that was given under this key."""
         return self.receipts([key]).get(key)
+
+    @property
+    def shares(self) -> Shares | None:
+        """None: all workspaces are on this machine."""
+        return None
 
     @property
     def vault(self) -> Vault | None:

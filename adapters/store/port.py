@@ -19,7 +19,9 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from eventsourcing.persistence import IntegrityError, StoredEvent
 
+from adapters.store.shares import Shares
 from adapters.store.turns import Turns
+from adapters.store.vault import Vault
 from domain.session.record import Causation, Recorded
 from domain.values.base import Blob, DomainEvent, HansardError
 
@@ -201,36 +203,6 @@ class Node(NamedTuple):
     last_seen: int
 
 
-class StoredKey(NamedTuple):
-    """An API key as all nodes know it: by its SHA-256. `expires` is Unix time in seconds."""
-
-    name: str
-    digest: str
-    scope: str
-    expires: int | None
-
-
-class Vault(Protocol):
-    """Who may use the log, where several machines have to agree on it."""
-
-    def all_keys(self) -> list[StoredKey]: ...
-
-    def add(self, key: StoredKey) -> bool:
-        """False where the name has a key already."""
-
-    def remove(self, name: str) -> bool:
-        """False where the name has no key."""
-
-    def secret(self, name: str, fresh: bytes) -> bytes:
-        """The secret of that name: `fresh`, if there was none."""
-
-    def put_link(self, digest: str, name: str) -> None:
-        """A token with this digest signs in once, as the owner of a key."""
-
-    def take_link(self, digest: str) -> str | None:
-        """Whose token it is, the first time it is asked for."""
-
-
 class Store(Log, Protocol):
     """One log. Safe for many threads."""
 
@@ -244,6 +216,10 @@ class Store(Log, Protocol):
     @property
     def vault(self) -> Vault | None:
         """None where files of the one machine are enough."""
+
+    @property
+    def shares(self) -> Shares | None:
+        """None where all workspaces are on the one machine."""
 
     def listen(self, woken: Callable[[], None]) -> None:
         """Call this soon after another process has written, where the store can tell. A hint: it may get lost."""

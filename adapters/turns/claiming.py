@@ -1,6 +1,7 @@
 """Claiming turns for this worker, holding them, and taking back what dead workers of this machine held."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Iterable, Iterator
 
@@ -9,6 +10,7 @@ from adapters.store import Lease, StoreError, Turns
 from adapters.store.turns import TurnScan
 from adapters.turns.presence import Peers
 from adapters.turns.routing import Routing
+from adapters.turns.sharing import Sharing
 from domain.session.record import Recorded
 from domain.session.turns import TurnAttemptFailed, TurnRequested, TurnRetried
 
@@ -22,10 +24,17 @@ class Claiming:
     """The turns that a worker may take. All but `hold` blocks: call it from a thread, one at a time."""
 
     def __init__(
-        self, *, turns: Turns, routing: Routing, presence: Peers, clock: Callable[[], int], lease_ms: int
+        self,
+        *,
+        turns: Turns,
+        routing: Routing,
+        presence: Peers,
+        clock: Callable[[], int],
+        lease_ms: int,
+        sharing: Sharing | None = None,
     ) -> None:
         self._turns, self._routing, self._presence = turns, routing, presence
-        self._clock, self._lease_ms = clock, lease_ms
+        self._clock, self._lease_ms, self._sharing = clock, lease_ms, sharing
         self._scan = TurnScan(turns, limit=LOOK)
         self.stopped = False
         """Whether no more turns are wanted."""
@@ -73,6 +82,8 @@ class Claiming:
     def take_back(self) -> None:
         """Release what workers held that no longer live on this machine (an earlier life of ours, say), once everything
         that they had started is ended."""
+        if self._sharing is not None:
+            self._sharing.attend()
         for worker in {*self._turns.workers(), *self._presence.others()} - {self._presence.name}:
             if self._presence.gone(worker):
                 if ended := processes.end_orphans(worker):
@@ -80,6 +91,14 @@ class Claiming:
                 if self._turns.release(worker):
                     self._scan.restart()
                 self._presence.forget(worker)
+
+    def leave(self) -> None:
+        """Give everything back. No more turns are taken here."""
+        with contextlib.suppress(StoreError):
+            self._turns.release(self._presence.name)
+        if self._sharing is not None:
+            self._sharing.leave()
+        self._presence.leave()
 
 
 def asks(page: Iterable[Recorded]) -> bool:

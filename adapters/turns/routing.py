@@ -32,19 +32,27 @@ def place_of(session: Session, agent: str, role: str, team: Team) -> Place:
     return "outside" if member.adapter == "external" else "here"
 
 
+class Affinity(Protocol):
+    """What is known of other machines."""
+
+    def leaves(self, turn: OpenTurn) -> bool:
+        """Whether another machine is to work on the turn, for now."""
+
+
 class Routing:
     """Tells turns apart; belongs to one thread at a time."""
 
-    def __init__(self, team: Team, load: Load) -> None:
-        self._team, self._load = team, load
+    def __init__(self, team: Team, load: Load, affinity: Affinity | None = None) -> None:
+        """`affinity` says which turns are left to other machines, where there are any."""
+        self._team, self._load, self._affinity = team, load, affinity
         self._known: dict[str, Place] = {}
 
     def place(self, turn: OpenTurn) -> Place:
-        """Whatever is not a question can be done by everybody."""
-        if turn.work != "ask":
-            return "here"
-        known = self._known.get(turn.turn_id)
-        return known or self._found(turn)
+        """Whatever is not a question can be done by everybody who has the workspace."""
+        place = "here" if turn.work != "ask" else self._known.get(turn.turn_id) or self._found(turn)
+        if place != "elsewhere" and self._affinity is not None and self._affinity.leaves(turn):
+            return "elsewhere"
+        return place
 
     def _found(self, turn: OpenTurn) -> Place:
         """A session's first event says who is asked; only a fork changes it later."""

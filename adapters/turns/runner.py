@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from adapters.agents.port import Reply
 from adapters.agents.team import Team, build
@@ -23,6 +23,7 @@ from adapters.turns.live import Live
 from adapters.turns.permitting import Questions
 from adapters.turns.preparing import Commands, HostCommands
 from adapters.turns.prompting import judged_place, material
+from adapters.turns.sharing import Sharing
 from adapters.turns.validating import ValidationSettings
 from adapters.workspace import WorkspaceError, Workspaces
 from domain.delivery.commands import RecordBaseline, RecordValidation
@@ -44,6 +45,8 @@ from domain.session.turns import (
     TurnRequested,
 )
 from domain.values.base import Command, DomainEvent, HansardError, Usage
+
+CommandType = TypeVar("CommandType", bound=Command)
 
 log = logging.getLogger(__name__)
 
@@ -71,8 +74,9 @@ class TurnRunner:
         build: Build = build,
         commands: "Commands | None" = None,
         questions: Questions | None = None,
+        sharing: Sharing | None = None,
     ) -> None:
-        self._store, self._workspaces = store, workspaces
+        self._store, self._workspaces, self._sharing = store, workspaces, sharing
         secrets = (*settings.keys, *team.secrets())
         self._fencing = Fencing(settings.sandbox, log=settings.log, private=data_dir, secrets=secrets)
         self._asking = Asking(
@@ -94,7 +98,21 @@ class TurnRunner:
         if not _begins_workspace(job, command):
             return command
         with contextlib.suppress(HansardError, OSError):
-            return await asyncio.to_thread(self._with_base, job, command)
+            command = await asyncio.to_thread(self._with_base, job, command)
+        try:
+            return await asyncio.to_thread(self._kept, job, command)
+        except (HansardError, OSError) as error:
+            return failed(job, Failure(code="workspace", detail=str(error)), seconds=0.0)
+
+    def _bring(self, job: Job) -> None:
+        """Have the workspace here, as it was recorded anywhere. Raises HansardError."""
+        if self._sharing is not None:
+            self._sharing.bring(job.session, job.load)
+
+    def _kept(self, job: Job, command: CommandType) -> CommandType:
+        """The command, once other machines can go on after it. Raises HansardError or OSError."""
+        if self._sharing is not None:
+            self._sharing.keep(job.session, getattr(command, "tree", None))
         return command
 
     def _with_base(self, job: Job, command: Command) -> Command:
@@ -120,6 +138,7 @@ class TurnRunner:
         return failed(job, failure, seconds=now() - started)
 
     async def _done(self, job: Job) -> Command:
+        await asyncio.to_thread(self._bring, job)
         match job.lease.work:
             case "prepare":
                 return await self._commands.prepare(job)
@@ -135,6 +154,7 @@ class TurnRunner:
 
     def prepared(self, job: Job) -> Prepared:
         """All that an agent needs which is asked elsewhere. Raises HansardError: it cannot be asked."""
+        self._bring(job)
         patch = patch_of(job, self._workspaces) if judged_place(job.request) else ""
         context = material(
             job.request, whole=partial(whole, self._store), patch=patch, before=self._asking.said_before(job)
@@ -146,11 +166,12 @@ class TurnRunner:
         """The command that records what came back from there. Raises HansardError: it cannot be kept."""
         folder = None if job.request.access == "none" else left(job, self._workspaces)
         command = self._asking.answer(job, self._asking.prompt(job), reply, folder)
-        return command.model_copy(update={"prepared": base_of(job, self._workspaces)})
+        return self._kept(job, command.model_copy(update={"prepared": base_of(job, self._workspaces)}))
 
     def merge(self, job: Job, command: RecordReply, session: Session) -> RecordReply:
         """The answer on top of what others have recorded meanwhile; a failure where both changed the same lines."""
-        return merge(job, self._workspaces, command, session)
+        self._bring(job)
+        return self._kept(job, merge(job, self._workspaces, command, session))
 
     async def forget(self, event: AgentSessionsCleared) -> None:
         """Drop what agents keep to resume conversations that are over."""

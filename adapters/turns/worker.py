@@ -15,7 +15,7 @@ from typing import Final
 
 from adapters import processes
 from adapters.agents.team import Team
-from adapters.store import DamagedEvent, Lease, Store, StoreError
+from adapters.store import DamagedEvent, Lease, Store
 from adapters.turns import Job, TurnRunner, ancestors, deadline_of
 from adapters.turns.claiming import Claiming, asks
 from adapters.turns.live import Live
@@ -23,6 +23,7 @@ from adapters.turns.permitting import Questions
 from adapters.turns.presence import Peers, Presence
 from adapters.turns.recording import record
 from adapters.turns.routing import Routing, place_of
+from adapters.turns.sharing import Sharing, near
 from adapters.turns.worker_settings import WorkerSettings
 from adapters.workspace import Workspaces
 from adapters.writer.writer import Busy, Writer
@@ -60,15 +61,17 @@ class Worker:
         live: Live | None = None,
         runner: TurnRunner | None = None,
         peers: Peers | None = None,
+        sharing: Sharing | None = None,
     ) -> None:
         self._store, self._writer, self._clock, self._settings = store, writer, clock, settings
         self._team, self._presence = team, peers or Presence(data_dir / "workers")
         self._claiming = Claiming(
             turns=store.turns,
-            routing=Routing(team, writer.load),
+            routing=Routing(team, writer.load, near(sharing, writer.load, clock)),
             presence=self._presence,
             clock=clock,
             lease_ms=round(settings.lease * 1000),
+            sharing=sharing,
         )
         self._questions = Questions(team.permissions, writer)
         self.runner = runner or TurnRunner(
@@ -79,6 +82,7 @@ class Worker:
             settings=settings,
             live=live or Live(clock),
             questions=self._questions,
+            sharing=sharing,
         )
         self._running: dict[str, asyncio.Task[None]] = {}
         self._woken = asyncio.Event()
@@ -123,9 +127,7 @@ class Worker:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        with contextlib.suppress(StoreError):
-            await asyncio.to_thread(self._store.turns.release, self.name)
-        self._presence.leave()
+        await asyncio.to_thread(self._claiming.leave)
 
     def wake(self) -> None:
         """There may be something to do. From any thread."""

@@ -5,10 +5,10 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from adapters.workspace.git import AUTHOR, git, in_theirs, line
 from adapters.workspace.merging import merge
@@ -29,6 +29,7 @@ NEVER_RECORDED: Final = (
 _EXCLUDED: Final = "".join(f"{pattern}\n" for pattern in NEVER_RECORDED)
 _PATTERN: Final = re.compile(r"[\\*?\[\] ]")
 """Characters that need escaping in such a line."""
+_SHA256: Final = 64
 _BARE: Final = "must be run in a work tree"
 
 
@@ -74,18 +75,46 @@ def found(home: Path, asked: str | None, private: Sequence[Path] = (), earlier: 
         if earlier is not None and (place is not None or asked is None):
             _go_on(repository, facts, earlier)
         repository.write("hansard.json", json.dumps(facts))
-        _settle(repository.path, home / "repo.git")
+        settle(repository.path, home / "repo.git")
 
 
 def _go_on(repository: Repository, facts: dict[str, str | bool | None], earlier: Earlier) -> None:
     """Start with the earlier result, unless what was found has all of it already: merged or squashed."""
     ref = f"refs/hansard/{earlier.commit}"
     Repository(earlier.repository).run("update-ref", ref, earlier.commit)
-    repository.run("fetch", "--quiet", "--no-tags", str(earlier.repository), f"{ref}:{ref}")
+    repository.run("fetch", "--quiet", "--no-tags", "--update-shallow", str(earlier.repository), f"{ref}:{ref}")
     start = str(facts["start"])
     if not _has(repository, start, earlier.commit):
         facts |= {"start": earlier.commit, "branch": earlier.branch or facts["branch"]}
         repository.run("update-ref", "refs/hansard/base", earlier.commit)
+
+
+def clone_with(repository: Repository, facts: Mapping[str, Any]) -> bool:
+    """Copy the person's repository, as `found` does, where it is on this machine and has the commit that the workspace
+    began with."""
+    if facts["repository"] is None:
+        return False
+    try:
+        place = place_of(Path(facts["asked"]))
+        if place is None or str(place.top) != facts["repository"]:
+            return False
+        in_theirs(["cat-file", "-e", f"{facts['start']}^{{commit}}"], place.top)
+        _copy(repository, place)
+        repository.check(facts["start"])
+    except (OSError, WorkspaceError):
+        shutil.rmtree(repository.path, ignore_errors=True)
+        return False
+    repository.write("info/attributes", _ATTRIBUTES)
+    return True
+
+
+def begin_shallow(repository: Repository, start: str) -> None:
+    """A repository for commits that come from elsewhere; their names have the form of `start`."""
+    form = "sha256" if len(start) == _SHA256 else "sha1"
+    new = ["init", "--quiet", "--bare", "--template=", f"--object-format={form}", str(repository.path)]
+    git(new, cwd=repository.path.parent)
+    repository.write("info/attributes", _ATTRIBUTES)
+    repository.write("info/exclude", _EXCLUDED)
 
 
 def _has(repository: Repository, start: str, commit: str) -> bool:
@@ -110,11 +139,12 @@ def given_git(repository: Repository) -> Path:
         inside.write("info/exclude", _EXCLUDED)
         inside.run("config", "user.name", AUTHOR["GIT_AUTHOR_NAME"])
         inside.run("config", "user.email", AUTHOR["GIT_AUTHOR_EMAIL"])
-        _settle(inside.path, kept)
+        settle(inside.path, kept)
     return kept
 
 
-def _settle(made: Path, place: Path) -> None:
+def settle(made: Path, place: Path) -> None:
+    """Put what is complete in its place."""
     try:
         made.rename(place)
     except OSError:

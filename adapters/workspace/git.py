@@ -53,10 +53,10 @@ def git(
     *,
     cwd: Path,
     env: Mapping[str, str] | None = None,
-    given: bytes = b"",
+    given: bytes | IO[bytes] = b"",
     output: IO[bytes] | int = subprocess.PIPE,
 ) -> bytes:
-    """What git says; WorkspaceError with its complaint."""
+    """What git says; WorkspaceError with its complaint. `given` is its input: bytes, or a file."""
     return answered(args, cwd=cwd, env=env, given=given, output=output, codes=(0,)).stdout or b""
 
 
@@ -65,7 +65,7 @@ def answered(
     *,
     cwd: Path,
     env: Mapping[str, str] | None = None,
-    given: bytes = b"",
+    given: bytes | IO[bytes] = b"",
     output: IO[bytes] | int = subprocess.PIPE,
     codes: Collection[int],
 ) -> subprocess.CompletedProcess[bytes]:
@@ -77,7 +77,8 @@ def answered(
             ["git", *settings, *command],
             cwd=cwd,
             env=whole,
-            input=given,
+            input=given if isinstance(given, bytes) else None,
+            stdin=None if isinstance(given, bytes) else given,
             stdout=output,
             stderr=subprocess.PIPE,
             timeout=_SECONDS,

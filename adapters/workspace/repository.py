@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from adapters.workspace.folders import plain_files
 from adapters.workspace.git import OURS, answered, authored_by, git, line
@@ -38,11 +38,13 @@ class Repository:
         *args: str,
         tree: Path | None = None,
         index: Path | None = None,
-        given: bytes = b"",
+        given: bytes | IO[bytes] = b"",
         env: Mapping[str, str] | None = None,
+        output: IO[bytes] | int = subprocess.PIPE,
     ) -> bytes:
         """What git says. It sees `tree` as its working tree, and nothing of that tree's own `.git`."""
-        return git(args, cwd=tree or self.path, env=self._environment(tree, index) | dict(env or {}), given=given)
+        whole = self._environment(tree, index) | dict(env or {})
+        return git(args, cwd=tree or self.path, env=whole, given=given, output=output)
 
     def answered(self, *args: str, codes: Collection[int]) -> subprocess.CompletedProcess[bytes]:
         return answered(args, cwd=self.path, env=self._environment(), codes=codes)

@@ -12,6 +12,7 @@ from typing import Final
 from adapters.workspace.fitness import Room, check
 from adapters.workspace.folders import bytes_in, delete, existing_folder, is_real_folder
 from adapters.workspace.founding import Earlier, found
+from adapters.workspace.packing import SharedRepository
 from adapters.workspace.paths import WorkspaceError, in_a_sentence
 from adapters.workspace.workspace import SLOT, Workspace, mark_of
 from domain.values.sentences import Sentence
@@ -50,6 +51,11 @@ class Workspaces:
         """Whether the session's workspace was made."""
         return (self._home(session_id) / "repo.git").is_dir()
 
+    @in_a_sentence()
+    def shared(self, session_id: str) -> SharedRepository:
+        """The session's repository, to be given to other machines or taken from them."""
+        return SharedRepository(self._home(session_id))
+
     def names(self) -> tuple[str, ...]:
         """Of which sessions working folders are there, sorted."""
         found = (path for path in self.root.glob("*/tree-*") if SLOT.fullmatch(path.name))
@@ -87,8 +93,10 @@ class Workspaces:
         """The session's workspace, founded on first use; its start state is the source as it was then, or the result
         that an earlier session had."""
         home = self._home(session_id)
-        asked = None if source is None else str(existing_folder(source))
-        if not (home / "repo.git").exists():
+        if (home / "repo.git").exists():  # it may have come from another machine, where the source is
+            asked = None if source is None else str(source.resolve())
+        else:
+            asked = None if source is None else str(existing_folder(source))
             self._found(home, asked, earlier())
         workspace = Workspace(home, **json.loads((home / "repo.git" / "hansard.json").read_text(encoding="utf-8")))
         if workspace.asked != asked:

@@ -22,7 +22,7 @@ from api.http.shared_keys import key_of, stored
 from api.owner import account, keys_file, owner_file, owners_key
 
 if TYPE_CHECKING:
-    from adapters.store.port import Vault
+    from adapters.store.vault import Vault
     from api.settings import Settings
 
 _NAME: Final = re.compile(r"[^\W_](?:[\w.@-]{0,98}[\w])?")

@@ -268,8 +268,11 @@ def _of_money(limit: int | None) -> str:
 
 def _at_work(session: Json) -> list[str]:
     turns = [turn for turn in session.get("outstandingTurns") or () if turn.get("work") != "wait"]
+    away = [turn for turn in turns if turn.get("machine")]
+    turns = [turn for turn in turns if turn not in away]
     groups = (
         ("at work", [turn for turn in turns if not (turn.get("external") or turn.get("elsewhere"))]),
+        (f"waiting for the machine {one_line(str(away[0]['machine'])) if away else ''}", away),
         ("waiting for an external worker", [turn for turn in turns if turn.get("external")]),
         ("waiting: not in this team", [turn for turn in turns if turn.get("elsewhere")]),
     )

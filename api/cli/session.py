@@ -41,8 +41,8 @@ def details(session: Json, commands: list[str]) -> Pairs:
         ("title", session.get("title") or ""),
         *_of_its_kind(session),
         *changed(session),
-        ("at work", ", ".join(_doing(turn) for turn in turns if not turn.get("elsewhere"))),
-        ("waits for", ", ".join(_doing(turn) for turn in turns if turn.get("elsewhere"))),
+        ("at work", ", ".join(_doing(turn) for turn in turns if not _waits(turn))),
+        ("waits for", ", ".join(_doing(turn) for turn in turns if _waits(turn))),
         ("parent", session.get("parent") or ""),
         ("discussed in", ", ".join(session.get("children") or ())),
         ("last error", _error(session)),
@@ -67,9 +67,15 @@ def _fence(session: Json) -> Pairs:
     return [("fence", NAMES.get(session["fence"], session["fence"])), ("not held", "\n".join(gaps))]
 
 
+def _waits(turn: Json) -> bool:
+    return bool(turn.get("elsewhere") or turn.get("machine"))
+
+
 def _doing(turn: Json) -> str:
     """What is waited for; of an external agent its worker, who may not have come for the turn yet."""
     what = str(turn["phase"] or turn["work"])
+    if turn.get("machine"):
+        return f"{turn['agent']} ({what}, on the machine {turn['machine']}, which has the workspace)"
     how = ", by an external worker" if turn.get("external") else ", not in this team" if turn.get("elsewhere") else ""
     return f"{turn['agent']} ({what}{how})"
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from adapters.files import private_folder
-from adapters.store.port import StoredKey, StoreError, Vault
+from adapters.store.port import StoreError
+from adapters.store.vault import StoredKey, Vault
 from api.http.keys import SCOPES, Key, Keys, Scope, keys_in
 from api.http.logins import Logins
 from api.settings import Settings

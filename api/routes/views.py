@@ -96,7 +96,8 @@ def _one_of(request: Request, name: str, known: Collection[str]) -> None:
 def show_session(request: Request) -> Response:
     """GET /api/sessions/{id}"""
     session = session_of(request)
-    tag = f'"{session.version}"'
+    machine = system(request).missing_machine(session)
+    tag = f'"{session.version}{"" if machine is None else ".away"}"'
     if not session.open_children and has_it_already(request, tag):  # what they allow does not show in its version
         return Response(status_code=304, headers=answer_headers(ETag=tag))
     events = None
@@ -104,7 +105,7 @@ def show_session(request: Request) -> Response:
         history = system(request).store.history(session.id, upto=session.version, limit=MOST)
         events = tuple(Envelope.of(recorded) for recorded in history)
     found = SessionAnswer(
-        session=told(view(session), session, system(request).team),
+        session=told(view(session), session, system(request).team, machine),
         available_commands=_allowed(request, session),
         events=events,
     )

@@ -33,7 +33,12 @@ class TurnView(View):
     )
     waiting_until: str | None = Field(default=None, exclude_if=absent, description="when the next attempt begins")
     waiting_for: str | None = Field(
-        default=None, exclude_if=absent, description="why it waits: the failure's code, or `permission`"
+        default=None, exclude_if=absent, description="why it waits: the failure's code, `permission` or `machine`"
+    )
+    machine: str | None = Field(
+        default=None,
+        exclude_if=absent,
+        description="the machine that it waits for: it alone has the workspace, and no worker runs there",
     )
     external: bool | None = Field(
         default=None, exclude_if=absent, description="true of a turn that an external worker comes for, or has"

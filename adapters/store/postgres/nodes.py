@@ -5,16 +5,16 @@ from typing import Final
 from adapters.store.port import NODE_SECONDS, Node
 from adapters.store.postgres.connection import PostgresConnection
 
-_NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _FORGOTTEN_MS: Final = 86_400_000
 
 
 def attend(connection: PostgresConnection, name: str, role: str) -> None:
     connection.execute(
-        f"INSERT INTO nodes VALUES (?, ?, {_NOW}) ON CONFLICT (name) DO UPDATE SET last_seen = excluded.last_seen",
+        f"INSERT INTO nodes VALUES (?, ?, {NOW}) ON CONFLICT (name) DO UPDATE SET last_seen = excluded.last_seen",
         (name, role),
     )
-    connection.execute(f"DELETE FROM nodes WHERE last_seen < {_NOW} - ?", [_FORGOTTEN_MS])
+    connection.execute(f"DELETE FROM nodes WHERE last_seen < {NOW} - ?", [_FORGOTTEN_MS])
 
 
 def leave(connection: PostgresConnection, name: str) -> None:
@@ -23,7 +23,7 @@ def leave(connection: PostgresConnection, name: str) -> None:
 
 def live(connection: PostgresConnection) -> list[Node]:
     rows = connection.execute(
-        f"SELECT name, role, last_seen FROM nodes WHERE last_seen > {_NOW} - ? ORDER BY role, name",
+        f"SELECT name, role, last_seen FROM nodes WHERE last_seen > {NOW} - ? ORDER BY role, name",
         [round(NODE_SECONDS * 1000)],
     )
     return [Node(*row) for row in rows]

@@ -4,6 +4,7 @@ import os
 from typing import Final
 
 from adapters.store.port import Broken
+from adapters.store.postgres import shares
 from adapters.store.postgres.connection import Connections, PostgresConnection
 from domain.values.sentences import Sentence
 
@@ -60,6 +61,15 @@ def prepare(connections: Connections) -> None:
             if not has_log(connection):
                 _make(connection, connections.name)
     check_format(connections)
+    _add(connections)
+
+
+def _add(connections: Connections) -> None:
+    """Make the tables that came later, of which the first versions know nothing."""
+    with connections.transaction() as connection:
+        if "pack_parts" not in _tables(connection):
+            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('hansard', 0))")
+            connection.raw.execute(shares.SCHEMA.encode())
 
 
 def check_format(connections: Connections) -> None:

@@ -25,6 +25,7 @@ from adapters.store.postgres.inserting import insert_rows
 from adapters.store.postgres.listening import CHANNEL, Listening
 from adapters.store.postgres.rows import PostgresRows
 from adapters.store.postgres.schema import prepare, refuse_newer
+from adapters.store.postgres.shares import PostgresShares
 from adapters.store.postgres.turns import PostgresTurns
 from adapters.store.postgres.vault import PostgresVault
 from adapters.store.sql.copying import check_empty
@@ -75,6 +76,10 @@ class PostgresStore(SqlRecorder):
     @property
     def vault(self) -> PostgresVault:
         return PostgresVault(self._readers, self._writers)
+
+    @property
+    def shares(self) -> PostgresShares:
+        return PostgresShares(self._readers, self._writers)
 
     def attend(self, name: str, role: Literal["server", "worker"]) -> None:
         with self._transaction() as connection:

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from adapters.store.port import StoredKey
 from adapters.store.postgres.connection import Connections
+from adapters.store.vault import StoredKey
 
 _LINKS_FOR: Final = "interval '1 day'"
 

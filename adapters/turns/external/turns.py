@@ -14,6 +14,7 @@ from adapters.turns import Job, Prepared, TurnRunner, failed, outcome_of
 from adapters.turns.external.leases import ExternalLeases, ExternalTurnSettings, LeaseLost
 from adapters.turns.external.queue import TurnFilter, TurnQueue
 from adapters.turns.routing import Routing
+from adapters.turns.sharing import Sharing, near
 from adapters.workspace import WorkspaceError
 from adapters.writer.writer import Busy, CommandAnswer, CommandEnvelope, Writer
 from domain.session.record import Recorded
@@ -59,10 +60,12 @@ class ExternalTurns:
         team: Team,
         runner: TurnRunner,
         settings: ExternalTurnSettings,
+        sharing: Sharing | None = None,
     ) -> None:
         self._store, self._writer, self._clock, self._runner = store, writer, clock, runner
         self._leases = ExternalLeases(store=store, writer=writer, clock=clock, settings=settings)
-        self._queue = TurnQueue(store.turns, Routing(team, writer.load), clock, self._leases.lease_ms)
+        routing = Routing(team, writer.load, near(sharing, writer.load, clock))
+        self._queue = TurnQueue(store.turns, routing, clock, self._leases.lease_ms)
         self._handing_in: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def seen(self, page: Sequence[Recorded]) -> None:

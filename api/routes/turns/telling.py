@@ -6,10 +6,13 @@ from domain.session.state import Session
 from projections.views.session import SessionView, TurnView
 
 
-def told(view: SessionView, session: Session, team: Team) -> SessionView:
+def told(view: SessionView, session: Session, team: Team, machine: str | None = None) -> SessionView:
     """The view of a session, with `external` at the turns that external agents fetch, and `elsewhere` at those of
-    agents that this service does not have."""
+    agents that this service does not have. `machine`: all of them wait for it, as it alone has the workspace."""
     turns = tuple(_marked(turn, session, team) for turn in view.outstanding_turns)
+    if machine is not None:
+        waits = {"waiting_for": "machine", "machine": machine}
+        turns = tuple(turn if turn.work == "wait" else turn.model_copy(update=waits) for turn in turns)
     return view.model_copy(update={"outstanding_turns": turns})
 
 

@@ -69,7 +69,12 @@ def overview(standing: Standing) -> dict[str, Any]:
     return {
         "badge": standing.badge,
         "at_work": [
-            {"agent": cut(turn["agent"], 60), "phase": turn["phase"], "elsewhere": "elsewhere" in turn}
+            {
+                "agent": cut(turn["agent"], 60),
+                "phase": turn["phase"],
+                "elsewhere": "elsewhere" in turn,
+                "machine": cut(turn.get("machine") or "", 60),
+            }
             for turn in standing.it["outstandingTurns"][:TURNS]
             if turn["work"] != "wait"
         ],

@@ -78,7 +78,7 @@ class Selection(NamedTuple):
     file: str = ""
 
 
-_Key = tuple[str, int, Language, Language | None, Selection]
+_Key = tuple[str, int, Language, Language | None, Selection, str | None]
 
 
 class Gallery:
@@ -99,26 +99,29 @@ class Gallery:
         return self.record(session).trail
 
     def panels(self, session: Session, say: Words, named: Language | None, of: Selection) -> Panels:
-        key = (session.id, session.version, say.language, named, of)
+        machine = self._system.missing_machine(session)
+        key = (session.id, session.version, say.language, named, of, machine)
         with self._lock:
             found = self._kept.get(key)
             if found is not None:
                 self._kept.move_to_end(key)
                 return found
-        made = self._make(session, say, named, of)
+        made = self._make(session, say, named, of, machine)
         self._keep(key, made)
         return made
 
-    def _make(self, session: Session, say: Words, named: Language | None, of: Selection) -> Panels:
-        standing = self.standing(session, say, of)
+    def _make(self, session: Session, say: Words, named: Language | None, of: Selection, machine: str | None) -> Panels:
+        standing = self.standing(session, say, of, machine)
         shown = [panel for panel in PANELS if session.kind in panel.kinds and panel.tab == of.tab]
         return {panel.name: _made(say, named, panel, standing) for panel in shown}
 
-    def standing(self, session: Session, say: Words, of: Selection | None = None) -> Standing:
+    def standing(
+        self, session: Session, say: Words, of: Selection | None = None, machine: str | None = None
+    ) -> Standing:
         """All that panels are made of."""
         return Standing(
             session=session,
-            it=told(view(session), session, self._system.team).wire(),
+            it=told(view(session), session, self._system.team, machine).wire(),
             record=self.record(session),
             store=self._system.store,
             language=say.language,

@@ -1,0 +1,246 @@
+"""Workspaces on many machines: a turn is worked on where its workspace is, or after its commits were fetched.
+
+A machine keeps its workspaces in one place, which has a name of its own. What a turn has changed is in the store before
+its outcome is recorded, so that no recorded change dies with a machine. A folder without git, and a repository that is
+too large to be shared, wait for their machine.
+"""
+
+import fcntl
+import json
+import logging
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final, TypeVar
+
+from adapters.store import Store, StoreError
+from adapters.store.shares import ShareForm, Shares, WorkspaceKeeper
+from adapters.store.turns import OpenTurn
+from adapters.turns.earlier import Load, earlier_sessions
+from adapters.turns.job import ancestors
+from adapters.workspace import WorkspaceError, Workspaces
+from adapters.workspace.packing import SharedRepository, TooLarge
+from domain.session.state import Session
+from domain.values.base import HansardError
+from domain.values.sentences import Sentence
+
+log = logging.getLogger(__name__)
+
+GRACE_SECONDS: Final = 5.0
+"""So long a turn is left to the living machine that has its workspace, or to one that has the person's folder."""
+ATTEND_SECONDS: Final = 5.0
+_PATIENCE: Final = 30.0
+"""How long a store that does not answer is asked again, before the turn fails."""
+_PAUSE: Final = 0.2
+_TOLD_FOR: Final = 1.0
+"""Seconds for which the store is not asked again who has a workspace."""
+_REMEMBERED: Final = 10_000
+T = TypeVar("T")
+
+
+class Sharing:
+    """The workspaces of this place, and what the store has of others. Blocks: call it from threads."""
+
+    def __init__(self, store: Store, shares: Shares, workspaces: Workspaces, *, limit: int) -> None:
+        self._store, self._shares, self._workspaces, self._limit = store, shares, workspaces, limit
+        self.place = _name_in(workspaces.root.parent)
+        self._attended = -ATTEND_SECONDS
+
+    # -- presence --------------------------------------------------------------------------------------------------
+
+    def attend(self) -> None:
+        """Turns are worked on here. Often called, seldom said."""
+        if time.monotonic() - self._attended >= ATTEND_SECONDS:
+            self._shares.attend(self.place, os.uname().nodename)
+            self._attended = time.monotonic()
+
+    def leave(self) -> None:
+        with suppress(StoreError):
+            self._shares.leave(self.place)
+
+    # -- who has it ------------------------------------------------------------------------------------------------
+
+    def is_here(self, name: str) -> bool:
+        return self._workspaces.exists(name)
+
+    def keeper(self, session: Session, load: Load) -> tuple[str, WorkspaceKeeper | None]:
+        """The workspace that the session's work begins with, its own or the nearest of those it follows, and who has
+        it; None where nobody is known to."""
+        own = session.home or session.id
+        for name in self._names(session, load):
+            found = self._shares.keeper(name)
+            if found is not None or self.is_here(name):
+                return name, found
+        return own, None
+
+    def _names(self, session: Session, load: Load) -> Iterator[str]:
+        yield session.home or session.id
+        yield from ancestors(self._store, session)
+        for each in earlier_sessions(session, load):
+            if each.tree is not None and each.workspace == session.workspace:
+                yield each.home or each.id
+
+    def waits_for(self, session: Session, load: Load) -> str | None:
+        """The machine without which the session cannot go on, while nobody works on turns there."""
+        _, keeper = self.keeper(session, load)
+        return keeper.machine if keeper is not None and keeper.form != "git" and not keeper.alive else None
+
+    # -- going on here ---------------------------------------------------------------------------------------------
+
+    def bring(self, session: Session, load: Load) -> None:
+        """Have the session's workspace here, with everything that was recorded in it. Raises HansardError."""
+        name, keeper = _patiently(lambda: self.keeper(session, load))
+        if keeper is None:
+            return
+        if keeper.form != "git":
+            if keeper.place != self.place:
+                raise WorkspaceError(Sentence("workspace_elsewhere", machine=keeper.machine))
+            return
+        shared = self._workspaces.shared(name)
+        with _alone(shared):
+            _patiently(lambda: self._fetch(name, shared, keeper))
+
+    def _fetch(self, name: str, shared: SharedRepository, keeper: WorkspaceKeeper) -> None:
+        if not shared.exists:
+            facts = json.loads(keeper.facts)
+            shared.begin(facts, self._shares.base(facts["start"]))
+            log.info("fetched the workspace of %s, which %s had", name, keeper.machine)
+        known = shared.known()
+        for state in self._shares.states(name):
+            if state.number not in known:
+                shared.take(state.number, state.commit, self._shares.state(name, state.number))
+        if keeper.place != self.place:
+            self._shares.keep(name, place=self.place, form="git", facts=keeper.facts)
+
+    # -- giving away -----------------------------------------------------------------------------------------------
+
+    def keep(self, session: Session, tree: str | None) -> None:
+        """Store what the session's workspace holds, up to `tree`, before that is recorded. Raises HansardError."""
+        name = session.home or session.id
+        if not self.is_here(name):
+            return
+        shared = self._workspaces.shared(name)
+        with _alone(shared):
+            states = [tree] if tree else []
+            if session.tree and not shared.known():
+                states.insert(0, session.tree)  # recorded before anything was shared
+            _patiently(lambda: self._give(name, shared, states))
+
+    def _give(self, name: str, shared: SharedRepository, states: list[str]) -> None:
+        before = self._shares.keeper(name)
+        if before is not None and before.place == self.place and not states:
+            return
+        facts = shared.facts
+        form = self._given(name, shared, states, before) if _has_git(facts) else "folder"
+        if before is None or (before.place, before.form) != (self.place, form):
+            self._shares.keep(name, place=self.place, form=form, facts=json.dumps(facts))
+
+    def _given(
+        self, name: str, shared: SharedRepository, states: list[str], before: WorkspaceKeeper | None
+    ) -> ShareForm:
+        """Store the base and the states that the store does not have."""
+        if before is not None and before.form == "large":
+            return "large"
+        start = shared.facts["start"]
+        try:
+            if not self._shares.has_base(start):
+                self._shares.put_base(start, shared.base_pack(self._limit))
+            for state in states:
+                if state != start and state not in shared.known().values():
+                    number = self._shares.put_state(name, state, shared.state_pack(state, self._limit))
+                    shared.know(number, state)
+        except TooLarge as error:
+            log.warning("%s stays on this machine: %s (HANSARD_SHARE_BYTES)", name, error)
+            return "large"
+        return "git"
+
+
+_Found = tuple[Session | None, str, WorkspaceKeeper | None]
+_NOTHING: Final[tuple[float, _Found]] = (0.0, (None, "", None))
+
+
+class NearWorkspaces:
+    """Which turns are left to other machines; belongs to one thread at a time."""
+
+    def __init__(self, sharing: Sharing, load: Load, clock: Callable[[], int], grace: float = GRACE_SECONDS) -> None:
+        self._sharing, self._load, self._clock = sharing, load, clock
+        self._grace_ms = round(grace * 1000)
+        self._known: dict[str, tuple[float, _Found]] = {}
+
+    def leaves(self, turn: OpenTurn) -> bool:
+        """Whether another machine is to work on the turn, for now."""
+        try:
+            session, name, keeper = self._look(turn.session_id)
+        except (HansardError, ValueError):  # whoever takes it gets the error
+            return False
+        young = self._clock() - turn.requested_at < self._grace_ms
+        if session is None or (keeper is None and self._sharing.is_here(name)):
+            return False
+        if keeper is None:
+            return young and (session.tree is not None or _is_missing(session.workspace))
+        if keeper.place == self._sharing.place:
+            return False
+        return keeper.form != "git" or (keeper.alive and young)
+
+    def _look(self, session_id: str) -> "_Found":
+        until, found = self._known.get(session_id, _NOTHING)
+        if time.monotonic() > until:
+            session = self._load(session_id)
+            name, keeper = ("", None) if session is None else self._sharing.keeper(session, self._load)
+            found = (session, name, keeper)
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[session_id] = (time.monotonic() + _TOLD_FOR, found)
+        return found
+
+
+def near(sharing: Sharing | None, load: Load, clock: Callable[[], int]) -> NearWorkspaces | None:
+    """Which turns are left to other machines, where there are any."""
+    return None if sharing is None else NearWorkspaces(sharing, load, clock)
+
+
+def _has_git(facts: dict[str, object]) -> bool:
+    """Whether the work is in commits alone: a person's folder without git is worked in where it is."""
+    return facts["asked"] is None or facts["repository"] is not None
+
+
+def _is_missing(folder: str | None) -> bool:
+    return bool(folder) and not Path(str(folder)).is_dir()
+
+
+def _name_in(folder: Path) -> str:
+    """The name of this place, given once."""
+    file = folder / "place"
+    folder.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        draft = folder / f".place-{secrets.token_hex(4)}"
+        draft.write_text(secrets.token_hex(16))
+        try:
+            os.link(draft, file)
+        finally:
+            draft.unlink()
+    return file.read_text().strip()
+
+
+@contextmanager
+def _alone(shared: SharedRepository) -> Iterator[None]:
+    """Other turns of the session may be worked on at the same time, also by other processes of this place."""
+    shared.home.mkdir(parents=True, exist_ok=True)
+    with (shared.home / "sharing").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _patiently(work: Callable[[], T]) -> T:
+    """Do it, again and again while the store does not answer. Raises what it raises last."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return work()
+        except StoreError:
+            if time.monotonic() > until:
+                raise
+        time.sleep(_PAUSE)

@@ -1,0 +1,115 @@
+"""A workspace as packs of git: what another machine needs to go on with it, and how it takes that in.
+
+The commit that the work began with goes as a shallow pack, without its history: the same for all workspaces that began
+there. Every later state goes as a pack of what those before it do not have.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from adapters.workspace.founding import begin_shallow, clone_with, settle
+from adapters.workspace.git import line
+from adapters.workspace.paths import WorkspaceError
+from adapters.workspace.repository import Repository
+
+PART: Final = 1_048_576
+"""Bytes of a pack that are handed over at once."""
+
+
+class TooLarge(WorkspaceError):
+    """A pack would be larger than allowed."""
+
+
+class SharedRepository:
+    """The repository of a workspace, given away and taken in. `home` is the workspace's folder."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self._git = Repository(home / "repo.git")
+        self._states = f"refs/shared/{home.name}"
+
+    @property
+    def exists(self) -> bool:
+        return self._git.path.is_dir()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What was written down when the workspace was made: `start` is the commit that it began with."""
+        found: dict[str, Any] = json.loads((self._git.path / "hansard.json").read_text(encoding="utf-8"))
+        return found
+
+    def known(self) -> dict[int, str]:
+        """The numbered states that are here, given away or taken in. Those of a copy's original do not count."""
+        said = self._git.run("for-each-ref", "--format=%(refname:lstrip=3) %(objectname)", self._states).decode()
+        return {int(number): commit for number, commit in map(str.split, said.splitlines())}
+
+    def know(self, number: int, commit: str) -> None:
+        """The state is here and has this number."""
+        self._git.run("update-ref", f"{self._states}/{number}", commit)
+
+    # -- giving ----------------------------------------------------------------------------------------------------
+
+    def base_pack(self, limit: int) -> Iterator[bytes]:
+        """The commit that the work began with, without those before it. Raises TooLarge before the first part."""
+        start = self.facts["start"]
+        listing = ["rev-list", "--objects", "--no-object-names", "--no-walk", start]
+        if int(line(self._git.run("rev-list", "--objects", "--disk-usage", "--no-walk", start))) > limit:
+            raise TooLarge(f"{start} takes more than {limit} bytes")
+        yield from self._pack(self._git.run(*listing), (), limit)
+
+    def state_pack(self, commit: str, limit: int) -> Iterator[bytes]:
+        """What the known states and the base do not have. Raises TooLarge before the first part."""
+        others = {self.facts["start"], *self.known().values()}
+        revisions = "".join([f"{commit}\n", *(f"^{other}\n" for other in sorted(others))])
+        yield from self._pack(revisions.encode(), ("--revs", "--thin"), limit)
+
+    def _pack(self, objects: bytes, options: Sequence[str], limit: int) -> Iterator[bytes]:
+        with tempfile.TemporaryFile(dir=self.home) as file:
+            self._git.run("pack-objects", "--quiet", "--stdout", *options, given=objects, output=file)
+            if (size := file.seek(0, os.SEEK_END)) > limit:
+                raise TooLarge(f"{size} bytes are more than {limit}")
+            file.seek(0)
+            while part := file.read(PART):
+                yield part
+
+    # -- taking ----------------------------------------------------------------------------------------------------
+
+    def begin(self, facts: dict[str, Any], base: Iterable[bytes]) -> None:
+        """Make the repository: with all of the person's history where their repository is here, else with the base
+        alone, which is asked for only then. Complete or not at all."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="new-", dir=self.home) as made:
+            repository = Repository(Path(made) / "repo.git")
+            if not clone_with(repository, facts):
+                begin_shallow(repository, facts["start"])
+                self._take(repository, base)
+                _cut(repository, facts["start"])
+            repository.run("update-ref", "refs/hansard/base", facts["start"])
+            repository.write("hansard.json", json.dumps(facts))
+            settle(repository.path, self._git.path)
+
+    def take(self, number: int, commit: str, parts: Iterable[bytes]) -> None:
+        """Take in a state. Those with lower numbers have to be here."""
+        with suppress(WorkspaceError):
+            self._git.check(commit)
+            return self.know(number, commit)
+        self._take(self._git, parts)
+        self._git.check(commit)
+        self.know(number, commit)
+
+    def _take(self, repository: Repository, parts: Iterable[bytes]) -> None:
+        with tempfile.TemporaryFile(dir=self.home) as file:
+            file.writelines(parts)
+            file.seek(0)
+            repository.run("index-pack", "--stdin", "--fix-thin", given=file)
+
+
+def _cut(repository: Repository, commit: str) -> None:
+    """The commits before it are not here, and git has to know that."""
+    if b"\nparent " in repository.run("cat-file", "commit", commit).partition(b"\n\n")[0]:
+        repository.write("shallow", f"{commit}\n")

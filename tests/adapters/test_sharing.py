@@ -1,0 +1,106 @@
+"""Which machine works on a turn, and what of a workspace is stored (`adapters/turns/sharing.py`)."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adapters.store import Store, open_store
+from adapters.store.shares import Shares
+from adapters.store.turns import OpenTurn
+from adapters.turns.sharing import NearWorkspaces, Sharing
+from adapters.workspace import Workspaces
+from domain.session.state import Session
+from tests.adapters.stores_under_test import told
+from tests.kit.postgres import cluster, require
+
+ID = "delivery-1"
+ASKED = OpenTurn("delivery-1.t1", ID, "ask", "Ada", "dev", 1_000)
+PLENTY = 10_000_000
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    require()
+    found = open_store(cluster().database(tmp_path))
+    yield found
+    found.close()
+    cluster().free(tmp_path)
+
+
+class Machine:
+    """A data folder, with a clock of its own."""
+
+    def __init__(self, store: Store, folder: Path, session: Session | None, limit: int = PLENTY) -> None:
+        assert store.shares is not None
+        self.shares: Shares = store.shares
+        self.workspaces = Workspaces(folder / "workspaces")
+        self.sharing = Sharing(store, store.shares, self.workspaces, limit=limit)
+        self.sharing.attend()
+        self.now = ASKED.requested_at
+        self._store, self._session = store, session
+
+    def leaves(self, now: int = ASKED.requested_at) -> bool:
+        """Whether the turn is left to others, asked afresh."""
+        return NearWorkspaces(self.sharing, lambda *_, **__: self._session, lambda: now).leaves(ASKED)
+
+
+def project(folder: Path) -> Path:
+    """A repository with one commit of some size."""
+    run = ("git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-C", str(folder))
+    folder.mkdir()
+    (folder / "large").write_text("".join(f"{number}\n" for number in range(20_000)))
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
+        subprocess.run([*run, *words], check=True)
+    return folder
+
+
+def test_a_turn_is_left_to_the_living_machine_that_has_its_workspace_and_then_taken(
+    store: Store, tmp_path: Path
+) -> None:
+    session = told().delivery
+    one, two = (Machine(store, tmp_path / name, session) for name in ("one", "two"))
+    assert (one.leaves(), two.leaves()) == (False, False)  # nobody has begun
+    one.workspaces.open(ID, None)
+    one.sharing.keep(session, None)
+    assert (one.leaves(), two.leaves(), two.leaves(now=6_000)) == (False, True, False)
+    one.sharing.leave()
+    assert two.leaves() is False
+    two.sharing.bring(session, lambda _: None)
+    assert two.workspaces.exists(ID) and one.leaves(now=6_000) is False
+    assert one.leaves() is True  # the workspace has moved
+
+
+def test_what_is_not_shared_is_left_to_its_machine_for_ever(store: Store, tmp_path: Path) -> None:
+    session = told().delivery
+    one, two = (Machine(store, tmp_path / name, session, limit=10) for name in ("one", "two"))
+    one.workspaces.open(ID, project(tmp_path / "project"))
+    one.sharing.keep(session, None)
+    one.sharing.leave()
+    assert two.leaves(now=10**12) is True
+    assert two.sharing.waits_for(session, lambda _: None) is not None
+    one.sharing._attended = -100.0
+    one.sharing.attend()
+    assert two.sharing.waits_for(session, lambda _: None) is None
+    assert store.shares is not None and not store.shares.states(ID)
+
+
+def test_the_commit_that_sessions_begin_with_is_stored_once_and_states_as_what_they_add(
+    store: Store, tmp_path: Path
+) -> None:
+    session, folder = told().delivery, project(tmp_path / "project")
+    one, two = (Machine(store, tmp_path / name, session) for name in ("one", "two"))
+    workspace = one.workspaces.open(ID, folder)
+    tree = workspace.checkout(tree=None, slot=0)
+    with (tree / "large").open("a") as file:
+        file.write("more\n")
+    state = workspace.snapshot(tree, message="more", parent=workspace.base())
+    for _ in range(2):
+        one.sharing.keep(session, state)
+    assert [found.commit for found in one.shares.states(ID)] == [state]
+    sizes = [sum(map(len, pack)) for pack in (one.shares.base(workspace.start), one.shares.state(ID, 1))]
+    assert sizes[1] < 1_000 < sizes[0]
+    two.sharing.bring(session, lambda _: None)
+    with (two.workspaces.open(ID, folder).checkout(tree=state, slot=0) / "large").open() as file:
+        assert file.read().endswith("19999\nmore\n")

@@ -1,0 +1,167 @@
+"""Sessions whose machine dies: another one goes on with their workspace, or says for which machine they wait."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from api.cli.session import details
+from tests.api.server import Json, Server, delivery, ended, inside, reached, session, start, until
+from tests.kit.postgres import cluster, require
+
+LOGIN = "def login():\n    return 'naïve'\r\n"
+APPROVED = json.dumps({"blockingIssues": [], "nonBlockingIssues": [], "score": 95, "fixPlan": []})
+SLOW = 2_000
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    require()
+    yield cluster().database(tmp_path)
+    cluster().free(tmp_path)
+
+
+def git(*args: str | Path) -> bytes:
+    us = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    return subprocess.run(("git", *us, *args), check=True, capture_output=True).stdout
+
+
+def repository(folder: Path) -> Path:
+    git("init", "-q", "-b", "main", folder)
+    for text in ("one\n", "two\n"):
+        (folder / "readme").write_text(text)
+        git("-C", folder, "add", ".")
+        git("-C", folder, "commit", "-qm", text)
+    return folder
+
+
+def machine(folder: Path, name: str, url: str, **settings: Any) -> AbstractContextManager[TestClient]:
+    """A server with a worker and a data folder of its own."""
+    return inside(folder, database=url, data_dir=folder / name, poll_seconds=0.05, **settings)
+
+
+def work(**fields: Any) -> Json:
+    """The developer writes a file at once; the reviewer takes longer than the first machine lives."""
+    replies: Json = {
+        "dev": [{"text": "Written.", "files": {"src/login.py": LOGIN}}],
+        "reviewer": [{"text": APPROVED, "delayMs": SLOW}],
+    }
+    return delivery(replies, **fields)
+
+
+def begun(client: TestClient, **fields: Any) -> str:
+    """A session in which the developer has answered, and that is not over."""
+    session_id = start(client, work(**fields))
+    until(
+        lambda: [each for each in reached(client, session_id, "turn.answered") if each["files"]],
+        what="the developer's answer",
+    )
+    return session_id
+
+
+def result(client: TestClient, session_id: str) -> Json:
+    found = ended(client, session_id, seconds=60)
+    assert found["status"] == "success", (found["reason"], found["lastError"])
+    kept: Json = found["result"]
+    return kept
+
+
+def test_another_machine_goes_on_with_the_workspace_of_one_that_is_gone(url: str, tmp_path: Path) -> None:
+    repo = repository(tmp_path / "project")
+    with machine(tmp_path, "one", url) as one:
+        session_id = begun(one, workspace=str(repo))
+        before = session(one, session_id)["result"]
+    shutil.rmtree(tmp_path / "one")
+    with machine(tmp_path, "two", url) as two:
+        found = result(two, session_id)
+        assert (found["base"], found["commits"]) == (before["base"], before["commits"])
+        patch = two.get(f"/api/sessions/{session_id}/changes").json()["patch"]
+    assert git("-C", repo, "show", f"{found['branch']}:src/login.py") == LOGIN.encode()
+    assert git("-C", repo, "rev-parse", found["branch"]).decode().strip() == before["head"]
+    assert "+def login():" in patch and git("-C", repo, "status", "--porcelain") == b""
+    assert not (repo / ".git" / "shallow").exists()
+
+
+def test_so_it_does_where_the_persons_repository_is_gone_too(url: str, tmp_path: Path) -> None:
+    repo = repository(tmp_path / "project")
+    with machine(tmp_path, "one", url) as one:
+        session_id = begun(one, workspace=str(repo))
+    shutil.rmtree(tmp_path / "one")
+    shutil.rmtree(repo)
+    with machine(tmp_path, "two", url) as two:
+        found = ended(two, session_id, seconds=60)
+        assert found["status"] == "success", (found["reason"], found["lastError"])
+        assert found["result"]["branch"] is None
+    kept = tmp_path / "two" / "workspaces" / session_id / "repo.git"
+    shown = [git("-C", kept, "show", f"{found['result']['head']}:{name}") for name in ("readme", "src/login.py")]
+    assert shown == [b"two\n", LOGIN.encode()]
+
+
+def test_a_fork_begins_on_a_machine_that_never_had_its_source(url: str, tmp_path: Path) -> None:
+    repo = repository(tmp_path / "project")
+    body = delivery({"dev": [{"text": "Written.", "files": {"src/login.py": LOGIN}}]}, workspace=str(repo))
+    with machine(tmp_path, "one", url) as one:
+        source = start(one, body)
+        result(one, source)
+        [answer] = [each for each in reached(one, source, "turn.answered") if each["files"]]
+        versions = one.get(f"/api/sessions/{source}/events").json()["items"]
+        at = next(each["version"] for each in versions if each["data"].get("turnId") == answer["turnId"])
+    shutil.rmtree(tmp_path / "one")
+    with machine(tmp_path, "two", url) as two:
+        forked = two.post(f"/api/sessions/{source}/fork", json={"atVersion": at + 2})
+        assert forked.status_code in (201, 202), forked.text
+        found = result(two, forked.json()["sessionId"])
+    assert git("-C", repo, "show", f"{found['branch']}:src/login.py") == LOGIN.encode()
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_what_cannot_be_shared_waits_for_its_machine_and_says_so(url: str, tmp_path: Path, large: bool) -> None:
+    folder = repository(tmp_path / "project") if large else tmp_path / "project"
+    folder.mkdir(exist_ok=True)
+    with machine(tmp_path, "one", url, share_bytes=0) as one:
+        session_id = begun(one, workspace=str(folder))
+    with machine(tmp_path, "two", url) as two:
+        turns = session(two, session_id)["outstandingTurns"]
+        name = os.uname().nodename
+        assert [(turn["waitingFor"], turn["machine"]) for turn in turns] == [("machine", name)]
+        assert f"on the machine {name}" in dict(details(session(two, session_id), []))["waits for"]
+        tag = two.get(f"/api/sessions/{session_id}").headers["ETag"]
+        page = two.get(f"/sessions/{session_id}").text
+        assert f"waiting for the machine that has its workspace: {name}" in page
+        assert list((tmp_path / "two" / "workspaces").glob("*/repo.git")) == []
+        with machine(tmp_path, "one", url, share_bytes=0) as one:
+            until(lambda: "machine" not in session(two, session_id)["outstandingTurns"][0], what="its machine")
+            assert two.get(f"/api/sessions/{session_id}", headers={"If-None-Match": tag}).status_code == 200
+            assert result(one, session_id)["files"][0]["path"] == "src/login.py"
+
+
+@pytest.mark.nightly
+def test_a_machine_is_killed_in_the_middle_of_a_turn(url: str, tmp_path: Path) -> None:
+    repo = repository(tmp_path / "project")
+    settings = {"database": url, "lease_seconds": 2, "poll_seconds": 0.1}
+    one, two = (Server(tmp_path / name, **settings) for name in ("one", "two"))
+    try:
+        for server in (one, two):
+            server.folder.mkdir()
+        one.start()
+        session_id = start(one.client, work(workspace=str(repo)))
+        until(
+            lambda: [each for each in reached(one.client, session_id, "turn.answered") if each["files"]],
+            what="the developer's answer",
+        )
+        one.kill()
+        shutil.rmtree(one.folder)
+        two.start()
+        found = ended(two.client, session_id, seconds=90)
+        assert found["status"] == "success", (found["reason"], found["lastError"])
+    finally:
+        one.leave()
+        two.leave()
+    assert git("-C", repo, "show", f"{found['result']['branch']}:src/login.py") == LOGIN.encode()
