@@ -5,6 +5,7 @@ Each action turns an `ApiCall` into an `Intent`: a command for one session. `api
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from pydantic.alias_generators import to_camel
@@ -68,7 +69,8 @@ async def start(call: ApiCall) -> Intent:
         raise Invalid({"/kind": Sentence("not_one_of", choices=list(STARTERS))})
     may_name_workspace(call)
     looks_at_folders = "workspace" in body  # perhaps on a slow disk
-    command = await asyncio.to_thread(starter, body, call.system) if looks_at_folders else starter(body, call.system)
+    made = partial(starter, body, call.system, call.actor)
+    command = await asyncio.to_thread(made) if looks_at_folders else made()
     return Intent(starting.new_id(str(kind)), command, starts=True, status=202)
 
 
@@ -78,29 +80,29 @@ def may_name_workspace(call: ApiCall) -> None:
         raise Problem(403, Sentence("roots_needed"), scope="admin")
 
 
-def _start_delivery(body: Body, system: System) -> Command:
+def _start_delivery(body: Body, system: System, author: str) -> Command:
     found = read(DeliveryStart, body)
     if found.fixes is not None and found.task is None:
         found = found.model_copy(update={"task": fix_task(system.sessions.get(found.fixes))})
-    return starting.delivery(found, system.team, system.settings)
+    return starting.delivery(found, system.team, system.settings, author=author)
 
 
-def _start_orchestration(body: Body, system: System) -> Command:
-    opening, blobs = starting.orchestration(read(OrchestrationStart, body), system.team, system.settings)
+def _start_orchestration(body: Body, system: System, author: str) -> Command:
+    opening, blobs = starting.orchestration(read(OrchestrationStart, body), system.team, system.settings, author=author)
     return StartOrchestration(opening=opening, blobs=blobs)
 
 
-def _start_review(body: Body, system: System) -> Command:
-    topic, blobs = starting.discussion(read(ReviewStart, body), system.team, system.settings)
+def _start_review(body: Body, system: System, author: str) -> Command:
+    topic, blobs = starting.discussion(read(ReviewStart, body), system.team, system.settings, author=author)
     return StartDiscussion(topic=topic, blobs=blobs)
 
 
-def _start_debate(body: Body, system: System) -> Command:
-    topic, blobs = starting.discussion(read(DebateStart, body), system.team, system.settings)
+def _start_debate(body: Body, system: System, author: str) -> Command:
+    topic, blobs = starting.discussion(read(DebateStart, body), system.team, system.settings, author=author)
     return StartDiscussion(topic=topic, blobs=blobs)
 
 
-STARTERS: Final[Mapping[str, Callable[[Body, System], Command]]] = {
+STARTERS: Final[Mapping[str, Callable[[Body, System, str], Command]]] = {
     "delivery": _start_delivery,
     "orchestration": _start_orchestration,
     "review": _start_review,
@@ -206,7 +208,10 @@ async def decide(call: ApiCall) -> Intent:
     """Decide a review or debate, named itself or by the parent that waits for it."""
     body = read(Decision, call.fields)
     session_id = await asyncio.to_thread(_waiting, call, addressed(call))
-    command = Decide(choice=body.decision, rationale=body.rationale, actor=call.actor, version=body.version)
+    _require_seen(call, session_id, body)
+    command = Decide(
+        choice=body.decision, rationale=body.rationale, actor=call.actor, version=body.version, seen=body.seen
+    )
     return Intent(session_id, command)
 
 
@@ -221,6 +226,13 @@ def _waiting(call: ApiCall, session_id: str) -> str:
     if call.receipt() is not None:
         return session_id
     return waiting_child(session, call.system.sessions.get) or session_id
+
+
+def _require_seen(call: ApiCall, session_id: str, body: Decision) -> None:
+    """Raises Invalid: where several people decide, each says what they have seen."""
+    session = call.system.sessions.get(session_id) if body.seen is None else None
+    if isinstance(session, Discussion) and session.choices and session.decisions and session.decisions.approvers > 1:
+        raise Invalid({"/seen": Sentence("decision_without_seen", kind=session.kind)})
 
 
 async def fork(call: ApiCall) -> Intent:
@@ -257,7 +269,8 @@ async def message(call: ApiCall) -> Intent:
         raise Problem(400, Sentence("message_empty"), action="rejected", reason="empty")
     may_name_workspace(call)
     system = call.system
-    opening, blobs = await asyncio.to_thread(starting.orchestration, body, system.team, system.settings)
+    opened = partial(starting.orchestration, body, system.team, system.settings, author=call.actor)
+    opening, blobs = await asyncio.to_thread(opened)
     session_id = starting.new_id("orchestration")
     opening = opening.changed(follows="")  # the channel says which session is before it
     command = ReceiveMessage(session_id=session_id, opening=opening, sender=call.actor, blobs=blobs)

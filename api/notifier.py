@@ -9,7 +9,7 @@ import orjson
 
 from adapters.notify import Notification, Outbox, Receivers
 from domain.session.record import Recorded
-from domain.values.time import milliseconds
+from domain.values.time import iso, milliseconds
 from projections.engine.ports import Views
 from projections.sessions import inbox
 from projections.views.sessions import WaitingItem
@@ -23,6 +23,8 @@ AGAIN_SECONDS: Final = 30.0
 """After a fault of our own, the next try."""
 GOODBYE_SECONDS: Final = 5.0
 """So long a process that ends still tries to send what is due."""
+
+_REMINDER: Final = ".reminder"
 
 _log = logging.getLogger(__name__)
 
@@ -94,9 +96,32 @@ class Notifier:
         data = item.model_dump(mode="json", by_alias=True)
         body = orjson.dumps({"type": "session.waits", "timestamp": item.since, "data": data})
         name, since = f"{item.session_id}.{position}", milliseconds(item.since)
-        return [Notification(name, position, receiver, body, since, 0) for receiver in self._receivers.names]
+        sent = [(name, body, since)]
+        for number, at in enumerate(item.approval.remind_at if item.approval else (), start=1):
+            sent.append((f"{name}{_REMINDER}{number}", b"", milliseconds(at)))
+        return [
+            Notification(each, position, receiver, words, due, 0, due)
+            for each, words, due in sent
+            for receiver in self._receivers.names
+        ]
+
+    def _reminder(self, one: Notification) -> bytes:
+        """What still waits, as it is now; nothing once it does not."""
+        with self._views.reading() as db:
+            found = inbox.begun_after(db, one.position - 1, 1)
+        if not found or found[0][0] != one.position:
+            return b""
+        at, item = iso(one.since), found[0][1]
+        return orjson.dumps(
+            {"type": "session.reminder", "timestamp": at, "data": item.model_dump(mode="json", by_alias=True)}
+        )
 
     async def _send(self, one: Notification) -> None:
+        if not one.body:
+            body = await asyncio.to_thread(self._reminder, one)
+            if not body:
+                return await asyncio.to_thread(self._outbox.done, one)
+            one = one._replace(body=body)
         problem = await self._receivers.send(one, self._clock())
         now = self._clock()
         if problem is None:

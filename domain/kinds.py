@@ -17,6 +17,7 @@ from domain.discussion import commands as discussion_commands
 from domain.discussion import decide as discussion_decide
 from domain.discussion import topics as discussion_topics
 from domain.discussion.commands import CancelDiscussion, StartDiscussion
+from domain.discussion.events import DecisionVoted
 from domain.discussion.state import Discussion
 from domain.discussion.state import evolve as discussion_evolve
 from domain.orchestration import chart as orchestration_chart
@@ -113,6 +114,7 @@ EVENTS: tuple[type[DomainEvent], ...] = (
     *workspace.EVENTS,
     *landings.EVENTS,
     *redaction.EVENTS,
+    DecisionVoted,
     *(event for kind in STREAMS.values() for event in kind.events),
 )
 

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from adapters.agents.acp import AcpAgent, AcpSettings
 from adapters.agents.command import CommandAgent, CommandSettings
+from adapters.agents.decisions import TeamDecisions
 from adapters.agents.external import External, ExternalSettings
 from adapters.agents.model import SPEAKS, ModelAgent, ModelSettings
 from adapters.agents.parsing import BadTeam, dotted, parsed, place_of, scenario_of
@@ -95,6 +96,7 @@ class Team(Value):
     retry: TeamRetry = TeamRetry()
     permissions: PermissionRules = PermissionRules()
     notify: NotifySettings | None = None
+    decisions: TeamDecisions | None = None
     language: Literal["en", "ko"] | None = None
     sandbox: Sandbox | None = None
     example: bool = False
@@ -222,6 +224,7 @@ class _Written(Value):
     retry: TeamRetry = TeamRetry()
     permissions: PermissionRules = PermissionRules()
     notify: NotifySettings | None = None
+    decisions: TeamDecisions | None = None
     language: Literal["en", "ko"] | None = None
     sandbox: Sandbox | None = None
 

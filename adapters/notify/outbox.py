@@ -26,6 +26,8 @@ class Notification(NamedTuple):
     body: bytes
     since: int
     tries: int
+    due: int = 0
+    """When it is first sent: at once, if that is over."""
 
 
 class Outbox:
@@ -46,7 +48,7 @@ class Outbox:
         """Keep what is new, once whatever other processes do, and remember how far the log was read."""
         with self._transaction() as db:
             known = _bookmark(db)
-            rows = [(*one, now) for one in found if one.position > known]
+            rows = [(*one[:-1], max(one.due, now)) for one in found if one.position > known]
             db.executemany("INSERT OR IGNORE INTO notifications VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
             db.execute("UPDATE bookmark SET position = max(position, ?)", [upto])
 

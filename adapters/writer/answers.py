@@ -10,7 +10,7 @@ import orjson
 from adapters.store import StoredReceipt
 from adapters.writer.unit_of_work import CommandEnvelope
 from domain.session.state import Session
-from domain.values.base import HansardError, Refused, Stale, Unknown
+from domain.values.base import Forbidden, HansardError, Refused, Stale, Unknown
 from domain.values.sentences import Sentence, from_wire, sentence_of, wire
 
 REFUSED = 0
@@ -118,6 +118,8 @@ def _first_refusal(words: Mapping[str, Any]) -> HansardError:
     match words["error"]:
         case "Stale":
             error = Stale(expected=words["expected"], actual=words["actual"])
+        case "Forbidden":
+            error = Forbidden(sentence)
         case "Unknown":
             error = Unknown(sentence)
         case _:

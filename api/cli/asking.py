@@ -9,6 +9,7 @@ from api.cli.client import Api, path_of
 from api.cli.exits import REFUSED, Failed
 from api.cli.options import Json
 from api.cli.terminal import paint, say
+from api.cli.voting import votes_missing
 
 LABELS: Final = {
     "apply_fix": "Apply fix",
@@ -42,8 +43,11 @@ async def decide(api: Api, session: Json) -> bool:
     if answer is None:
         return False
     body = {"decision": answer.choice, "rationale": answer.rationale}
+    body |= {"seen": session["seen"]} if session.get("approval") else {}
     version = int(session["version"])
     if await _taken(api, str(session["id"]), "decision", body, version=version):
+        if await votes_missing(api, str(session["id"]), answer.choice):
+            return False
         say(f"Decided: {LABELS.get(answer.choice, answer.choice)}.")
     return True
 

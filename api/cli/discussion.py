@@ -38,6 +38,8 @@ def result(session: Json) -> Pairs:
         ("dissent", _dissent(session)),
         ("synthesis", synthesis(session)),
         ("decision", decision(session)),
+        ("approval", approval(session)),
+        ("seen", str(session.get("seen") or "") if session.get("approval") else ""),
     ]
 
 
@@ -99,7 +101,31 @@ def decision(session: Json) -> str:
         return ""
     who = "by default: no decision in time" if found.get("expired") else f"by {found['actor'] or 'someone'}"
     why = f": {found['rationale']}" if found["rationale"] else ""
-    return f"{found['choice']} {who}, {local_time(found['at'])}{why}"
+    votes = f"\n{columns(_vote(vote) for vote in found['votes'])}" if found.get("votes") else ""
+    return f"{found['choice']} {who}, {local_time(found['at'])}{why}{votes}"
+
+
+def approval(found: Json) -> str:
+    """Who decides, who has voted, and what is missing, where the team file says how decisions are made."""
+    policy = found.get("approval")
+    if not policy:
+        return ""
+    lines = [f"by {names}" if (names := ", ".join(policy["who"])) else ""]
+    lines += [f"not by {', '.join(policy['authors'])}, who started it"] if policy["notAuthor"] else []
+    return "\n".join(filter(None, [*lines, *(" ".join(_vote(vote)) for vote in policy["votes"]), progress(policy)]))
+
+
+def progress(policy: Json) -> str:
+    """`skip: 1 of 2 votes`"""
+    if policy["approvers"] == 1:
+        return ""
+    given = {choice: policy["approvers"] - more for choice, more in policy["missing"].items()}
+    return ", ".join(f"{choice}: {votes} of {policy['approvers']} votes" for choice, votes in given.items())
+
+
+def _vote(vote: Json) -> list[str]:
+    why = f": {vote['rationale']}" if vote["rationale"] else ""
+    return [f"{vote['actor']} voted {vote['choice']}{why}", local_time(vote["at"])]
 
 
 def _counted(counts: Json) -> str:

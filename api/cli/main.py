@@ -52,7 +52,7 @@ COMMANDS: Final = (
     CliCommand("review", "review:review", WORK, "Have a text, or your uncommitted changes, reviewed."),
     CliCommand("debate", "review:debate", WORK, "Have a plan debated before work begins."),
     CliCommand("example", "run:example", WORK, "Run the example delivery to see how it works."),
-    CliCommand("inbox", "steer:inbox", STEER, "List what needs your decision."),
+    CliCommand("inbox", "inbox:inbox", STEER, "List what needs your decision."),
     CliCommand("decide", "steer:decide", STEER, "Decide a review or a debate."),
     CliCommand("allow", "allowing:allow", STEER, "Allow what a session asks you for."),
     CliCommand("deny", "allowing:deny", STEER, "Deny what a session asks you for."),

@@ -1,10 +1,9 @@
-"""`inbox`, `decide`, `extend`, `cancel`: what waits for a person, and what a person changes."""
+"""`decide`, `extend`, `cancel`: what waits for a person, and what a person changes."""
 
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
 from cyclopts import Parameter
-from cyclopts.types import PositiveInt
 
 from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve
@@ -12,7 +11,8 @@ from api.cli.exits import Failed
 from api.cli.options import HERE, AsJson, Id, Json, Key, TeamFile, Version, Where, micros
 from api.cli.stall import other_workers
 from api.cli.start import AsEnd, say_who_goes_on, say_who_works
-from api.cli.terminal import local_time, put_json, put_table, say
+from api.cli.terminal import put_json, say
+from api.cli.voting import votes_missing, whole_digest
 from api.cli.watch import follow_to_end, say_fix
 
 if TYPE_CHECKING:
@@ -169,6 +169,7 @@ async def decide(
     /,
     *,
     rationale: Annotated[str | None, Parameter(allow_leading_hyphen=True, help="Why; goes on record.")] = None,
+    seen: str | None = None,
     detach: bool = False,
     idempotency_key: Key = None,
     if_version: Version = None,
@@ -178,10 +179,13 @@ async def decide(
 ) -> int:
     """Decide a review or a debate. Name it or the session that waits for it, which then continues.
 
-    Exit code: 0 decided (or the exit code of the session that continues), 4 nothing to decide, or invalid choice.
+    Exit code: 0 decided or voted (or the exit code of the session that continues), 4 nothing to decide, invalid
+    choice, or changed content, 5 not allowed to decide.
 
     Parameters
     ----------
+    seen
+        Digest of what you decide on, or its first 8 characters, from `hansard show`. Required if several people decide.
     detach
         Do not wait for the session that continues.
     """
@@ -189,7 +193,12 @@ async def decide(
     async with connected(where, "all") as api:
         session_id = await resolve(api, session)
         parent = await _goes_on(api, session_id)
+        body |= {"seen": await whole_digest(api, session_id, seen)} if seen else {}
         answer = await api.post(f"{path_of(session_id)}/decision", body, key=idempotency_key, version=if_version)
+        if await votes_missing(api, str(answer["sessionId"]), choice):
+            if json:
+                put_json(answer)
+            return exits.OK
         say(f"Decided: {choice} for {answer['sessionId']}.")
         if parent is None or detach:
             if parent is not None:
@@ -205,43 +214,6 @@ async def decide(
         return await follow_to_end(api, str(parent["id"]), after=int(parent["version"]), json=json)
 
 
-_NEXT: Final = {
-    "decision": "hansard decide SESSION CHOICE",
-    "permission": "hansard allow SESSION     hansard deny SESSION",
-    "scope": "hansard allow SESSION     hansard deny SESSION",
-    "budget": "hansard extend SESSION --iterations N --reason WHY",
-    "checkpoint": "hansard continue SESSION",
-    "partial": "hansard continue SESSION     hansard reset SESSION",
-    "failed": "hansard retry SESSION",
-}
-"""The command that answers what a session waits for."""
-
-
-async def inbox(*, limit: PositiveInt = 50, json: AsJson = False, where: Where = HERE) -> int:
-    """List what waits for you, oldest first.
-
-    Parameters
-    ----------
-    limit
-        Maximum number of items (50).
-    """
-    async with connected(where) as api:
-        items, more = await api.pages("/api/decisions", limit=limit)
-    if json:
-        put_json({"items": items, "nextCursor": more})
-        return exits.OK
-    if not items:
-        say("Nothing is waiting for you.")
-        return exits.OK
-    put_table(("SESSION", "WAITS FOR", "SINCE", "CHOICES", "OF", "TITLE", "WHY"), [_row(item) for item in items])
-    say("For details: `hansard show SESSION`. Next:")
-    for need in dict.fromkeys(str(item["waitsFor"]) for item in items):
-        say(f"  {need:<10}  {_NEXT.get(need, 'hansard show SESSION')}")
-    if more:
-        say(f"Showing the oldest {len(items)}; use --limit for more.")
-    return exits.OK
-
-
 async def _goes_on(api: Api, session_id: str) -> Json | None:
     """The session that continues after the decision, as it is before; None if none waits for it."""
     session: Json = (await api.session(session_id))["session"]
@@ -249,15 +221,6 @@ async def _goes_on(api: Api, session_id: str) -> Json | None:
         return session
     parent = session.get("parent")
     return (await api.session(str(parent)))["session"] if parent else None
-
-
-def _row(item: Json) -> list[str]:
-    choices = " | ".join(map(str, item.get("choices") or ()))
-    verdict = (item.get("feedback") or {}).get("verdict")
-    title = f"{verdict}: {item.get('title')}" if verdict else str(item.get("title") or "")
-    since, parent = local_time(item.get("since")), str(item.get("parent") or "")
-    why = f"{item['agent']}: {item['summary']}" if item.get("question") else str(item.get("why") or "")
-    return [str(item["sessionId"]), str(item["waitsFor"]), since, choices, parent, title, why]
 
 
 async def watch(session: Id, /, *, json: AsEnd = False, where: Where = HERE) -> int:

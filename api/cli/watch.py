@@ -219,7 +219,8 @@ async def _say_what_next(api: Api, session: Json, waiting: list[Json]) -> None:
     """The commands that continue a session that waits for a person."""
     for discussion in waiting:
         say("Waiting for your decision:")
-        say(f"  hansard decide {discussion['id']} {'|'.join(discussion['choices'])}")
+        digest = f" --seen {str(discussion['seen'])[:12]}" if discussion.get("approval") else ""
+        say(f"  hansard decide {discussion['id']} {'|'.join(discussion['choices'])}{digest}")
         await _say_steps(api, discussion)
     if waiting:
         return

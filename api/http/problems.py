@@ -14,7 +14,7 @@ from starlette.responses import Response
 from adapters.store import Broken, Conflict, Fenced, StoreError
 from adapters.writer.answers import Repeated
 from adapters.writer.writer import Busy, KeyReused
-from domain.values.base import HansardError, Invalid, Refused, Stale, Unknown
+from domain.values.base import Forbidden, HansardError, Invalid, Refused, Stale, Unknown
 from domain.values.sentences import Sentence, of_pydantic, sentence_of, wire
 from domain.values.strict import Malformed
 
@@ -103,6 +103,7 @@ def of(error: Exception) -> Problem:
 _STATUS: Final[Mapping[type[Exception], int]] = {
     Malformed: 400,
     Unknown: 404,
+    Forbidden: 403,
     Refused: 409,
     Conflict: 409,
     Fenced: 409,
@@ -128,6 +129,8 @@ def _of(error: Exception) -> Problem:
     match error:
         case Invalid():
             return of_fields(status, error.errors)
+        case Forbidden():
+            return Problem(status, sentence)
         case Refused():
             found = Problem(status, _with_allowed(error), allowed=list(error.allowed))
             found.sentence = sentence

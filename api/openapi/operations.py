@@ -10,7 +10,6 @@ from api.routes import bodies, result_bodies
 from api.routes.policies import POLICIES, lab
 from api.routes.turns import bodies as turn_bodies
 from projections.views import past, record, sessions, turns
-from projections.views import session as session_views
 
 JSON = "application/json"
 MARKDOWN = "text/markdown"
@@ -76,7 +75,7 @@ OPERATIONS: dict[str, Operation] = {
         summary="Trust the settings of a repository",
         description="The set-up, environment, network and team in its `hansard.toml` take effect from now on. "
         "Changes need to be trusted again.",
-        body=bodies.TrustProject,
+        body=result_bodies.TrustProject,
         answer=shapes.TrustedSettings,
     ),
     "redact_text": Operation(
@@ -216,7 +215,7 @@ OPERATIONS: dict[str, Operation] = {
         summary="What a session has changed, as files and one patch",
         description="From its base to its newest state, or to that of a version; with `turnId` what one turn changed. "
         "`Accept: text/x-diff` gives the patch alone. A failed or cancelled session keeps its changes.",
-        answer=session_views.ChangesView,
+        answer=record.ChangesView,
         other="text/x-diff",
     ),
     "list_conversations": Operation("Messages", "Conversations, newest first", answer=sessions.ConversationPage),

@@ -21,6 +21,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 Words = Annotated[str, Field(min_length=1, max_length=65_536, pattern=r"\S")]
 Short = Annotated[str, Field(max_length=200)]
 Reason = Annotated[str, Field(max_length=2_000)]
+Digest = Annotated[StrictStr, Field(pattern=r"^[0-9a-f]{64}$")]
 DecisionSeconds = Annotated[
     Annotated[StrictInt, Field(ge=1, le=31_536_000)] | None,
     Field(description="how long the decision may wait; then it expires as `decisionDefault`, or without an effect"),
@@ -143,14 +144,6 @@ class DeliveryStart(Start):
     )
 
 
-class TrustProject(Body):
-    """Trust what `hansard.toml` of a checkout sets up, as it is now."""
-
-    workspace: Annotated[str, Field(min_length=1, max_length=4_096, pattern=r"^/[^\x00]*$")] = Field(
-        description="absolute path of the checkout"
-    )
-
-
 class WishBody(Body):
     """How a plan or work is discussed, if it is."""
 
@@ -218,6 +211,7 @@ class Decision(Body):
     version: Annotated[StrictInt, Field(ge=1)] | None = Field(
         default=None, description="the version of the review or debate that is answered; refused when there is a newer"
     )
+    seen: Digest | None = Field(default=None, description="of what is decided on; required where several decide")
 
 
 class Answer(Body):
@@ -282,7 +276,7 @@ class Retry(Body):
 class Redact(Body):
     """Take a long text out of the log."""
 
-    digest: Annotated[StrictStr, Field(pattern=r"^[0-9a-f]{64}$")] = Field(description="SHA-256 of the text")
+    digest: Digest = Field(description="SHA-256 of the text")
     reason: Annotated[StrictStr, Field(min_length=1, max_length=2_000)]
 
 

@@ -13,7 +13,8 @@ from api.http.idempotency import call_of, kept
 from api.http.requests import answer_headers, read
 from api.projects import grant, within_roots
 from api.redacting import redact
-from api.routes.bodies import Redact, TrustProject
+from api.routes.bodies import Redact
+from api.routes.result_bodies import TrustProject
 
 
 async def start_session(request: Request) -> Response:

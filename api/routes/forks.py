@@ -37,7 +37,8 @@ def fork_command(body: Fork, at: int, source: Session, fork_id: str, read: Read,
         raise Invalid({"/substitute": Sentence("substitute_unknown")})
     if source.open_children and "decision" not in chosen:
         raise Refused(Sentence("fork_waits_for", sessions=list(source.open_children)))
-    command = ForkSession(source=source.id, at_version=at, mode=body.mode, substitute=chosen)
+    author = actor if source.decisions else ""
+    command = ForkSession(source=source.id, at_version=at, mode=body.mode, substitute=chosen, author=author)
     if given is None or not chosen:
         return command
     if given.profile is not None:
@@ -60,12 +61,17 @@ def _decided(given: Substitute, source: Session, read: Read, actor: str) -> Comm
     if given.decision is None:
         return None
     if isinstance(source, Discussion):
-        return Decide(choice=given.decision, actor=actor, rationale="substituted in a fork")
+        seen = source.seen if source.decisions else None
+        return Decide(choice=given.decision, actor=actor, rationale="substituted in a fork", seen=seen)
     children = [read(child) for child in source.open_children]
     waiting = [child for child in children if isinstance(child, Discussion)]
     if len(waiting) != 1:
         raise Refused(Sentence(f"fork_waits_for_{'several_decisions' if waiting else 'no_decision'}"))
     child = waiting[0]
+    if child.decisions is not None:
+        child.decisions.check(actor)
+        if child.decisions.approvers > 1:
+            raise Refused(Sentence("fork_needs_votes", number=child.decisions.approvers))
     return CloseChild(
         child_id=child.id,
         choice=given.decision,

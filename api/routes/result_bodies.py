@@ -1,4 +1,4 @@
-"""The bodies of requests about what a session changed."""
+"""The bodies of requests about what a session changed, and about its checkout."""
 
 from typing import Annotated, Literal
 
@@ -19,4 +19,12 @@ class Land(Body):
 
     onto: Annotated[str, Field(min_length=1, max_length=250, pattern=r"^[^\s\x00-\x1f~^:?*\[\\]+$")] | None = Field(
         default=None, description="the branch; without it the one that the session began with"
+    )
+
+
+class TrustProject(Body):
+    """Trust what `hansard.toml` of a checkout sets up, as it is now."""
+
+    workspace: Annotated[str, Field(min_length=1, max_length=4_096, pattern=r"^/[^\x00]*$")] = Field(
+        description="absolute path of the checkout"
     )

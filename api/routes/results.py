@@ -16,7 +16,8 @@ from domain.values.base import Unknown
 from domain.values.sentences import Sentence
 from projections.record.outcome import result_of
 from projections.sessions import conversations
-from projections.views.session import ChangesView, ResultView
+from projections.views.record import ChangesView
+from projections.views.session import ResultView
 
 DIFF = "text/x-diff"
 

@@ -1,7 +1,7 @@
 """From a start request to the command that starts a session: paths, commands and scenario are checked first."""
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, TypedDict
 
@@ -21,22 +21,22 @@ from api.routes.bodies import (
     Start,
     WishBody,
 )
+from api.routes.crews import employees_of, everybody, stand_ins
 from api.settings import Settings
 from domain.convergence import named
 from domain.delivery.allowing import Prefixes, is_allowed, only, prefixes
 from domain.delivery.chart import ROLES
 from domain.delivery.commands import StartDelivery
 from domain.delivery.validation import DEFAULT_COMMANDS, ValidationStep, commands
-from domain.discussion.strategies import CHOICES, strategy_of
+from domain.discussion.strategies import CHOICES, PASSING, REJECTING, strategy_of
 from domain.orchestration.events import Employee, OrchestrationRequest
+from domain.session.approvals import DecisionPolicy
 from domain.session.attempts import RetryPolicy
 from domain.session.children import DiscussionBrief, ReviewSettings
 from domain.values.base import Blob, Invalid, Text
 from domain.values.budget import DEFAULT_MINUTES, BudgetLimits, effective_iterations
 from domain.values.sentences import Sentence, sentence_of
-from domain.values.words import folded
 
-TALKERS = ("reviewer", "coder", "critic", "planner", "synthesizer")
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
@@ -55,13 +55,14 @@ class SharedFields(TypedDict):
     repository: bool
     scenario: Text | None
     crew: dict[str, str]
+    decisions: DecisionPolicy | None
 
 
-def delivery(body: DeliveryStart, team: Team, settings: Settings) -> StartDelivery:
-    """Raises Invalid with a pointer for each field that does not hold."""
+def delivery(body: DeliveryStart, team: Team, settings: Settings, *, author: str = "") -> StartDelivery:
+    """`author` starts it. Raises Invalid with a pointer for each field that does not hold."""
     if body.task is None:
         raise Invalid({"/task": Sentence("empty")})
-    shared, blobs = _shared(body, team, settings, *ROLES.values())
+    shared, blobs = _shared(body, team, settings, *ROLES.values(), author=author)
     project = trusted_project(shared["workspace"], settings)
     default = project.delivery
     asked = body.max_iterations if body.max_iterations is not None or body.max_attempts else default.max_iterations
@@ -111,12 +112,14 @@ def retry_policy(body: RetryBody | None, team: Team, settings: Settings) -> Retr
     return RetryPolicy(second=max(1, round(settings.retry_seconds * 1000)), **chosen)
 
 
-def orchestration(body: Conversation, team: Team, settings: Settings) -> tuple[OrchestrationRequest, tuple[Blob, ...]]:
+def orchestration(
+    body: Conversation, team: Team, settings: Settings, *, author: str = ""
+) -> tuple[OrchestrationRequest, tuple[Blob, ...]]:
     """What the orchestration is opened with. Raises Invalid with a pointer for each field that does not hold."""
     if not body.prompt.strip():
         raise Invalid({"/prompt": Sentence("empty")})
-    employees = _employees(body, team)
-    shared, blobs = _shared(body, team, settings, "planner", "judge", "assistant", employees=employees)
+    employees = employees_of(body, team)
+    shared, blobs = _shared(body, team, settings, "planner", "judge", "assistant", employees=employees, author=author)
     project = trusted_project(shared["workspace"], settings)
     opening = OrchestrationRequest(
         prompt=body.prompt.strip(),
@@ -134,11 +137,11 @@ def orchestration(body: Conversation, team: Team, settings: Settings) -> tuple[O
 
 
 def discussion(
-    body: ReviewStart | DebateStart, team: Team, settings: Settings
+    body: ReviewStart | DebateStart, team: Team, settings: Settings, *, author: str = ""
 ) -> tuple[DiscussionBrief, tuple[Blob, ...]]:
     """What is discussed. Raises Invalid with a pointer for each field that does not hold."""
     wish = _wished(body, body.kind, team)
-    shared, blobs = _shared(body, team, settings)
+    shared, blobs = _shared(body, team, settings, author=author)
     subject, more = Text.of(body.subject if isinstance(body, ReviewStart) else body.plan)
     topic = DiscussionBrief(
         subject=subject,
@@ -154,19 +157,21 @@ def discussion(
 
 
 def _shared(
-    body: Start, team: Team, settings: Settings, *roles: str, employees: Sequence[Employee] = ()
+    body: Start, team: Team, settings: Settings, *roles: str, employees: Sequence[Employee] = (), author: str
 ) -> tuple[SharedFields, tuple[Blob, ...]]:
     """Where and by whom it is done; `roles` are those that the kind needs. A scenario replaces the team."""
     workspace = _workspace(body, settings)
+    folder = str(workspace) if workspace else None
     scenario, blobs = _scenario(body)
     shared = SharedFields(
         title=body.title,
         origin=body.origin,
         labels=tuple(body.labels),
-        workspace=str(workspace) if workspace else None,
+        workspace=folder,
         repository=workspace is not None and _in_repository(workspace),
         scenario=scenario,
-        crew={} if scenario or team.example else _stand_ins(team, employees) | _everybody(team, *roles),
+        crew={} if scenario or team.example else stand_ins(team, employees) | everybody(team, *roles),
+        decisions=team.decisions.policy(author, body.labels, folder) if team.decisions else None,
     )
     return shared, blobs
 
@@ -188,47 +193,20 @@ def _wished(body: WishBody | Discussed, kind: Literal["review", "debate"], team:
     expires_as = body.decision_default
     if expires_as is not None and expires_as not in CHOICES[kind]:
         raise Invalid({"/decisionDefault": Sentence("not_one_of", choices=list(CHOICES[kind]))})
-    if expires_as is not None and body.decision_seconds is None:
+    if team.decisions and team.decisions.guarded and expires_as == PASSING[kind]:
+        raise Invalid({"/decisionDefault": Sentence("expiry_would_pass", choice=REJECTING[kind])})
+    expires_ms = team.decisions.expires_ms if team.decisions else None
+    if body.decision_seconds is not None:
+        expires_ms = body.decision_seconds * 1000
+    if expires_as is not None and expires_ms is None:
         raise Invalid({"/decisionDefault": Sentence("requires_decision_seconds")})
     return ReviewSettings(
         strategy=strategy.name,
         max_rounds=max(strategy.minimum, body.max_rounds or limit),
         profile=named(body.profile),
-        expires_ms=None if body.decision_seconds is None else body.decision_seconds * 1000,
+        expires_ms=expires_ms,
         expires_as=expires_as,
     )
-
-
-def _employees(body: Conversation, team: Team) -> tuple[Employee, ...]:
-    if body.employees is None:
-        return tuple(Employee(name=name, role=role) for name, role in team.employees())
-    names = [folded(employee.name) for employee in body.employees]
-    twins = {
-        f"/employees/{place}/name": Sentence("employee_name_taken")
-        for place, name in enumerate(names)
-        if name in names[:place]
-    }
-    if twins:
-        raise Invalid(twins)
-    return tuple(Employee(name=employee.name, role=employee.role.strip().lower()) for employee in body.employees)
-
-
-def _crew(team: Team, roles: Iterable[str]) -> dict[str, str]:
-    """Who takes which role: the team's own names, recorded with the session."""
-    members = {role: team.agent_for(role) for role in roles}
-    return {role: member.name for role, member in members.items() if member is not None}
-
-
-def _stand_ins(team: Team, employees: Iterable[Employee]) -> dict[str, str]:
-    """Who is asked for each employee: a request may call them as it likes."""
-    members = {employee.name: team.asked(employee.name, employee.role, {}) for employee in employees}
-    return {name: member.name for name, member in members.items() if member is not None}
-
-
-def _everybody(team: Team, *roles: str) -> dict[str, str]:
-    """Who has these roles, and who reviews and debates: the first agent if none does (S2: the main model)."""
-    talkers = [role for role in TALKERS if role not in roles]
-    return dict.fromkeys(talkers, team.agents[0].name) | _crew(team, (*talkers, *roles))
 
 
 def _steps(

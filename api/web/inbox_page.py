@@ -75,6 +75,8 @@ def _item(item: WaitingItem) -> dict[str, Any]:
     found, feedback = item.wire(), item.feedback
     words = (feedback and (feedback.error or feedback.summary)) or item.summary or ""
     return found | {
+        "approval": found.get("approval"),
+        "seen": item.seen,
         "place": item.request_id if item.kind == "permission" else item.session_id,
         "words": cut(words, WORDS),
         "points": feedback.points if feedback else 0,

@@ -21,6 +21,7 @@ from domain.delivery.events import (
     ValidationFailed,
 )
 from domain.delivery.validation import ValidationStep
+from domain.session.approvals import DecisionPolicy
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings
 from domain.session.record import RecordedCommand
@@ -57,6 +58,7 @@ class StartDelivery(StartCommand):
     preparation: Preparation = Preparation()
     scope: PathScope = EVERYTHING
     fixes: str = ""
+    decisions: DecisionPolicy | None = None
 
 
 class RecordBaseline(RecordTurn):

@@ -7,6 +7,7 @@ from pydantic import Field
 from domain.delivery.baseline import BaselineCommand, Escape, Preparation, SetupCommand
 from domain.delivery.chart import Phase
 from domain.delivery.validation import ValidationStep
+from domain.session.approvals import TeamPolicy
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings
 from domain.session.workspace import EVERYTHING, PathScope
@@ -68,6 +69,7 @@ class DeliveryStarted(DeliveryTransition):
     preparation: Preparation = Field(default=Preparation(), description="how its workspace is prepared")
     fixes: str = Field(default="", description="the review whose findings it fixes")
     scope: PathScope = Field(default=EVERYTHING, description="the paths it may change")
+    decisions: TeamPolicy = None
 
 
 class BaselineRecorded(DeliveryEvent):

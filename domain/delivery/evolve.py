@@ -106,6 +106,7 @@ def _begin(event: DeliveryStarted, metadata: EventMetadata) -> Delivery:
         repository=event.repository,
         review=event.review,
         retry=event.retry,
+        decisions=event.decisions,
         no_progress_limit=event.no_progress_limit,
         preparation=event.preparation,
         scope=event.scope,

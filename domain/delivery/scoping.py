@@ -48,6 +48,8 @@ def decide_scope(now: Now[Delivery], command: DecideScope) -> Events:
     if command.request_id != request.request_id:
         sentence = Sentence("scope_request_not_open", id=command.request_id, open=request.request_id)
         raise Refused(sentence, allowed=now.allowed())
+    if now.state.decisions is not None:
+        now.state.decisions.check_listed(command.actor)
     yield ScopeDecided(
         message=f"Changes outside the scope: {command.decision}.",
         request_id=request.request_id,

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from domain.discussion.events import Cancelled, Decided, DiscussionRetried, DiscussionStarted
+from domain.discussion.events import Cancelled, Decided, DecisionVoted, DiscussionRetried, DiscussionStarted
 from domain.session.children import Decide, DiscussionBrief
 from domain.session.record import RecordedCommand
 from domain.session.state import Session
@@ -30,6 +30,8 @@ def command_of(recorded: RecordedCommand, _: Session | None) -> Command | None:
         return StartDiscussion(topic=events[0].topic, policy=events[0].policy)
     for event in events:
         match event:
+            case DecisionVoted():
+                return Decide(choice=event.choice, rationale=event.rationale, actor=event.actor, seen=event.seen)
             case Decided():
                 return Decide(choice=event.choice, rationale=event.rationale, actor=event.actor)
             case DiscussionRetried():

@@ -1,43 +1,36 @@
 """What a review or a debate answers to a command: events, or a refusal (S2, behaviour §2, K-24…K-35)."""
 
-from typing import Any
-
 from domain import replies
 from domain.convergence import Metrics, assess, stop_reason
 from domain.convergence.said import talk
 from domain.discussion import findings
 from domain.discussion.chart import TABLES
 from domain.discussion.commands import CancelDiscussion, StartDiscussion
+from domain.discussion.ending import Talk, cancel, expire, record_decision
 from domain.discussion.events import (
     AgentFailed,
     Assessed,
-    Cancelled,
     Converged,
-    Decided,
     DecisionRequested,
     DiscussionEvent,
     DiscussionRetried,
     DiscussionStarted,
-    Expired,
     LimitReached,
     RoundAdded,
     Stalled,
     Synthesized,
 )
 from domain.discussion.state import Discussion
-from domain.discussion.strategies import CHOICES, PASSING, REWRITTEN, STRATEGIES, Part
+from domain.discussion.strategies import CHOICES, REWRITTEN, STRATEGIES, Part
 from domain.discussion.topics import EVENTS_OF
 from domain.session.actions import NO_BUDGET
 from domain.session.children import Decide
-from domain.session.decision import Events, Now, ask, cancel_turn, cancel_turns, clear_agents, content, end_attempt
+from domain.session.decision import Events, ask, cancel_turns, content, end_attempt
 from domain.session.retry import retry_failed, retry_waiting
 from domain.session.turns import ExpireTurn, RecordReply, RetryTurn, TurnAttemptFailed, TurnRequested
-from domain.values.base import Command, Refused, Text
+from domain.values.base import Command, Text
 from domain.values.budget import Extension
-from domain.values.sentences import Sentence
-from domain.values.time import iso, milliseconds
-
-Talk = Now[Discussion]
+from domain.values.time import iso
 
 ACTIONS = {"decide": "decision", "retry": "retry", "cancel": "cancel"}
 """The actions of a person, by the step of the chart that they take (contract §2)."""
@@ -210,9 +203,6 @@ def synthesize(now: Talk, words: str) -> Events:
     yield from ask_person(now)
 
 
-# -- the decision: a person may answer once; or it expires, or is cancelled (S2, K-32, K-33) -------------------------
-
-
 def ask_person(now: Talk) -> Events:
     state = now.state
     expires_at = None if state.expires_ms is None else iso(now.at + state.expires_ms)
@@ -226,72 +216,3 @@ def ask_person(now: Talk) -> Events:
     )
     if expires_at is not None:
         yield ask(now, role="person", agent="person", work="wait", deadline=expires_at, round=len(state.rounds))
-
-
-def record_decision(now: Talk, command: Decide) -> Events:
-    """Once only, on the version that the person had seen, by one of the choices that are open."""
-    state = now.state
-    choices = CHOICES[state.kind]
-    now.next("decide", refusal=Decide.REFUSAL, after=_outcome(state))
-    if command.version is not None and command.version != state.version:
-        raise now.refusal("decision_outdated", number=state.version, given=command.version)
-    if command.choice not in choices:
-        raise now.refusal("unknown_choice", choices=list(choices))
-    yield from cancel_turns(now, "decided")
-    yield now.move(
-        "decide",
-        voice(now, Decided),
-        message=f"Decided: {command.choice}.",
-        role="person",
-        choice=command.choice,
-        actor=command.actor,
-        rationale=command.rationale,
-        **_ending(now),
-    )
-    yield clear_agents(now, "decided")
-
-
-def expire(now: Talk, command: ExpireTurn) -> Events:
-    """A decision that nobody made in time: recorded as expired, never as a person's choice."""
-    turn, state = now.turn(command.turn_id), now.state
-    if turn.work != "wait" or state.expires_at is None or now.at <= milliseconds(state.expires_at):
-        raise Refused(Sentence("decision_not_expired"), allowed=now.allowed())
-    choice = state.expires_as or PASSING[state.kind]
-    yield cancel_turn(turn, "expired")
-    sentence = f"Nobody decided in time; {choice} by default."
-    yield now.move("decide", voice(now, Expired), message=sentence, choice=choice, **_ending(now))
-    yield clear_agents(now, "expired")
-
-
-def cancel(now: Talk, command: CancelDiscussion) -> Events:
-    now.next("cancel", refusal=command.REFUSAL, after=_outcome(now.state))
-    yield from cancel_turns(now, "cancelled")
-    yield now.move(
-        "cancel",
-        voice(now, Cancelled),
-        message=command.reason or "Cancelled.",
-        choice=PASSING[now.state.kind],
-        reason=command.reason,
-        **_ending(now),
-    )
-    yield clear_agents(now, "cancelled")
-
-
-def _ending(now: Talk) -> dict[str, Any]:
-    """What every end says, for the parent above all."""
-    state = now.state
-    return {
-        "round": len(state.rounds),
-        "feedback": state.feedback or findings.feedback(state),
-        "synthesis": state.synthesis or now.text(findings.joined(state)),
-        "parent": state.about,
-        "waited": 0 if state.waiting_since is None else now.at - state.waiting_since,
-        "spent": state.spent,
-    }
-
-
-def _outcome(state: Discussion) -> Sentence | None:
-    decision = state.decision
-    if decision is None or state.state == "cancelled":
-        return None
-    return Sentence("has_expired" if decision.expired else "was_decided", choice=decision.choice)

@@ -1,6 +1,6 @@
 """The events of a review or a debate. `topics.py` lists both kinds' events under their own topics."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -90,6 +90,16 @@ class DecisionRequested(DiscussionEvent):
     choices: tuple[str, ...] = Field(description="what is open")
     dissent: tuple[str, ...] = Field(default=(), description="what was never agreed, regardless of the metrics")
     expires_at: str | None = Field(default=None, description="ISO instant at which it expires, if it does")
+
+
+class DecisionVoted(DiscussionEvent):
+    """A person voted. The decision falls when enough people chose the same; a later vote replaces an earlier one."""
+
+    TOPIC: ClassVar[str] = "decision.voted"
+    choice: str = Field(description="what the person chose")
+    actor: str = Field(description="who voted")
+    seen: str | None = Field(default=None, description="the digest of what the person had seen, if given")
+    rationale: str = Field(default="", description="why, as the person gave it")
 
 
 class Ending(DiscussionTransition):

@@ -11,6 +11,7 @@ from domain.discussion.events import (
     Converged,
     Decided,
     DecisionRequested,
+    DecisionVoted,
     DiscussionRetried,
     DiscussionStarted,
     DiscussionTransition,
@@ -21,6 +22,8 @@ from domain.discussion.events import (
     StopReason,
     Synthesized,
 )
+from domain.discussion.seen import seen_after
+from domain.session.approvals import Vote
 from domain.session.children import ParentLink
 from domain.session.forks import SessionForked
 from domain.session.record import kind_of
@@ -50,6 +53,7 @@ class DecisionRecord:
     rationale: str = ""
     at: int
     expired: bool = False
+    votes: tuple[Vote, ...] = ()
 
 
 @dataclass(kw_only=True)
@@ -80,6 +84,10 @@ class Discussion(Session):
     expires_at: str | None = None
     waiting_since: int | None = None
     decision: DecisionRecord | None = None
+    seen: str = ""
+    """The digest of everything that a person is shown."""
+    votes: tuple[Vote, ...] = ()
+    """One of each person, while the decision has not fallen."""
 
     @property
     def status(self) -> str:
@@ -110,6 +118,7 @@ def evolve(discussion: Discussion | None, event: DomainEvent, metadata: EventMet
         return _begin(event, metadata)
     assert discussion is not None, "a discussion begins with session_started"
     state = discussion.next(metadata)
+    state.seen = seen_after(state.seen, event)
     if isinstance(event, DiscussionTransition):
         state.state = event.state
     match event:
@@ -130,11 +139,15 @@ def evolve(discussion: Discussion | None, event: DomainEvent, metadata: EventMet
         case DecisionRequested():
             state.feedback, state.choices, state.dissent = event.feedback, event.choices, event.dissent
             state.expires_at, state.waiting_since = event.expires_at, metadata.at
+        case DecisionVoted():
+            vote = Vote(actor=event.actor, choice=event.choice, rationale=event.rationale, at=metadata.at)
+            state.votes = (*(each for each in state.votes if each.actor != event.actor), vote)
         case DiscussionRetried():
             state.stop_reason = state.feedback = state.expires_at = state.waiting_since = None
-            state.choices = state.dissent = ()
+            state.choices = state.dissent = state.votes = ()
         case Decided() | Expired() | Cancelled():
-            state.decision, state.choices = _decision(event, metadata.at), ()
+            state.decision, state.choices = _decision(event, state.votes, metadata.at), ()
+            state.votes = ()
             if isinstance(event, Cancelled):
                 state.stop_reason = state.stop_reason or "cancelled"
         case SessionForked():
@@ -176,6 +189,8 @@ def _begin(event: DiscussionStarted, metadata: EventMetadata) -> Discussion:
         expires_as=topic.expires_as,
         retry=topic.retry,
         authors=topic.authors,
+        decisions=topic.decisions,
+        seen=seen_after("", event),
     )
 
 
@@ -191,10 +206,13 @@ def _contribution(event: RoundAdded) -> RoundContribution:
     )
 
 
-def _decision(event: Decided | Expired | Cancelled, at: int) -> DecisionRecord:
+def _decision(event: Decided | Expired | Cancelled, votes: tuple[Vote, ...], at: int) -> DecisionRecord:
     match event:
         case Decided():
-            return DecisionRecord(choice=event.choice, actor=event.actor, rationale=event.rationale, at=at)
+            chosen = tuple(vote for vote in votes if vote.choice == event.choice)
+            return DecisionRecord(
+                choice=event.choice, actor=event.actor, rationale=event.rationale, at=at, votes=chosen
+            )
         case Expired():
             return DecisionRecord(choice=event.choice, at=at, expired=True)
         case Cancelled():

@@ -10,6 +10,8 @@ from domain.values.sentences import Sentence
 CHOICES: dict[str, tuple[Choice, ...]] = {"review": ("apply_fix", "skip"), "debate": ("revise", "accept")}
 PASSING: dict[str, Choice] = {"review": "skip", "debate": "accept"}
 """What a reset records as the decision (K-33)."""
+REJECTING: dict[str, Choice] = {"review": "apply_fix", "debate": "revise"}
+"""What an end without a decision counts as where the team's approval is needed."""
 
 
 REWRITTEN = {"challenge.perspectives": 2}

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from domain.delivery.baseline import Preparation
 from domain.orchestration.phases import AgentPhases
+from domain.session.approvals import TeamPolicy
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings
 from domain.session.workspace import EVERYTHING, PathScope
@@ -31,9 +32,7 @@ class OrchestrationRequest(Value):
     triage: Forced = Field(default="auto", description="the forced mode, if any")
     title: str = ""
     origin: str = Field(default="", description="the conversation it belongs to")
-    follows: str | None = Field(
-        default=None, description="the session before it in the conversation; empty for the first message"
-    )
+    follows: str | None = Field(default=None, description="the session before it; empty for the first message")
     labels: tuple[str, ...] = ()
     workspace: str | None = Field(default=None, description="the given folder; null for a new one")
     repository: bool = Field(default=False, description="whether that folder is in a git repository")
@@ -44,6 +43,7 @@ class OrchestrationRequest(Value):
     retry: RetryPolicy = Field(default=ONCE, description="how failed turns are retried")
     preparation: Preparation = Field(default=Preparation(), description="how its workspaces are prepared")
     scope: PathScope = Field(default=EVERYTHING, description="the paths it may change")
+    decisions: TeamPolicy = None
 
 
 class TriageSignals(Value):
@@ -103,9 +103,7 @@ class PlanMade(OrchestrationTransition):
     agents: tuple[AgentPhases, ...] = Field(description="each agent's part, in the plan's order")
     warnings: tuple[str, ...] = Field(default=(), description="what was corrected in the plan")
     last_round: int = Field(default=0, description="the round after which the run stops unless it is given more (K-13)")
-    source: Literal["planner", "agent"] = Field(
-        default="planner", description="the planner, or an agent that delegates"
-    )
+    source: Literal["planner", "agent"] = Field(default="planner", description="or an agent that delegates")
 
 
 class RoundStart(OrchestrationTransition):

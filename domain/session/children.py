@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from domain.convergence.profiles import Profile
+from domain.session.approvals import TeamPolicy
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.values.base import Command, DomainEvent, Text, Value
 from domain.values.budget import Spent
@@ -64,6 +65,7 @@ class DiscussionBrief(Value):
     expires_as: str | None = Field(default=None, description="the default decision in that case")
     retry: RetryPolicy = Field(default=ONCE, description="how failed turns are retried")
     authors: tuple[str, ...] = Field(default=(), description="the agents who wrote what is reviewed")
+    decisions: TeamPolicy = None
 
 
 class ChildRequested(DomainEvent):
@@ -99,13 +101,14 @@ EVENTS: tuple[type[DomainEvent], ...] = (ChildRequested, ChildClosed)
 
 
 class Decide(Command):
-    """A person's decision; `version` is the one they had seen, if they said so."""
+    """A person's decision; `version` is the one they had seen, `seen` the digest of what it shows, if they said so."""
 
     REFUSAL: ClassVar[str] = NO_DECISION
     choice: Choice
     rationale: str = ""
     actor: str = ""
     version: int | None = None
+    seen: str | None = None
 
 
 class CloseChild(Command):

@@ -51,6 +51,7 @@ def request_child(
         expires_ms=settings.expires_ms,
         expires_as=settings.expires_as,
         retry=state.retry,
+        decisions=state.decisions,
         authors=() if state.retry == ONCE else authors,  # nobody took anything over before
     )
     name = child_id(state.id, kind, number)

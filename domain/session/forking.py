@@ -97,6 +97,7 @@ def _fork(now: Now[S], command: ForkSession) -> Events:
         mode=command.mode,
         substitute=command.substitute,
         profile=command.profile,
+        author=command.author,
     )
     if command.then is not None:
         yield from with_workspace(now, command.then, now.kind.decide(now, command.then))

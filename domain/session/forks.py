@@ -34,6 +34,7 @@ class SessionForked(DomainEvent):
     profile: Profile | None = Field(
         default=None, description="the thresholds from here on, where they were substituted"
     )
+    author: str = Field(default="", description="who forked it, where the team's decisions depend on it")
 
 
 class SessionDiverged(DomainEvent):
@@ -66,6 +67,7 @@ class ForkSession(Command):
     substitute: dict[str, Any] = {}
     then: Command | None = None
     profile: Profile | None = None
+    author: str = ""
 
 
 class Diverge(Command):

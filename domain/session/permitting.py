@@ -37,6 +37,8 @@ def decide_permission(now: Now[S], command: DecidePermission) -> Events:
     asked = now.state.questions.get(command.request_id)
     if asked is None:
         raise Refused(Sentence("permission_not_waiting", request=command.request_id), allowed=now.allowed())
+    if now.state.decisions is not None:
+        now.state.decisions.check_listed(command.by)
     same = [each for each in now.state.questions.values() if command.remember and each.subject == asked.subject]
     for question in same or [asked]:
         yield PermissionDecided(

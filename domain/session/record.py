@@ -134,6 +134,7 @@ def fork_command(events: Sequence[DomainEvent], then: Command | None) -> Command
                 mode=event.mode,
                 substitute=event.substitute,
                 profile=event.profile,
+                author=event.author,
                 then=then,
             )
         case SessionDiverged() as event:

@@ -6,6 +6,7 @@ States are plain dataclasses. `evolve` makes one private copy, assigns its field
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
+from domain.session.approvals import DecisionPolicy
 from domain.session.attempts import ONCE, NextAttempt, RetryPolicy, Tries, after
 from domain.session.children import ChildClosed, ChildRequested, OpenChild
 from domain.session.forks import Reuse, SessionDiverged, SessionForked, SessionReleased
@@ -93,6 +94,8 @@ class Session:
     spent: Spent = field(default_factory=Spent)
     last_error: str | None = None
     retry: RetryPolicy = ONCE
+    decisions: DecisionPolicy | None = None
+    """How its decisions are made, where the team file says so."""
     failed_turn: Outstanding | None = None
     """The turn whose last attempt failed, while a person may retry it."""
     questions: dict[str, PermissionQuestion] = field(default_factory=dict)
@@ -210,6 +213,9 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.forked_from = event.source
             state.reuse = Reuse(source=event.source, version=event.source_version, mode=event.mode)
             state.parent = None
+            if state.decisions is not None and event.author:
+                authors = tuple(dict.fromkeys((*state.decisions.authors, event.author)))
+                state.decisions = state.decisions.changed(authors=authors)
             state.questions, state.asking_since = {}, None
         case SessionDiverged():
             state.reuse = None

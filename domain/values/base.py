@@ -132,6 +132,10 @@ class Refused(HansardError):
         self.allowed = allowed
 
 
+class Forbidden(Refused):
+    """Others may do this, but not the caller."""
+
+
 class Stale(HansardError):
     """The session has moved on from the version that the caller had seen."""
 

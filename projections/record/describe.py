@@ -23,7 +23,7 @@ HIGHLIGHTED = frozenset(
         "orchestration.partial_reached", "orchestration.completed", "orchestration.continued",
         "orchestration.rounds_added", "orchestration.reset", "session.child_closed", "session.forked", "session.landed",
         "session.sent_back",
-        "session.diverged", "turn.permission_decided",
+        "session.diverged", "turn.permission_decided", "decision.voted",
         *(
             f"{kind}.{last_part}"
             for kind in ("review", "debate")

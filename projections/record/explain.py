@@ -14,6 +14,7 @@ from domain.kinds import allowed_actions
 from domain.orchestration.chart import TABLE as ORCHESTRATION
 from domain.orchestration.events import VerdictGiven
 from domain.orchestration.state import Orchestration
+from domain.session.approvals import missing
 from domain.session.chart import ChartTable, Edge, Guard
 from domain.session.record import Recorded, RecordedCommand, commands_in
 from domain.session.state import Session
@@ -111,6 +112,18 @@ def _text(history: Sequence[Recorded], session: Session, chain: Iterable[Explain
             words = describe(event.type, data, agents=agents)
             led = f" → {event.state}" if event.state else ""
             yield f"{event.version}. {person(link.actor)}: {words}{led}"
+    yield from _votes(session)
+
+
+def _votes(session: Session) -> Iterator[str]:
+    """Who voted for what, and what is missing, where the team decides by votes."""
+    if not isinstance(session, Discussion) or session.decisions is None:
+        return
+    votes = session.decision.votes if session.decision else session.votes
+    if votes:
+        yield f"Votes: {', '.join(f'{vote.choice} by {vote.actor}' for vote in votes)}."
+    for choice, more in missing(session.decisions, session.choices, session.votes).items():
+        yield f"{choice} needs {more} more."
 
 
 def why_not(session: Session, wished: str) -> WhyNot:

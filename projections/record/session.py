@@ -13,6 +13,7 @@ from domain.session.state import Session
 from domain.values.time import iso
 from projections.record.markdown import one_line
 from projections.record.outcome import result_of
+from projections.views.approval import ApprovalView, approval_view, vote_views
 from projections.views.session import (
     AgentStatus,
     AgentView,
@@ -212,10 +213,19 @@ def _discussion(session: Discussion) -> ReviewView | DebateView:
         "stop_reason": session.stop_reason,
         "reason": session.reason,
         "expires_at": session.expires_at,
+        "seen": session.seen if session.choices else None,
+        "approval": approval_of(session),
     }
     if session.kind == "review":
         return ReviewView(**fields, subject=session.subject.head)
     return DebateView(**fields, plan=session.subject.head)
+
+
+def approval_of(session: Discussion) -> ApprovalView | None:
+    """How the team decides it, while it waits."""
+    if session.decisions is None or not session.choices:
+        return None
+    return approval_view(session.decisions, session.choices, session.votes, session.waiting_since)
 
 
 def _round(said: RoundContribution) -> RoundView:
@@ -245,4 +255,5 @@ def _decision(session: Discussion) -> DecisionView | None:
         rationale=found.rationale,
         at=iso(found.at),
         expired=found.expired,
+        votes=vote_views(found.votes),
     )

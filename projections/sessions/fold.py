@@ -7,9 +7,11 @@ from typing import Any, Final
 from domain.delivery import events as delivery
 from domain.delivery.chart import status as delivery_status
 from domain.discussion import events as discussion
+from domain.discussion.seen import seen_after
 from domain.kinds import KINDS
 from domain.orchestration import events as orchestration
 from domain.orchestration.chart import status as orchestration_status
+from domain.session.approvals import DecisionPolicy
 from domain.session.children import ParentLink
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
@@ -80,6 +82,7 @@ def _begin(db: Database, recorded: Recorded, rows: dict[str, SessionRow]) -> Ses
         case discussion.DiscussionStarted(topic=topic) as event:
             row = _row(recorded, topic, topic.subject.head, event.state)
             row.round, row.max_rounds, row.strategy = 0, topic.max_rounds, topic.strategy
+            row.seen = seen_after("", event)
             if topic.parent:
                 _adopt(db, row, topic.parent, rows)
             return _index(db, row, topic, topic.subject.head)
@@ -102,6 +105,7 @@ def _row(recorded: Recorded, request: Any, task: str, status: str) -> SessionRow
         labels=json.dumps(list(request.labels), ensure_ascii=False),
         created_at=recorded.at,
         updated_at=recorded.at,
+        policy=request.decisions.model_dump_json() if request.decisions else None,
     )
 
 
@@ -137,6 +141,7 @@ def _evolve(row: SessionRow, recorded: Recorded) -> None:
     match event:
         case SessionForked():  # it has no parent, and belongs to the person who forked it
             row.forked_from, row.parent, row.about, row.owner = event.source, None, None, recorded.causation.actor
+            row.policy = _with_author(row.policy, event.author)
         case TurnFailed():
             row.last_error = f"{event.agent}: {event.failure.code}: {event.failure.detail}".rstrip(": ")
         case TurnRetried():
@@ -204,6 +209,8 @@ def _evolve_orchestration(row: SessionRow, recorded: Recorded, event: orchestrat
 
 def _evolve_discussion(row: SessionRow, recorded: Recorded, event: discussion.DiscussionEvent) -> None:
     row.stop_reason = row.stop_reason or stop_reason(event)
+    if not isinstance(event, discussion.DiscussionStarted):
+        row.seen = seen_after(row.seen, event)
     match event:
         case discussion.RoundAdded():
             row.round = event.round
@@ -221,8 +228,20 @@ def _evolve_discussion(row: SessionRow, recorded: Recorded, event: discussion.Di
             row.wait("decision", row.stop_reason or "", position=recorded.position, at=recorded.at)
             row.choices, row.expires_at = json.dumps(event.choices), event.expires_at
             row.feedback = json.dumps(_in_short(event.feedback), ensure_ascii=False)
+        case discussion.DecisionVoted():
+            others = [vote for vote in json.loads(row.votes or "[]") if vote[0] != event.actor]
+            vote = [event.actor, event.choice, event.rationale, recorded.at]
+            row.votes = json.dumps([*others, vote], ensure_ascii=False)
         case discussion.Ending():
             row.go_on()
+
+
+def _with_author(policy: str | None, author: str) -> str | None:
+    """Somebody who forks a session is one of its authors from there on."""
+    if policy is None or not author:
+        return policy
+    found = DecisionPolicy.model_validate_json(policy)
+    return found.changed(authors=tuple(dict.fromkeys((*found.authors, author)))).model_dump_json()
 
 
 def _in_short(feedback: dict[str, Any]) -> dict[str, Any]:
@@ -242,5 +261,5 @@ OVERVIEW: Final = Projection(
     tables=("overview", "overview_words", "overview_labels", "overview_turns", "overview_questions"),
     schema=SCHEMA,
     apply=apply,
-    version=9,
+    version=10,
 )

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
+from domain.session.approvals import DecisionPolicy, Vote
 from domain.values.base import Invalid
 from domain.values.sentences import Sentence
 from domain.values.time import iso
@@ -12,6 +13,7 @@ from projections.engine.ports import Database
 from projections.sessions.overview import NEEDS, cursor_of, position_of
 from projections.sessions.questions import QuestionRow, asked_after
 from projections.sessions.row import ROWS, SessionRow
+from projections.views.approval import ApprovalView, approval_view
 from projections.views.sessions import DecisionPage, WaitingItem
 
 DEFAULT_LIMIT, MOST = 50, 200
@@ -111,8 +113,20 @@ def _item(row: SessionRow) -> WaitingItem:
             "synthesis": row.synthesis if deciding else None,
             "summary": row.summary,
             "expires_at": row.expires_at if deciding else None,
+            "seen": row.seen if deciding else None,
+            "approval": _approval(row),
         }
     )
+
+
+def _approval(row: SessionRow) -> ApprovalView | None:
+    """How the team decides, of what a person decides; permissions and scopes have no votes."""
+    if row.policy is None or row.waits_for not in ("decision", "permission", "scope"):
+        return None
+    policy, voted = DecisionPolicy.model_validate_json(row.policy), row.waits_for == "decision"
+    choices = tuple(json.loads(row.choices or "[]")) if voted else ()
+    votes = tuple(Vote(*vote) for vote in json.loads(row.votes or "[]"))
+    return approval_view(policy, choices, votes, row.since if voted else None)
 
 
 def _question(row: SessionRow, question: QuestionRow) -> WaitingItem:

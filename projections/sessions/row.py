@@ -11,7 +11,7 @@ from projections.views.sessions import WaitsFor
 class SessionRow:
     """`created` and `waiting` are positions in the log: of the first event, and of the one since which it waits.
 
-    `labels`, `choices`, `convergence` and `feedback` are JSON. `cause` is a code: why it waits.
+    `labels`, `choices`, `convergence`, `feedback`, `policy` and `votes` are JSON. `cause` is a code: why it waits.
     """
 
     session_id: str
@@ -54,6 +54,9 @@ class SessionRow:
     synthesis: str | None = None
     summary: str | None = None
     expires_at: str | None = None
+    seen: str = ""
+    policy: str | None = None
+    votes: str | None = None
 
     def wait(self, what: WaitsFor, cause: str, *, position: int, at: int) -> None:
         """From here on a person is waited for."""
@@ -62,7 +65,7 @@ class SessionRow:
     def go_on(self) -> None:
         """No person is waited for any more."""
         self.waits_for = self.cause = self.waiting = self.since = self.choices = self.summary = None
-        self.request_id = None
+        self.request_id = self.votes = None
 
 
 ROWS = Table("overview", SessionRow)

@@ -26,6 +26,11 @@ class Page(View):
     next_cursor: str | None
 
 
+def empty(given: object) -> bool:
+    """For `exclude_if`: a list without entries is left out."""
+    return not given
+
+
 def absent(given: object) -> bool:
     """For `exclude_if`: a field without a value is left out."""
     return given is None

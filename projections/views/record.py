@@ -1,4 +1,4 @@
-"""Views of a session's record: its budget over time, and its artifacts."""
+"""Views of a session's record: its budget over time, its artifacts, and its changes."""
 
 from typing import Any, Self
 
@@ -6,7 +6,7 @@ from pydantic import Field, RootModel, SerializeAsAny
 
 from domain.session.record import Recorded
 from projections.views.base import Page, View, absent
-from projections.views.session import SessionView
+from projections.views.session import ResultBase, ResultFile, SessionView
 
 
 class BudgetEntry(View):
@@ -125,3 +125,13 @@ class BlameLine(View):
 
 class Blame(RootModel[tuple[BlameLine, ...]]):
     """The lines of a file, in order."""
+
+
+class ChangesView(View):
+    """What a session, or one turn of it, has changed."""
+
+    base: ResultBase | None = Field(description="null while nothing has changed")
+    head: str | None
+    branch: str | None
+    files: tuple[ResultFile, ...]
+    patch: str = Field(description="a unified diff; of a binary file it only says that it differs")

@@ -15,7 +15,8 @@ from domain.orchestration.phases import AgentPhases, PhaseVerification
 from domain.session.turns import FenceLevel, Work
 from domain.session.workspace import FileStatus
 from domain.values.budget import Reason
-from projections.views.base import View, absent
+from projections.views.approval import ApprovalView, VoteView
+from projections.views.base import View, absent, empty
 
 
 class TurnView(View):
@@ -262,6 +263,7 @@ class DecisionView(View):
     rationale: str
     at: str
     expired: bool
+    votes: tuple[VoteView, ...] = Field(default=(), exclude_if=empty, description="those for it, where people vote")
 
 
 class DiscussionView(SessionView):
@@ -281,6 +283,10 @@ class DiscussionView(SessionView):
     stop_reason: StopReason | None
     reason: str | None = Field(description="why its rounds are over: `turn_failed`, or the `stopReason`")
     expires_at: str | None = Field(description="when the decision expires, if it does")
+    seen: str | None = Field(default=None, exclude_if=absent, description="digest of what a person decides on")
+    approval: ApprovalView | None = Field(
+        default=None, exclude_if=absent, description="how the team decides, where the team file says so"
+    )
 
 
 class ReviewView(DiscussionView):
@@ -293,13 +299,3 @@ class DebateView(DiscussionView):
     kind: Literal["debate"]
     plan: str = Field(description="its head; `session_started` has the whole")
     status: Literal["debating", "synthesizing", "waiting_for_decision", "decided", "cancelled"]
-
-
-class ChangesView(View):
-    """What a session, or one turn of it, has changed."""
-
-    base: ResultBase | None = Field(description="null while nothing has changed")
-    head: str | None
-    branch: str | None
-    files: tuple[ResultFile, ...]
-    patch: str = Field(description="a unified diff; of a binary file it only says that it differs")

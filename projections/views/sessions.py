@@ -6,6 +6,7 @@ from pydantic import Field
 
 from domain.convergence import Metrics, Recommendation
 from domain.discussion.events import StopReason
+from projections.views.approval import ApprovalView
 from projections.views.base import Page, View, absent
 from projections.views.session import Listed, ResultView
 
@@ -76,6 +77,12 @@ class WaitingItem(View):
         description="of the orchestration's work so far, or the paths outside the scope: the first characters"
     )
     expires_at: str | None
+    seen: str | None = Field(
+        default=None, exclude_if=absent, description="of a decision: the digest of the diff and findings it is about"
+    )
+    approval: ApprovalView | None = Field(
+        default=None, exclude_if=absent, description="how the team decides it, where the team file says so"
+    )
 
 
 class DecisionPage(Page):

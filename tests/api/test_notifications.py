@@ -148,6 +148,30 @@ def test_a_command_gets_it_on_standard_input(tmp_path: Path) -> None:
     assert json.loads(line)["data"]["sessionId"] == waits
 
 
+def test_a_decision_that_still_waits_is_notified_again_once(tmp_path: Path) -> None:
+    receiver = Receiver()
+    with receiver.listening():
+        file = hook(tmp_path, receiver.url)
+        file.write_text(f"{file.read_text()}\n[decisions]\nremind_hours = [0.0002, 0.0004]\n")
+        with serving(tmp_path, team=file) as server:
+            body = {"kind": "review", "subject": "it reads lines", "scenario": {"replies": {}}}
+            waits, soon = start(server.client, body), start(server.client, body)
+            until(lambda: len(receiver.got) == 2, what="both reviews")
+            decided = server.client.post(f"/api/sessions/{soon}/decision", json={"decision": "skip"})
+            assert decided.status_code == 200
+            until(lambda: len(_reminders(receiver, waits)) == 2, what="two reminders")
+    first, second = _reminders(receiver, waits)
+    assert first["webhook-id"] != second["webhook-id"]
+    assert len(_reminders(receiver, soon)) <= 1, "it may have been due before it was decided"
+
+
+def _reminders(receiver: Receiver, session_id: str) -> list[dict[str, str]]:
+    told = [(headers, json.loads(body)) for headers, body in receiver.got]
+    return [
+        headers for headers, one in told if one["type"] == "session.reminder" and one["data"]["sessionId"] == session_id
+    ]
+
+
 def test_what_waited_before_anybody_was_to_be_notified_is_not_sent(tmp_path: Path) -> None:
     receiver = Receiver()
     with receiver.listening():

@@ -79,6 +79,7 @@ def test_a_decision_comes_with_all_that_is_needed_to_make_it(tmp_path: Path) -> 
             "synthesis": "Make it fast.",
             "summary": None,
             "expiresAt": "2026-11-21T12:01:02.000Z",
+            "seen": stage.session("review-1").seen,
         }
     ]
 

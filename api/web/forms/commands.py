@@ -52,7 +52,7 @@ class FormCommand(NamedTuple):
 SUBSTITUTES: Final = ("substitute.answer.text", "substitute.decision", "substitute.budget.addIterations")
 """What a fork may differ in, by the place in its body."""
 DOORS: Final = {
-    "decision": FormCommand(actions.decide, ("decision", "rationale")),
+    "decision": FormCommand(actions.decide, ("decision", "rationale", "seen")),
     "permission": FormCommand(actions.permit, ("requestId", "decision", "remember"), bound=False),
     "scope": FormCommand(changing.scope, ("requestId", "decision")),
     "continue": FormCommand(actions.continue_, ()),

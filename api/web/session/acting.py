@@ -32,6 +32,8 @@ def act(request: Request, inside: System, now: Session, say: Words, *, key: str 
         questions=tuple(now.questions.values()),
         choices=now.choices if isinstance(now, Discussion) else (),
         suggested=suggested(now.feedback) if isinstance(now, Discussion) else None,
+        approval=overview.approval(now),
+        seen=now.seen if isinstance(now, Discussion) else "",
         waiting=[overview.asked(child) for child in waiting],
         icons_of=ICONS,
         key=key,

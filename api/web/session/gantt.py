@@ -30,6 +30,7 @@ CHOICES: Final = frozenset(
         "session.child_closed",
         "session.scope_decided",
         "turn.permission_decided",
+        "decision.voted",
         "review.decided",
         "debate.decided",
     }

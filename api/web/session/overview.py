@@ -11,7 +11,9 @@ from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
 from domain.discussion.suggestion import suggested
 from domain.orchestration.state import Orchestration
+from domain.session.state import Session
 from projections.record.outcome import outcome
+from projections.record.session import approval_of
 
 TURNS = 12
 BECAUSE = 120
@@ -160,7 +162,15 @@ def asked(child: Discussion) -> dict[str, Any]:
         "verdict": cut(str(feedback.get("verdict") or ""), 40),
         "summary": cut(str(feedback.get("error") or feedback.get("summary") or ""), SENTENCE),
         "metrics": child.metrics[-1] if child.metrics else None,
+        "approval": approval(child),
+        "seen": child.seen,
     }
+
+
+def approval(session: Session) -> dict[str, Any] | None:
+    """How the team decides it, where the team file says so."""
+    found = approval_of(session) if isinstance(session, Discussion) else None
+    return found.wire() if found else None
 
 
 def _discussed(standing: Standing, session: Discussion) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from domain.discussion.events import (
     Converged,
     Decided,
     DecisionRequested,
+    DecisionVoted,
     DiscussionEvent,
     DiscussionRetried,
     DiscussionStarted,
@@ -129,6 +130,9 @@ def _decided(recorded: Recorded, event: DiscussionEvent) -> Iterator[Row]:
     match event:
         case DecisionRequested():
             yield "decision", "\n".join(_asked(event))
+        case DecisionVoted():
+            head = f"### {cell(event.actor)} voted {cell(event.choice)}"
+            yield "log", "\n".join([head, "", f"- At: {iso(recorded.at)}", *_reason("Rationale", event.rationale)])
         case Decided():
             lines = [f"- Choice: {cell(event.choice)}", point("By", event.actor or "a person")]
             lines += [f"- At: {iso(recorded.at)}", *_reason("Rationale", event.rationale)]

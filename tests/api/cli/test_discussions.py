@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -272,3 +273,29 @@ def test_a_synthesis_is_told_without_its_json(synthesis: dict[str, Any] | None, 
 def test_a_decision_that_nobody_made_is_not_told_as_somebodys() -> None:
     decision = {"choice": "skip", "actor": "policy", "rationale": "", "at": "2026-01-02T10:00:00Z", "expired": True}
     assert discussion.decision({"decision": decision}).startswith("skip by default: no decision in time, 2026-")
+
+
+# --- a team's decision ----------------------------------------------------------------------------------------------
+
+
+def test_a_vote_of_several_says_what_is_missing(
+    hansard: Hansard, review: Callable[..., Said], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    team = tmp_path / "team.toml"
+    team.write_text(
+        '[[agents]]\nname = "Solo"\nadapter = "scripted"\nroles = ["reviewer", "coder", "synthesizer"]\n'
+        "[decisions]\napprovers = 2\n"
+    )
+    monkeypatch.setenv("HANSARD_TEAM", str(team))
+    name = id_of(review())
+    shown = hansard("show", name)
+    assert "apply_fix: 0 of 2 votes, skip: 0 of 2 votes" in shown.out
+    seen = hansard("show", name, "--json").json["session"]["seen"]
+    assert f"seen         {seen}" in shown.out
+    refused = hansard("decide", name, "skip")
+    assert refused.code == 2 and "seen" in refused.err
+    assert hansard("decide", name, "skip", "--seen", "0123456789").code == 4
+    voted = hansard("decide", name, "skip", "--seen", seen[:8])
+    assert voted.code == 0 and "skip: 1 of 2 votes" in voted.err
+    assert "skip: 1 of 2 votes" in hansard("inbox").out
+    assert "voted skip" in hansard("show", name).out

@@ -1,0 +1,45 @@
+"""What a person is shown when a discussion waits for a decision, as one digest: another diff or finding is another."""
+
+import hashlib
+import json
+from typing import Any
+
+from domain.discussion.events import (
+    AgentFailed,
+    DecisionRequested,
+    DiscussionRetried,
+    DiscussionStarted,
+    RoundAdded,
+    Synthesized,
+)
+from domain.values.base import DomainEvent, Text
+
+
+def seen_after(seen: str, event: DomainEvent) -> str:
+    """The digest one event later. It follows from the one before, so that nothing shown so far can differ."""
+    shown = _shown(event)
+    if shown is None:
+        return seen
+    return hashlib.sha256((seen + json.dumps(shown, sort_keys=True)).encode()).hexdigest()
+
+
+def _shown(event: DomainEvent) -> list[Any] | None:
+    match event:
+        case DiscussionStarted(topic=topic):
+            return ["subject", _text(topic.subject), topic.tree]
+        case RoundAdded():
+            return ["round", event.role, event.agent, _text(event.content), event.feedback, event.problem]
+        case AgentFailed():
+            return ["failed", event.error]
+        case DiscussionRetried():
+            return ["retried", event.round]
+        case Synthesized():
+            return ["synthesis", _text(event.synthesis), event.counts]
+        case DecisionRequested():
+            return ["asked", event.feedback, event.choices, event.dissent]
+        case _:
+            return None
+
+
+def _text(text: Text) -> list[Any]:
+    return [text.length, text.digest or text.head]

@@ -1,0 +1,181 @@
+"""Decisions of a team over HTTP: votes, who may decide, what was seen, and what forks and cancellations may not."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from adapters.agents.parsing import BadTeam
+from adapters.agents.team import load
+from tests.api.server import Json, delivery, events, inside, only, until
+from tests.api.talks import reached
+from tests.kit.stories import review
+
+AGENTS = (
+    '[[agents]]\nname = "Solo"\nadapter = "scripted"\nroles = ["planner", "architect", "designer", "dev", "reviewer"]\n'
+)
+PEOPLE = ("ada", "bob", "eve", "kim")
+
+
+def of(name: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer key of {name}"}
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    folder = tmp_path_factory.mktemp("team")
+    lines = [f"{name}:{hashlib.sha256(f'key of {name}'.encode()).hexdigest()}:decide" for name in PEOPLE]
+    (folder / "keys").write_text("\n".join(lines))
+    decisions = (
+        "[decisions]\napprovers = 2\nnot_author = true\nexpires_hours = 48\nremind_hours = [1, 24]\n"
+        'who = [{ label = "money", keys = ["bob", "eve"] }]\n'
+    )
+    (folder / "team.toml").write_text(AGENTS + decisions)
+    with inside(folder, api_keys_file=folder / "keys", team=folder / "team.toml") as found:
+        found.headers.update(of("ada"))
+        yield found
+
+
+def waits(client: TestClient, **fields: Any) -> Json:
+    """A review that Ada started and that waits for its decision."""
+    body = {"kind": "review", "subject": "it reads lines", "scenario": {"replies": {}}, **fields}
+    name = client.post("/api/sessions", json=body).json()["sessionId"]
+    return reached(client, name, "waiting_for_decision")
+
+
+def vote(client: TestClient, name: str, choice: str, who: str, **fields: Any) -> Any:
+    return client.post(f"/api/sessions/{name}/decision", json={"decision": choice, **fields}, headers=of(who))
+
+
+def item(client: TestClient, name: str) -> Json:
+    found = client.get("/api/decisions?limit=200").json()["items"]
+    return next(each for each in found if each["sessionId"] == name)
+
+
+def test_two_people_decide_and_the_author_does_not(client: TestClient) -> None:
+    session = waits(client)
+    name, seen = session["id"], session["seen"]
+    waiting = item(client, name)
+    assert waiting["seen"] == seen and len(seen) == 64 and waiting["expiresAt"]
+    approval = waiting["approval"]
+    assert (approval["approvers"], approval["authors"], approval["who"]) == (2, ["person:ada"], [])
+    assert approval["missing"] == {"apply_fix": 2, "skip": 2} and len(approval["remindAt"]) == 2
+    refused = vote(client, name, "skip", "ada", seen=seen)
+    assert refused.status_code == 403 and "Anyone else" in refused.json()["detail"]
+    assert vote(client, name, "skip", "bob").json()["errors"][0]["pointer"] == "/seen"
+    assert vote(client, name, "skip", "bob", seen="0" * 64).status_code == 409
+    assert vote(client, name, "skip", "bob", seen=seen, rationale="fine").status_code == 200
+    after = item(client, name)["approval"]
+    assert [(each["actor"], each["choice"]) for each in after["votes"]] == [("person:bob", "skip")]
+    assert after["missing"] == {"apply_fix": 2, "skip": 1}
+    assert vote(client, name, "skip", "bob", seen=seen).status_code == 409
+    assert vote(client, name, "skip", "eve", seen=seen).status_code == 200
+    ended = reached(client, name, "decided")
+    assert [each["actor"] for each in ended["decision"]["votes"]] == ["person:bob", "person:eve"]
+    voted = only(events(client, name), "decision.voted")
+    assert [(each["choice"], each["actor"], each["seen"]) for each in voted] == [
+        ("skip", "person:bob", seen),
+        ("skip", "person:eve", seen),
+    ]
+    explained = client.get(f"/api/sessions/{name}/explain").json()["text"]
+    assert "Votes: skip by person:bob, skip by person:eve." in explained
+    assert "person:bob voted skip" in client.get(f"/api/sessions/{name}/worklog").text
+    replayed = client.get(f"/api/sessions/{name}?version={ended['version']}").json()["session"]
+    assert replayed["decision"] == ended["decision"]
+
+
+def test_a_label_says_who_decides(client: TestClient) -> None:
+    session = waits(client, labels=["money"])
+    assert session["approval"]["who"] == ["bob", "eve"]
+    refused = vote(client, session["id"], "skip", "kim", seen=session["seen"])
+    assert (refused.status_code, refused.json()["detail"]) == (403, "Only bob, eve may decide this.")
+    again = client.post(
+        f"/api/sessions/{session['id']}/decision",
+        json={"decision": "skip", "seen": session["seen"]},
+        headers=of("kim") | {"Idempotency-Key": "once"},
+    )
+    twice = client.post(
+        f"/api/sessions/{session['id']}/decision",
+        json={"decision": "skip", "seen": session["seen"]},
+        headers=of("kim") | {"Idempotency-Key": "once"},
+    )
+    assert (again.status_code, twice.status_code, twice.text) == (403, 403, again.text)
+
+
+def test_nobody_gets_past_the_vote(client: TestClient) -> None:
+    """Neither by cancelling the review, nor in a fork of the parent, nor by waiting for a default."""
+    body = delivery({"reviewer": [review(), review()]}, review={"enabled": True, "maxRounds": 1}, maxIterations=1)
+    name = client.post("/api/sessions", json=body).json()["sessionId"]
+    child = reached(client, _child(client, name), "waiting_for_decision")
+    parent = client.get(f"/api/sessions/{name}").json()["session"]
+    assert child["approval"]["authors"] == ["person:ada"]
+    for who in ("ada", "kim"):
+        fork = client.post(
+            f"/api/sessions/{name}/fork",
+            json={"atVersion": parent["version"], "substitute": {"decision": "skip"}},
+            headers=of(who),
+        )
+        assert fork.status_code in (403, 409), fork.text
+    assert client.post(f"/api/sessions/{child['id']}/cancel", json={}).status_code == 200
+    assert reached(client, name, "failed", "success")["status"] == "failed"
+    default = {"kind": "review", "subject": "x", "decisionSeconds": 5, "decisionDefault": "skip"}
+    refused = client.post("/api/sessions", json=default)
+    assert refused.status_code == 422 and refused.json()["errors"][0]["pointer"] == "/decisionDefault"
+
+
+def _child(client: TestClient, name: str) -> str:
+    def there() -> str | None:
+        children = client.get(f"/api/sessions/{name}").json()["session"]["children"]
+        return str(children[0]) if children else None
+
+    return until(there, what="a child")
+
+
+def test_a_fork_has_two_authors(client: TestClient) -> None:
+    session = waits(client)
+    fork = client.post(f"/api/sessions/{session['id']}/fork", json={"atVersion": session["version"]}, headers=of("bob"))
+    made = client.get(f"/api/sessions/{fork.json()['sessionId']}").json()["session"]
+    assert made["approval"]["authors"] == ["person:ada", "person:bob"]
+    assert item(client, made["id"])["approval"]["authors"] == ["person:ada", "person:bob"]
+    for who in ("ada", "bob"):
+        assert vote(client, made["id"], "skip", who, seen=made["seen"]).status_code == 403
+
+
+def test_the_pages_show_who_votes_and_what_is_missing(client: TestClient) -> None:
+    session = waits(client, labels=["money"])
+    vote(client, session["id"], "skip", "bob", seen=session["seen"], rationale="rounds well")
+    for page in ("/decisions?lang=en", f"/sessions/{session['id']}?lang=en"):
+        text = client.get(page, headers={"Accept": "text/html"}).text
+        assert f'name="seen" value="{session["seen"]}"' in text
+        assert "May decide: bob, eve" in text and "person:bob" in text and "rounds well" in text and "1/2" in text
+    assert "결정할 수 있는 사람" in client.get("/decisions?lang=ko", headers={"Accept": "text/html"}).text
+
+
+@pytest.mark.parametrize(
+    ("written", "problem"),
+    [
+        ("approvers = 0", "approvers"),
+        ("surprise = 1", "surprise"),
+        ('approvers = 3\nwho = [{ label = "x", keys = ["a", "b"] }]', "fewer keys than approvers = 3"),
+        ('who = [{ keys = ["a"] }]', "either a label or a repository"),
+        ("remind_hours = [0]", "remind_hours"),
+    ],
+)
+def test_a_team_file_that_cannot_be_meant_is_refused(tmp_path: Path, written: str, problem: str) -> None:
+    (tmp_path / "team.toml").write_text(f"{AGENTS}[decisions]\n{written}\n")
+    with pytest.raises(BadTeam, match=problem):
+        load(tmp_path / "team.toml")
+
+
+def test_a_repository_says_who_decides(tmp_path: Path) -> None:
+    (tmp_path / "team.toml").write_text(
+        f'{AGENTS}[decisions]\nremind_hours = 2\nwho = [{{ repository = "/srv/pay", keys = ["bob"] }}]\n'
+    )
+    decisions = load(tmp_path / "team.toml").decisions
+    assert decisions is not None
+    found = [decisions.policy("", (), place).who for place in ("/srv/pay", "/srv/pay/api", "/srv/payments", None)]
+    assert found == [("bob",), ("bob",), (), ()]
+    assert decisions.policy("", (), None).remind_ms == (7_200_000,)
