@@ -11,7 +11,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from adapters.files import private_folder
-from api.settings import Settings, is_loopback, state_home
+from api.places import state_home
+from api.settings import Settings, is_loopback
 
 _STRANGE: Final = re.compile(r"[^\w.@-]+")
 

@@ -1,6 +1,5 @@
 """Settings: from flags, else from `HANSARD_…` in the environment, else defaults that fit one person on one machine."""
 
-import hashlib
 import ipaddress
 import os
 import re
@@ -11,6 +10,7 @@ from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from adapters.store.address import address_of, is_shared
+from api.places import default_log, node_folder, views_of
 from domain.delivery.allowing import prefixes
 
 if TYPE_CHECKING:
@@ -22,18 +22,6 @@ Limit = Annotated[int, Field(ge=0, le=2**62)]
 """0: none."""
 _LEAST_MEMORY = 67_108_864
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-
-
-def data_home() -> Path:
-    """The user's data directory (XDG), ours below it."""
-    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(base) / "hansard"
-
-
-def state_home() -> Path:
-    """The user's folder for what a machine can make again (XDG), ours below it."""
-    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(base) / "hansard"
 
 
 def _absolute(file: str) -> Path:
@@ -62,7 +50,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="HANSARD_", env_ignore_empty=True, frozen=True, extra="forbid")
 
-    database: str = Field(default_factory=lambda: f"sqlite:///{data_home() / 'hansard.db'}")
+    database: str = Field(default_factory=lambda: f"sqlite:///{default_log()}")
     database_trusted: bool = Field(
         default=False, description="1: agents with a network may run although the database asks for no password"
     )
@@ -183,12 +171,11 @@ class Settings(BaseSettings):
             return self.data_dir.expanduser().absolute()
         file = self.log_file
         place = str(file.absolute()) if file else address_of(self.database).place
-        digest = hashlib.sha256(place.encode()).hexdigest()[:12]
-        return state_home() / f"{file.stem if file else 'postgresql'}-{digest}"
+        return node_folder(place, file.stem if file else "postgresql")
 
     @property
     def views_path(self) -> Path:
-        return self.node_dir / "views" / "views.db"
+        return views_of(self.node_dir)
 
     @property
     def loopback(self) -> bool:

@@ -67,7 +67,7 @@ COMMANDS: Final = (
     CliCommand("land", "landing:land", STEER, "Merge finished branches one by one, each validated on the merge."),
     CliCommand("pr", "results:pr", STEER, "Push a session's branch and open a pull request."),
     CliCommand("retry", "steer:retry", STEER, "Retry a waiting or failed turn."),
-    CliCommand("list", "read:list_sessions", READ, "List sessions, newest first."),
+    CliCommand("list", "listing:list_sessions", READ, "List sessions, newest first."),
     CliCommand("show", "read:show", READ, "Show a session, now or at an earlier version."),
     CliCommand("events", "read:events", READ, "List a session's events, or follow them."),
     CliCommand("changes", "results:changes", READ, "Show what a session has changed."),

@@ -1,4 +1,4 @@
-"""`list`, `show`, `events`, `worklog`, `report`: what the record says."""
+"""`show`, `events`, `worklog`, `report`: what the record says."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal
@@ -28,56 +28,6 @@ from api.cli.terminal import (
 from api.cli.watch import SessionFollower
 
 _ALL: Final = 1_000_000
-
-
-async def list_sessions(
-    *,
-    kind: str | None = None,
-    status: str | None = None,
-    q: Annotated[str | None, Parameter(alias="-q")] = None,
-    label: str | None = None,
-    owner: str | None = None,
-    repository: str | None = None,
-    limit: PositiveInt = 20,
-    cursor: str | None = None,
-    json: AsJson = False,
-    where: Where = HERE,
-) -> int:
-    """List sessions, newest first.
-
-    Parameters
-    ----------
-    kind
-        Only this kind: delivery, orchestration, review or debate.
-    status
-        Only this status, as in running, success, checkpoint, waiting_for_decision.
-    q
-        Only sessions with these words.
-    label
-        Only sessions with this label.
-    owner
-        Only sessions that this person or key started.
-    repository
-        Only sessions that were started on this folder.
-    limit
-        Maximum number of results [default: 20].
-    cursor
-        Continue from a list's `nextCursor`.
-    """
-    async with connected(where) as api:
-        filters = {"kind": kind, "status": status, "q": q, "label": label, "owner": owner, "repository": repository}
-        items, more = await api.pages("/api/sessions", limit=limit, cursor=cursor, **filters)
-    if json:
-        put_json({"items": items, "nextCursor": more})
-        return exits.OK
-    if not items:
-        say("No matching sessions." if any(filters.values()) else "No sessions yet. Run one with `hansard example`.")
-        return exits.OK
-    rows = [[str(i["id"]), str(i["status"]), local_time(i["updatedAt"]), str(i["title"])] for i in items]
-    put_table(("SESSION", "STATUS", "UPDATED", "TITLE"), rows)
-    if more:
-        say(f"Showing the newest {len(items)}; use --limit for more.")
-    return exits.OK
 
 
 async def show(session: Id, /, *, at: At = None, json: AsJson = False, where: Where = HERE) -> int:

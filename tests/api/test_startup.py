@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.projections.stage import Stage
+
 ROOT = Path(__file__).parents[2]
 
 PAGE = ("jinja2", "markdown_it", "nh3", "api.web", "api.routes.reference")
@@ -42,10 +44,32 @@ def command(*words: str) -> str:
         ("import api.cli.serve", ("httpx2", "starlette", "domain.kinds", "statemachine")),
         (command("--help"), ("pydantic", "domain", "starlette", "asyncio", "httpx2", "adapters", "projections")),
         (command("list", "--help"), ("starlette", "httpx2", "adapters", "projections", "domain.kinds")),
-        (command("list"), PAGE + RULES + TOOLS + SERVER + ("api.routes.commands",)),
+        (command("list", "--json"), PAGE + RULES + TOOLS + SERVER + ("api.routes.commands",)),
     ],
-    ids=["the application", "the reader", "serve", "--help", "list --help", "list"],
+    ids=["the application", "the reader", "serve", "--help", "list --help", "list --json"],
 )
 def test_what_is_not_needed_is_not_imported(statement: str, spared: tuple[str, ...], tmp_path: Path) -> None:
     found = imported(statement, tmp_path)
+    assert [name for name in spared if name in found] == []
+
+
+def test_a_list_of_views_that_are_up_to_date_needs_no_server_inside(tmp_path: Path) -> None:
+    """Two processes: the first one folds the views."""
+    stage = Stage(tmp_path)
+    stage.delivers()
+    stage.store.close()
+    path = stage.store.path
+    imported(command("list", "--json", "--database", str(path)), tmp_path)
+    found = imported(command("list", "--database", str(path)), tmp_path)
+    spared = (
+        "pydantic",
+        "domain",
+        "adapters",
+        "projections",
+        "asyncio",
+        "uvicorn",
+        "api.openapi",
+        *CLIENT[:1],
+        "starlette",
+    )
     assert [name for name in spared if name in found] == []

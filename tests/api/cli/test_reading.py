@@ -1,8 +1,12 @@
 """What every reading command has in common: JSON for scripts, and no log where none is (contract §6)."""
 
+import hashlib
 import io
 import json
+import os
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -178,3 +182,33 @@ def test_an_import_reads_stdin_and_counts_sessions_only(
 def test_an_import_that_cannot_be_read_makes_no_log(hansard: Hansard, tmp_path: Path) -> None:
     assert hansard("import", "/missing", "--database", str(tmp_path / "new" / "log.db")).code == 1
     assert not (tmp_path / "new").exists()
+
+
+def test_the_views_list_what_the_api_lists(hansard: Hansard, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list is read from the views where they are up to date; else, and with other settings, it is asked for."""
+    commands = [("list",), ("list", "--kind", "review"), ("list", "--limit", "1")]
+    asked = [hansard(*command) for command in commands]  # HANSARD_RETRY_SECONDS is set
+    monkeypatch.delenv("HANSARD_RETRY_SECONDS")
+    assert hansard("list", "--status", "nope").code == 2
+    monkeypatch.setattr("api.cli.client.connected", None)
+    assert [hansard(*command) for command in commands] == asked
+    assert len(asked[0].out.splitlines()) > 3
+
+
+def test_views_that_are_behind_are_not_listed(hansard: Hansard, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HANSARD_RETRY_SECONDS")
+    before = hansard("list").out
+    [views] = Path(os.environ["XDG_STATE_HOME"]).rglob(f"*-{_digest(log)}/views/views.db")
+    with closing(sqlite3.connect(views)) as db, db:
+        db.execute("UPDATE overview SET title = 'old'")
+        assert "old" not in before
+    assert "old" in hansard("list").out
+    with closing(sqlite3.connect(log)) as db:
+        position, event = db.execute("SELECT position - 1, stream FROM events ORDER BY position DESC").fetchone()
+    with closing(sqlite3.connect(views)) as db, db:
+        db.execute("UPDATE progress SET position = ?, event_id = ?", [position, f"{event}:0"])
+    assert hansard("list").out == before, "folded again"
+
+
+def _digest(log: Path) -> str:
+    return hashlib.sha256(str(log.absolute()).encode()).hexdigest()[:12]
