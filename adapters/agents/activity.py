@@ -87,7 +87,9 @@ def tail(text: str) -> str:
 PAUSE: Final = 0.15
 """Seconds after which words that have come are shown."""
 
-Voice = Literal["message", "thought"]
+Voice = Literal["message", "thought", "notice"]
+_ENDS: Final[dict[Voice, str]] = {"message": " \n", "thought": " \n", "notice": "\n"}
+"""What may end a frame: blanks in speech, the end of a line in the output of a command."""
 
 
 class Speech:
@@ -101,7 +103,7 @@ class Speech:
         self._timer: asyncio.TimerHandle | None = None
 
     def say(self, kind: Voice, text: str) -> None:
-        """A piece of a message or a thought has come."""
+        """A piece has come."""
         if kind != self._kind:
             self.flush()
             self._kind = kind
@@ -118,10 +120,10 @@ class Speech:
         self._pieces = []
 
     def _pass_on(self) -> None:
-        """Show the whole words; one that has only begun waits once more for its end."""
+        """Show the whole words, or lines; one that has only begun waits once more for its end."""
         self._timer = None
         text = "".join(self._pieces)
-        whole = max(text.rfind(" "), text.rfind("\n")) + 1 or len(text)
+        whole = max(text.rfind(end) for end in _ENDS[self._kind]) + 1
         self._show(text[:whole])
         self._pieces = [text[whole:]] if text[whole:] else []
         if self._pieces:

@@ -1,6 +1,7 @@
 """`hansard init`: what a repository seems to need, read from its own files, and the settings that say so."""
 
 import json
+import shlex
 import shutil
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -80,17 +81,44 @@ def _python(checkout: Path, found: Found) -> None:
     if not project and not has_setup and not (checkout / "requirements.txt").is_file():
         return
     python = ".venv/bin/python"
-    found.setup.append("python3 -m venv .venv")
-    if (checkout / "requirements.txt").is_file():
-        found.setup.append(f"{python} -m pip install -r requirements.txt")
-    extras = _extras(project)
-    if "project" in project or has_setup:
-        found.setup.append(f"{python} -m pip install -e {f'.[{extras}]' if extras else '.'}")
+    if (checkout / "uv.lock").is_file():
+        found.setup.append("uv sync --all-extras")
+    elif (checkout / "poetry.lock").is_file():
+        found.setup.append("poetry install --all-extras")
+        found.env["POETRY_VIRTUALENVS_IN_PROJECT"] = "true"
+    else:
+        found.setup.append("python3 -m venv .venv")
+        found.setup += [f"{python} -m pip install {what}" for what in _installed(checkout, project, has_setup)]
     if _uses_pytest(checkout, project):
-        found.setup.append(f"{python} -m pip install pytest")
         found.commands.append(f"{python} -m pytest -q")
     elif (checkout / "tests").is_dir():
         found.commands.append(f"{python} -m unittest discover")
+
+
+def _installed(checkout: Path, project: Mapping[str, object], has_setup: bool) -> Iterator[str]:
+    """What pip is asked for, in order: the project, then what its tests need."""
+    if (checkout / "requirements.txt").is_file():
+        yield "-r requirements.txt"
+    extras = _extras(project)
+    if "project" in project or has_setup:
+        yield f"-e .[{extras}]" if extras else "-e ."
+    listed = next((name for name in _TEST_REQUIREMENTS if (checkout / name).is_file()), None)
+    group = _group(project)
+    if listed:
+        yield f"-r {listed}"
+    elif group:
+        yield " ".join(shlex.quote(requirement) for requirement in group)
+    elif _uses_pytest(checkout, project):
+        yield "pytest"
+
+
+_TEST_NAMES = ("tests", "test", "testing", "dev")
+_TEST_REQUIREMENTS = tuple(
+    pattern.format(name)
+    for name in _TEST_NAMES
+    for pattern in ("requirements/{}.txt", "requirements-{}.txt", "requirements_{}.txt", "{}-requirements.txt")
+)
+"""Where requirements of tests usually are; those of tests come before those of all development."""
 
 
 def _extras(project: Mapping[str, object]) -> str:
@@ -98,7 +126,25 @@ def _extras(project: Mapping[str, object]) -> str:
     table = project.get("project")
     optional = table.get("optional-dependencies") if isinstance(table, dict) else None
     names = optional if isinstance(optional, dict) else {}
-    return ",".join(name for name in ("test", "tests", "testing", "dev") if name in names)
+    return ",".join(name for name in _TEST_NAMES if name in names)
+
+
+def _group(project: Mapping[str, object]) -> tuple[str, ...]:
+    """The first dependency group (PEP 735) that is for tests, written out: older versions of pip know no groups."""
+    table = project.get("dependency-groups")
+    groups = table if isinstance(table, dict) else {}
+    for name in _TEST_NAMES:
+        if isinstance(group := groups.get(name), list):
+            return tuple(_requirements(group, groups, 0))
+    return ()
+
+
+def _requirements(group: object, groups: Mapping[str, object], depth: int) -> Iterator[str]:
+    for entry in group if isinstance(group, list) and depth < 10 else ():
+        if isinstance(entry, str):
+            yield entry
+        elif isinstance(entry, dict):
+            yield from _requirements(groups.get(str(entry.get("include-group"))), groups, depth + 1)
 
 
 def _uses_pytest(checkout: Path, project: Mapping[str, object]) -> bool:

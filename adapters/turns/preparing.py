@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, TypedDict
 
@@ -126,7 +126,8 @@ async def _baseline(
 ) -> Baseline:
     async def probe(argv: Sequence[str], extra: Mapping[str, str]) -> str:
         step = ValidationStep(stage="custom", command=argv[0], argv=tuple(argv))
-        finished = await run_step(step, place.also(extra), settings, anything=True)
+        quiet = replace(place.also(extra), observe=lambda _: None)  # a question of ours, not a command of the person's
+        finished = await run_step(step, quiet, settings, anything=True)
         return finished.stdout if finished.exit_code == 0 else ""
 
     whole = processes.clean_environment(place.env, home=place.home)

@@ -4,6 +4,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -11,7 +12,7 @@ from typing import Protocol
 import orjson
 
 from adapters import processes
-from adapters.agents.activity import Activity, tail
+from adapters.agents.activity import Activity, Speech
 from adapters.fence import Fence, Grant, Sandbox
 from adapters.turns.fencing import Fencing
 from adapters.turns.job import Job
@@ -158,7 +159,9 @@ async def run_step(
         return processes.Finished(None, "", "", truncated=False, seconds=0.0, ended="not_started", detail=detail)
     place.observe(Activity(kind="notice", text=f"$ {step.command}"))
     place.home.mkdir(parents=True, exist_ok=True)  # for each command: one may have removed it
-    with tempfile.TemporaryDirectory(prefix="hansard-", ignore_cleanup_errors=True) as scratch:
+    output = Speech(place.observe)
+    with tempfile.TemporaryDirectory(prefix="hansard-", ignore_cleanup_errors=True) as scratch, ExitStack() as after:
+        after.callback(output.flush)
         return await processes.run(
             step.argv,
             cwd=place.folder,
@@ -168,7 +171,7 @@ async def run_step(
             keep_ends=True,
             limits=settings.command_limits,
             fence=place.fence(Path(scratch)),
-            on_output=lambda text: place.observe(Activity(kind="notice", text=tail(text))),
+            on_output=lambda text: output.say("notice", text),
         )
 
 

@@ -116,6 +116,34 @@ def test_init_reads_a_python_repository(tmp_path: Path) -> None:
     assert project.workspace.copy_paths == (".env",)
 
 
+@pytest.mark.parametrize(
+    ("files", "setup"),
+    [
+        (
+            {"requirements/tests.txt": "freezegun", "requirements/dev.txt": "mypy"},
+            "pip install -r requirements/tests.txt",
+        ),
+        ({"requirements-dev.txt": "pytest"}, "pip install -r requirements-dev.txt"),
+        (
+            {
+                "pyproject.toml": '[project]\nname = "x"\n[dependency-groups]\nbase = ["pytest>=8"]\n'
+                'dev = ["mypy"]\ntest = [{include-group = "base"}, "freezegun"]\n'
+            },
+            "pip install 'pytest>=8' freezegun",
+        ),
+        ({"uv.lock": ""}, "uv sync --all-extras"),
+        ({"poetry.lock": ""}, "poetry install --all-extras"),
+    ],
+)
+def test_init_finds_what_the_tests_need(tmp_path: Path, files: dict[str, str], setup: str) -> None:
+    for name, content in ({"pyproject.toml": '[project]\nname = "x"\n', "conftest.py": ""} | files).items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    found = discover(tmp_path)
+    assert found.setup[-1].endswith(setup)
+    assert parse(project_file(found)).validation_steps()
+
+
 def test_init_reads_node_go_cargo_and_make(tmp_path: Path) -> None:
     for name, content, command in (
         ("package.json", '{"scripts": {"test": "vitest", "lint": "eslint ."}}', "npm test"),
