@@ -4,6 +4,7 @@
 import { following } from "./following.js";
 import { going } from "./going.js";
 import { living } from "./living.js";
+import { noticing } from "./noticing.js";
 import { palette } from "./palette.js";
 import { renewKey, sent } from "./sending.js";
 import { session } from "./session.js";
@@ -63,6 +64,7 @@ function put(fresh) {
   document.title = fresh.title;
   for (const name of ["follows", "head"]) page[name] = fresh.body.dataset[name] ?? "";
   announce(fresh);
+  notices.seen(fresh);
 }
 
 function newestHighlight(page) {
@@ -145,10 +147,12 @@ function tell(state) {
   place.textContent = words[state];
 }
 
-/** A hidden tab reads no stream; neither does a finished session. */
+const notices = noticing({ words });
+
+/** A hidden tab reads no stream, unless its reader wants notices; neither does a finished session. */
 function follow() {
   stream.known(Number(page.head));
-  if (page.follows && !document.hidden) stream.start();
+  if (page.follows && (!document.hidden || notices.wanted())) stream.start();
   else stream.stop();
 }
 
@@ -257,7 +261,7 @@ document.addEventListener("input", ({ target }) => {
 // -- tabs, start -----------------------------------------------------------------------------------------------------
 
 document.addEventListener("visibilitychange", () => {
-  if (document.hidden) stream.stop();
+  if (document.hidden) follow();
   else if (page.follows) plan(0);
 });
 

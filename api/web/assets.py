@@ -27,6 +27,7 @@ SCRIPTS: Final = (
     "living",
     "taking",
     "going",
+    "noticing",
     "palette",
     "events",
     "replay",

@@ -20,6 +20,7 @@ from api.web.session.rows import MESSAGE
 from api.web.session.standing import Standing
 from api.web.session.turns import turns_of
 from api.web.shown import cut
+from domain.convergence.profiles import PROFILES
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
 from domain.kinds import KINDS
@@ -198,15 +199,21 @@ def _family(inside: System, session: Session) -> list[dict[str, Any]]:
     ]
 
 
+_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {"review": ("apply_fix", "skip"), "debate": ("accept", "revise")}
+_MORE: Final[Mapping[str, tuple[tuple[str, str, int], ...]]] = {
+    "delivery": (("addIterations", "compare_budget", 20),),
+    "orchestration": (("addRounds", "session_more_rounds", 50),),
+}
+"""Fields of a larger budget, with their words and the most that can be added."""
+
+
 def _forkable(session: Session) -> dict[str, Any]:
     """What a fork of it may differ in."""
     return {
         "id": session.id,
         "version": session.version,
-        "choices": ("apply_fix", "skip")
-        if session.kind == "review"
-        else ("accept", "revise")
-        if session.kind == "debate"
-        else (),
-        "budget": session.kind == "delivery",
+        "choices": _CHOICES.get(session.kind, ()),
+        "budget": _MORE.get(session.kind, ()),
+        "profile": session.profile.name if isinstance(session, Discussion) else "",
+        "profiles": tuple(PROFILES) if isinstance(session, Discussion) else (),
     }

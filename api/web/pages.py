@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from starlette.requests import Request
 from starlette.responses import Response
 
+from api.changing import fix_task
 from api.http.problems import of_field
 from api.http.requests import only, system
 from api.web import model
@@ -13,6 +14,7 @@ from api.web.presets import PRESETS
 from api.web.rendering import language_of, page, render
 from api.web.start_form import FORMS, NAMES, Filled, forms
 from domain.kinds import KINDS
+from domain.session.record import kind_of
 from domain.values.sentences import Sentence
 
 LOOKED = ("kind", "status", "q", "label", "owner", "repository", "cursor")
@@ -22,7 +24,7 @@ LOOKED = ("kind", "status", "q", "label", "owner", "repository", "cursor")
 async def home(request: Request) -> Response:
     """GET /: what needs somebody, what runs, what was; or what was looked for"""
     only(request, *LOOKED, "lang", "preset", "start", "key", *NAMES)
-    return page(await _shown(request, _forms(request.query_params)))
+    return page(await _shown(request, _forms(await asyncio.to_thread(_fixing, request))))
 
 
 async def again(request: Request, starting: tuple[Filled, ...], *, status: int, key: str) -> Response:
@@ -47,6 +49,19 @@ async def _shown(request: Request, starting: tuple[Filled, ...]) -> str:
         return render(request, say, "home.html", page=found, looked=looked, after=after, **more)
 
     return await asyncio.to_thread(build)
+
+
+def _fixing(request: Request) -> Mapping[str, str]:
+    """The address; with the task of a delivery that applies a review, where it names one.
+
+    Raises Invalid for one that asks for no fix.
+    """
+    query = request.query_params
+    if not query.get("fixes") or query.get("task"):
+        return query
+    name = query["fixes"]
+    found = system(request).sessions.get(name) if kind_of(name) in KINDS else None
+    return {**query, "task": fix_task(found)} | ({"workspace": found.workspace} if found and found.workspace else {})
 
 
 def _forms(query: Mapping[str, str]) -> tuple[Filled, ...]:

@@ -106,7 +106,7 @@ _DELIVERY = Form(
     "run",
     (
         Field("task", flag="--task", area=True, required=True, limit=_LONGEST),
-        Field("filePaths", "lines", "--files", area=True, required=True),
+        Field("filePaths", "lines", "--files", area=True),
         Field("validationCommands", "lines", "--validate", area=True),
         Field("maxIterations", "number", "--max-iterations", least=1, most=20, preset=str(DEFAULT_ITERATIONS)),
         Field("maxMinutes", "number", "--max-minutes", least=1, most=180, preset=str(DEFAULT_MINUTES)),
@@ -114,6 +114,7 @@ _DELIVERY = Form(
     ),
     (
         Field("testCommand", flag="--test", limit=_LONGEST),
+        Field("fixes", flag="--fix", limit=200),
         Field("maxAttempts", "number", "--max-attempts", least=1, most=20),
         Field("maxTokens", "number", "--max-tokens", least=1, most=_LARGEST),
         Field("maxCostMicros", "number", "--max-cost-micros", least=1, most=_LARGEST),

@@ -68,7 +68,8 @@ def outcome(view: Mapping[str, Any], language: Language) -> str:
             return _unfinished(view, say)
         case {"kind": "delivery", "status": "success"} if recorded != "success" and language != "en":
             branch = (view.get("result") or {}).get("branch")
-            return say.fill("outcome.delivered", {"n": view.get("iteration"), "branch": branch or "-"})
+            key = "outcome.delivered" if branch else "outcome.delivered_only"
+            return say.fill(key, {"n": view.get("iteration"), "branch": branch})
         case {"kind": "delivery", "finalSummary": "failed_budget_exhausted"}:
             return _exhausted(view, say)
         case _:

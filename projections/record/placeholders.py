@@ -10,6 +10,7 @@ _DETAIL: Final = 300
 """Characters of somebody's words within a sentence."""
 _FILES: Final = 3
 """Changed files that a sentence names."""
+_FAILED_VALIDATION: Final = re.compile(r"^Validation failed \([a-z]+\): ")
 _FAILING: Final = re.compile(
     r"^(?:E\s+\S|FAILED\b|ERROR\b|error\b|.*(?:Error|Exception)\b|.*\bnot found\b)", re.MULTILINE
 )
@@ -68,15 +69,20 @@ def _why_it_failed(places: Places) -> str:
     if data.get("blockingIssues"):
         return _issues(places, [str(issue.get("title", "")) for issue in data["blockingIssues"]])
     if data.get("reasons"):
-        return "; ".join(str(reason) for reason in data["reasons"][:_FILES])
+        return "; ".join(shortly(str(reason)) for reason in data["reasons"][:_FILES])
     if data.get("summary") and "classification" in data:
-        return failing_line(str(data["summary"]))
+        return shortly(failing_line(str(data["summary"])))
     if isinstance(data.get("issues"), str) and data["issues"]:
         return str(data["issues"].partition("\n")[2].partition("\n")[0]).lstrip("- ")
     if data.get("feedback") and isinstance(data["feedback"], dict) and data["feedback"].get("verdict"):
         return str(data["feedback"]["verdict"])
     names = ("errorMessage", "problem", "error")
     return str(next((data[name] for name in names if data.get(name)), (data.get("failure") or {}).get("detail", "")))
+
+
+def shortly(reason: str) -> str:
+    """What failed, without saying first that it did."""
+    return _FAILED_VALIDATION.sub("", reason, count=1)
 
 
 def failing_line(output: str) -> str:

@@ -70,3 +70,33 @@ def test_a_fork_that_names_two_things_is_refused_on_the_page(client: TestClient)
     form = {"key": key, "door": "fork", "atVersion": "3", "substitute.answer.text": "x", "substitute.decision": "skip"}
     answer = client.post(f"/sessions/{review}", data=form, headers=BROWSER, follow_redirects=False)
     assert answer.status_code == 422
+
+
+def test_a_discussion_is_forked_with_another_profile_or_decision(client: TestClient) -> None:
+    review = waiting_review(client)
+    seen = Seen(page(client, f"/compare?a={review}"))
+    names = {field.get("name") for field in seen.all("select")}
+    assert {"substitute.profile", "substitute.decision"} <= names
+    [key] = {field["value"] for field in seen.all("input") if field.get("name") == "key"}
+    form = {"key": key, "door": "fork", "atVersion": "3", "mode": "stop", "substitute.profile": "mysti"}
+    answer = client.post(f"/sessions/{review}", data=form, headers=BROWSER, follow_redirects=False)
+    assert answer.status_code == 303, answer.text
+    fork = answer.headers["location"].rpartition("/")[2]
+    [forked] = [event for event in events(client, fork) if event["type"] == "session.forked"]
+    assert forked["data"]["profile"]["name"] == "mysti"
+
+
+def test_a_review_that_asks_for_fixes_offers_the_delivery_that_applies_it(client: TestClient) -> None:
+    review = waiting_review(client, "rounds the wrong way")
+    assert client.get(f"/?start=delivery&fixes={review}", headers=BROWSER).status_code == 422
+    assert "fixes=" not in page(client, f"/sessions/{review}")
+    body = {"decision": "apply_fix"}
+    assert client.post(f"/api/sessions/{review}/decision", json=body).status_code == 200
+    address = f"/?start=delivery&amp;fixes={review}#start"
+    assert f'href="{address}"' in page(client, f"/sessions/{review}")
+    [task] = [
+        found
+        for found in Seen(page(client, f"/?start=delivery&fixes={review}")).all("textarea")
+        if found["id"] == "delivery-task"
+    ]
+    assert "Fix what the review found." in page(client, f"/?start=delivery&fixes={review}") and task

@@ -41,7 +41,7 @@ def settled(client: TestClient, path: str, *words: str) -> str:
 
 
 def row(html: str, session_id: str) -> str:
-    [found] = [part for part in re.split('<li class="session[^"]*">', html) if f'href="/sessions/{session_id}"' in part]
+    [found] = [part for part in re.split('<li class="session[^>]*>', html) if f'href="/sessions/{session_id}"' in part]
     return " ".join(Seen(found.partition("</li>")[0]).text.split())
 
 

@@ -28,6 +28,7 @@ def test_every_message_is_used_and_every_message_used_exists() -> None:
     named_elsewhere = {
         "head_files",
         "chat_unclear",
+        "compare_budget",
         "recent",
         "first",
         "previous",

@@ -42,7 +42,8 @@ def test_each_kind_has_the_fields_that_it_is_started_with(client: TestClient) ->
     common = {"title", "labels", "workspace", "scenario"}
     limits = {"maxIterations", "maxMinutes", "maxAttempts", "maxTokens", "maxCostMicros"}
     assert set(named(html, "delivery")) == {
-        "task", "filePaths", "validationCommands", "testCommand", "review", "review.strategy", *limits, *common,
+        "task", "filePaths", "validationCommands", "testCommand", "fixes", "review", "review.strategy", *limits,
+        *common,
     }  # fmt: skip
     assert set(named(html, "orchestration")) == {
         "prompt", "employees", "maxRounds", "triage", "origin", "planReview", "planReview.strategy", "workReview",

@@ -109,3 +109,28 @@ def test_a_session_that_had_ended_opens_none(site: Browsing, server: Server) -> 
     live(page, "finished")
     assert [url for url in asked if "/api/" in url] == []
     assert f"{server.url}/sessions/{session_id}" in asked
+
+
+_NOTICES = """window.noticed = [];
+window.Notification = class { constructor(title, { body, tag }) { noticed.push([title, body, tag]); } };
+Notification.permission = "granted";
+Notification.requestPermission = async () => "granted";"""
+
+
+def test_a_hidden_page_notifies_of_what_begins_to_wait_once_one_asked_for_it(site: Browsing, server: Server) -> None:
+    site.context.add_init_script(_NOTICES)
+    page = site.tab("/")
+    asking = page.get_by_role("button", name="Notify me in this browser")
+    expect(asking).to_have_attribute("aria-pressed", "false")
+    asking.click()
+    expect(asking).to_have_attribute("aria-pressed", "true")
+    hide(page)
+    waits = waiting_review(server.client, "a new question")
+    page.wait_for_function("(name) => noticed.some(([, , tag]) => tag === name)", arg=waits, timeout=PATIENCE_MS)
+    noticed = page.evaluate("() => noticed.map(([title, body, tag]) => [title, tag])")
+    assert noticed == [["Needs you: a new question", waits]]
+    hide(page, hidden=False)
+    asking.click()
+    expect(asking).to_have_attribute("aria-pressed", "false")
+    with page.expect_event("requestfailed", lambda request: "/api/events?after=" in request.url):
+        hide(page)

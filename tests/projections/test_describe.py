@@ -92,6 +92,12 @@ ISSUES = [{"id": "1", "title": "No tests", "detail": "…"}, {"id": "2", "title"
             "검증 실패 (테스트): test_divide failed",
         ),
         (
+            "delivery.validation_failed",
+            {"classification": "test", "reasons": ["Validation failed (test): `x` ended with exit code 1."]},
+            "Validation failed (tests): `x` ended with exit code 1.",
+            "검증 실패 (테스트): `x` ended with exit code 1.",
+        ),
+        (
             "delivery.review_blocking_detected",
             {"iteration": 1, "blockingIssues": ISSUES},
             "Review blocked in iteration 1: No tests (+1 more)",

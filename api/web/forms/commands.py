@@ -49,7 +49,13 @@ class FormCommand(NamedTuple):
     bound: bool = True
 
 
-SUBSTITUTES: Final = ("substitute.answer.text", "substitute.decision", "substitute.budget.addIterations")
+SUBSTITUTES: Final = (
+    "substitute.answer.text",
+    "substitute.decision",
+    "substitute.profile",
+    "substitute.budget.addRounds",
+    "substitute.budget.addIterations",
+)
 """What a fork may differ in, by the place in its body."""
 DOORS: Final = {
     "decision": FormCommand(actions.decide, ("decision", "rationale", "seen")),
@@ -68,7 +74,7 @@ DOORS: Final = {
 }
 SWITCHES: Final = frozenset({"remember"})
 NUMBERS: Final = frozenset(
-    {"addIterations", "addMinutes", "addTokens", "addCostMicros", "addRounds", "atVersion", SUBSTITUTES[-1]}
+    {"addIterations", "addMinutes", "addTokens", "addCostMicros", "addRounds", "atVersion", *SUBSTITUTES[-2:]}
 )
 
 

@@ -34,8 +34,21 @@ def act(request: Request, inside: System, now: Session, say: Words, *, key: str 
         suggested=suggested(now.feedback) if isinstance(now, Discussion) else None,
         approval=overview.approval(now),
         seen=now.seen if isinstance(now, Discussion) else "",
+        fixable=_fixable(now),
         waiting=[overview.asked(child) for child in waiting],
         icons_of=ICONS,
         key=key,
         sent=sent,
     ).strip()
+
+
+def _fixable(now: Session) -> bool:
+    """Whether a delivery can apply what it found: a review of its own that was decided so, or work that was sent
+    back."""
+    match now:
+        case Discussion(kind="review", parent=None, decision=made):
+            return made is not None and made.choice == "apply_fix"
+        case Delivery():
+            return now.sent_back is not None
+        case _:
+            return False

@@ -13,6 +13,7 @@ from domain.discussion.suggestion import suggested
 from domain.orchestration.state import Orchestration
 from domain.session.state import Session
 from projections.record.outcome import outcome
+from projections.record.placeholders import shortly
 from projections.record.session import approval_of
 
 TURNS = 12
@@ -32,7 +33,7 @@ def head(standing: Standing) -> dict[str, Any]:
     cause = cause_of(standing)
     return {
         "why": cut(error or (why if " " in why else ""), SENTENCE),
-        "because": cut(cause.lines[0], BECAUSE) if cause and cause.lines[0] not in (error or why) else "",
+        "because": cut(shortly(cause.lines[0]), BECAUSE) if cause and cause.lines[0] not in (error or why) else "",
         "because_at": cause.version if cause else None,
         "result": _handed_over(standing),
         "asked": owner(asked_by(standing)),
