@@ -28,6 +28,9 @@ from domain.values.base import Usage
 
 __all__ = ["AcpAgent", "AcpSettings"]
 
+_FEW_RETRIES: Final = {"CLAUDE_CODE_MAX_RETRIES": "1"}
+"""Claude tries ten times over minutes and says nothing of it over ACP; what it cannot do is retried in the open."""
+
 STREAM_BYTES: Final = 64 * 1_048_576
 """What an agent may print in a turn, where the settings do not say."""
 LEAVE_SECONDS: Final = 2.0
@@ -121,7 +124,7 @@ class _Program:
         return await run(
             call.argv,
             cwd=call.cwd,
-            env=call.environment,
+            env={**_FEW_RETRIES, **call.environment},
             stdin=self._pipe.input,
             wall_seconds=BACKSTOP,
             output_bytes=self._settings.output_bytes or STREAM_BYTES,
