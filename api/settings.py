@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from adapters.fence import Sandbox
     from adapters.turns.worker_settings import WorkerSettings
 
+MOST_ROUNDS = 1_000
+"""More rounds no setting allows."""
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Limit = Annotated[int, Field(ge=0, le=2**62)]
 """0: none."""
@@ -73,6 +75,9 @@ class Settings(BaseSettings):
     budget_minute: Seconds = Field(default=60.0, description="seconds in a budget minute")
     max_body_bytes: Annotated[int, Field(ge=1_024)] = 1_048_576
     max_waiting: Annotated[int, Field(ge=1)] = 10_000
+    max_rounds: Annotated[int, Field(ge=1, le=MOST_ROUNDS)] = Field(
+        default=20, description="most rounds that a review or debate may ask for"
+    )
     worker_slots: Annotated[int, Field(ge=1, le=256)] = 8
     lease_seconds: Seconds = 60.0
     heartbeat_seconds: Seconds = 15.0

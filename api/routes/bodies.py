@@ -18,6 +18,8 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
+from api.settings import MOST_ROUNDS
+
 Words = Annotated[str, Field(min_length=1, max_length=65_536, pattern=r"\S")]
 Short = Annotated[str, Field(max_length=200)]
 Reason = Annotated[str, Field(max_length=2_000)]
@@ -144,12 +146,15 @@ class DeliveryStart(Start):
     )
 
 
+Rounds = Annotated[StrictInt, Field(ge=1, le=MOST_ROUNDS, description="at most as many as the server's setting allows")]
+
+
 class WishBody(Body):
     """How a plan or work is discussed, if it is."""
 
     enabled: StrictBool = True
     strategy: Short | None = None
-    max_rounds: Annotated[StrictInt, Field(ge=1, le=20)] | None = None
+    max_rounds: Rounds | None = None
     profile: Short | dict[str, Any] = "seed"
     decision_seconds: DecisionSeconds = None
     decision_default: Literal["apply_fix", "skip", "revise", "accept"] | None = None
@@ -183,7 +188,7 @@ class Discussed(Start):
     """What reviews and debates have in common."""
 
     strategy: Short | None = None
-    max_rounds: Annotated[StrictInt, Field(ge=1, le=20)] | None = None
+    max_rounds: Rounds | None = None
     profile: Short | dict[str, Any] = Field(default="seed", description="seed, shipped-v3, mysti, or thresholds")
     decision_seconds: DecisionSeconds = None
     decision_default: Literal["apply_fix", "skip", "revise", "accept"] | None = None

@@ -80,7 +80,7 @@ def delivery(body: DeliveryStart, team: Team, settings: Settings, *, author: str
         steps=_steps(body, shared["workspace"], prefixes(settings.commands_allowed), project.validation_steps()),
         limits=limits,
         max_attempts=body.max_attempts,
-        review=_wish(body.review, "review", team, "/review"),
+        review=_wish(body.review, "review", team, settings, "/review"),
         retry=retry_policy(body.retry, team, settings),
         no_progress_limit=_first(
             body.no_progress_limit, default.no_progress_limit, 0 if team.example else settings.no_progress_limit
@@ -126,8 +126,8 @@ def orchestration(
         employees=employees,
         max_rounds=body.max_rounds,
         triage=body.triage,
-        plan_review=_wish(body.plan_review, "debate", team, "/planReview"),
-        work_review=_wish(body.work_review, "review", team, "/workReview"),
+        plan_review=_wish(body.plan_review, "debate", team, settings, "/planReview"),
+        work_review=_wish(body.work_review, "review", team, settings, "/workReview"),
         retry=retry_policy(body.retry, team, settings),
         preparation=preparation_of(project),
         scope=project.scope,
@@ -140,7 +140,7 @@ def discussion(
     body: ReviewStart | DebateStart, team: Team, settings: Settings, *, author: str = ""
 ) -> tuple[DiscussionBrief, tuple[Blob, ...]]:
     """What is discussed. Raises Invalid with a pointer for each field that does not hold."""
-    wish = _wished(body, body.kind, team)
+    wish = _wished(body, body.kind, team, settings)
     shared, blobs = _shared(body, team, settings, author=author)
     subject, more = Text.of(body.subject if isinstance(body, ReviewStart) else body.plan)
     topic = DiscussionBrief(
@@ -176,20 +176,26 @@ def _shared(
     return shared, blobs
 
 
-def _wish(body: WishBody | None, kind: Literal["review", "debate"], team: Team, pointer: str) -> ReviewSettings | None:
+def _wish(
+    body: WishBody | None, kind: Literal["review", "debate"], team: Team, settings: Settings, pointer: str
+) -> ReviewSettings | None:
     """How something is to be discussed; None where it is not."""
     if body is None or not body.enabled:
         return None
     try:
-        return _wished(body, kind, team)
+        return _wished(body, kind, team, settings)
     except Invalid as error:
         raise Invalid({pointer + at: detail for at, detail in error.errors.items()}) from None
 
 
-def _wished(body: WishBody | Discussed, kind: Literal["review", "debate"], team: Team) -> ReviewSettings:
+def _wished(
+    body: WishBody | Discussed, kind: Literal["review", "debate"], team: Team, settings: Settings
+) -> ReviewSettings:
     """What is asked for, else what the team has settled (S2 phase 6), never below the strategy's minimum (K-28)."""
     default, limit = team.settings.of(kind)
     strategy = strategy_of(kind, default if body.strategy is None else body.strategy)
+    if body.max_rounds is not None and body.max_rounds > settings.max_rounds:
+        raise Invalid({"/maxRounds": Sentence("not_between", number=1, most=settings.max_rounds)})
     expires_as = body.decision_default
     if expires_as is not None and expires_as not in CHOICES[kind]:
         raise Invalid({"/decisionDefault": Sentence("not_one_of", choices=list(CHOICES[kind]))})

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
+from api.settings import MOST_ROUNDS
 from api.web.presets import PRESETS
 from domain.convergence import PROFILES
 from domain.discussion.strategies import STRATEGIES
@@ -89,7 +90,7 @@ def _wish(name: str, flag: str, kind: str) -> tuple[Field, Field]:
 def _talk(kind: str, rounds: int) -> tuple[Field, ...]:
     return (
         Field("strategy", flag="--strategy", choices=("", *_strategies(kind))),
-        Field("maxRounds", "number", "--max-rounds", least=1, most=20, usual=str(rounds)),
+        Field("maxRounds", "number", "--max-rounds", least=1, most=MOST_ROUNDS, usual=str(rounds)),
         Field("profile", flag="--profile", choices=tuple(PROFILES), preset="seed"),
     )
 

@@ -1,6 +1,15 @@
 """When a discussion may end: how far its voices agree, how little they still change, and what follows (K-26, K-30)."""
 
-from domain.convergence.assessment import Ending, Metrics, Recommendation, Round, assess, course, stop_reason
+from domain.convergence.assessment import (
+    Ending,
+    Metrics,
+    Recommendation,
+    Round,
+    RoundText,
+    assess,
+    course,
+    stop_reason,
+)
 from domain.convergence.counting import agreement, similarity
 from domain.convergence.profiles import MYSTI, PROFILES, SEED, SHIPPED_V3, Profile, Thresholds, named
 
@@ -14,6 +23,7 @@ __all__ = [
     "Profile",
     "Recommendation",
     "Round",
+    "RoundText",
     "Thresholds",
     "agreement",
     "assess",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import fsum
 from typing import Literal, NamedTuple
 
-from domain.convergence.counting import AgreementSignals, Reading, overlap, read
+from domain.convergence.counting import AgreementSignals, overlap, read
 from domain.convergence.profiles import SEED, Profile
 from domain.values.base import Count, Value
 
@@ -13,6 +13,13 @@ Ending = Literal["converged", "stalled", "limit"]
 
 _EXACT = 1e-9
 """Shares nearer to each other than this are the same: 0.7 reached as a mean of thirds is 0.7."""
+
+
+_DISCUSSIONS = 64
+"""So many discussions are remembered as they counted last, of"""
+_LONGEST = 2_000
+"""so many rounds at most."""
+_memo: dict[object, "tuple[_Told, ...]"] = {}
 
 
 class Round(Value):
@@ -33,10 +40,23 @@ class Metrics(Value):
     profile: str
 
 
+class RoundText(NamedTuple):
+    """The same as a `Round`, made in no time where there are many."""
+
+    round: int
+    role: str
+    content: str
+
+
 class _Told(NamedTuple):
+    """What counts of a contribution; `common` is how much it has in common with the one before it in the same role,
+    None where they make no pair."""
+
     number: int
     role: str
-    reading: Reading
+    signals: AgreementSignals
+    says: bool
+    common: float | None
 
 
 class _Standing(NamedTuple):
@@ -46,12 +66,12 @@ class _Standing(NamedTuple):
     paired: bool
 
 
-def assess(rounds: Sequence[Round], profile: Profile = SEED) -> Metrics:
+def assess(rounds: Sequence[Round | RoundText], profile: Profile = SEED) -> Metrics:
     """The convergence after these rounds, in the order given. No rounds: 0, 0, 0, continue."""
     return _metrics(_told(rounds, profile), profile)
 
 
-def course(rounds: Sequence[Round], profile: Profile = SEED) -> list[Metrics]:
+def course(rounds: Sequence[Round | RoundText], profile: Profile = SEED) -> list[Metrics]:
     """The convergence after the first round, the first two, … all of them. Each text is read only once."""
     told = _told(rounds, profile)
     return [_metrics(told[:number], profile) for number in range(1, len(told) + 1)]
@@ -65,8 +85,27 @@ def stop_reason(recommendation: Recommendation, rounds: int, limit: int) -> Endi
     return "limit" if rounds >= limit else None
 
 
-def _told(rounds: Sequence[Round], profile: Profile) -> list[_Told]:
-    return [_Told(number=r.round, role=r.role, reading=read(r.content, profile)) for r in rounds]
+def _told(rounds: Sequence[Round | RoundText], profile: Profile) -> tuple[_Told, ...]:
+    """Each contribution as it counts. A discussion is judged after every round: then only the newest one is read."""
+    said = tuple(RoundText(r.round, r.role, r.content) for r in rounds)
+    judged = (profile.words, profile.similarity)
+    told = _memo.pop((judged, said[:-1]), ()) if said else ()
+    for at in range(len(told), len(said)):
+        told = (*told, _counted(said, at, profile))
+    if said and len(said) <= _LONGEST:
+        _memo[judged, said] = told
+        for key in tuple(_memo)[:-_DISCUSSIONS]:  # threads may be at it, too
+            _memo.pop(key, None)
+    return told
+
+
+def _counted(said: Sequence[RoundText], at: int, profile: Profile) -> _Told:
+    """An empty contribution makes no pair with its neighbours, and is not skipped to make one across it."""
+    number, role, content = said[at]
+    reading = read(content, profile)
+    before = next((said[place].content for place in range(at - 1, -1, -1) if said[place].role == role), None)
+    common = None if before is None else overlap(read(before, profile).words, reading.words, profile)
+    return _Told(number, role, reading.signals, reading.says, common)
 
 
 def _metrics(told: Sequence[_Told], profile: Profile) -> Metrics:
@@ -91,23 +130,16 @@ def _standing(told: Sequence[_Told], profile: Profile) -> _Standing:
 
 def _ratio(told: Sequence[_Told], profile: Profile) -> float:
     if profile.ratio_over == "all":
-        return _mean([t.reading.signals.ratio for t in told])
-    signals = [t.reading.signals for t in _last_round(told)]
+        return _mean([t.signals.ratio for t in told])
+    signals = [t.signals for t in _last_round(told)]
     return AgreementSignals(sum(s.agreement for s in signals), sum(s.disagreement for s in signals)).ratio
 
 
 def _pairs(told: Sequence[_Told], profile: Profile) -> list[float]:
     """The similarity of each contribution to the one before it in the same role; of the last round alone where the
-    ratio is. An empty one makes no pair with its neighbours, and is not skipped to make one across it."""
-    earliest = 0 if profile.ratio_over == "all" else len(told) - len(_last_round(told))
-    before: dict[str, Reading] = {}
-    pairs: list[float] = []
-    for at, (_, role, reading) in enumerate(told):
-        if role in before and at >= earliest:
-            common = overlap(before[role].words, reading.words, profile)
-            pairs += [] if common is None else [common]
-        before[role] = reading
-    return pairs
+    ratio is."""
+    counted = told if profile.ratio_over == "all" else _last_round(told)
+    return [t.common for t in counted if t.common is not None]
 
 
 def _recommendation(told: Sequence[_Told], standing: _Standing, profile: Profile) -> Recommendation:
@@ -139,7 +171,7 @@ def _stalled(told: Sequence[_Told], standing: _Standing, profile: Profile) -> bo
 def _everybody_speaks(told: Sequence[_Told]) -> bool:
     """Whether nobody's latest contribution is empty: silence is no consent (K-30). Words too short to be compared make
     no pair, but they are words."""
-    latest = {t.role: t.reading.says for t in told}
+    latest = {t.role: t.says for t in told}
     return all(latest.values())
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from domain import replies
-from domain.convergence import Round
+from domain.convergence import RoundText
 from domain.discussion.state import Discussion, RoundContribution
 from domain.discussion.strategies import STRATEGIES
 from domain.values.base import Unreadable
@@ -36,10 +36,10 @@ def tallies(kind: str, words: str) -> Feedback | None:
     return found.model_dump(mode="json", by_alias=True)
 
 
-def counted(session: Discussion) -> list[Round]:
+def counted(session: Discussion) -> list[RoundText]:
     """The rounds as the metrics go by them."""
     return [
-        Round(round=said.round, role=said.role, content=said.content.head if said.counted is None else said.counted)
+        RoundText(said.round, said.role, said.content.head if said.counted is None else said.counted)
         for said in session.rounds
     ]
 

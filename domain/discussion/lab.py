@@ -80,7 +80,7 @@ def talk(session: Discussion) -> LabTalk:
         title=session.title,
         minimum=STRATEGIES[session.strategy].minimum,
         max_rounds=session.max_rounds,
-        rounds=tuple(counted(session)),
+        rounds=tuple(Round(**said._asdict()) for said in counted(session)),
         suggestions=_suggestions(session),
         stop_reason=session.stop_reason,
         choice=session.decision.choice if session.decision else None,

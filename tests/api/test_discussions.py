@@ -10,6 +10,7 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
+from tests.api.orchestrating import orchestration
 from tests.api.server import Json, events, inside, only, serving, session, start, until
 from tests.api.talks import WAITS, debate, decide, decided, reached, review, waits
 from tests.kit.discussing import challenge, critique, disputed, issue
@@ -302,6 +303,17 @@ def test_what_does_not_hold_is_refused_with_its_place(client: httpx.Client, body
     answer = client.post("/api/sessions", json=body)
     assert answer.status_code == 422
     assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+def test_a_setting_says_how_many_rounds_may_be_asked_for(tmp_path: Path) -> None:
+    with inside(tmp_path, max_rounds=40) as client:
+        assert client.post("/api/sessions", json=review(maxRounds=40)).status_code == 202
+        nested = orchestration(planReview={"maxRounds": 41})
+        for body, pointer in ((debate(maxRounds=41), "/maxRounds"), (nested, "/planReview/maxRounds")):
+            answer = client.post("/api/sessions", json=body)
+            assert answer.status_code == 422
+            [error] = answer.json()["errors"]
+            assert (error["pointer"], error["detail"]) == (pointer, "should be between 1 and 40")
 
 
 # ------------------------------------------------------------------------------------------------------- the decision

@@ -20,6 +20,8 @@ from domain.convergence import (
     Thresholds,
     agreement,
     assess,
+    assessment,
+    course,
     named,
     similarity,
     stop_reason,
@@ -695,3 +697,19 @@ def test_hostile_texts_take_time_in_proportion_to_their_length(piece: str) -> No
 @given(st.text(alphabet="{}\"\\`~#\n<>/think agre'동의않", max_size=400))
 def test_no_mixture_of_marks_is_too_much(text: str) -> None:
     assert assess(rounds((C, text), (R, text), (C, text))).recommendation in ("converged", "stalled", "continue")
+
+
+def test_judging_after_every_round_is_judging_at_the_end_and_reads_each_text_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks: list[str] = []
+    read = assessment.read
+    monkeypatch.setattr(assessment, "read", lambda text, profile: (looks.append(text), read(text, profile))[1])
+    for profile in (SEED, SHIPPED_V3, MYSTI):
+        said = [Round(round=n // 2, role="ab"[n % 2], content=f"Word{n % 7} and part {n} are fine.") for n in range(60)]
+        looks.clear()
+        after_each = [assess(said[:number], profile) for number in range(1, 61)]
+        assert len(looks) < 3 * len(said), "a text, the one before it in its role, and no more"
+        assessment._memo.clear()
+        assert after_each == [*course(said, profile)]
+        assert assess(said, profile) == after_each[-1]
