@@ -191,14 +191,18 @@ def _rows_of(writes: Sequence[Write]) -> tuple[list[StoredEvent], Attachments]:
     redactions: list[Redaction] = []
     for write in writes:
         texts += ((blob.digest, blob.content) for blob in write.blobs)
+        forker = write.entries[-1].causation if write.adopted else None
         for entry in write.entries:
             events.append(encode(entry))
+            by = forker or entry.causation
             change = change_of(
                 entry.event,
                 session_id=entry.session_id,
                 version=entry.version,
                 at=entry.at,
                 source="adopted" if write.adopted else "live",
+                asked_by=by.actor,
+                root=by.correlation_id,
             )
             if change is not None:
                 turns.append(change)

@@ -1,14 +1,17 @@
 """The lease table of the store in memory."""
 
 import threading
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from adapters.store.port import Conflict, Fenced
 from adapters.store.turns import (
+    COUNTED,
     FIRST,
     LAST,
+    STEP,
     Lease,
     NewTurn,
     OpenTurn,
@@ -31,13 +34,14 @@ class MemoryTurn:
     attempt: int = 0
     worker: str | None = None
     until: int | None = None
+    owner: str = ""
+    rank: int = 0
 
     @property
     def open(self) -> OpenTurn:
         request = self.request
-        return OpenTurn(
-            request.turn_id, request.session_id, request.work, request.agent, request.role, request.requested_at
-        )
+        place = (request.work, request.agent, request.role, request.requested_at)
+        return OpenTurn(request.turn_id, request.session_id, *place, self.rank)
 
     def free(self, now: int) -> bool:
         """Whether it may be claimed."""
@@ -62,15 +66,18 @@ class MemoryTurn:
 
 
 class TurnTable(dict[str, MemoryTurn]):
-    """The lease table by turn. `unsettled` has the lines that are not settled, so that no look grows with history."""
+    """The lease table by turn. `unsettled` has the lines that are not settled, so that no look grows with history;
+    `owners` has the owner of each session."""
 
     def __init__(self, lines: Mapping[str, MemoryTurn] = MappingProxyType({})) -> None:
         super().__init__()
         self.unsettled: dict[str, MemoryTurn] = {}
+        self.owners: dict[str, str] = {}
         self.keep(lines)
 
     def __setitem__(self, turn_id: str, turn: MemoryTurn) -> None:
         super().__setitem__(turn_id, turn)
+        self.owners.setdefault(turn.request.session_id, turn.owner)
         if turn.state in ("queued", "running"):
             self.unsettled[turn_id] = turn
         else:
@@ -82,12 +89,13 @@ class TurnTable(dict[str, MemoryTurn]):
             self[turn_id] = turn
 
 
-def apply(turns: MutableMapping[str, MemoryTurn], change: TurnChange) -> None:
-    """Change the table. Raises Fenced or Conflict."""
+def apply(turns: ChainMap[str, MemoryTurn], change: TurnChange) -> None:
+    """Change the table, in its first map. Raises Fenced or Conflict."""
     if isinstance(change, NewTurn):
         if change.turn_id in turns:
             raise Conflict(f"The turn {change.turn_id} is there already.", streams=[change.session_id])
-        turns[change.turn_id] = MemoryTurn(change, change.state)
+        owner, rank = _queued(turns, change)
+        turns[change.turn_id] = MemoryTurn(change, change.state, owner=owner, rank=rank)
         return
     found = turns.get(change.turn_id)
     if isinstance(change, TurnAgain):
@@ -102,6 +110,20 @@ def apply(turns: MutableMapping[str, MemoryTurn], change: TurnChange) -> None:
         turns[change.turn_id] = replace(found, state=change.state, until=None)
     elif change.fenced:
         raise Fenced(change.turn_id, change.said_by)
+
+
+def _queued(turns: ChainMap[str, MemoryTurn], change: NewTurn) -> tuple[str, int]:
+    """The owner of a new turn, and its rank."""
+    new, kept = turns.maps
+    assert isinstance(kept, TurnTable)
+    owners = kept.owners | {turn.request.session_id: turn.owner for turn in new.values()}
+    owner = owners.get(change.session_id, owners.get(change.root, change.asked_by))
+    unsettled = [turn for turn in {**kept.unsettled, **new}.values() if turn.state in ("queued", "running")]
+    open_turns = [turn for turn in unsettled if turn.request.work != "wait"]
+    theirs = [turn for turn in open_turns if turn.owner == owner]
+    ours = [turn for turn in theirs if turn.request.session_id == change.session_id]
+    behind = min(COUNTED, len(theirs)) + min(COUNTED, len(ours)) + change.long
+    return owner, change.requested_at + STEP * behind
 
 
 def _may_end(turn: MemoryTurn, change: TurnEnd) -> bool:

@@ -13,7 +13,7 @@ from domain.values.sentences import Sentence
 
 _PAGE: Final = 500
 Table = Literal["events", "texts", "receipts", "turns"]
-COLUMNS: Final[dict[Table, int]] = {"events": 6, "texts": 2, "receipts": 5, "turns": 12}
+COLUMNS: Final[dict[Table, int]] = {"events": 6, "texts": 2, "receipts": 5, "turns": 14}
 Page = tuple[Table, Sequence[Sequence[Any]]]
 
 
@@ -69,7 +69,8 @@ def _asked_again(turn: Sequence[Any]) -> Sequence[Any]:
     """A row of the lease table, without a lease."""
     *request, state, attempt, _, until, deadline, requested = turn
     held = state == "running"
-    return (*request, "queued" if held else state, attempt, None, None if held else until, deadline, requested)
+    lease = (None, None if held else until, deadline, requested)
+    return (*request, "queued" if held else state, attempt, *lease, "", requested)
 
 
 def _pages(rows: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:

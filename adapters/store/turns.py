@@ -31,6 +31,12 @@ class NewTurn(NamedTuple):
     state: TurnState
     deadline: int | None
     requested_at: int
+    long: bool = True
+    """Short ones come first: questions to agents that change nothing, and publishing."""
+    asked_by: str = ""
+    """The actor of the command. The session's owner is the one of its first turn, or its parent's."""
+    root: str = ""
+    """The session that this one is part of."""
 
 
 class TurnEnd(NamedTuple):
@@ -62,18 +68,43 @@ class TurnAgain(NamedTuple):
 
 
 TurnChange = NewTurn | TurnEnd | TurnAgain
+_LONG: Final = ("prepare", "validate", "land")
+STEP: Final = 600_000
+"""How far a turn goes back in the queue, in milliseconds, for each turn that its owner has open, for each that its
+session has open, and for being a long one. Who has many waits behind whoever has few, but not for ever: a new turn of
+another owner never comes before one whose rank has passed."""
+COUNTED: Final = 1_000
+"""More open turns of one owner make no difference."""
 
 
 def change_of(
-    event: DomainEvent, *, session_id: str, version: int, at: int, source: TurnSource = "live"
+    event: DomainEvent,
+    *,
+    session_id: str,
+    version: int,
+    at: int,
+    source: TurnSource = "live",
+    asked_by: str = "",
+    root: str = "",
 ) -> TurnChange | None:
     """What an event changes in the table, if anything."""
     match event:
-        case TurnRequested() if source == "imported":
-            return NewTurn(event.turn_id, session_id, version, event.work, event.agent, event.role, "held", None, at)
         case TurnRequested():
-            due = _instant(event.deadline)
-            return NewTurn(event.turn_id, session_id, version, event.work, event.agent, event.role, "queued", due, at)
+            held = source == "imported"
+            return NewTurn(
+                turn_id=event.turn_id,
+                session_id=session_id,
+                version=version,
+                work=event.work,
+                agent=event.agent,
+                role=event.role,
+                state="held" if held else "queued",
+                deadline=None if held else _instant(event.deadline),
+                requested_at=at,
+                long=event.access == "write" if event.work == "ask" else event.work in _LONG,
+                asked_by=asked_by,
+                root=root or session_id,
+            )
         case TurnAttemptFailed() | TurnRetried() if source == "imported":
             return None
         case TurnAttemptFailed():
@@ -124,9 +155,9 @@ class Lease:
 
 
 class TurnPlace(NamedTuple):
-    """Where a turn is among the others: the oldest first."""
+    """Where a turn is in the queue. Its rank is when it was requested, later by its owner's other turns (`STEP`)."""
 
-    requested_at: int
+    rank: int
     turn_id: str
 
 
@@ -143,14 +174,15 @@ class OpenTurn(NamedTuple):
     agent: str
     role: str
     requested_at: int
+    rank: int = 0
 
     @property
     def place(self) -> TurnPlace:
-        return TurnPlace(self.requested_at, self.turn_id)
+        return TurnPlace(self.rank, self.turn_id)
 
 
 class TurnPage(NamedTuple):
-    """Open turns, oldest first, and the place up to which the table was read; `end` is None at its end."""
+    """Open turns in their order, and the place up to which the table was read; `end` is None at its end."""
 
     turns: list[OpenTurn]
     end: TurnPlace | None

@@ -20,9 +20,10 @@ TEAM = Team(
 )
 
 
-def begin(store: Store, *names: str, at: int = START, **fields: object) -> None:
+def begin(store: Store, *names: str, at: int = START, actor: str = "person", **fields: object) -> None:
     """Deliveries in the log whose planning waits; requested one millisecond after the other."""
-    writes = [write(told(name, **fields).begun, session_id=name, at=at + n) for n, name in enumerate(names)]
+    stories = [(name, told(name, **fields)) for name in names]
+    writes = [write(story.begun, session_id=name, at=at + n, actor=actor) for n, (name, story) in enumerate(stories)]
     store.append(writes)
 
 

@@ -76,9 +76,11 @@ def write(
     at: int = START,
     blobs: Sequence[Blob] = (),
     key: str | None = None,
+    actor: str = CAUSE.actor,
 ) -> Write:
     """What one command stores; with a key also its receipt."""
-    given = entries(events, session_id=session_id, after=after, at=at)
+    cause = CAUSE._replace(actor=actor, correlation_id=session_id)
+    given = [entry._replace(causation=cause) for entry in entries(events, session_id=session_id, after=after, at=at)]
     return Write(given, blobs, None if key is None else lambda position: receipt(key, position))
 
 

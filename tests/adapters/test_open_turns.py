@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from adapters.store import Store, open_store
-from adapters.store.turns import TurnPage, TurnPlace, TurnScan
+from adapters.store.turns import STEP, NewTurn, TurnPage, TurnPlace, TurnScan, change_of
 from tests.adapters.many_turns import LEASE, begin, sessions, taken
+from tests.adapters.stores_under_test import told, write
 from tests.kit.stories import START
 
 
@@ -20,8 +21,8 @@ def opened(store: Store, now: int = START) -> list[str]:
 
 
 def test_open_turns_are_those_that_wait_or_whose_lease_ran_out(store: Store) -> None:
-    begin(store, "delivery-b", at=START + 2)
     begin(store, "delivery-a", at=START + 1)
+    begin(store, "delivery-b", at=START + 2)
     assert opened(store) == ["delivery-a", "delivery-b"]
     taken(store, "delivery-a.t1")
     assert opened(store) == ["delivery-b"]
@@ -30,17 +31,70 @@ def test_open_turns_are_those_that_wait_or_whose_lease_ran_out(store: Store) -> 
 
 
 def test_open_turns_are_read_a_page_at_a_time(store: Store) -> None:
-    """Turns of the same instant stand in the order of their ids; those that are in hand count, but are not shown."""
-    for name in ("delivery-3", "delivery-1", "delivery-2", "delivery-4"):
+    """Those that are in hand count, but are not shown."""
+    for name in ("delivery-1", "delivery-2", "delivery-3", "delivery-4"):
         begin(store, name, at=START)
     taken(store, "delivery-2.t1")
+    places = [TurnPlace(START + number * STEP, f"delivery-{number + 1}.t1") for number in range(4)]
     first = store.turns.open(START, limit=3)
-    assert (sessions(first.turns), first.end) == (["delivery-1", "delivery-3"], TurnPlace(START, "delivery-3.t1"))
-    second = store.turns.open(START, after=TurnPlace(START, "delivery-3.t1"), limit=3)
+    assert (sessions(first.turns), first.end) == (["delivery-1", "delivery-3"], places[2])
+    second = store.turns.open(START, after=places[2], limit=3)
     assert (sessions(second.turns), second.end) == (["delivery-4"], None)
-    assert store.turns.open(START, after=TurnPlace(START, "delivery-4.t1"), limit=3) == TurnPage([], None)
-    upto = store.turns.open(START, upto=TurnPlace(START, "delivery-1.t1"), limit=3)
+    assert store.turns.open(START, after=places[3], limit=3) == TurnPage([], None)
+    upto = store.turns.open(START, upto=places[0], limit=3)
     assert (sessions(upto.turns), upto.end) == (["delivery-1"], None)
+
+
+def test_who_has_many_turns_open_waits_behind_who_has_few(store: Store) -> None:
+    """But not for ever: what came before a turn's rank stays before it."""
+    for number in range(200):
+        begin(store, f"delivery-{number}", actor="person:ada")
+    begin(store, "delivery-bob", at=START + 1_000, actor="person:bob")
+    begin(store, "delivery-bobs", at=START + 2_000, actor="person:bob")
+    assert opened(store)[:5] == ["delivery-0", "delivery-bob", "delivery-1", "delivery-bobs", "delivery-2"]
+    begin(store, "delivery-carl", at=START + 5 * STEP + 1, actor="person:carl")
+    assert opened(store)[7:9] == ["delivery-5", "delivery-carl"]
+
+
+def test_a_worker_that_is_busy_with_one_owner_takes_the_next_turn_of_another_at_once(store: Store) -> None:
+    for number in range(200):
+        begin(store, f"delivery-{number:03}", actor="person:ada")
+    scan = TurnScan(store.turns, limit=20)
+    order = [taken(store, next(scan.look(START)).turn_id).session_id for _ in range(60)]
+    begin(store, "delivery-bob", at=START + 1, actor="person:bob")
+    order += [taken(store, next(scan.look(START)).turn_id).session_id for _ in range(5)]
+    assert "delivery-bob" in order[60:]
+
+
+def test_a_lease_table_of_before_ranks_is_brought_up_to_date(tmp_path: Path) -> None:
+    begin(first := open_store(f"sqlite:///{tmp_path / 'log.db'}"), "delivery-1", "delivery-2")
+    with first._transaction() as connection:
+        for index in ("turns_ranked", "turns_owned"):
+            connection.execute(f"DROP INDEX {index}")
+        for column in ("owner", "rank"):
+            connection.execute(f"ALTER TABLE turns DROP COLUMN {column}")
+    first.close()
+    second = open_store(f"sqlite:///{tmp_path / 'log.db'}")
+    assert [turn.rank for turn in second.turns.open(START, limit=9).turns] == [START, START + 1]
+    begin(second, "delivery-3", actor="person:ada")
+    assert opened(second) == ["delivery-1", "delivery-3", "delivery-2"]
+    second.close()
+
+
+def test_all_turns_of_a_session_are_its_owners_and_long_ones_come_later(store: Store) -> None:
+    story = told()
+    store.append([write(story.begun, actor="person:ada")])
+    begin(store, "delivery-bob", at=START + 1, actor="person:bob")
+    lease = taken(store, "delivery-1.t1")
+    answered = story.answer()
+    store.append([write(answered, after=3, at=START + 2, actor="agent:Ada")])
+    assert lease.session_id == "delivery-1"
+    begin(store, "delivery-adas", at=START + 3, actor="person:ada")
+    ranks = {turn.session_id: turn.rank - turn.requested_at for turn in store.turns.open(START, limit=9).turns}
+    assert ranks == {"delivery-bob": 0, "delivery-1": 0, "delivery-adas": STEP}
+    changes = [change_of(each, session_id="delivery-1", version=1, at=START) for each in story.events]
+    requested = {change.role: change.long for change in changes if isinstance(change, NewTurn)}
+    assert requested["planner"] is False
 
 
 def test_a_turn_is_taken_by_one(store: Store) -> None:
@@ -77,7 +131,7 @@ def test_how_a_turn_stands_is_told(store: Store) -> None:
 def insert(store: Store, count: int, state: str) -> None:
     """Turns of nobody's sessions, by tens of the same instant."""
     rows = [(f"x-{state}{n}.t1", f"x-{state}{n}", state, START + 1 + n // 10) for n in range(count)]
-    statement = "INSERT INTO turns VALUES (?, ?, 3, 'ask', 'Ada', 'dev', ?, 0, NULL, NULL, NULL, ?)"
+    statement = "INSERT INTO turns VALUES (?, ?, 3, 'ask', 'Ada', 'dev', ?, 0, NULL, NULL, NULL, ?4, '', ?4)"
     with store._transaction() as connection:
         connection.executemany(statement, rows)
 

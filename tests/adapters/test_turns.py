@@ -72,10 +72,10 @@ def test_of_no_turns_none_is_claimed(store: Store) -> None:
 
 
 def test_turns_are_claimed_oldest_first_and_each_once(store: Store) -> None:
-    for name, at in (("delivery-b", START + 2), ("delivery-c", START + 1), ("delivery-a", START + 2)):
+    for name, at in (("delivery-b", START + 1), ("delivery-c", START + 1), ("delivery-a", START + 2)):
         begin(store, name, at=at)
     order = [claimed(store, now=START + 3).session_id for _ in range(3)]
-    assert order == ["delivery-c", "delivery-a", "delivery-b"]
+    assert order == ["delivery-b", "delivery-c", "delivery-a"]
     assert claim(store, now=START + 3) is None
 
 
@@ -247,7 +247,7 @@ def test_a_settled_turn_is_not_settled_again(store: Store) -> None:
 
 
 def test_a_waiting_turn_is_called_off_as_well_as_a_running_one(store: Store) -> None:
-    waiting, running = begin(store, "delivery-2", at=START + 1), begin(store)
+    running, waiting = begin(store), begin(store, "delivery-2", at=START + 1)
     assert claimed(store).session_id == "delivery-1"
     for story in (waiting, running):
         tell(store, story, story.when(CancelDelivery()))

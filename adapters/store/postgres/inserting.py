@@ -10,7 +10,7 @@ _TYPES: Final[dict[Table, str]] = {
     "events": "bigint text bigint text bytea bytea",
     "texts": "text bytea",
     "receipts": "text text int bytea bigint",
-    "turns": "text text bigint text text text text bigint text bigint bigint bigint",
+    "turns": "text text bigint text text text text bigint text bigint bigint bigint text bigint",
 }
 
 

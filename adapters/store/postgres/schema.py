@@ -37,14 +37,24 @@ CREATE TABLE receipts (
 CREATE TABLE turns (
   turn_id text COLLATE "C" PRIMARY KEY, stream text COLLATE "C" NOT NULL, version bigint NOT NULL, work text NOT NULL,
   agent text NOT NULL, role text NOT NULL, state text NOT NULL, attempt bigint NOT NULL, worker text,
-  lease_until bigint, deadline bigint, requested_at bigint NOT NULL
+  lease_until bigint, deadline bigint, requested_at bigint NOT NULL, owner text COLLATE "C" NOT NULL DEFAULT '',
+  rank bigint NOT NULL DEFAULT 0
 );
 CREATE TABLE nodes (name text COLLATE "C" PRIMARY KEY, role text NOT NULL, last_seen bigint NOT NULL);
 CREATE TABLE keys (name text COLLATE "C" PRIMARY KEY, digest text NOT NULL, scope text NOT NULL, expires bigint);
 CREATE TABLE secrets (name text COLLATE "C" PRIMARY KEY, value bytea NOT NULL);
 CREATE TABLE links (digest text PRIMARY KEY, name text NOT NULL, made timestamptz NOT NULL DEFAULT now());
-CREATE INDEX turns_open ON turns (state, requested_at, turn_id) WHERE state IN ('queued', 'running');
+CREATE INDEX turns_ranked ON turns (state, rank, turn_id) WHERE state IN ('queued', 'running');
+CREATE INDEX turns_owned ON turns (owner, stream) WHERE state IN ('queued', 'running');
 CREATE INDEX turns_due ON turns (deadline) WHERE state IN ('queued', 'running');
+"""
+_RANKS: Final = """
+ALTER TABLE turns ADD COLUMN IF NOT EXISTS owner text COLLATE "C" NOT NULL DEFAULT '',
+  ADD COLUMN IF NOT EXISTS rank bigint NOT NULL DEFAULT 0;
+UPDATE turns SET rank = requested_at WHERE rank = 0;
+DROP INDEX IF EXISTS turns_open;
+CREATE INDEX IF NOT EXISTS turns_ranked ON turns (state, rank, turn_id) WHERE state IN ('queued', 'running');
+CREATE INDEX IF NOT EXISTS turns_owned ON turns (owner, stream) WHERE state IN ('queued', 'running');
 """
 
 
@@ -70,6 +80,10 @@ def _add(connections: Connections) -> None:
         if "pack_parts" not in _tables(connection):
             connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('hansard', 0))")
             connection.raw.execute(shares.SCHEMA.encode())
+        ranked = "SELECT 1 FROM pg_catalog.pg_indexes WHERE schemaname = 'hansard' AND indexname = 'turns_ranked'"
+        if connection.execute(ranked).fetchone() is None:
+            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('hansard', 0))")
+            connection.raw.execute(_RANKS.encode())
 
 
 def check_format(connections: Connections) -> None:

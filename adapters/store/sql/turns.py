@@ -7,8 +7,10 @@ from adapters.store.port import Fenced
 from adapters.store.sql.connection import Access, SqlConnection, SqlResult
 from adapters.store.sql.log import marks
 from adapters.store.turns import (
+    COUNTED,
     FIRST,
     LAST,
+    STEP,
     Lease,
     NewTurn,
     OpenTurn,
@@ -22,12 +24,21 @@ from adapters.store.turns import (
 
 _LEASE: Final = "turn_id, stream, version, work, agent, role, attempt, worker, lease_until, deadline"
 _UNSETTLED: Final = "state IN ('queued', 'running')"
-"""Word for word the condition of the index `turns_open`: without it SQLite reads all turns there ever were."""
+"""Word for word the condition of the index `turns_ranked`: without it SQLite reads all turns there ever were."""
 _FREE: Final = "work <> 'wait' AND (lease_until IS NULL OR lease_until <= :now)"
 """Of the unsettled turns those that may be claimed: queued, waited long enough after a failed attempt (then
 `lease_until` is the end of the wait), or running on a lease that ran out. A person's decision is nobody's to claim."""
 _QUEUED: Final = f"{_UNSETTLED} AND state = 'queued'"
 _RUNNING: Final = f"{_UNSETTLED} AND state = 'running'"
+_OF: Final = "SELECT owner FROM turns WHERE turn_id > :{0}_from AND turn_id < :{0}_to ORDER BY turn_id LIMIT 1"
+_OWNER: Final = f"coalesce(({_OF.format('own')}), ({_OF.format('root')}), :asked_by)"
+_OPEN: Final = f"FROM turns WHERE {_UNSETTLED} AND work <> 'wait' AND owner = {_OWNER}"
+_NEW: Final = (
+    "INSERT INTO turns VALUES (:turn_id, :session_id, :version, :work, :agent, :role, :state, 0, NULL, NULL, :deadline,"
+    f" :requested_at, {_OWNER}, :requested_at + :long + {STEP} * ("
+    f"(SELECT count(*) FROM (SELECT 1 {_OPEN} LIMIT {COUNTED}) AS theirs)"
+    f" + (SELECT count(*) FROM (SELECT 1 {_OPEN} AND stream = :session_id LIMIT {COUNTED}) AS ours)))"
+)
 
 
 class SqlTurns:
@@ -58,9 +69,9 @@ class SqlTurns:
             return found.fetchone() is not None
 
     def open(self, now: int, *, limit: int, after: TurnPlace = FIRST, upto: TurnPlace = LAST) -> TurnPage:
-        between = "(requested_at, turn_id) > (:at, :id) AND (requested_at, turn_id) <= (:last_at, :last_id)"
-        columns = f"turn_id, stream, work, agent, role, requested_at, {_FREE} AS free"
-        bounds = {"at": after.requested_at, "id": after.turn_id, "last_at": upto.requested_at, "last_id": upto.turn_id}
+        between = "(rank, turn_id) > (:rank, :id) AND (rank, turn_id) <= (:last_rank, :last_id)"
+        columns = f"turn_id, stream, work, agent, role, requested_at, rank, {_FREE} AS free"
+        bounds = {"rank": after.rank, "id": after.turn_id, "last_rank": upto.rank, "last_id": upto.turn_id}
         with self._reading() as connection:
             rows = connection.execute(
                 _in_order(columns, between, limit=":limit"), {"now": now, "limit": limit, **bounds}
@@ -160,11 +171,20 @@ def check_held(applied: Sequence[tuple[TurnChange, SqlResult]]) -> None:
 def _applied(connection: SqlConnection, change: TurnChange) -> SqlResult:
     match change:
         case NewTurn():
-            return connection.execute("INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, 0, NULL, NULL, ?, ?)", change)
+            return connection.execute(_NEW, _begun(change))
         case TurnEnd():
             return _end(connection, change)
         case TurnAgain():
             return _ask_again(connection, change)
+
+
+def _begun(change: NewTurn) -> dict[str, object]:
+    """The values of a new row. A session's turns are those whose names begin with its own."""
+    values = change._asdict()
+    names = {"own": change.session_id, "root": change.root or change.session_id}
+    values |= {f"{name}_from": f"{session}." for name, session in names.items()}
+    values |= {f"{name}_to": f"{session}/" for name, session in names.items()}
+    return values | {"long": STEP * change.long}
 
 
 def _end(connection: SqlConnection, change: TurnEnd) -> SqlResult:
@@ -186,6 +206,6 @@ def _ask_again(connection: SqlConnection, change: TurnAgain) -> SqlResult:
 
 
 def _in_order(columns: str, which: str, *, limit: str) -> str:
-    """A query for unsettled turns, oldest first: the two halves of the index, merged, so that nothing is sorted."""
+    """A query for unsettled turns in their order: the two halves of the index, merged, so that nothing is sorted."""
     queued, running = (f"SELECT {columns} FROM turns WHERE {half} AND {which}" for half in (_QUEUED, _RUNNING))
-    return f"{queued} UNION ALL {running} ORDER BY requested_at, turn_id LIMIT {limit}"
+    return f"{queued} UNION ALL {running} ORDER BY rank, turn_id LIMIT {limit}"

@@ -28,11 +28,35 @@ CREATE TABLE IF NOT EXISTS receipts (
 CREATE TABLE IF NOT EXISTS turns (
   turn_id TEXT PRIMARY KEY, stream TEXT NOT NULL, version INTEGER NOT NULL, work TEXT NOT NULL, agent TEXT NOT NULL,
   role TEXT NOT NULL, state TEXT NOT NULL, attempt INTEGER NOT NULL, worker TEXT, lease_until INTEGER,
-  deadline INTEGER, requested_at INTEGER NOT NULL
+  deadline INTEGER, requested_at INTEGER NOT NULL, owner TEXT NOT NULL DEFAULT '', rank INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS turns_open ON turns (state, requested_at) WHERE state IN ('queued', 'running');
+CREATE INDEX IF NOT EXISTS turns_ranked ON turns (state, rank) WHERE state IN ('queued', 'running');
+CREATE INDEX IF NOT EXISTS turns_owned ON turns (owner, stream) WHERE state IN ('queued', 'running');
 CREATE INDEX IF NOT EXISTS turns_due ON turns (deadline) WHERE state IN ('queued', 'running');
 """
+
+
+def add_columns(connection: sqlite3.Connection) -> None:
+    """Bring the lease table of an older version up to date. Raises sqlite3.Error."""
+    columns = _columns(connection)
+    if not columns or "rank" in columns:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if "rank" not in _columns(connection):  # else another process was faster
+            connection.execute("ALTER TABLE turns ADD COLUMN owner TEXT NOT NULL DEFAULT ''")
+            connection.execute("ALTER TABLE turns ADD COLUMN rank INTEGER NOT NULL DEFAULT 0")
+            connection.execute("UPDATE turns SET rank = requested_at")
+            connection.execute("DROP INDEX IF EXISTS turns_open")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _columns(connection: sqlite3.Connection) -> set[str]:
+    return {row[1] for row in connection.execute("PRAGMA table_info(turns)")}
+
 
 Access = Callable[[], AbstractContextManager[sqlite3.Connection]]
 

@@ -34,7 +34,7 @@ from adapters.store.sqlite.connection import (
     opening_failure,
     store_error,
 )
-from adapters.store.sqlite.rows import SCHEMA, SqliteRows
+from adapters.store.sqlite.rows import SCHEMA, SqliteRows, add_columns
 from domain.session.redaction import REDACTED
 from domain.values.sentences import Sentence
 
@@ -57,6 +57,7 @@ class SqliteStore(SqlRecorder):
             private_folder(self.path.parent)
             private_file(self.path)
             self._writer = self._connect()
+            add_columns(self._writer)
             self._writer.executescript(SCHEMA)
             for _ in range(READERS):
                 self._readers.put(self._connect("query_only=1"))
