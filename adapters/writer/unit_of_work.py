@@ -105,8 +105,10 @@ class UnitOfWork:
             touched: dict[str, Session | None] = {}
             try:
                 return self._play(envelope, touched)
-            except (Refused, Stale, Unknown, Fenced):
+            except (Refused, Stale, Unknown, Fenced) as error:
                 self._undo(touched)
+                if isinstance(error, Fenced) and getattr(envelope.command, "attempt", None) == error.attempt:
+                    raise  # the command names its attempt: whatever the session is like, it comes late
                 stale = [name for name in touched if not (self._sessions[name].fresh or self._sessions[name].changed)]
                 if not stale:
                     raise

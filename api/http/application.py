@@ -1,18 +1,19 @@
-"""An ASGI application around one `System`: routes, lifespan, guards, and errors as problems."""
+"""An ASGI application around one `System`: one function from the request to its answer, errors as problems among it."""
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.routing import Match, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api.http.guards import Guard, OnError
+from api.http.guards import Guard, UnknownHost, careful, with_headers
+from api.http.problems import problem
 from api.http.scopes import check_scope
 from api.system import System
 from domain.values.base import HansardError
@@ -20,7 +21,9 @@ from domain.values.base import HansardError
 Handler = Callable[[Request], Awaitable[Response]]
 PathHandler = tuple[str, Handler]
 """A path, as Starlette spells it, and what answers there."""
-OnHttpException = Callable[[Request, HTTPException], Awaitable[Response]]
+OnError = Callable[[Request, Exception], Awaitable[Response]]
+_PACKED: Final = 1_000
+"""Bytes of an answer from which on it is compressed, where the client takes that."""
 
 
 class _Methods:
@@ -30,16 +33,19 @@ class _Methods:
         self._path, self._get, self._post = path, get, post
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        handler = self._post if scope["method"] == "POST" else self._get
-        assert handler is not None, "the route names the methods"
-        request = Request(scope, receive, send)
-        check_scope(request, scope["method"], self._path)
-        response = await handler(request)
+        """As any ASGI application, for whoever takes a route by itself."""
+        response = await self.answer(Request(scope, receive, send), scope["method"])
         await response(scope, receive, send)
+
+    async def answer(self, request: Request, method: str) -> Response:
+        handler = self._post if method == "POST" else self._get
+        assert handler is not None, "the route names the methods"
+        check_scope(request, method, self._path)
+        return await handler(request)
 
 
 def routes(gets: Iterable[PathHandler], posts: Iterable[PathHandler]) -> list[Route]:
-    """A route for each path, with HEAD where there is GET."""
+    """A route for each path, with HEAD where there is GET. Those of commands come first: each is tried in turn."""
     get, post = dict(gets), dict(posts)
     return [
         Route(
@@ -47,12 +53,73 @@ def routes(gets: Iterable[PathHandler], posts: Iterable[PathHandler]) -> list[Ro
             _Methods(path, get.get(path), post.get(path)),
             methods=[*(["GET"] if path in get else []), *(["POST"] if path in post else [])],
         )
-        for path in dict.fromkeys((*get, *post))
+        for path in dict.fromkeys((*post, *get))
     ]
 
 
+class _Application(Starlette):
+    """Starlette without its layers of middleware, each of which would cost a command several calls."""
+
+    guard: Guard
+    on_error: OnError
+    on_http_exception: OnError
+
+    def build_middleware_stack(self) -> ASGIApp:
+        return self._serve
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.router(scope, receive, send)
+        broken: Exception | None = None
+        request = Request(scope, receive, send)
+        try:
+            receive = self.guard.let_in(scope, receive)
+            request = Request(scope, receive, send)
+            endpoint = self._endpoint(scope)
+            response = await endpoint.answer(request, scope["method"])
+        except UnknownHost as error:  # no page of ours is shown under another's name
+            response = problem(error)
+        except HTTPException as error:
+            response = await self.on_http_exception(request, error)
+        except HansardError as error:
+            response = await self.on_error(request, error)
+        except Exception as error:  # answered, and then the server's to log
+            broken, response = error, await self.on_error(request, error)
+        await _send(response, scope, receive, send)
+        if broken is not None:
+            raise broken
+
+    def _endpoint(self, scope: Scope) -> _Methods:
+        """What answers at the path. Raises HTTPException: nothing does, or not by this method."""
+        scope["router"] = self.router
+        for route in self.router.routes:
+            match, found = route.matches(scope)
+            if match is Match.FULL:
+                scope["route"] = route
+                scope.update(found)
+                endpoint: _Methods = found["endpoint"]
+                return endpoint
+            if match is Match.PARTIAL:
+                assert isinstance(route, Route)
+                raise HTTPException(405, headers={"Allow": ", ".join(sorted(route.methods or ()))})
+        raise HTTPException(404)
+
+
+async def _send(response: Response, scope: Scope, receive: Receive, send: Send) -> None:
+    """The answer with our headers, compressed where it is long; never a stream of events."""
+    if type(response).__call__ is not Response.__call__:
+        await _packed(response)(scope, receive, with_headers(send))
+        return
+    response.raw_headers = careful(response.raw_headers)
+    await (response if len(response.body) < _PACKED else _packed(response))(scope, receive, send)
+
+
+def _packed(response: Response) -> ASGIApp:
+    return GZipMiddleware(response, minimum_size=_PACKED, compresslevel=5)
+
+
 def application(
-    system: System, places: list[Route], *, work: bool, on_error: OnError, on_http_exception: OnHttpException
+    system: System, places: list[Route], *, work: bool, on_error: OnError, on_http_exception: OnError
 ) -> Starlette:
     """The ASGI application. With `work`, this process runs turns."""
 
@@ -61,20 +128,9 @@ def application(
         async with system.running(work=work):
             yield
 
-    app = Starlette(
-        routes=places,
-        lifespan=lifespan,
-        middleware=[
-            Middleware(Guard, settings=system.settings, entry=system.logins or system.actor, on_error=on_error),
-            Middleware(GZipMiddleware, minimum_size=1_000, compresslevel=5),  # never a stream of events
-        ],
-        exception_handlers={
-            HTTPException: on_http_exception,  # type: ignore[dict-item]  # Starlette: an exception of the key's type
-            HansardError: on_error,
-            Exception: on_error,
-        },
-    )
-    app.router.redirect_slashes = False  # an endpoint has one address; any other is a problem like the rest
+    app = _Application(routes=places, lifespan=lifespan)
+    app.guard = Guard(system.settings, system.logins or system.actor)
+    app.on_error, app.on_http_exception = on_error, on_http_exception
     app.state.system = system
     app.state.kept = {}
     return app

@@ -1,23 +1,21 @@
-"""Who may come in: pure ASGI, so that streams cost nothing. Host, key, origin, and what every answer carries."""
+"""Who may come in, by host, key and origin; and what every answer carries."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
 
-from starlette.requests import Request, cookie_parser
-from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Send
+from starlette.requests import cookie_parser
+from starlette.types import Message, Receive, Send
 from starlette.types import Scope as Connection
 
 from api.http.keys import Scope
 from api.http.logins import Logins
-from api.http.problems import Problem, problem
+from api.http.problems import Problem
 from api.settings import Settings
 from domain.values.sentences import Sentence
 
-OnError = Callable[[Request, Exception], Awaitable[Response]]
 Given = Mapping[bytes, str]
 """The headers of a request by their names in small letters; of several with one name the first."""
 OPEN: Final = frozenset({"/healthz", "/readyz", "/login"})
@@ -41,35 +39,33 @@ CHALLENGE: Final = {"WWW-Authenticate": "Bearer"}
 _RAW: Final = tuple((name.lower().encode(), value.encode()) for name, value in HEADERS.items())
 
 
+class UnknownHost(Problem):
+    """Asked for under another's name."""
+
+
 class Guard:
     """The guard: 421 for a foreign Host, 401 without a key, 403 across origins. `entry` are the keys that
     let in, or who everybody is taken for where none is asked for."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, entry: Logins | str, on_error: OnError) -> None:
-        self._app, self._entry, self._on_error = app, entry, on_error
+    def __init__(self, settings: Settings, entry: Logins | str) -> None:
+        self._entry = entry
         more = {name.strip().lower() for name in settings.allowed_hosts.split(",") if name.strip()}
         self._hosts = {"127.0.0.1", "localhost", "[::1]", settings.host.lower()} | more
 
-    async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return await self._app(scope, receive, send)
+    def let_in(self, scope: Connection, receive: Receive) -> Receive:
+        """Note who asks and what they may; from where the request is received then. Raises Problem."""
         headers = {name: value.decode("latin-1") for name, value in reversed(scope["headers"])}
         host = headers.get(b"host", "")
-        if _name(host) not in self._hosts:  # no page of ours is shown under another's name
-            refused = problem(Problem(421, Sentence("unknown_host")))
-            return await refused(scope, receive, _with_headers(send))
-        try:
-            state = scope.setdefault("state", {})
-            state["actor"] = self._actor(scope["path"], headers)
-            state["scope"] = self._scope(state["actor"])
-            if scope["method"] not in SAFE:
-                _check_origin(headers, scope["scheme"], host)
-        except Problem as error:
-            said = await self._on_error(Request(scope, receive), error)
-            return await said(scope, receive, _with_headers(send))
+        if _name(host) not in self._hosts:
+            raise UnknownHost(421, Sentence("unknown_host"))
+        state = scope.setdefault("state", {})
+        state["actor"] = self._actor(scope["path"], headers)
+        state["scope"] = self._scope(state["actor"])
+        if scope["method"] not in SAFE:
+            _check_origin(headers, scope["scheme"], host)
         if isinstance(self._entry, Logins) and "text/event-stream" in headers.get(b"accept", ""):
-            receive = _while(partial(self._is_kept, headers), receive)
-        await self._app(scope, receive, _with_headers(send))
+            return _while(partial(self._is_kept, headers), receive)
+        return receive
 
     def _is_kept(self, headers: Given) -> bool:
         """Whether the key, or the sign-in, is still good."""
@@ -159,12 +155,18 @@ def _place(origin: str) -> tuple[str, str] | None:
         return None
 
 
-def _with_headers(send: Send) -> Send:
+def careful(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """What an answer says, and what every answer of ours does."""
+    names = {name for name, _ in headers}
+    return headers + [header for header in _RAW if header[0] not in names]
+
+
+def with_headers(send: Send) -> Send:
+    """The same for an answer that sends itself."""
+
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            given = message.get("headers", ())
-            names = {name for name, _ in given}
-            message["headers"] = [*given, *(header for header in _RAW if header[0] not in names)]
+            message["headers"] = careful(list(message.get("headers", ())))
         await send(message)
 
     return sending

@@ -82,7 +82,7 @@ async def call_of(request: Request) -> ApiCall:
     return ApiCall(
         system=system(request),
         actor=request.state.actor,
-        path=request.url.path,
+        path=request.scope["path"],
         raw=raw,
         key=idempotency_key(request),
         if_match=request.headers.get("if-match"),

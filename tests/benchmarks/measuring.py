@@ -9,6 +9,9 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Literal, NamedTuple, cast
+
+from uvicorn.loops.auto import auto_loop_factory
 
 from tests.api.server import ROOT, free_port, until
 
@@ -26,7 +29,11 @@ async def answer(request):
     return Response(b'{"sessionId": "delivery-0123456789", "version": 4}', media_type="application/json")
 
 app = Starlette(routes=[Route("/api/sessions/{id}/budget", answer, methods=["POST"])])
-uvicorn.run(app, port=int(sys.argv[1]), access_log=False, log_level="warning", ws="none", server_header=False)
+http, loop = {"h11": ("h11", "asyncio"), "uvloop": ("httptools", "uvloop")}[sys.argv[2]]
+uvicorn.run(
+    app, port=int(sys.argv[1]), http=http, loop=loop, access_log=False, log_level="warning", ws="none",
+    server_header=False,
+)
 """
 
 
@@ -81,26 +88,71 @@ class Line:
             await self._writer.wait_closed()
 
 
-async def posts_a_second(port: int, paths: Sequence[str], body: bytes, *, total: int) -> float:
-    """Over one line for each path, all at once; every answer has to be 200."""
-    lines = [await Line.open(port) for _ in paths]
+class Posts(NamedTuple):
+    """What so many connections got: answers a second, and the milliseconds that half and all but 1 % took."""
 
-    async def post(number: int, _: int) -> None:
-        status, answer = await lines[number].post(paths[number], body)
-        assert status == 200, answer
+    rate: float
+    median: float
+    slow: float
 
-    try:
-        return await together(len(lines), total, post)
-    finally:
-        for line in lines:
-            await line.close()
+
+class _Poster(asyncio.Protocol):
+    """A kept-alive connection that sends the same request again as soon as it is answered."""
+
+    def __init__(self, path: str, body: bytes, count: int, spent: list[float]) -> None:
+        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        self._request = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+        self._left, self._spent, self._answer = count, spent, b""
+        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._send()
+
+    def _send(self) -> None:
+        self._began = time.perf_counter()
+        self._transport.write(self._request)
+
+    def data_received(self, data: bytes) -> None:
+        self._answer += data
+        head, found, body = self._answer.partition(b"\r\n\r\n")
+        if not found or len(body) < int(head.lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0]):
+            return
+        self._spent.append(time.perf_counter() - self._began)
+        if not self._answer.startswith(b"HTTP/1.1 200 "):
+            return self.over.set_exception(AssertionError(self._answer))
+        self._answer, self._left = b"", self._left - 1
+        if self._left:
+            self._send()
+        else:
+            self._transport.close()
+            self.over.set_result(None)
+
+
+def posts(port: int, paths: Sequence[str], body: bytes, *, total: int) -> Posts:
+    """Over one connection for each path, all at once; every answer has to be 200."""
+    spent: list[float] = []
+
+    async def all_of_them() -> None:
+        loop, each = asyncio.get_running_loop(), total // len(paths)
+        made = [
+            await loop.create_connection(lambda path=path: _Poster(path, body, each, spent), "127.0.0.1", port)  # type: ignore[misc]
+            for path in paths
+        ]
+        await asyncio.gather(*(poster.over for _, poster in made))
+
+    began = time.perf_counter()
+    with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
+        runner.run(all_of_them())
+    rate, spent = len(spent) / (time.perf_counter() - began), sorted(spent)
+    return Posts(rate, spent[len(spent) // 2] * 1_000, spent[len(spent) * 99 // 100] * 1_000)
 
 
 @contextlib.contextmanager
-def bare_handler() -> Iterator[int]:
-    """The same server and framework with nothing behind them; the port."""
+def bare_handler(kind: Literal["h11", "uvloop"]) -> Iterator[int]:
+    """The same framework with nothing behind it, on plain Python or on what we are served by; the port."""
     port = free_port()
-    process = subprocess.Popen([sys.executable, "-c", BARE, str(port)], cwd=ROOT)
+    process = subprocess.Popen([sys.executable, "-c", BARE, str(port), kind], cwd=ROOT)
     try:
         until(lambda: _listens(port), what="the bare handler")
         yield port
