@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
-from adapters.workspace.folders import plain_files
+from adapters.workspace.folders import make_readable, plain_files
 from adapters.workspace.git import OURS, answered, authored_by, git, line
 from adapters.workspace.paths import WorkspaceError
 from domain.values.sentences import Sentence
@@ -24,7 +24,6 @@ _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _PATTERN: Final = re.compile(r"[\\*?\[\] ]")
 """What means more than itself in a line of an exclude file."""
 _LITERALLY: Final = r"\\\g<0>"
-_GITLINK: Final = b"160000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +146,12 @@ class Index:
     path: Path
 
     def record(self, tree: Path) -> None:
-        """Take in the files as they are. Never `git add`: it would run git inside of nested repositories."""
-        tracked, others = self._look(tree)
-        present = set(plain_files(tree, tracked))
-        gone = [path for path in tracked if path not in present]
+        """Take in the files as they are. Never `git add`: it would run git inside of nested repositories. Only what
+        differs from what was recorded last is looked at."""
+        changed, others = self._changed(tree), self._new_files(tree)
+        make_readable(tree, (*changed, *others))
+        present = set(plain_files(tree, changed))
+        gone = [path for path in changed if path not in present]
         found = [*present, *plain_files(tree, others)]
         if gone:
             self._run("update-index", "-z", "--force-remove", "--stdin", tree=tree, given=b"\0".join(gone))
@@ -178,19 +179,23 @@ class Index:
         self._run("update-index", "-q", "--refresh", tree=tree)
         return bool(self._run("diff-index", "--name-only", "--ignore-submodules=all", commit, tree=tree))
 
-    def _look(self, tree: Path) -> tuple[list[bytes], list[bytes]]:
-        """The files it knows, without submodules, and those that are new and that the project does not ignore, also
-        inside of repositories that an agent has made."""
-        said = self._run("ls-files", "-z", "-t", "--stage", "--others", "--exclude-standard", tree=tree)
-        entries = [entry.partition(b" ") for entry in said.split(b"\0") if entry]
-        known = [fact.partition(b"\t") for tag, _, fact in entries if tag != b"?"]
-        tracked = [path for facts, _, path in known if not facts.startswith(_GITLINK)]
-        new = [path for tag, _, path in entries if tag == b"?"]
+    def _changed(self, tree: Path) -> list[bytes]:
+        """The files it knows, without submodules, that may be others now, or gone."""
+        if not self.path.exists():
+            return []
+        said = self._run("diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=all", tree=tree)
+        return list(dict.fromkeys(path for path in said.split(b"\0") if path))
+
+    def _new_files(self, tree: Path) -> list[bytes]:
+        """The files that it does not know and that the project does not ignore, also inside of repositories that an
+        agent has made."""
+        said = self._run("ls-files", "-z", "--others", "--exclude-standard", tree=tree)
+        new = [path for path in said.split(b"\0") if path]
         files = [path for path in new if not path.endswith(b"/")]
         for nested in (path for path in new if path.endswith(b"/")):
-            _, inside = Index(self.repository, self.path.with_name("none"))._look(tree / os.fsdecode(nested))
+            inside = Index(self.repository, self.path.with_name("none"))._new_files(tree / os.fsdecode(nested))
             files += [nested + path for path in inside]
-        return tracked, files
+        return files
 
     def _run(self, *args: str, tree: Path | None = None, given: bytes = b"") -> bytes:
         return self.repository.run(*args, tree=tree, index=self.path, given=given)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from adapters.workspace.comparing import compared
-from adapters.workspace.folders import delete, existing_folder, is_real_folder, tame
+from adapters.workspace.folders import delete, existing_folder, is_real_folder, open_up
 from adapters.workspace.founding import SOURCE, given_git
 from adapters.workspace.git import git, in_theirs
 from adapters.workspace.landing import advance, integrate, tip
@@ -74,7 +74,7 @@ class Workspace:
         latest snapshot, so that each contains all that came before."""
         tree = self.tree_of(folder)
         if self.in_place is None:
-            tame(tree)
+            open_up(tree)
             return self._recorded(tree, tree.name, message=message, parent=parent, author=author)
         with trail(self._git.path / "trail") as so_far:
             parent = so_far.latest() or parent or self.start
@@ -205,7 +205,7 @@ class Workspace:
         if not is_real_folder(folder):
             delete(folder)
             folder.mkdir(parents=True)
-        tame(folder)
+        open_up(folder)
         delete(folder / ".git")
         with self._git.index(folder.name) as index:
             index.restore(folder, commit)
