@@ -16,7 +16,7 @@ from api.system import System
 from api.web import assets, chat_page, compare_page, errors, inbox_page, lab_page, login_page, pages, reports_page
 from api.web.forms import commands as forms
 from api.web.forms import talking
-from api.web.session import log, why
+from api.web.session import event, log, why
 from api.web.session import routes as session
 
 COMMANDS: Final[tuple[PathHandler, ...]] = (
@@ -67,6 +67,7 @@ PAGES: Final[tuple[PathHandler, ...]] = (
     ("/sessions/{id}/raw", session.show_raw),
     ("/sessions/{id}/log", log.show),
     ("/sessions/{id}/why", why.show),
+    ("/sessions/{id}/event", event.show),
     ("/login", login_page.show),
 )
 FORMS: Final[tuple[PathHandler, ...]] = (

@@ -42,7 +42,7 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
   function mark() {
     for (const row of listed()) {
       const version = number(row);
-      row.querySelector(".number").tabIndex = -1;
+      for (const found of row.querySelectorAll(".number, .unfold")) found.tabIndex = -1;
       row.classList.toggle("is-later", where.at !== null && version > where.at);
       if (version === where.at) row.setAttribute("aria-current", "true");
       else row.removeAttribute("aria-current");
@@ -178,6 +178,22 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
     seen();
   }
 
+  /** Shows an event whole below its row, or folds it again. */
+  async function unfold(link) {
+    const row = link.closest("[data-row]");
+    const shown = row.querySelector(".unfolded");
+    link.setAttribute("aria-expanded", String(!shown));
+    if (shown) return shown.remove();
+    const place = document.createElement("div");
+    place.className = "unfolded";
+    row.append(place);
+    const answer = await fetch(link.href, { headers: { Accept: "application/json" } });
+    if (!answer.ok) return location.assign(link.href);
+    place.replaceChildren(...pieces((await answer.json()).html));
+    if (atEnd()) row.scrollIntoView({ block: "nearest" });
+    return undefined;
+  }
+
   // -- hands and room --------------------------------------------------------------------------------------------------
 
   /** Tells the style sheet how much height the list lacks, so that its end is above the steps. */
@@ -194,6 +210,13 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
   for (const found of ["main", "#events", "[data-player]"]) watched.observe(find(found));
 
   find("[data-filter]").addEventListener("change", () => around(where.at));
+
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("[data-unfold]");
+    if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    unfold(link).catch(() => link.setAttribute("aria-expanded", "false"));
+  });
 
   document.addEventListener(
     "scroll",

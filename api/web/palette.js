@@ -2,7 +2,7 @@
 
 const WAIT_MS = 150;
 const FOUND = 8;
-const ROWS = ".sessions .what > a, [data-row] a.number, .turn-list a";
+const ROWS = ".sessions .what > a, [data-row] a.unfold, .turn-list a";
 
 export function palette() {
   const box = document.getElementById("palette");

@@ -6,7 +6,8 @@ from starlette.testclient import TestClient
 
 from tests.api.scenes import SCENES, begun, reached, two_iterations
 from tests.api.seen import BROWSER, page
-from tests.api.server import delivery
+from tests.api.server import delivery, events
+from tests.api.test_damage import harmed
 from tests.api.test_session_page import client, panel, words_of
 
 __all__ = ["client"]
@@ -52,3 +53,35 @@ def test_every_kind_says_why(client: TestClient) -> None:
     for scene in SCENES.values():
         assert "The chain of causes" in page(client, f"/sessions/{scene(client)}/why")
     assert client.get("/sessions/delivery-0000000000/why", headers=BROWSER).status_code == 404
+
+
+def test_the_page_says_what_is_possible_and_why_the_rest_is_not(client: TestClient) -> None:
+    done = words_of(page(client, f"/sessions/{two_iterations(client)}/why"))
+    assert "– Cancel A delivery in the state success cannot be cancelled." in done
+    waits = words_of(page(client, f"/sessions/{SCENES['review'](client)}/why"))
+    assert (
+        "✓ Decide possible now" in waits and "– Retry A review in the state waiting_for_decision has no turn" in waits
+    )
+    korean = words_of(page(client, f"/sessions/{two_iterations(client)}/why?lang=ko"))
+    assert "– 취소 딜리버리 세션은" in korean and "상태에서 취소할 수 없습니다." in korean
+
+
+def test_the_record_of_a_session_can_be_checked_on_its_page(client: TestClient) -> None:
+    session_id = two_iterations(client)
+    assert "No event was changed" not in words_of(page(client, f"/sessions/{session_id}/why"))
+    assert "No event was changed or removed." in words_of(page(client, f"/sessions/{session_id}/why?check=1"))
+    [fourth] = [event["position"] for event in events(client, session_id) if event["version"] == 4]
+    harmed(
+        client, f"UPDATE events SET state = CAST(replace(state, 'planner', 'nobody') AS BLOB) WHERE position = {fourth}"
+    )
+    assert "Changed or missing from event 4" in words_of(page(client, f"/sessions/{session_id}/why?check=1"))
+
+
+def test_an_event_has_an_address_with_its_fields_its_cause_and_its_hash(client: TestClient) -> None:
+    session_id = two_iterations(client)
+    found = words_of(page(client, f"/sessions/{session_id}/event?at=3"))
+    assert "turn.requested" in found and "deadline" in found and "Hash" in found
+    answer = client.get(f"/sessions/{session_id}/event?at=3", headers={"Accept": "application/json"})
+    assert answer.json()["html"].startswith('<dl class="payload">')
+    for query, status in (("", 422), ("?at=999", 404)):
+        assert client.get(f"/sessions/{session_id}/event{query}", headers=BROWSER).status_code == status

@@ -155,3 +155,17 @@ def test_a_hidden_replay_comes_back_where_it_was(site: Browsing, server: Server,
     hide(page)
     hide(page, hidden=False)
     _at(page, 6)
+
+
+def test_an_event_unfolds_in_its_row_and_the_list_stays(site: Browsing, session_id: str) -> None:
+    page = site.tab(f"/sessions/{session_id}")
+    live(page, "finished")
+    address = page.url
+    page.keyboard.press("j")
+    expect(page.locator(".unfold:focus")).to_have_count(1)
+    page.keyboard.press("Enter")
+    unfolded = page.locator(".unfolded")
+    expect(unfolded).to_contain_text("Hash")
+    assert page.url == address
+    page.keyboard.press("Enter")
+    expect(unfolded).to_have_count(0)

@@ -7,6 +7,7 @@ from api.web.model import clock
 from api.web.shown import cut
 from domain.orchestration.state import Orchestration
 from domain.session.state import Session
+from domain.values.base import DomainEvent
 from domain.values.words import Language
 from projections.engine.ports import Histories
 from projections.record import timeline
@@ -88,14 +89,19 @@ def window(
 
 def _row(happened: timeline.Happened, session: Session, language: Language) -> EventRow:
     entry, event = happened.entry, happened.recorded.event
-    agents = [agent.agent for agent in session.agents] if isinstance(session, Orchestration) else []
-    words = describe(event.TOPIC, event.model_dump(mode="json", by_alias=True), language, agents=agents)
     return EventRow(
         version=entry.version,
         clock=clock(entry.at - session.created_at),
         role=cut(entry.role, 40),
         phase=entry.phase,
-        message=cut(plain(words), MESSAGE),
+        message=worded(event, session, language),
         highlight=entry.highlight,
         tone=tone_of(entry.topic, passed=event.__dict__.get("passed")),
     )
+
+
+def worded(event: DomainEvent, session: Session, language: Language) -> str:
+    """The event in a sentence."""
+    agents = [agent.agent for agent in session.agents] if isinstance(session, Orchestration) else []
+    words = describe(event.TOPIC, event.model_dump(mode="json", by_alias=True), language, agents=agents)
+    return cut(plain(words), MESSAGE)

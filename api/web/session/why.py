@@ -1,39 +1,84 @@
 """`/sessions/{id}/why`: why a session is in its state, as a chain of commands and what each of them led to."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from adapters.proof.chain import check_chain
+from api.allowed import allowed
 from api.http.requests import number, only
 from api.system import System
 from api.web.rendering import language_of, page, render
+from api.web.sentences import in_words
 from api.web.session.reading import as_of, reading
 from api.web.session.rows import MESSAGE
 from api.web.session.standing import SENTENCE, badge_of
 from api.web.shown import cut
+from domain.delivery.commands import CancelDelivery, DecideScope, ExtendBudget
+from domain.discussion.commands import CancelDiscussion
+from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration
 from domain.orchestration.state import Orchestration
+from domain.session.actions import refusal
+from domain.session.children import NO_DECISION
 from domain.session.state import Session
+from domain.session.turns import RetryTurn
+from domain.values.sentences import sentence_of
 from domain.values.words import Words
 from projections.record.describe import describe, person
 from projections.record.explain import CAUSES, explain
 from projections.record.session import view
 
+_DISCUSSED: Final = (("decision", NO_DECISION), ("retry", RetryTurn.REFUSAL), ("cancel", CancelDiscussion.REFUSAL))
+_ACTIONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "delivery": (
+        ("decision", NO_DECISION),
+        ("scope", DecideScope.REFUSAL),
+        ("extend", ExtendBudget.REFUSAL),
+        ("retry", RetryTurn.REFUSAL),
+        ("cancel", CancelDelivery.REFUSAL),
+    ),
+    "orchestration": (
+        ("decision", NO_DECISION),
+        ("continue", ContinueOrchestration.REFUSAL),
+        ("extend", AddRounds.REFUSAL),
+        ("retry", RetryTurn.REFUSAL),
+        ("reset", ResetOrchestration.REFUSAL),
+    ),
+    "review": _DISCUSSED,
+    "debate": _DISCUSSED,
+}
+"""What each kind of session takes from a person, with how it is refused."""
 LINKS: Final = 200
 """Commands of the chain that are shown, the last ones."""
 
 
 async def show(request: Request) -> Response:
     """GET /sessions/{id}/why: the chain of causes, now or as of the event `?at=`"""
-    only(request, "at", "lang")
+    only(request, "at", "lang", "check")
     say, at = language_of(request), number(request, "at", least=1)
+    checks = request.query_params.get("check") == "1"
 
     def build(inside: System, now: Session, _: int) -> str:
         then = as_of(inside, now, at)
         it = {"id": then.id, "title": view(then).title or then.id, "badge": badge_of(then), "version": then.version}
-        return render(request, say, "session_why.html", it=it, at=at, **_chain(inside, then, say))
+        checked = check_chain(inside.store, now.id) if checks else None
+        possible = () if at else _possible(inside, now, say)
+        found = _chain(inside, then, say)
+        return render(request, say, "session_why.html", it=it, at=at, checked=checked, possible=possible, **found)
 
     return page(await reading(request, build))
+
+
+def _possible(inside: System, session: Session, say: Words) -> list[tuple[str, str]]:
+    """What a person may do now, and why not what the kind of session takes besides: an action, and the reason."""
+    can = allowed(session, inside.sessions.get)
+    return [(action, "" if action in can else _reason(session, code, say)) for action, code in _ACTIONS[session.kind]]
+
+
+def _reason(session: Session, code: str, say: Words) -> str:
+    return in_words(say, sentence_of(refusal(session, code, ("none",))))
 
 
 def _chain(inside: System, session: Session, say: Words) -> dict[str, Any]:
