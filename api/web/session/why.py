@@ -68,7 +68,7 @@ async def show(request: Request) -> Response:
         found = _chain(inside, then, say)
         return render(request, say, "session_why.html", it=it, at=at, checked=checked, possible=possible, **found)
 
-    return page(await reading(request, build))
+    return page(await reading(request, build, shared=not checks))
 
 
 def _possible(inside: System, session: Session, say: Words) -> list[tuple[str, str]]:
