@@ -109,6 +109,7 @@ class System(Core):
         self.node = ThisNode(self.store, server_name(), "server", workers)
         self.follower = Follower(self.store, self.views, PROJECTIONS, poll_seconds=settings.poll_seconds)
         self.snapshots = Snapshots(self.store, self.views, self.store.rows.hash_of)
+        self.writer.nearest = self.snapshots.nearest
         self.sessions = Sessions(self.store, self.snapshots)
         self.records = Records(self.store, self.snapshots)
         self.provenance = Provenance(self.store, settings.node_dir / "workspaces")

@@ -25,9 +25,13 @@ from domain.values.sentences import Sentence
 
 BATCH = 256
 CACHED = 5_000
+LONG = 256
+"""Events from which on a session is not folded from the first, where something further along is kept."""
 TRIES = 3
 
 Listener = Callable[[], None]
+Nearest = Callable[[str, int | None], Session | None]
+"""Something kept of a session, at most as far as that version; None where nothing is."""
 CommitListener = Callable[[Sequence[Recorded]], None]
 _STOP = object()
 
@@ -39,6 +43,7 @@ class Writer:
         self.store, self._clock, self._size = store, clock, waiting
         self.so_far: SoFar = nothing
         """What the attempts have done that run in this process."""
+        self.nearest: Nearest = lambda _, __: None
         self._queue: SimpleQueue[Pending | object] = SimpleQueue()
         self._cache: OrderedDict[str, Session] = OrderedDict()
         self._thread: threading.Thread | None = None
@@ -215,10 +220,24 @@ class Writer:
         known state. From any thread."""
         if known is None and upto is None:
             known = self._cache.get(session_id)
-        history = self.store.history(session_id, after=known.version if known else 0, upto=upto)
-        if not history:
-            return known
-        return fold(kind_of(session_id), ((recorded.event, recorded.metadata) for recorded in history), known)
+        if known is not None:
+            return _folded(session_id, known, self.store.history(session_id, after=known.version, upto=upto))
+        history = self.store.history(session_id, upto=upto, limit=LONG)
+        if len(history) == LONG:
+            kept = self._kept(session_id, upto)
+            if kept is not None:
+                return kept
+            history += self.store.history(session_id, after=LONG, upto=upto)
+        return _folded(session_id, None, history)
+
+    def _kept(self, session_id: str, upto: int | None) -> Session | None:
+        """A long session from what was kept of it; None where nothing was, or where it may quote a text that was taken
+        out since."""
+        kept = self.nearest(session_id, upto)
+        if kept is None or kept.version < LONG:
+            return None
+        rest = self.store.history(session_id, after=kept.version, upto=upto)
+        return None if any(isinstance(each.event, TextRedacted) for each in rest) else _folded(session_id, kept, rest)
 
     def _catch_up(self, session_id: str, known: Session | None) -> Session | None:
         return self.load(session_id, known=known)
@@ -235,6 +254,13 @@ class Writer:
         while len(self._cache) > CACHED:
             self._cache.popitem(last=False)
         pending.answer = pending.told or answer_to(pending.envelope, pending.sessions, recorded[-1].position)
+
+
+def _folded(session_id: str, known: Session | None, history: Sequence[Recorded]) -> Session | None:
+    """The session after these events; the known one where there are none."""
+    if not history:
+        return known
+    return fold(kind_of(session_id), ((recorded.event, recorded.metadata) for recorded in history), known)
 
 
 __all__ = ["Busy", "CommandAnswer", "CommandEnvelope", "KeyReused", "Writer", "fingerprint"]

@@ -107,13 +107,14 @@ class Snapshots:
         except OSError:
             _log.warning("the snapshots of %s cannot be read; its history is folded", session_id, exc_info=True)
             return None
-        if row is None or row[1] != self._seal(session_id, row[0]):
+        if row is None or row[1] != self._seal(session_id, row[0], row[2]):
             return None
         return Snapshot(session_id, what, row[0], by, row[2])
 
-    def _seal(self, session_id: str, version: int) -> str | None:
+    def _seal(self, session_id: str, version: int, state: str) -> str | None:
+        """What the state was folded from, and that it is as it was: commands are decided on it."""
         found = self._hash_of(session_id, version)
-        return None if found is None else found.hex()
+        return None if found is None else hashlib.sha256(found + state.encode()).hexdigest()
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
@@ -175,7 +176,7 @@ class Snapshots:
             self._insert(db, snapshot)
 
     def _insert(self, db: Database, snapshot: Snapshot) -> None:
-        seal = self._seal(snapshot.session_id, snapshot.version)
+        seal = self._seal(snapshot.session_id, snapshot.version, snapshot.state)
         if seal is not None:
             db.execute(
                 "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (session_id, what, version) DO UPDATE"

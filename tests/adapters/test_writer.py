@@ -315,6 +315,36 @@ def two(database: Database, clock: Clock) -> tuple[Writer, Writer]:
     return Writer(database.open(), clock), Writer(database.open(), clock)
 
 
+def test_a_long_session_goes_on_from_what_was_kept_of_it(
+    writer: Writer, database: Database, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cold one reads the events after it only, and decides the same; a short one does not ask for it."""
+    monkeypatch.setattr(writer_module, "LONG", 10)
+    writer.do_now(begin())
+    for _ in range(20):
+        writer.do_now(more())
+    kept, asked, read = writer.load("delivery-1", upto=18), list[tuple[str, int | None]](), list[int]()
+    cold = Writer(database.open(), clock)
+    history = cold.store.history
+
+    def counted(*given: Any, **named: Any) -> list[Recorded]:
+        found = history(*given, **named)
+        read.append(len(found))
+        return found
+
+    def nearest(session_id: str, upto: int | None) -> Session | None:
+        asked.append((session_id, upto))
+        return kept
+
+    monkeypatch.setattr(cold.store, "history", counted)
+    cold.nearest = nearest
+    answer = cold.do_now(more())
+    assert (answer.version, asked, read) == (24, [("delivery-1", None)], [10, 5])
+    assert cold.load("delivery-1") == Writer(database.open(), clock).load("delivery-1")
+    cold.do_now(begin("delivery-2"))
+    assert asked == [("delivery-1", None)]
+
+
 def test_what_another_process_wrote_is_taken_into_account(two: tuple[Writer, Writer]) -> None:
     mine, theirs = two
     mine.do_now(begin())
