@@ -10,7 +10,7 @@ from adapters.agents.team import load
 from adapters.fence import choose
 from adapters.files import private_folder
 from adapters.store import is_shared, open_store
-from adapters.store.sqlite.views import SqliteViews
+from adapters.store.sqlite.views import open_views
 from adapters.turns.live import Live
 from adapters.writer.writer import Writer
 from api.http.hub import Hub
@@ -102,7 +102,7 @@ class System(Core):
     def __init__(self, settings: Settings, *, actor: str | None = None) -> None:
         super().__init__(settings)
         self.actor = actor or UNAUTHENTICATED
-        self.views = SqliteViews(settings.views_path)
+        self.views = open_views(settings.views_path)
         self._keys: SharedKeys | None = None
         self.logins = self._logins() if actor is None and settings.auth == "key" else None
         workers = None if is_shared(settings.database) else settings.node_dir / "workers"

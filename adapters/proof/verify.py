@@ -14,7 +14,7 @@ from adapters.store import DamagedEvent, StoreError, reading
 from adapters.store.mapper import decode
 from adapters.store.port import PAGE, Log, Row, Rows
 from adapters.store.sqlite.sealed import UNREADABLE, read_only
-from adapters.store.sqlite.views import is_unavailable
+from adapters.store.sqlite.views import damage_of, is_unavailable
 from domain.kinds import fold
 from domain.session.record import Recorded, kind_of
 from domain.session.redaction import REDACTED, TextRedacted
@@ -273,6 +273,9 @@ def glance(log: str, views: Path) -> list[str]:
 
 def _told_by(views: Path) -> Iterator[str]:
     if not views.is_file():
+        return
+    if (damage := damage_of(views)) is not None:
+        yield f"the views {views} are damaged ({damage}); the next start builds them again"
         return
     try:
         with closing(read_only(views)) as connection:

@@ -67,6 +67,8 @@ def verify(
     except StoreError as error:
         if error.__cause__ is not None and is_unavailable(error.__cause__) and not is_damaged(error.__cause__):
             raise  # it was not looked at
+        if getattr(sentence_of(error), "code", "") == "database_newer":
+            raise
         if settings.log_file is None and getattr(sentence_of(error), "code", "") != "database_damaged":
             raise  # the database is away, or does not hold a log that this version reads
         verdict = Verification(faults=[LogFault(None, str(error))])

@@ -1,6 +1,8 @@
 """The log as a file: `export`, `import`, `backup`, `clean`, `rebuild`."""
 
 import asyncio
+import os
+import secrets
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -106,15 +108,41 @@ def _taken_in(lines: Iterable[bytes], settings: "Settings") -> int:
 
 
 def backup(target: Path, /, *, database: Database = None) -> int:
-    """Copy the log to a new file while it is in use. The copy is complete, with the same positions."""
+    """Copy the log to a new file while it is in use. The copy has the same positions, and is verified."""
     if target.exists():
         raise Failed(f"{target} already exists.", code=exits.REFUSED)
     if not target.absolute().parent.is_dir():
         raise Failed(f"The folder {target.absolute().parent} does not exist.")
-    with open_log(settings_of(database)) as store:
-        store.rows.backup(target)
-    say(f"Copied the log to {target}. Check it with `hansard verify --database {target}`.")
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        with open_log(settings_of(database)) as store:
+            store.rows.backup(draft)
+        size = _checked(draft)
+        os.link(draft, target)  # never over another file
+    except FileExistsError:
+        raise Failed(f"{target} already exists.", code=exits.REFUSED) from None
+    finally:
+        for end in ("", "-wal", "-shm"):
+            draft.with_name(draft.name + end).unlink(missing_ok=True)
+    say(f"Copied the log to {target}: {counted(size, 'event')}. The copy is complete and unchanged.")
     return exits.OK
+
+
+def _checked(copy: Path) -> int:
+    """How many events are in the copy. Raises Failed for one that is damaged: it must not replace a good one."""
+    from adapters.proof.checkpoints import NotProved, head
+    from adapters.store import StoreError, reading
+
+    try:
+        with reading(f"sqlite:///{copy.absolute()}") as log:
+            problems = log.rows.integrity()
+            size = head(log).size
+    except (NotProved, StoreError) as error:
+        problems = [str(error)]
+    if problems:
+        why = ("The log is damaged, so nothing was copied:", *problems[:3], "`hansard verify` says more.")
+        raise Failed(*why, code=exits.NOT_VERIFIED)
+    return size
 
 
 _DAY_MS: Final = 86_400_000
@@ -201,8 +229,8 @@ def _rebuild(database: str, views_path: Path) -> int:
     from contextlib import closing
 
     from adapters.store import open_store
-    from adapters.store.sqlite.views import SqliteViews
+    from adapters.store.sqlite.views import open_views
     from projections.engine.follow import Follower
 
-    with closing(open_store(database)) as store, closing(SqliteViews(views_path)) as views:
+    with closing(open_store(database)) as store, closing(open_views(views_path)) as views:
         return Follower(store, views).rebuild()

@@ -190,6 +190,13 @@ async def reached(request: Request, position: int) -> None:
         raise Problem(503, detail, headers={"Retry-After": "1"})
 
 
+async def caught_up(request: Request, position: int) -> None:
+    """As `reached`, where nobody asked for that position: views that cannot be written now (a full disk, say) answer
+    from what they have."""
+    if system(request).follower.failing is None:
+        await reached(request, position)
+
+
 def answer_headers(**more: Any) -> dict[str, str]:
     return {"Cache-Control": "no-store", **more}
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from adapters.store.mapper import whole
 from api.allowed import allowed
 from api.http.problems import of_field
-from api.http.requests import MOST, answer_headers, has_it_already, limit, number, only, reached, read_after, system
+from api.http.requests import MOST, answer_headers, caught_up, has_it_already, limit, number, only, read_after, system
 from api.http.streams import stream_log, stream_session, wants_stream
 from api.routes.turns.telling import told
 from domain.channel import Channel, channel_id
@@ -51,7 +51,7 @@ def door(*names: str, behind: Callable[[Request], int] | None = None) -> Callabl
             only(request, *names)
             await read_after(request)
             if behind is not None:
-                await reached(request, await asyncio.to_thread(behind, request))
+                await caught_up(request, await asyncio.to_thread(behind, request))
             return await asyncio.to_thread(reader, request)
 
         opened.parameters = names  # type: ignore[attr-defined]  # the OpenAPI document reads it

@@ -8,7 +8,7 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.http.requests import only, reached, system
+from api.http.requests import caught_up, only, system
 from api.system import System
 from api.web import model
 from api.web.rendering import explicit, language_of, page, render
@@ -55,7 +55,7 @@ async def shown(request: Request, sent: ChatSent) -> Response:
     """The page, after a message that started nothing with what is said of it."""
     inside, say = system(request), language_of(request)
     origin = request.path_params.get("origin", "")
-    await reached(request, await asyncio.to_thread(inside.store.head))
+    await caught_up(request, await asyncio.to_thread(inside.store.head))
     after = inside.follower.position
 
     def build() -> str:

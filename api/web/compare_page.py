@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from adapters.store.mapper import whole
-from api.http.requests import number, only, reached, system
+from api.http.requests import caught_up, number, only, system
 from api.system import System
 from api.web import model
 from api.web.rendering import explicit, language_of, page, render
@@ -43,7 +43,7 @@ async def show(request: Request) -> Response:
     """GET /compare: where two sessions part; without both, which ones"""
     only(request, "a", "b", "atA", "atB", "lang")
     say, inside = language_of(request), system(request)
-    await reached(request, await asyncio.to_thread(inside.store.head))
+    await caught_up(request, await asyncio.to_thread(inside.store.head))
     ids = [request.query_params.get(name, "").strip() for name in ("a", "b")]
     at = [number(request, name, least=1) for name in ("atA", "atB")]
 

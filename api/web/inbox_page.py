@@ -7,7 +7,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.http.requests import only, reached, system
+from api.http.requests import caught_up, only, system
 from api.web.forms.sent import NOTHING, Sent
 from api.web.rendering import language_of, page, render
 from api.web.session.standing import tame
@@ -47,7 +47,7 @@ async def again(request: Request, sent: Sent) -> Response:
 async def _shown(request: Request, sent: Sent) -> str:
     inside, say = system(request), language_of(request)
     cursor = request.query_params.get("cursor") or None
-    await reached(request, await asyncio.to_thread(inside.store.head))
+    await caught_up(request, await asyncio.to_thread(inside.store.head))
     after = inside.follower.position
 
     def build() -> str:

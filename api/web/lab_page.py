@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.http.problems import of_field
-from api.http.requests import only, reached, system
+from api.http.requests import caught_up, only, system
 from api.system import System
 from api.web.rendering import explicit, language_of, page, render
 from api.web.session.discussion import chart
@@ -35,7 +35,7 @@ async def show(request: Request) -> Response:
     """GET /lab: one discussion with its score, and all of its profile"""
     only(request, "session", *RULES, "lang")
     say, inside = language_of(request), system(request)
-    await reached(request, await asyncio.to_thread(inside.store.head))
+    await caught_up(request, await asyncio.to_thread(inside.store.head))
     wanted = {name: _percent(request, name) for name in RULES}
 
     def build() -> str:

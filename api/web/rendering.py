@@ -99,9 +99,16 @@ def render(request: Request, say: Words, template: str, **more: Any) -> str:
         who=model.owner(getattr(request.state, "actor", "")),
         sheet=SHEET,
         script=SCRIPT,
+        as_of=_stale(request),
         **({} if template in _APART else {"needs": _needs(request)}),
         **more,
     )
+
+
+def _stale(request: Request) -> int | None:
+    """The position that pages are of, while the views cannot follow the log."""
+    follower = system(request).follower
+    return None if follower.failing is None else follower.position
 
 
 def _needs(request: Request) -> int:

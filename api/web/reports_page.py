@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.http.problems import of_field
-from api.http.requests import only, reached, system
+from api.http.requests import caught_up, only, system
 from api.routes.reports import LONGEST_LABEL, make, span
 from api.web.bars import Bar, bars
 from api.web.model import clock
@@ -97,7 +97,7 @@ async def show(request: Request) -> Response:
         raise of_field("name", Sentence("not_one_of", choices=list(REPORTS)))
     filters = _filters(asked)
     inside, say = system(request), language_of(request)
-    await reached(request, await asyncio.to_thread(inside.store.head))
+    await caught_up(request, await asyncio.to_thread(inside.store.head))
 
     def build() -> str:
         found = report_page(REPORTS[name], make(inside, REPORTS[name], filters), say)

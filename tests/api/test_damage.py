@@ -4,14 +4,16 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
-from tests.api.server import Json, delivery, ended, events, inside, start, system
+from adapters.proof.verify import glance
+from adapters.store.sqlite.views import ViewsUnavailable
+from tests.api.server import Json, delivery, ended, events, inside, start, system, until
 
 STREAM = {"Accept": "text/event-stream"}
 
@@ -53,6 +55,54 @@ def streamed(answer: httpx.Response) -> tuple[list[int], list[str], Json]:
     name, data = last.split("\n")
     assert name == "event: problem"
     return list(map(int, re.findall(r"^id: (\d+)$", answer.text, re.MULTILINE))), messages[-1:], json.loads(data[6:])
+
+
+# -- the views -----------------------------------------------------------------------------------------------------
+
+
+def test_damaged_views_are_replaced_at_start_with_one_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with inside(tmp_path) as client:
+        session_id = start(client, delivery())
+        ended(client, session_id)
+        views = system(client).views.path
+    size = views.stat().st_size
+    with views.open("r+b") as file:
+        file.seek(4_096)
+        file.write(b"\xa5" * (size - 8_192))
+    assert [words for words in glance(f"sqlite:///{tmp_path / 'hansard.db'}", views) if "are damaged" in words]
+    for warnings in (1, 1):
+        with inside(tmp_path) as client:
+            [item] = client.get("/api/sessions", headers={"Read-After": "1"}).json()["items"]
+            assert (item["id"], client.get("/").status_code) == (session_id, 200)
+            assert client.get("/readyz").json()["status"] == "ready"
+        assert len([record for record in caplog.records if "were damaged" in record.getMessage()]) == warnings
+    assert views.with_name("views.db.damaged").stat().st_size == size
+
+
+def test_reading_goes_on_while_the_views_cannot_be_written(client: TestClient, finished: str) -> None:
+    """A full disk: what is asked without a position is answered from what the views have."""
+
+    @contextmanager
+    def full() -> Iterator[None]:
+        raise ViewsUnavailable("disk is full")
+        yield
+
+    views = system(client).views
+    views.transaction, kept = full, views.transaction  # type: ignore[method-assign, assignment]
+    position = system(client).follower.position
+    start(client, delivery())
+    until(lambda: system(client).follower.failing, what="the failure")
+    assert client.get("/api/reports/summary").json()["asOf"] == position
+    for path in ("/", "/reports", "/decisions", f"/sessions/{finished}"):
+        shown = client.get(path)
+        assert (shown.status_code, f"as of position {position}" in shown.text) == (200, True), path
+    assert client.get("/api/reports/summary", headers={"Read-After": str(position + 1)}).status_code == 503
+    views.transaction = kept  # type: ignore[method-assign]
+    until(lambda: system(client).follower.failing is None, what="the views again")
+    assert "as of position" not in client.get("/").text
+
+
+# -- the log -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("change", ["topic = 'foo.bar'", "state = substr(state, 1, 60)"])

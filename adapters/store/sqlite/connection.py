@@ -16,12 +16,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from adapters.store.port import Broken, StoreError
+from domain.values.sentences import Sentence
 
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _LASTING: Final = _DAMAGED | {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
 _PASSING: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
+FORMAT: Final = 1
+"""Of the tables, as `user_version`. A newer one is refused, whatever else would fit."""
 _COLUMNS: Final = ["position", "stream", "version", "topic", "state", "hash"]
 """Of the table of events: what makes a SQLite file a log."""
 
@@ -37,7 +40,7 @@ def check_ownership(path: Path, busy_seconds: float) -> None:
 
 
 def refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise Broken for another program's database. Raises sqlite3.Error."""
+    """Raise Broken for another program's database, and for the log of a newer Hansard. Raises sqlite3.Error."""
     if connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None:
         return  # asked first: another process may be making the log now, its table of events before all others
     if [row[1] for row in connection.execute("PRAGMA table_info(events)")] != _COLUMNS:
@@ -45,6 +48,9 @@ def refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} is another program's SQLite database, not a Hansard log. It was not changed."
             " Name a log with --database or HANSARD_DATABASE."
         )
+    [found] = connection.execute("PRAGMA user_version").fetchone()
+    if found > FORMAT:
+        raise Broken(Sentence("database_newer", database=path, found=found, known=FORMAT))
 
 
 def connect_durably(path: Path, busy_seconds: float, *pragmas: str) -> sqlite3.Connection:

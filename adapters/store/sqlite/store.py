@@ -25,6 +25,7 @@ from adapters.store.sql.log import SqlRecorder, hash_of, receipts_of
 from adapters.store.sql.redacting import redact
 from adapters.store.sql.turns import SqlTurns, apply, check_held
 from adapters.store.sqlite.connection import (
+    FORMAT,
     WriteHealth,
     check_ownership,
     connect_durably,
@@ -59,6 +60,8 @@ class SqliteStore(SqlRecorder):
             self._writer = self._connect()
             add_columns(self._writer)
             self._writer.executescript(SCHEMA)
+            if self._writer.execute("PRAGMA user_version").fetchone() != (FORMAT,):
+                self._writer.execute(f"PRAGMA user_version = {FORMAT}")
             for _ in range(READERS):
                 self._readers.put(self._connect("query_only=1"))
         except (OSError, sqlite3.Error) as error:

@@ -3,11 +3,13 @@
 WAL with `synchronous=NORMAL`: a power cut may take back the newest pages of events, rows and positions together.
 """
 
+import fcntl
+import logging
 import queue
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,6 +34,11 @@ _NOT_OURS: Final = frozenset(
     }
 )
 """Errors of the file, the disk or another process; all others are mistakes in a statement."""
+
+
+_LOOKING_SECONDS: Final = 5.0
+
+log = logging.getLogger(__name__)
 
 
 class ViewsUnavailable(StoreError, OSError):
@@ -152,6 +159,36 @@ class SqliteViews:
         with self._lock:
             self._writer.close()
         self._close_readers()
+
+
+def open_views(path: Path) -> SqliteViews:
+    """The views. Where the file is damaged it is put aside, with one warning, and they begin with none: they are folded
+    again from the log."""
+    if damage_of(path) is not None:
+        with path.with_name(f"{path.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if (problem := damage_of(path)) is not None:  # else another process was faster
+                aside = path.with_name(f"{path.name}.damaged")
+                for end in ("", "-wal", "-shm"):
+                    with suppress(FileNotFoundError):
+                        path.with_name(path.name + end).replace(aside.with_name(aside.name + end))
+                log.warning(
+                    "the views %s were damaged (%s): they are built again from the log; the damaged file is %s",
+                    *(path, problem, aside),
+                )
+    return SqliteViews(path)
+
+
+def damage_of(path: Path) -> str | None:
+    """What SQLite finds wrong with the file of the views; None where it is sound, missing or cannot be looked at."""
+    if not path.is_file():
+        return None
+    try:
+        with closing(sqlite3.connect(path, timeout=_LOOKING_SECONDS)) as connection:
+            [found] = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.Error as error:
+        return str(error) if is_damaged(error) else None
+    return None if found == "ok" else " ".join(str(found).split())
 
 
 def is_unavailable(error: BaseException) -> bool:

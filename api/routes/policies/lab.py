@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.http.idempotency import kept
-from api.http.requests import raw_body, reached, read, read_object, system
+from api.http.requests import caught_up, raw_body, read, read_object, system
 from api.routes.bodies import Short
 from api.routes.policies.bodies import Name, PolicyBody, ProfileName
 from api.routes.reports import span
@@ -110,7 +110,7 @@ async def policy_lab(request: Request) -> Response:
     inside = system(request)
     head = await asyncio.to_thread(inside.store.head)
     filters = _filters(body, head)
-    await reached(request, head)
+    await caught_up(request, head)
     found = await asyncio.to_thread(_experiment, inside, body, profiles, filters)
     return answer(found.model_dump(mode="json", by_alias=True))
 

@@ -21,11 +21,13 @@ T = TypeVar("T")
 
 
 async def reading(request: Request, build: Callable[[System, Session, int], T], *, shared: bool = True) -> T:
-    """Once the views have reached what the log has: a page shows one version. `build` is told the log's head from
-    before the session was read, too; what it makes of an address is `shared`."""
+    """Once the views have reached what the log has: a page shows one version. Views that cannot be written now are
+    shown as they are. `build` is told the log's head from before the session was read, too; what it makes of an address
+    is `shared`."""
     inside, session_id = system(request), request.path_params["id"]
     head = await asyncio.to_thread(inside.store.head)
-    if not await inside.follower.wait_for(head, inside.settings.read_after_seconds):
+    failing = inside.follower.failing is not None
+    if not failing and not await inside.follower.wait_for(head, inside.settings.read_after_seconds):
         raise Problem(503, Sentence("views_catching_up"), headers={"Retry-After": "1"})
 
     def read() -> T:
@@ -34,7 +36,7 @@ async def reading(request: Request, build: Callable[[System, Session, int], T], 
             raise Unknown(Sentence("session_not_found", id=session_id))
         return build(inside, now, head)
 
-    if not shared:
+    if failing or not shared:
         return await asyncio.to_thread(read)
     asked = (request.url.path, request.url.query, language_of(request).language)
     return await gallery(request).shared.of(head, asked, read)

@@ -322,7 +322,8 @@ def test_a_backup_is_a_log(hansard: Hansard, log: Path, tmp_path: Path) -> None:
     target = tmp_path / "backup.db"
     said = hansard("backup", str(target))
     assert (said.code, said.out) == (0, "")
-    assert said.err == f"Copied the log to {target}. Check it with `hansard verify --database {target}`.\n"
+    assert said.err.startswith(f"Copied the log to {target}: ")
+    assert said.err.endswith(" events. The copy is complete and unchanged.\n")
     assert hansard("verify", "--database", str(target)).code == 0
     assert hansard("export", "--database", str(target)).out == hansard("export").out
     assert hansard("backup", str(target)).code == 4
@@ -402,3 +403,23 @@ def test_the_doctor_needs_no_log(hansard: Hansard, own_log: Path) -> None:
 def test_help_names_the_exit_code_of_what_is_not_as_recorded(hansard: Hansard) -> None:
     words = " ".join(hansard("--help").out.split())
     assert "8 failed check (verify, replay --assert, import, proofs)" in words
+
+
+def test_a_damaged_log_is_not_backed_up(hansard: Hansard, log: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(log, isolation_level=None)) as connection:
+        connection.execute("UPDATE events SET state = CAST('{}' AS BLOB) WHERE position = 5")
+    said = hansard("backup", str(tmp_path / "backup.db"))
+    assert (said.code, "The log is damaged, so nothing was copied" in said.err) == (8, True)
+    assert list(tmp_path.glob("*backup.db*")) == list(tmp_path.glob(".*backup.db*")) == []
+
+
+def test_the_log_of_a_newer_version_is_refused_unchanged(hansard: Hansard, log: Path) -> None:
+    with closing(sqlite3.connect(log, isolation_level=None)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        connection.execute("PRAGMA user_version = 99")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    before = log.read_bytes()
+    for words in (["list"], ["verify"], ["rebuild"], ["export"], ["serve", "--port", "0"]):
+        said = hansard(*words)
+        assert (said.code, "has format 99; this Hansard knows format 1" in said.err) == (1, True), words
+    assert log.read_bytes() == before
