@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Final
 
@@ -197,20 +196,13 @@ class System(Core):
         return self._external
 
     def _logins(self) -> "Logins":
-        from api.http.keys import Keys
-        from api.http.logins import Logins, secret_in
-        from api.owner import account, keys_file, owner_file, owners_key
+        from api.http.shared_keys import SharedKeys, SharedLogins, take_over
 
-        settings, vault = self.settings, self.store.vault
-        if vault is not None:
-            from api.http.shared_keys import SharedKeys, SharedLogins, take_over
-
-            take_over(vault, keys_file(settings), account(), owner_file(settings))
-            self._keys = SharedKeys(vault)
-            return SharedLogins(vault, self._keys, settings)
-        keys = Keys(keys_file(settings), owner=(account(), owners_key(settings)))
-        secret = secret_in(settings.node_dir / "login.secret")
-        return Logins(keys, secret, seconds=settings.login_seconds, now=time.time)
+        vault = self.store.vault
+        assert vault is not None, "a server's store has keys"
+        take_over(vault, self.settings)
+        self._keys = SharedKeys(vault)
+        return SharedLogins(vault, self._keys, self.settings)
 
     async def _notifier(self) -> "Notifier | None":
         """What tells people that something waits; None where the team names no receiver."""

@@ -1,6 +1,7 @@
 """Verification: is the file sound, is every chain unbroken, does everything fold, is what follows from it the same?"""
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from domain.session.turns import Settled, TurnAttemptFailed, TurnFailed, TurnReq
 from domain.values.base import HansardError
 
 MOST = 100
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
 
 Turn = tuple[str, int, str, str, str]
 """Session, version of the request, work, agent, role."""
@@ -104,7 +106,7 @@ def _log(store: Log, verdict: Verification) -> None:
     """The log as it is at one moment: somebody may be writing."""
     seen = _Seen()
     with store.rows.frozen() as rows:
-        steps = (_integrity, _events, _texts, _turns)
+        steps = (_integrity, _events, _texts, _turns, _keys)
         for step in steps:
             _guarded(verdict, partial(step, rows, verdict, seen))
 
@@ -252,6 +254,15 @@ def _turns(rows: Rows, verdict: Verification, seen: _Seen) -> None:
     for turn in sorted(waited.keys() & leased.keys()):
         if waited[turn] != leased[turn]:
             verdict.blame(None, f"the lease table says of {turn} something else than the log")
+
+
+def _keys(rows: Rows, verdict: Verification, _: _Seen) -> None:
+    """Nobody can check who was given a key; but a digest that is none was written by somebody else."""
+    for name, digest, scope, expires in rows.api_keys():
+        if not (isinstance(digest, str) and _DIGEST.fullmatch(digest)):
+            verdict.blame(None, f"the key of {name} has no SHA-256 as its digest")
+        if not (isinstance(scope, str) and scope) or not isinstance(expires, int | None):
+            verdict.blame(None, f"the key of {name} has no valid scope or end")
 
 
 # -- a quick look ----------------------------------------------------------------------------------------------------

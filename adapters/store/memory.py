@@ -204,6 +204,12 @@ class MemoryRows:
         found = sorted(self._log.receipts.items())
         return ((key, each.fingerprint, each.status, each.body, each.at) for key, each in found)
 
+    def api_keys(self) -> Iterator[Sequence[Any]]:
+        return iter(())
+
+    def revoked_keys(self) -> Iterator[str]:
+        return iter(())
+
     def turns(self) -> Iterator[Sequence[Any]]:
         for _, turn in sorted(self._log.turns.items()):
             *request, _, deadline, requested = turn.request

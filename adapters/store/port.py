@@ -152,6 +152,12 @@ class Rows(Protocol):
     def turns(self) -> Iterator[Sequence[Any]]:
         """The lease table, by turn."""
 
+    def api_keys(self) -> Iterator[Sequence[Any]]:
+        """Name, digest, scope and end of every API key, by name."""
+
+    def revoked_keys(self) -> Iterator[str]:
+        """The digests of keys that were revoked."""
+
     def integrity(self) -> list[str]:
         """What the storage itself finds wrong."""
 

@@ -1,6 +1,9 @@
 """The port of keys: who may use the log, where several machines have to agree on it."""
 
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
+
+REVOKED: Final = "revoked:"
+"""Before the digest of a key that may not come back from a file: in the table of secrets, which every log has."""
 
 
 class StoredKey(NamedTuple):
@@ -22,6 +25,12 @@ class Vault(Protocol):
 
     def remove(self, name: str) -> bool:
         """False where the name has no key."""
+
+    def bar(self, digest: str) -> None:
+        """A key with this digest does not come back from a file."""
+
+    def was_revoked(self, digest: str) -> bool:
+        """Whether a key with this digest was removed: it does not come back from a file."""
 
     def secret(self, name: str, fresh: bytes) -> bytes:
         """The secret of that name: `fresh`, if there was none."""

@@ -1,4 +1,4 @@
-"""`key`: API keys. The file holds digests: enough to check a key, not to use one."""
+"""`key`: API keys. What is kept are digests: enough to check a key, not to use one."""
 
 import hashlib
 import os
@@ -17,9 +17,9 @@ from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.options import HERE
 from api.cli.terminal import put, say, visible
-from api.http.keys import DEFAULT, Key, Scope, parse, seconds_of
-from api.http.shared_keys import key_of, stored
-from api.owner import account, keys_file, owner_file, owners_key
+from api.http.keys import DEFAULT, Key, Scope, keys_in, seconds_of
+from api.http.shared_keys import key_of, stored, take_over
+from api.owner import account, owner_file, owners_key
 
 if TYPE_CHECKING:
     from adapters.store.vault import Vault
@@ -43,11 +43,11 @@ def key(
         ),
     ] = DEFAULT,
     expires: Annotated[str | None, Parameter(help="When it expires: 45s, 30m, 12h, 30d [default: never].")] = None,
-    file: Annotated[Path | None, Parameter(help="The key file. HANSARD_API_KEYS_FILE.")] = None,
+    file: Annotated[Path | None, Parameter(help="A key file instead of the log, for HANSARD_API_KEYS_FILE.")] = None,
 ) -> int:
     """Create, list and revoke API keys. A new key is printed once; only its SHA-256 is stored.
 
-    With PostgreSQL keys are in the database, and every server knows them within a second.
+    Keys are kept in the log; every server on it knows a new or revoked key within a second.
 
     hansard key new ada --scope decide --expires 30d
     """
@@ -76,8 +76,12 @@ def key(
 def _owners(settings: "Settings") -> str:
     """The owner's key. In a database only its first server's machine has it."""
     path = owner_file(settings)
-    if settings.log_file is None and not path.exists():
-        raise Failed(f"{path} does not exist: another machine has the owner's key.", code=exits.NOT_FOUND)
+    if settings.log_file is None:
+        if not path.exists():
+            raise Failed(f"{path} does not exist: another machine has the owner's key.", code=exits.NOT_FOUND)
+    else:
+        with _vault(settings) as vault:
+            take_over(vault, settings)
     return owners_key(settings).read_text(encoding="ascii").strip()
 
 
@@ -96,18 +100,25 @@ class KeyBook(Protocol):
 
 @contextmanager
 def _book(settings: "Settings", file: Path | None) -> Iterator[KeyBook]:
-    if file is None and settings.log_file is None:
-        from adapters.store import open_store
-
-        with closing(open_store(settings.database)) as store:
-            assert store.vault is not None
-            yield SharedBook(store.vault, settings.log_name)
+    if file is None:
+        with _vault(settings) as vault:
+            if settings.log_file is not None:
+                take_over(vault, settings)
+            yield SharedBook(vault, settings)
         return
-    path = file or keys_file(settings)
     try:
-        yield FileBook(path, owner_file(settings))
+        yield FileBook(file)
     except OSError as error:
-        raise Failed(f"{path}: {error.strerror}.") from None
+        raise Failed(f"{file}: {error.strerror}.") from None
+
+
+@contextmanager
+def _vault(settings: "Settings") -> Iterator["Vault"]:
+    from adapters.store import open_store
+
+    with closing(open_store(settings.database)) as store:
+        assert store.vault is not None, "every store on disk has keys"
+        yield store.vault
 
 
 def _make(book: KeyBook, name: str, scope: Scope, expires: str | None) -> None:
@@ -138,46 +149,43 @@ def _shown(key: Key) -> str:
 
 
 class FileBook:
-    """A file with a line for each key, and the owner's in another one."""
+    """A file with a line for each key, which servers take over when they start."""
 
-    def __init__(self, path: Path, owner: Path) -> None:
-        self._path, self._owner = path, owner
+    def __init__(self, path: Path) -> None:
+        self._path = path
 
     def shown(self) -> Iterator[str]:
-        if self._owner.exists():
-            yield f"{account()}  admin  owner"
-        for line in self._path.read_text(encoding="utf-8").splitlines() if self._path.exists() else ():
-            if key := parse(line):
-                yield _shown(key)
+        return map(_shown, keys_in(self._path))
 
     def add(self, key: Key) -> None:
         _append(self._path, key)
 
     def revoke(self, name: str) -> str:
-        if name == account() and self._owner.exists():
-            self._owner.unlink()
-            return "The owner's key is revoked; the next server start creates a new one."
         _remove(self._path, name)
-        return f"Revoked the key of {name}."
+        return f"Removed the key of {name} from {self._path}."
 
 
 class SharedBook:
-    """The keys in a database, which every node knows."""
+    """The keys of a log, which every server on it knows."""
 
-    def __init__(self, vault: "Vault", place: str) -> None:
-        self._vault, self._place = vault, place
+    def __init__(self, vault: "Vault", settings: "Settings") -> None:
+        self._vault, self._settings = vault, settings
 
     def shown(self) -> Iterator[str]:
         return map(_shown, map(key_of, self._vault.all_keys()))
 
     def add(self, key: Key) -> None:
         if not self._vault.add(stored(key)):
-            raise Failed(f"{self._place} already has a key for {key.name}; revoke it first.", code=exits.REFUSED)
+            place = self._settings.log_name
+            raise Failed(f"{place} already has a key for {key.name}; revoke it first.", code=exits.REFUSED)
 
     def revoke(self, name: str) -> str:
         if not self._vault.remove(name):
-            raise Failed(f"{self._place} has no key for {name}.", code=exits.NOT_FOUND)
-        return f"Revoked the key of {name}."
+            raise Failed(f"{self._settings.log_name} has no key for {name}.", code=exits.NOT_FOUND)
+        if name != account() or self._settings.log_file is None:
+            return f"Revoked the key of {name}."
+        owner_file(self._settings).unlink(missing_ok=True)
+        return "The owner's key is revoked; `hansard key owner` or the next server start creates a new one."
 
 
 def _remove(path: Path, name: str) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from adapters.store.migrating import Migrated
     from api.settings import Settings
 
-_KEYS: Final = (Path("signing.key"), Path("keys/keys"), Path("keys/owner.key"))
+_KEYS: Final = (Path("signing.key"), Path("keys/owner.key"))
 """Of a machine's own files those that go with the log."""
 
 
@@ -63,24 +63,20 @@ def _keep_keys(old: "Settings", new: "Settings") -> None:
         if ours.is_file() and not theirs.exists():
             theirs.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             shutil.copy2(ours, theirs)
-    if old.log_file is None and new.log_file is not None:
-        _write_keys(old, new)
-
-
-def _write_keys(old: "Settings", new: "Settings") -> None:
-    """The keys of a database, into the file that a log in a file has."""
-    from adapters.store import open_store
-    from api.cli.keys import FileBook
+    from adapters.store import open_store, reading
+    from adapters.store.vault import StoredKey
     from api.http.keys import keys_in
-    from api.http.shared_keys import key_of
-    from api.owner import keys_file, owner_file
+    from api.http.shared_keys import stored
 
-    path = keys_file(new)
-    known = {key.name for key in keys_in(path)}
-    with closing(open_store(old.database)) as store:
-        for key in map(key_of, store.vault.all_keys() if store.vault else ()):
-            if key.name not in known:
-                FileBook(path, owner_file(new)).add(key)
+    with reading(old.database) as log, closing(open_store(new.database)) as store:
+        assert store.vault is not None, "every store on disk has keys"
+        for digest in log.rows.revoked_keys():
+            store.vault.bar(digest)
+        for found in log.rows.api_keys():
+            store.vault.add(StoredKey(*found))
+        for key in keys_in(old.node_dir / "keys" / "keys"):
+            if not store.vault.was_revoked(key.digest):
+                store.vault.add(stored(key))
 
 
 def _verified(new: "Settings") -> int:

@@ -1,10 +1,10 @@
-"""API keys: a file with a line for each, `name:sha256-of-the-key[:scope[:expires]]`, kept by digest."""
+"""API keys, known by digest; and files of them, with a line for each: `name:sha256-of-the-key[:scope[:expires]]`."""
 
 import hashlib
 import hmac
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, get_args
@@ -56,19 +56,14 @@ def parse(line: str) -> Key | None:
 
 
 class Keys:
-    """The API keys of some files, and the owner's, by name and file. Read again whenever a file changes."""
+    """API keys by name."""
 
-    def __init__(
-        self, *paths: Path, owner: tuple[str, Path] | None = None, now: Callable[[], float] = time.time
-    ) -> None:
-        self._paths, self._owner, self._now = paths, owner, now
-        self._read_at: tuple[int, ...] = ()
-        self._keys: dict[str, Key] = {}
+    def __init__(self, listed: Iterable[Key] = (), *, now: Callable[[], float] = time.time) -> None:
+        self._now = now
+        self._keys = {key.name: key for key in listed}
 
     def name_of(self, key: str) -> str | None:
-        """Whose key it is, compared in constant time; None if unknown or expired. An unreadable file grants no
-        access."""
-        self._refresh()
+        """Whose key it is, compared in constant time; None if unknown or expired."""
         digest = hashlib.sha256(key.encode()).hexdigest().encode()
         found = None
         for name, known in self._keys.items():
@@ -78,29 +73,8 @@ class Keys:
 
     def named(self, name: str) -> Key | None:
         """Somebody's key; None of a name without one, or whose key has expired."""
-        self._refresh()
         found = self._keys.get(name)
         return None if found is None or found.expired(self._now()) else found
-
-    def _refresh(self) -> None:
-        files = (*self._paths, *([self._owner[1]] if self._owner else []))
-        changed = tuple(_changed(path) for path in files)
-        if changed != self._read_at:
-            listed = {key.name: key for path in self._paths for key in keys_in(path)}
-            self._keys, self._read_at = self._owned() | listed, changed
-
-    def _owned(self) -> dict[str, Key]:
-        if self._owner is None or not (key := _text(self._owner[1]).strip()):
-            return {}
-        name = self._owner[0]
-        return {name: Key(name, hashlib.sha256(key.encode()).hexdigest())}
-
-
-def _changed(path: Path) -> int:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return -1
 
 
 def _text(path: Path) -> str:

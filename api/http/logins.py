@@ -4,12 +4,9 @@ import base64
 import hashlib
 import hmac
 import math
-import os
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 from api.http.keys import Keys
@@ -90,15 +87,3 @@ class Guesses:
     def _level(self, address: str) -> float:
         level, at = self._wrong.get(address, (0.0, 0.0))
         return max(0.0, level - (self._now() - at) / _PER_GUESS)
-
-
-def secret_in(path: Path) -> bytes:
-    """The secret in the file, created if missing; safe if another process creates it at the same time."""
-    if not path.exists():
-        draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(secrets.token_bytes(32))
-        with suppress(FileExistsError):
-            os.link(draft, path)
-        draft.unlink()
-    return path.read_bytes()

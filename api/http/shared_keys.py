@@ -1,22 +1,23 @@
 """API keys that all nodes of a log know: in the store, looked up often, and remembered while it is away."""
 
 import hashlib
+import re
 import secrets
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
-from adapters.files import private_folder
 from adapters.store.port import StoreError
 from adapters.store.vault import StoredKey, Vault
 from api.http.keys import SCOPES, Key, Keys, Scope, keys_in
 from api.http.logins import Logins
+from api.owner import account, keys_file, owner_file, owners_key
 from api.settings import Settings
 
 _EVERY_SECONDS: Final = 0.4
 """A key that was revoked elsewhere is known to be within a second, with its streams."""
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
 
 
 class SharedKeys(Keys):
@@ -40,9 +41,6 @@ class SharedKeys(Keys):
         if self._thread.is_alive():
             self._thread.join()
 
-    def _refresh(self) -> None:
-        """That is the thread's work: no request waits for the store here."""
-
     def _run(self) -> None:
         while not self._stopped.wait(_EVERY_SECONDS):
             try:
@@ -56,7 +54,7 @@ class SharedLogins(Logins):
 
     def __init__(self, vault: Vault, keys: SharedKeys, settings: Settings) -> None:
         self._vault = vault
-        secret = vault.secret("login", secrets.token_bytes(32))
+        secret = vault.secret("login", _former(settings) or secrets.token_bytes(32))
         super().__init__(keys, secret, seconds=settings.login_seconds, now=time.time)
 
     def link(self, name: str) -> str:
@@ -66,6 +64,14 @@ class SharedLogins(Logins):
 
     def redeem(self, token: str) -> str | None:
         return self._vault.take_link(_digest(token))
+
+
+def _former(settings: Settings) -> bytes:
+    """The secret of sign-ins that was kept in a file before: they hold on."""
+    try:
+        return (settings.node_dir / "login.secret").read_bytes()
+    except OSError:
+        return b""
 
 
 def key_of(stored: StoredKey) -> Key:
@@ -79,20 +85,35 @@ def stored(key: Key) -> StoredKey:
     return StoredKey(key.name, key.digest, key.scope, key.expires)
 
 
-def take_over(vault: Vault, file: Path, owner: str, owners_file: Path) -> None:
-    """At the start: the keys of a file, and an owner's key where there is none yet. Only its maker has the owner's."""
-    for key in keys_in(file):
-        vault.add(stored(key))
-    if any(key.name == owner for key in vault.all_keys()):
-        return
-    if owners_file.exists():
-        made = owners_file.read_text(encoding="ascii").strip()
-    else:
-        made = f"hansard_{secrets.token_urlsafe(32)}"
-    if vault.add(StoredKey(owner, _digest(made), "admin", None)) and not owners_file.exists():
-        private_folder(owners_file.parent)
-        owners_file.touch(mode=0o600)
-        owners_file.write_text(f"{made}\n", encoding="ascii")
+def take_over(vault: Vault, settings: Settings) -> None:
+    """At the start: the keys of a file, and the owner's key. What was revoked does not come back."""
+    sound = (key for key in keys_in(keys_file(settings)) if _DIGEST.fullmatch(key.digest))
+    listed = [key for key in sound if not vault.was_revoked(key.digest)]
+    known = {key.name: key for key in vault.all_keys()}
+    for key in listed:
+        if key.name not in known:
+            vault.add(stored(key))
+            known[key.name] = stored(key)
+    named = {key.name for key in listed}
+    own = settings.log_file is not None
+    if account() not in named and (own or account() not in known):
+        _own(vault, settings, known.get(account()))
+
+
+def _own(vault: Vault, settings: Settings, known: StoredKey | None) -> None:
+    """The owner's key, as its file has it. A file is made where there is none; then the key of a lost file ends."""
+    path = owner_file(settings)
+    made = not path.exists()
+    digest = _digest(owners_key(settings).read_text(encoding="ascii").strip())
+    if vault.was_revoked(digest):
+        path.unlink(missing_ok=True)
+        digest = _digest(owners_key(settings).read_text(encoding="ascii").strip())
+    if known is not None and made:
+        vault.remove(account())
+    if known is None or made:
+        added = vault.add(StoredKey(account(), digest, "admin", None))
+        if made and not added and settings.log_file is None:
+            path.unlink()  # another machine was faster: it has the owner's key
 
 
 def _digest(text: str) -> str:

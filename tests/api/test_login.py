@@ -11,11 +11,12 @@ import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
-from api.http.keys import Keys
+from adapters.store.vault import StoredKey
+from api.http.keys import Keys, keys_in
 from api.http.logins import GUESSES, Guesses, Logins
 from api.web.assets import SHEET
 from tests.api.seen import BROWSER, Seen
-from tests.api.server import delivery, events, inside, start
+from tests.api.server import delivery, events, inside, start, system, until
 
 KEY = "hansard_alice-s-own"
 FORM = BROWSER | {"Sec-Fetch-Site": "same-origin"}
@@ -114,19 +115,20 @@ def test_signing_out_takes_the_cookie_back(client: TestClient) -> None:
     assert client.get("/", headers=BROWSER).status_code == 401
 
 
-def test_a_cookie_ends_with_its_key(client: TestClient, keys: Path) -> None:
+def test_a_cookie_ends_with_its_key(client: TestClient) -> None:
     sign_in(client)
     assert client.get("/api/sessions").status_code == 200
-    kept(keys, bob="another")
-    assert client.get("/api/sessions").status_code == 401
-    kept(keys, alice="a new one of the same name")
+    vault = system(client).store.vault
+    assert vault is not None and vault.remove("alice")
+    until(lambda: client.get("/api/sessions").status_code == 401, what="a 401")
+    assert vault.add(StoredKey("alice", "0" * 64, "admin", None)), "a new one of the same name"
+    until(lambda: "alice" in [key.name for key in vault.all_keys()], what="the new key")
     assert client.get("/api/sessions").status_code == 401
 
 
 def test_a_cookie_holds_over_a_restart(tmp_path: Path, keys: Path, client: TestClient) -> None:
     sign_in(client)
-    secret = tmp_path / "node" / "login.secret"
-    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "hansard.db").stat().st_mode) == 0o600
     with inside(tmp_path, work=False, api_keys_file=keys) as later:
         later.cookies = client.cookies
         assert later.get("/", headers=BROWSER).status_code == 200
@@ -171,7 +173,7 @@ def test_without_keys_nobody_is_asked(tmp_path: Path) -> None:
 
 @pytest.fixture
 def logins(tmp_path: Path, keys: Path) -> Callable[[float], Logins]:
-    return lambda now: Logins(Keys(kept(keys, alice=KEY, 김철수="k")), b"s", seconds=60, now=lambda: now)
+    return lambda now: Logins(Keys(keys_in(kept(keys, alice=KEY, 김철수="k"))), b"s", seconds=60, now=lambda: now)
 
 
 def test_a_cookie_is_good_until_its_time_is_over(logins: Callable[[float], Logins]) -> None:
@@ -191,7 +193,7 @@ def test_a_cookie_that_was_changed_is_nobodys(logins: Callable[[float], Logins])
 
 
 def test_another_servers_cookie_is_nobodys(tmp_path: Path, keys: Path) -> None:
-    ours, theirs = (Logins(Keys(keys), name, seconds=60, now=lambda: 0) for name in (b"a", b"b"))
+    ours, theirs = (Logins(Keys(keys_in(keys)), name, seconds=60, now=lambda: 0) for name in (b"a", b"b"))
     assert ours.cookie != theirs.cookie
     assert theirs.name_of(ours.issue("alice")) is None
 

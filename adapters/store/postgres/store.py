@@ -27,11 +27,11 @@ from adapters.store.postgres.rows import PostgresRows
 from adapters.store.postgres.schema import prepare, refuse_newer
 from adapters.store.postgres.shares import PostgresShares
 from adapters.store.postgres.turns import PostgresTurns
-from adapters.store.postgres.vault import PostgresVault
 from adapters.store.sql.copying import check_empty
 from adapters.store.sql.log import SqlRecorder, hash_of, receipts_of
 from adapters.store.sql.redacting import redact
 from adapters.store.sql.turns import apply, check_held
+from adapters.store.sql.vault import SqlVault
 from domain.session.redaction import REDACTED
 from domain.values.sentences import Sentence
 
@@ -74,8 +74,8 @@ class PostgresStore(SqlRecorder):
         self._listening = Listening(self._url, woken)
 
     @property
-    def vault(self) -> PostgresVault:
-        return PostgresVault(self._readers, self._writers)
+    def vault(self) -> SqlVault:
+        return SqlVault(self._readers.lent, self._writers.transaction, aged="made < now() - interval '1 day'")
 
     @property
     def shares(self) -> PostgresShares:

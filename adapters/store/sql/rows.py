@@ -8,6 +8,7 @@ import orjson
 from adapters.store.port import Row, StoreError
 from adapters.store.sql.connection import Access
 from adapters.store.sql.log import as_text, hash_of
+from adapters.store.vault import REVOKED
 
 PAGE = 1_000
 
@@ -67,6 +68,15 @@ class SqlRows:
         """The lease table, by turn."""
         columns = "turn_id, stream, version, work, agent, role, state, attempt, worker, lease_until, deadline"
         return self._by_key(f"{columns}, requested_at", "turns", "turn_id")
+
+    def api_keys(self) -> Iterator[Sequence[Any]]:
+        """Name, digest, scope and end of every API key, by name."""
+        return self._by_key("name, digest, scope, expires", "keys", "name")
+
+    def revoked_keys(self) -> Iterator[str]:
+        """The digests of keys that were revoked."""
+        names = (str(name) for name, _ in self._by_key("name, length(value)", "secrets", "name"))
+        return (name.removeprefix(REVOKED) for name in names if name.startswith(REVOKED))
 
     def _by_key(self, columns: str, table: str, key: str) -> Iterator[Sequence[Any]]:
         """All rows of a table, the key first in each. Raises StoreError."""

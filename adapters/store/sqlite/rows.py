@@ -1,10 +1,10 @@
 """The tables of the log on SQLite, and its rows without decoding."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from adapters.files import private_file
 from adapters.store.port import StoreError
@@ -29,6 +29,13 @@ CREATE TABLE IF NOT EXISTS turns (
   turn_id TEXT PRIMARY KEY, stream TEXT NOT NULL, version INTEGER NOT NULL, work TEXT NOT NULL, agent TEXT NOT NULL,
   role TEXT NOT NULL, state TEXT NOT NULL, attempt INTEGER NOT NULL, worker TEXT, lease_until INTEGER,
   deadline INTEGER, requested_at INTEGER NOT NULL, owner TEXT NOT NULL DEFAULT '', rank INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS keys (
+  name TEXT PRIMARY KEY, digest TEXT NOT NULL, scope TEXT NOT NULL, expires INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS links (
+  digest TEXT PRIMARY KEY, name TEXT NOT NULL, made INTEGER NOT NULL DEFAULT (CAST(strftime('%s', 'now') AS INTEGER))
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS turns_ranked ON turns (state, rank) WHERE state IN ('queued', 'running');
 CREATE INDEX IF NOT EXISTS turns_owned ON turns (owner, stream) WHERE state IN ('queued', 'running');
@@ -95,6 +102,17 @@ class SqliteRows(SqlRows):
             found = connection.execute("PRAGMA integrity_check").fetchall()
         return [row[0] for row in found if row[0] != "ok"]
 
+    def api_keys(self) -> Iterator[Sequence[Any]]:
+        return super().api_keys() if self._has_keys() else iter(())
+
+    def revoked_keys(self) -> Iterator[str]:
+        return super().revoked_keys() if self._has_keys() else iter(())
+
+    def _has_keys(self) -> bool:
+        """Older logs had keys in files only."""
+        with self._connection() as connection:
+            return connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'keys'").fetchone() is not None
+
     def last_given(self) -> int:
         """The newest position that was ever given out, whether or not its event is still there."""
         with self._connection() as connection:
@@ -105,12 +123,22 @@ class SqliteRows(SqlRows):
         return given
 
     def backup(self, target: Path) -> None:
-        """A complete copy of the log while it is in use, with the same positions. Raises StoreError, and then nothing
-        is left at the target."""
+        """A complete copy of the log while it is in use, with the same positions and the same keys; nobody is signed in
+        there. Raises StoreError, and then nothing is left at the target."""
         try:
             private_file(target)
             with self._connection() as connection, closing(sqlite3.connect(target)) as copy:
                 connection.backup(copy)
+                _forget_sign_ins(copy)
         except (StoreError, OSError, sqlite3.Error) as error:
             target.unlink(missing_ok=True)
             raise StoreError(f"The backup {target} cannot be written: {error}.") from error
+
+
+def _forget_sign_ins(copy: sqlite3.Connection) -> None:
+    """With the secret that signs them, whoever has the copy could sign in. Revoked keys stay revoked."""
+    if copy.execute("SELECT 1 FROM sqlite_schema WHERE name = 'secrets'").fetchone():
+        copy.execute("PRAGMA secure_delete = ON")
+        copy.execute("DELETE FROM secrets WHERE name NOT LIKE 'revoked:%'")
+        copy.execute("DELETE FROM links")
+        copy.commit()

@@ -24,6 +24,7 @@ from adapters.store.sql.copying import check_empty
 from adapters.store.sql.log import SqlRecorder, hash_of, receipts_of
 from adapters.store.sql.redacting import redact
 from adapters.store.sql.turns import SqlTurns, apply, check_held
+from adapters.store.sql.vault import SqlVault
 from adapters.store.sqlite.connection import (
     FORMAT,
     WriteHealth,
@@ -70,6 +71,11 @@ class SqliteStore(SqlRecorder):
             self._transaction, self._reading, leasing=self._unflushed, by_deadline="INDEXED BY turns_due"
         )
         self.rows = SqliteRows(self.path, self._reading)
+
+    @property
+    def vault(self) -> SqlVault:
+        aged = "made < CAST(strftime('%s', 'now') AS INTEGER) - 86400"
+        return SqlVault(self._reading, self._transaction, aged=aged)
 
     def _connect(self, *pragmas: str) -> sqlite3.Connection:
         return connect_durably(self.path, self._busy, *pragmas)

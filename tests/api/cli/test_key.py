@@ -1,98 +1,164 @@
-"""API keys: shown once, kept as digests, in a file that only its owner reads."""
+"""API keys: shown once, kept as digests in the log; or in a file that only its owner reads and servers take over."""
 
 import hashlib
 import re
 import time
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from api.http.keys import Keys
-from api.owner import account
-from tests.api.cli.conftest import Hansard
+from adapters.store import open_store
+from api.cli.options import HERE
+from api.http.keys import Keys, keys_in
+from api.owner import account, keys_file
+from tests.api.cli.conftest import Hansard, Said
+
+Filed = Callable[..., Said]
 
 
 @pytest.fixture
-def keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "keys" / "api-keys"
-    monkeypatch.setenv("HANSARD_API_KEYS_FILE", str(path))
-    return path
+def keys(tmp_path: Path) -> Path:
+    return tmp_path / "keys" / "api-keys"
 
 
-def test_a_key_is_printed_once_and_only_its_digest_is_kept(hansard: Hansard, keys: Path) -> None:
-    said = hansard("key", "alice")
+@pytest.fixture
+def filed(hansard: Hansard, keys: Path) -> Filed:
+    """`hansard key` with a file."""
+    return lambda *words: hansard("key", *words, "--file", str(keys))
+
+
+def read(keys: Path, **more: Callable[[], float]) -> Keys:
+    return Keys(keys_in(keys), **more)
+
+
+def test_a_key_is_printed_once_and_only_its_digest_is_kept(filed: Filed, keys: Path) -> None:
+    said = filed("alice")
     key = said.out.strip()
     assert said.code == 0
     assert len(key) > 40
     assert keys.read_text() == f"alice:{hashlib.sha256(key.encode()).hexdigest()}:operate\n"
     assert key not in said.err
-    assert Keys(keys).name_of(key) == "alice"
+    assert read(keys).name_of(key) == "alice"
 
 
-def test_the_file_is_for_its_owner_whatever_it_was_before(hansard: Hansard, keys: Path) -> None:
+def test_the_file_is_for_its_owner_whatever_it_was_before(filed: Filed, keys: Path) -> None:
     keys.parent.mkdir()
     keys.write_text("# ours\nbob:00")
     keys.chmod(0o644)
-    assert hansard("key", "김철수").code == 0
+    assert filed("김철수").code == 0
     lines = keys.read_text().splitlines()
     assert keys.stat().st_mode & 0o777 == 0o600
     assert lines[:2] == ["# ours", "bob:00"]
     assert lines[2].startswith("김철수:")
 
 
-def test_a_name_has_one_key(hansard: Hansard, keys: Path) -> None:
-    hansard("key", "alice")
+def test_a_name_has_one_key(filed: Filed, keys: Path) -> None:
+    filed("alice")
     before = keys.read_text()
-    said = hansard("key", "alice")
+    said = filed("alice")
     assert (said.code, said.out) == (4, "")
     assert "already has a key for alice" in said.err
     assert keys.read_text() == before
 
 
 @pytest.mark.parametrize("name", ["a:b", "a b", "", ".a", "a\nb", "#a", "x" * 101])
-def test_names_that_would_break_the_file_are_refused(hansard: Hansard, keys: Path, name: str) -> None:
-    said = hansard("key", name)
+def test_names_that_would_break_the_file_are_refused(filed: Filed, keys: Path, name: str) -> None:
+    said = filed(name)
     assert (said.code, said.out) == (2, "")
     assert not keys.exists()
 
 
-def test_without_a_file_the_servers_own_is_used(hansard: Hansard) -> None:
-    made = hansard("key", "alice").out.strip()
+def test_keys_are_in_the_log_by_digest(hansard: Hansard, own_log: Path) -> None:
+    made = hansard("key", "new", "alice", "--scope", "read").out.strip()
     assert made.startswith("hansard_")
-    assert "alice  operate\n" in hansard("key", "list").out
+    assert hansard("key", "list").out == f"alice  read\n{account()}  admin\n"
+    assert made.encode() not in b"".join(path.read_bytes() for path in own_log.parent.glob("hansard.db*"))
+    assert hansard("key", "new", "alice").code == 4
+    assert hansard("key", "revoke", "alice").code == 0
+    assert hansard("key", "revoke", "alice").code == 3
+    assert hansard("verify").code == 0
 
 
 def test_the_owners_key_is_shown_to_the_owner_and_replaced_when_revoked(hansard: Hansard) -> None:
     first = hansard("key", "owner").out
     assert hansard("key", "owner").out == first
-    assert hansard("key", "list").out == f"{account()}  admin  owner\n"
+    assert hansard("key", "list").out == f"{account()}  admin\n"
     assert hansard("key", "revoke", account()).code == 0
     assert hansard("key", "owner").out != first
+    assert hansard("key", "list").out == f"{account()}  admin\n"
 
 
-def test_keys_are_listed_and_revoked_by_name(hansard: Hansard, keys: Path) -> None:
-    ada, bob = (hansard("key", "new", name).out.strip() for name in ("ada", "bob"))
-    assert hansard("key", "list").out == "ada  operate\nbob  operate\n"
-    assert hansard("key", "revoke", "ada").code == 0
-    assert (Keys(keys).name_of(ada), Keys(keys).name_of(bob)) == (None, "bob")
+def test_a_backup_has_the_keys_and_signs_nobody_in(hansard: Hansard, own_log: Path, tmp_path: Path) -> None:
+    hansard("key", "new", "alice")
+    with closing(open_store(f"sqlite:///{own_log}")) as store:
+        assert store.vault is not None
+        secret = store.vault.secret("login", b"s" * 32)
+        store.vault.put_link("d" * 64, "alice")
+    copy = tmp_path / "copy.db"
+    assert hansard("backup", str(copy)).code == 0
+    assert b"s" * 32 not in copy.read_bytes() and secret == b"s" * 32
+    with closing(open_store(f"sqlite:///{copy}")) as store:
+        assert store.vault is not None
+        assert [key.name for key in store.vault.all_keys()] == sorted(["alice", account()])
+        assert store.vault.take_link("d" * 64) is None
+        assert store.vault.secret("login", b"n" * 32) == b"n" * 32
+
+
+def test_keys_move_with_the_log_and_revoked_ones_do_not_come_back(
+    hansard: Hansard, own_log: Path, tmp_path: Path
+) -> None:
+    hansard("key", "new", "bob")
+    listed = keys_file(HERE.settings())
+    listed.parent.mkdir(parents=True, exist_ok=True)
+    listed.write_text(f"eve:{'e' * 64}:read\nold:{'0' * 64}:read\n")
+    assert "old  read" in hansard("key", "list").out
+    assert hansard("key", "revoke", "old").code == 0
+    assert "old" not in hansard("key", "list").out, "though the file still lists it"
+    target = tmp_path / "target.db"
+    moved = hansard("migrate", str(own_log), str(target))
+    assert moved.code == 0, moved.err
+    with closing(open_store(f"sqlite:///{target}")) as store:
+        assert store.vault is not None
+        assert [key.name for key in store.vault.all_keys()] == sorted(["bob", "eve", account()])
+        assert store.vault.was_revoked("0" * 64)
+
+
+def test_verify_names_a_key_that_is_none(hansard: Hansard, own_log: Path) -> None:
+    import sqlite3
+
+    hansard("key", "new", "bob")
+    with closing(sqlite3.connect(own_log)) as log:
+        log.execute("UPDATE keys SET digest = 'x' WHERE name = 'bob'")
+        log.commit()
+    found = hansard("verify")
+    assert found.code == 8 and "the key of bob" in found.out + found.err
+
+
+def test_keys_are_listed_and_revoked_by_name(filed: Filed, keys: Path) -> None:
+    ada, bob = (filed("new", name).out.strip() for name in ("ada", "bob"))
+    assert filed("list").out == "ada  operate\nbob  operate\n"
+    assert filed("revoke", "ada").code == 0
+    assert (read(keys).name_of(ada), read(keys).name_of(bob)) == (None, "bob")
     assert keys.stat().st_mode & 0o777 == 0o600
-    assert hansard("key", "revoke", "ada").code == 3
-    assert hansard("key", "revoke").code == 2
-    assert hansard("key", "list").out == "bob  operate\n"
+    assert filed("revoke", "ada").code == 3
+    assert filed("revoke").code == 2
+    assert filed("list").out == "bob  operate\n"
 
 
-def test_a_key_has_a_scope_and_may_expire(hansard: Hansard, keys: Path) -> None:
-    made = hansard("key", "new", "ada", "--scope", "turns", "--expires", "30d").out.strip()
+def test_a_key_has_a_scope_and_may_expire(filed: Filed, keys: Path) -> None:
+    made = filed("new", "ada", "--scope", "turns", "--expires", "30d").out.strip()
     [line] = keys.read_text().splitlines()
     name, _, scope, expires = line.split(":")
     assert (name, scope) == ("ada", "turns")
     assert abs(int(expires) - time.time() - 30 * 86_400) < 60
-    assert Keys(keys).name_of(made) == "ada"
-    assert Keys(keys, now=lambda: int(expires)).name_of(made) is None
-    assert re.fullmatch(r"ada  turns  until \S+Z\n", hansard("key", "list").out)
+    assert read(keys).name_of(made) == "ada"
+    assert read(keys, now=lambda: int(expires)).name_of(made) is None
+    assert re.fullmatch(r"ada  turns  until \S+Z\n", filed("list").out)
 
 
 @pytest.mark.parametrize("wrong", [("--scope", "all"), ("--expires", "30"), ("--expires", "0d"), ("--expires", "1w")])
-def test_an_unknown_scope_or_duration_is_refused(hansard: Hansard, keys: Path, wrong: tuple[str, str]) -> None:
-    assert hansard("key", "new", "ada", *wrong).code == 2
+def test_an_unknown_scope_or_duration_is_refused(filed: Filed, keys: Path, wrong: tuple[str, str]) -> None:
+    assert filed("new", "ada", *wrong).code == 2
     assert not keys.exists()
