@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from adapters.store import Lease, Store
 from adapters.turns.earlier import Load, last_result
@@ -15,9 +16,11 @@ from domain.session.forks import SessionForked
 from domain.session.outstanding import Outstanding
 from domain.session.state import Session
 from domain.session.turns import TurnRequested
-from domain.values.base import Blob, Text
+from domain.values.base import Blob, HansardError, Text
 from domain.values.time import milliseconds
 
+ENDED: Final = ("success", "cancelled", "done", "reset", "decided")
+"""The status of a session that nobody has to go on with. A failed one may be retried."""
 LANE = 1_000
 """More folders than a lane ever leaves behind."""
 
@@ -95,7 +98,20 @@ def workspace_of(job: Job, workspaces: Workspaces) -> Workspace:
 
 def checkout(job: Job, workspaces: Workspaces, tree: str | None = None) -> Path:
     """The job's folder, in the recorded state or that of `tree`."""
-    return workspace_of(job, workspaces).checkout(tree=tree or job.session.tree, slot=job.folder)
+    workspace = workspace_of(job, workspaces)
+    return workspace.checkout(tree=tree or job.session.tree, slot=job.folder, resting=partial(has_ended, job.load))
+
+
+def has_ended(load: Load, session_id: str) -> bool:
+    """Whether a session has ended well, or for good, so that its folders are not needed: another may have them. Should
+    somebody go on with it after all, a folder is made again from what is recorded."""
+    try:
+        session = load(session_id)
+    except (HansardError, ValueError):  # what cannot be read may still be wanted
+        return False
+    if session is None or session.status not in ENDED:
+        return False
+    return not (session.outstanding or session.open_children)
 
 
 def left(job: Job, workspaces: Workspaces) -> Path:

@@ -163,6 +163,14 @@ class Index:
         self._run("read-tree", "--reset", "-u", commit, tree=tree)
         self._run("clean", "-ffdq", tree=tree)
 
+    def clean(self, tree: Path) -> None:
+        """Delete all that it does not know, also what the project ignores."""
+        self._run("clean", "-ffdqx", tree=tree)
+
+    def entries(self) -> list[bytes]:
+        """Mode, id, stage and path of each entry."""
+        return self._run("ls-files", "-z", "--stage").split(b"\0")
+
     def written(self) -> str:
         return line(self._run("write-tree"))
 

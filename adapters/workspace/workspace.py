@@ -18,6 +18,7 @@ from adapters.workspace.merging import LARGEST, merge
 from adapters.workspace.noting import write_notes
 from adapters.workspace.paths import WorkspaceError, confine, in_a_sentence
 from adapters.workspace.repository import Repository, trail
+from adapters.workspace.reusing import Resting, take_over
 from adapters.workspace.writing import check_place, encoded, opened_folder, read, remove, write
 from domain.session.workspace import WorkspaceChanges
 from domain.values.sentences import Sentence
@@ -49,15 +50,16 @@ class Workspace:
         return self.start
 
     @in_a_sentence()
-    def checkout(self, *, tree: str | None, slot: int) -> Path:
+    def checkout(self, *, tree: str | None, slot: int, resting: Resting | None = None) -> Path:
         """The folder of this slot, brought to that state (None: the start); what the project ignores stays in it.
-        A folder without git is worked in as it is, whatever the state and the slot."""
+        A folder without git is worked in as it is, whatever the state and the slot. A new one may be taken over from
+        a session that is `resting`."""
         if self.in_place is not None:
             return existing_folder(self.in_place)
         commit, folder = tree or self.start, self.home / f"tree-{int(slot)}"
         with self._git.knowing(commit):
             try:
-                self._restore(folder, commit)
+                self._restore(folder, commit, resting)
             except (OSError, WorkspaceError):
                 self._git.check(commit)
                 mark_of(folder).unlink(missing_ok=True)
@@ -201,10 +203,11 @@ class Workspace:
     def _git(self) -> Repository:
         return Repository(self.home / "repo.git")
 
-    def _restore(self, folder: Path, commit: str) -> None:
+    def _restore(self, folder: Path, commit: str, resting: Resting | None = None) -> None:
         if not is_real_folder(folder):
             delete(folder)
-            folder.mkdir(parents=True)
+            if not (resting and self.repository and take_over(self.home, folder, self.repository, resting)):
+                folder.mkdir(parents=True)
         open_up(folder)
         delete(folder / ".git")
         with self._git.index(folder.name) as index:

@@ -5,6 +5,7 @@ from hashlib import sha1
 from pathlib import Path
 
 from adapters.workspace.founding import Earlier
+from adapters.workspace.reusing import Resting
 from domain.session.workspace import ChangedFile, WorkspaceChanges
 
 Files = dict[str, bytes]
@@ -33,7 +34,7 @@ class MemoryWorkspace:
     def base(self) -> str:
         return self.start
 
-    def checkout(self, *, tree: str | None, slot: int) -> Path:
+    def checkout(self, *, tree: str | None, slot: int, resting: Resting | None = None) -> Path:
         folder = self.home / f"tree-{slot}"
         self.folders[folder] = dict(self.states[tree or self.start])
         return folder
