@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from api.web.presets import PRESETS
 from tests.api.scenes import SCENES, begun, exhausted, reached, waiting_review
 from tests.api.seen import review
-from tests.api.server import ROOT, Server, delivery, until
+from tests.api.server import Server, delivery, until
 from tests.browser.accessible import faults
 from tests.browser.browsing import Browsing, badge, browsing, live, shown, unfold
 
@@ -241,12 +240,3 @@ def test_a_megabyte_of_words_leaves_a_page_that_can_be_used(site: Browsing, serv
     assert len(page.content()) < 1_500_000
     page.get_by_role("link", name="Previous event").click()
     expect(page.locator("[data-banner]")).to_be_visible()
-
-
-@pytest.mark.skipif(os.environ.get("HANSARD_SCREENSHOTS") != "docs", reason="HANSARD_SCREENSHOTS=docs makes it anew")
-def test_the_picture_of_the_readme_is_made(site: Browsing, server: Server) -> None:
-    session_id = reached(server.client, begun(server.client, PRESETS["regression"].body), "success")
-    page = site.tab(f"/sessions/{session_id}")
-    badge(page, "Success")
-    live(page, "finished")
-    page.screenshot(path=ROOT / "docs" / "screenshot.png")

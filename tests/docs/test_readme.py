@@ -57,8 +57,9 @@ def test_the_links_of_a_document_lead_to_files(path: Path) -> None:
     assert missing == []
 
 
-def test_the_picture_is_small_enough_to_load() -> None:
-    picture = (ROOT / "docs" / "screenshot.png").read_bytes()
+@pytest.mark.parametrize("name", ["screenshot", "decision", "phone", "terminal"])
+def test_a_picture_is_small_enough_to_load(name: str) -> None:
+    picture = (ROOT / "docs" / f"{name}.png").read_bytes()
     assert picture.startswith(b"\x89PNG") and len(picture) <= 300_000
 
 
