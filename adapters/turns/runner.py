@@ -95,10 +95,11 @@ class TurnRunner:
     async def do(self, job: Job) -> Command:
         """The command that records what came of the turn; only a cancellation is raised."""
         command = await self._outcome(job)
-        if not _begins_workspace(job, command):
+        if _begins_workspace(job, command):
+            with contextlib.suppress(HansardError, OSError):
+                command = await asyncio.to_thread(self._with_base, job, command)
+        if self._sharing is None:
             return command
-        with contextlib.suppress(HansardError, OSError):
-            command = await asyncio.to_thread(self._with_base, job, command)
         try:
             return await asyncio.to_thread(self._kept, job, command)
         except (HansardError, OSError) as error:
@@ -138,7 +139,8 @@ class TurnRunner:
         return failed(job, failure, seconds=now() - started)
 
     async def _done(self, job: Job) -> Command:
-        await asyncio.to_thread(self._bring, job)
+        if self._sharing is not None:
+            await asyncio.to_thread(self._bring, job)
         match job.lease.work:
             case "prepare":
                 return await self._commands.prepare(job)

@@ -10,11 +10,19 @@ from adapters.agents.team import example
 from adapters.clock import Clock
 from adapters.store import open_store
 from adapters.store.sqlite.store import SqliteStore
+from adapters.turns import Job, TurnRunner
+from adapters.turns.live import Live
+from adapters.turns.sharing import Sharing
 from adapters.turns.worker import Worker
 from adapters.turns.worker_settings import WorkerSettings
+from adapters.workspace import Workspaces
 from adapters.writer.writer import CommandEnvelope, Writer
 from domain.discussion.commands import StartDiscussion
 from domain.discussion.state import Discussion
+from domain.session.state import Session
+from domain.session.turns import RecordReply, TurnRequested
+from domain.session.workspace import WorkspacePrepared
+from domain.values.base import Command, Text
 from tests.adapters.many_turns import LEASE, begin, taken
 from tests.kit.discussing import topic
 from tests.kit.stories import START
@@ -75,3 +83,43 @@ def test_a_workers_lease_is_not_flushed_and_an_external_agents_is(store: SqliteS
     assert not [statement for statement in said if "synchronous" in statement]
     assert store._writer.execute("PRAGMA synchronous").fetchone() == (2,)
     store.close()
+
+
+def test_every_outcome_is_kept_for_other_machines_not_only_the_first(store: SqliteStore, tmp_path: Path) -> None:
+    """The base of a workspace is recorded once; what was done there is shared each time."""
+    kept: list[str | None] = []
+
+    class Keeps(Sharing):
+        def __init__(self) -> None: ...
+
+        def keep(self, session: Session, tree: str | None) -> None:
+            kept.append(tree)
+
+    runner = TurnRunner(
+        store=store,
+        team=example(),
+        workspaces=Workspaces(tmp_path / "workspaces"),
+        data_dir=tmp_path,
+        settings=WorkerSettings(sandbox="off"),
+        live=Live(Clock()),
+        sharing=Keeps(),
+    )
+    begin(store, "delivery-1")
+    session, lease = Writer(store, Clock()).load("delivery-1"), taken(store, "delivery-1.t1")
+    assert session is not None
+    session.base = WorkspacePrepared(repository=None, base_branch=None, base_commit="0" * 40, dirty=False)
+    [request] = [each.event for each in store.history("delivery-1") if isinstance(each.event, TurnRequested)]
+    answers = [RecordReply(turn_id=lease.turn_id, attempt=1, reply=Text(), prompt=Text(), tree=tree) for tree in "ab"]
+
+    async def story() -> None:
+        for answer in answers:
+
+            async def outcome(_: Job, answer: Command = answer) -> Command:
+                return answer
+
+            runner._outcome = outcome  # type: ignore[method-assign]
+            assert await runner.do(Job(lease, request, session)) == answer
+
+    asyncio.run(story())
+    store.close()
+    assert kept == ["a", "b"]
