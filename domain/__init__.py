@@ -1,1 +1,1 @@
-"""What a session is and may do. No I/O, no clock, no randomness: time, ids and words arrive as values."""
+"""The rules: what a session is and may do. No I/O, no clock, no randomness: times, ids and texts are passed in."""

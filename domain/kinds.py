@@ -1,4 +1,4 @@
-"""The one registry of kinds: which there are, which events they have, how a command is decided, a history folded."""
+"""The registry of kinds: their names and events, how a command is decided, and how a history is folded."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -87,7 +87,7 @@ KINDS: dict[str, Kind[Any]] = {each.name: each for each in _KINDS}
 """The kinds of sessions. `Any`, because kinds differ in their state."""
 
 STATUSES: tuple[str, ...] = tuple(dict.fromkeys(word for each in _KINDS for word in each.statuses))
-"""Every status that a session may have."""
+"""Every possible status of a session."""
 
 CHANNEL: Kind[channel.Channel] = Kind(
     name="channel",
@@ -102,7 +102,7 @@ CHANNEL: Kind[channel.Channel] = Kind(
     command_of=channel.command_of,
     cancel=lambda _: _no_cancel(),
 )
-"""Not a session that anybody starts or sees, but a stream like theirs."""
+"""Not a session that users start or see, but a stream like one."""
 
 STREAMS: dict[str, Kind[Any]] = KINDS | {CHANNEL.name: CHANNEL}
 """Every kind of stream in the log."""
@@ -119,7 +119,7 @@ EVENTS: tuple[type[DomainEvent], ...] = (
 )
 
 TOPICS: dict[str, type[DomainEvent]] = {event.TOPIC: event for event in EVENTS}
-"""Every event there is, by its name in the log. A name is never reused and never resolved in another way."""
+"""Every event by its name in the log. A name is never reused and never gets another meaning."""
 
 
 def _no_cancel() -> Command:
@@ -127,7 +127,7 @@ def _no_cancel() -> Command:
 
 
 def kind(name: str) -> Kind[Any]:
-    """Raises Unknown where there is no kind of that name."""
+    """Raises Unknown if there is no such kind."""
     found = STREAMS.get(name)
     if found is None:
         raise Unknown(Sentence("kind_not_found", name=name))
@@ -135,7 +135,7 @@ def kind(name: str) -> Kind[Any]:
 
 
 def event_class(topic: str) -> type[DomainEvent]:
-    """Raises Unknown for a topic that this version does not know."""
+    """Raises Unknown for a topic that this version does not have."""
     found = TOPICS.get(topic)
     if found is None:
         raise Unknown(Sentence("event_type_not_found", name=topic))
@@ -145,9 +145,10 @@ def event_class(topic: str) -> type[DomainEvent]:
 def carry_out(
     name: str, session: Session | None, command: Command, metadata: EventMetadata, so_far: SoFar = nothing
 ) -> Outcome:
-    """Decide a command on a session of this kind (None: it does not exist yet). Raises Refused; changes nothing.
+    """Decide a command on a session of this kind (None if it does not exist yet). Raises Refused; changes nothing.
 
-    `so_far` knows what the attempts have done that still run."""
+    `so_far` knows what running attempts have done.
+    """
     now = Now(kind(name), session, metadata)
     now.check(command)
     unfinished = Unfinished(so_far)
@@ -158,7 +159,7 @@ def carry_out(
 def fold(
     name: str, history: Iterable[tuple[DomainEvent, EventMetadata]], session: Session | None = None
 ) -> Session | None:
-    """The session that a history makes, continuing from `session` if given."""
+    """The session after this history, continuing from `session` if given."""
     evolve = kind(name).evolve
     for event, metadata in history:
         session = evolve(session, event, metadata)
@@ -166,7 +167,7 @@ def fold(
 
 
 def command_of(recorded: RecordedCommand, session: Session | None, whole: Whole) -> Command:
-    """The command that led from `session` to these events. Raises Unknown where none is known that would."""
+    """The command that led from `session` to these events. Raises Unknown if there is none."""
     if recorded.activity is not None and recorded.tail is not None:
         ended = command_of(recorded.tail, session, whole)
         if not isinstance(ended, RecordReply):

@@ -1,6 +1,6 @@
-"""What follows from what: an event of one session, and the commands it means for others. Holds nothing.
+"""Reactions: which commands an event of one session causes in others. Holds no state.
 
-The writer carries these out in the transaction of the event itself: all of it is stored, or nothing.
+The writer carries these out in the transaction of the event itself: everything is stored, or nothing.
 """
 
 from collections.abc import Callable
@@ -23,9 +23,9 @@ from domain.values.base import Command, DomainEvent
 
 
 class Reaction(NamedTuple):
-    """A command for a session; `starts` when the session begins with it.
+    """A command for a session; `starts` if it creates the session.
 
-    `actor`: on whose behalf, where that is not the actor of the event that it follows from.
+    `actor`: on whose behalf, if not that of the actor of the causing event.
     """
 
     session_id: str
@@ -35,7 +35,7 @@ class Reaction(NamedTuple):
 
 
 def react(session_id: str, event: DomainEvent) -> tuple[Reaction, ...]:
-    """The commands that an event of this session leads to, in order."""
+    """The commands that an event of this session causes, in order."""
     follow = _follows(type(event))
     return follow(session_id, event) if follow else ()
 
@@ -127,6 +127,6 @@ REACTIONS: Final[dict[type[DomainEvent], Callable[[str, Any], tuple[Reaction, ..
     Expired: _discussion_ended,
     Cancelled: _discussion_ended,
 }
-"""By the type of the event: most lead to nothing, and every event of every command is asked."""
+"""Keyed by event type: most events cause nothing, and this is called for every event."""
 
 __all__ = ["Reaction", "react"]

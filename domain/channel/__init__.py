@@ -1,7 +1,7 @@
-"""A channel: what comes in from one origin, in order, one orchestration at a time (behaviour §1.2, K-6, K-17).
+"""A channel: the messages of one origin, in order, one orchestration at a time (behaviour §1.2, K-6, K-17).
 
-It decides what a message means (continue, reset, a new request), queues what comes while a run is busy, and knows the
-latest run of its origin. What follows from its decisions for the sessions themselves says `domain/policy.py`.
+It decides what a message means (continue, reset, a new request), queues messages while a run is busy, and knows the
+latest run of its origin. `domain/policy.py` maps its decisions to commands for the sessions themselves.
 """
 
 import hashlib
@@ -54,5 +54,5 @@ __all__ = [
 
 
 def channel_id(origin: str) -> str:
-    """The stream of an origin."""
+    """The name of the stream of an origin."""
     return f"channel-{hashlib.sha256(origin.encode()).hexdigest()[:20]}"

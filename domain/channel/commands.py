@@ -15,11 +15,11 @@ from domain.session.record import RecordedCommand
 from domain.values.base import Command
 
 TO_GO_ON, TO_END = "The latest run is to go on.", "The latest run is to end."
-"""The message of a continue or reset that came without words."""
+"""The message that is recorded for a continue or reset without a text."""
 
 
 class ReceiveMessage(Command):
-    """A message of `sender`; `session_id` is the id that a session it starts will have."""
+    """A message of `sender`; a session that it starts gets the id `session_id`."""
 
     session_id: str
     opening: OrchestrationRequest
@@ -31,13 +31,13 @@ class ContinueLatest(Command):
 
 
 class ResetLatest(Command):
-    """The latest orchestration of the origin is ended."""
+    """End the latest orchestration of the origin."""
 
     reason: str = ""
 
 
 class NoteSession(Command):
-    """An orchestration of this origin has come to a status.
+    """An orchestration of this origin has reached a status.
 
     `claims`: it takes the origin for itself; `opens`: it is a new request; `direct`: an agent answers it directly.
     """
@@ -53,8 +53,8 @@ class NoteSession(Command):
 def command_of(recorded: RecordedCommand, channel: Channel | None) -> Command | None:
     """The command that led to these events.
 
-    Of a message that led to nothing only its words are kept, and only they were looked at; what else belongs to a
-    message that came twice is what the first one had.
+    For a message without effect, only its text is recorded, because deciding used nothing else. The other fields of a
+    repeated message are those of the first one.
     """
     match recorded.events[0]:
         case MessageStarted() | MessageQueued() as event:

@@ -20,7 +20,7 @@ from domain.values.base import Command, Refused
 from domain.values.sentences import Sentence
 
 QUEUE = 100
-"""At most so many messages wait."""
+"""Maximum number of waiting messages."""
 
 
 def decide(now: Now[Channel], command: Command) -> Events:
@@ -47,9 +47,9 @@ Received = MessageStarted | MessageQueued | MessageRejected | MessageUnclear | C
 
 
 def receive(channel: Channel, command: ReceiveMessage, at: int) -> Received:
-    """Continue and reset by whole phrases only, and only where there is something to continue or reset (K-1, K-6).
+    """Continue and reset: only whole phrases count, and only if there is something to continue or reset (K-1, K-6).
 
-    What is nearly such a phrase is asked about while a run waits or runs (contract §13).
+    While a run waits or runs, a message that resembles such a phrase is answered with a question (contract §13).
     """
     text = command.opening.prompt
     meant = intent(text)
@@ -69,7 +69,7 @@ def receive(channel: Channel, command: ReceiveMessage, at: int) -> Received:
 
 
 def request(channel: Channel, command: ReceiveMessage, at: int) -> MessageStarted | MessageQueued | MessageRejected:
-    """A message that asks for something new: it starts, waits, or leads to nothing."""
+    """A message with a new request: it starts a run, waits, or has no effect."""
     opening = command.opening
     if channel.has_heard(opening, at):
         sentence, first = "The same words came just now.", channel.last_session
@@ -93,7 +93,7 @@ def request(channel: Channel, command: ReceiveMessage, at: int) -> MessageStarte
 
 
 def in_conversation(channel: Channel, opening: OrchestrationRequest) -> OrchestrationRequest:
-    """A message builds on the session before it. Openings of old logs have no predecessor."""
+    """A message builds on the session before it. In old logs, the first event names no predecessor."""
     return opening if opening.follows is None else opening.changed(follows=channel.latest or "")
 
 
@@ -112,7 +112,7 @@ def reset_latest(channel: Channel, command: ResetLatest) -> ResetWanted:
 
 
 def note(channel: Channel, command: NoteSession) -> SessionNoted:
-    """Follow a session; a second one may not claim an origin that is busy."""
+    """Follow a session; a second session may not claim an origin that is busy."""
     if command.claims and channel.busy not in (None, command.session_id):
         raise Refused(Sentence("origin_busy", origin=command.origin, session=channel.busy), allowed=("cancel", "reset"))
     return SessionNoted(
@@ -127,9 +127,8 @@ def note(channel: Channel, command: NoteSession) -> SessionNoted:
 
 
 def cleared(channel: Channel, command: NoteSession) -> tuple[str, ...]:
-    """A new request that holds the origin begins clean: the runs that were paused before it are not resumed (S1 §2,
-    K-10). A direct answer leaves them alone (contract §13).
-    """
+    """A new request that takes the origin starts clean: runs that were paused before it are not resumed (S1 §2, K-10).
+    A direct answer does not affect them (contract §13)."""
     if not command.opens or command.direct:
         return ()
     if not command.claims and channel.busy != command.session_id:
@@ -138,7 +137,7 @@ def cleared(channel: Channel, command: NoteSession) -> tuple[str, ...]:
 
 
 def start_next(channel: Channel, command: NoteSession) -> Events:
-    """The message that has waited longest starts once the origin is free."""
+    """Start the message that has waited longest, once the origin is free."""
     if channel.busy is not None or not channel.queue or command.status == "active":
         return
     head = channel.queue[0]

@@ -1,4 +1,4 @@
-"""A channel as its events made it."""
+"""The state of a channel, folded from its events."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +18,7 @@ from domain.values.base import DomainEvent
 from domain.values.words import composed
 
 DUPLICATE_MS = 5_000
-"""The same message within this time was sent twice (behaviour §4)."""
+"""A repeated message within this time counts as a duplicate (behaviour §4)."""
 PAUSED = ("checkpoint", "partial")
 """The statuses in which an orchestration can be continued."""
 
@@ -27,7 +27,7 @@ Answer = MessageStarted | MessageQueued | MessageRejected | MessageUnclear | Con
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A message that waits for its turn."""
+    """A message that waits until the origin is free."""
 
     session_id: str
     opening: OrchestrationRequest
@@ -39,8 +39,8 @@ class Waiting:
 class Channel(Session):
     """The state of a channel.
 
-    `busy` is the session that holds the origin now, `paused` are those that held it and whose agents may still be
-    resumed, `last_…` describe the newest message that led to a session, `answer` is the reply to its sender.
+    `busy` is the session that holds the origin now, `paused` are earlier ones whose agents may still be resumed,
+    `last_…` describe the newest message that led to a session, and `answer` is the reply to its sender.
     """
 
     latest: str | None = None
@@ -63,23 +63,22 @@ class Channel(Session):
 
     @property
     def resumable(self) -> tuple[str, ...]:
-        """The runs whose agents' conversations are kept: those that held the origin, and the latest."""
+        """The runs whose agents' conversations are kept: those that held the origin, and the latest one."""
         latest = (self.latest,) if self.latest is not None and self.latest_status in PAUSED else ()
         return tuple(dict.fromkeys((*self.paused, *latest)))
 
     @property
     def current(self) -> tuple[str | None, str]:
-        """The run that a word to continue or reset is about, and its status: the latest; after one that has ended, the
-        newest that still waits (contract §13).
-        """
+        """The run that "continue" or "reset" refers to, and its status: the latest run, or if that has ended, the
+        newest one that still waits (contract §13)."""
         waiting = self.resumable
         if not self.busy and self.latest_status not in PAUSED and waiting:
             return waiting[-1], PAUSED[0]
         return self.latest, self.latest_status
 
     def has_heard(self, opening: OrchestrationRequest, at: int) -> bool:
-        """Whether it is the newest message once more, however its letters were typed: the same words with other agents,
-        or another scenario, are another message."""
+        """Whether this repeats the newest message, ignoring how its characters are composed. The same text with other
+        agents, or with another scenario, is a different message."""
         last = self.last_opening
         if last is None or at - self.last_at > DUPLICATE_MS:
             return False
@@ -87,9 +86,9 @@ class Channel(Session):
         return before == now
 
     def receipt(self) -> dict[str, object]:
-        """What became of the message; the channel's own id and version say nothing to its sender.
+        """The result of the message; the channel's own id and version mean nothing to its sender.
 
-        The version is that of the session which the message began or moved on: 0 where it did neither, or not yet.
+        The version is that of the session that the message started or continued, or 0 if it did neither (yet).
         """
         return {"kind": "orchestration", "sessionId": None, "version": 0} | self.answer
 
@@ -141,7 +140,7 @@ def evolve(channel: Channel | None, event: DomainEvent, metadata: EventMetadata)
 
 
 def _started(state: Channel, event: MessageStarted, at: int) -> None:
-    """A message that waited was heard and answered when it came."""
+    """A queued message was answered when it arrived."""
     if not event.queued:
         state.answer = _answer(event)
         _hear(state, event, at)

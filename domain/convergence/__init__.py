@@ -1,4 +1,5 @@
-"""When a discussion may end: how far its voices agree, how little they still change, and what follows (K-26, K-30)."""
+"""When a discussion may end: how far its participants agree, how little still changes, and what follows (K-26,
+K-30)."""
 
 from domain.convergence.assessment import (
     Ending,

@@ -12,13 +12,13 @@ Recommendation = Literal["converged", "stalled", "continue"]
 Ending = Literal["converged", "stalled", "limit"]
 
 _EXACT = 1e-9
-"""Shares nearer to each other than this are the same: 0.7 reached as a mean of thirds is 0.7."""
+"""Values closer than this count as equal: a mean of thirds that should be 0.7 is 0.7."""
 
 
 _DISCUSSIONS = 64
-"""So many discussions are remembered as they counted last, of"""
+"""Number of discussions whose counts are cached, ..."""
 _LONGEST = 2_000
-"""so many rounds at most."""
+"""... with at most this many rounds."""
 _memo: dict[object, "tuple[_Told, ...]"] = {}
 
 
@@ -41,7 +41,7 @@ class Metrics(Value):
 
 
 class RoundText(NamedTuple):
-    """The same as a `Round`, made in no time where there are many."""
+    """The same as a `Round`, but cheap to create in large numbers."""
 
     round: int
     role: str
@@ -49,8 +49,8 @@ class RoundText(NamedTuple):
 
 
 class _Told(NamedTuple):
-    """What counts of a contribution; `common` is how much it has in common with the one before it in the same role,
-    None where they make no pair."""
+    """The counts of a contribution. `common` is its similarity to the previous one in the same role, or None if they
+    cannot be compared."""
 
     number: int
     role: str
@@ -67,26 +67,27 @@ class _Standing(NamedTuple):
 
 
 def assess(rounds: Sequence[Round | RoundText], profile: Profile = SEED) -> Metrics:
-    """The convergence after these rounds, in the order given. No rounds: 0, 0, 0, continue."""
+    """The convergence after these rounds, in the given order. Without rounds: 0, 0, 0, continue."""
     return _metrics(_told(rounds, profile), profile)
 
 
 def course(rounds: Sequence[Round | RoundText], profile: Profile = SEED) -> list[Metrics]:
-    """The convergence after the first round, the first two, … all of them. Each text is read only once."""
+    """The convergence after the first round, after the first two, and so on. Each text is read only once."""
     told = _told(rounds, profile)
     return [_metrics(told[:number], profile) for number in range(1, len(told) + 1)]
 
 
 def stop_reason(recommendation: Recommendation, rounds: int, limit: int) -> Ending | None:
-    """Why the discussion ends after so many rounds, or None: it continues. `limit`: the most rounds there may be, at
-    least the strategy's minimum (K-28); reaching it without converging or stalling is an ending of its own."""
+    """Why the discussion ends after this many rounds, or None if it continues. `limit` is the maximum number of rounds,
+    but at least the strategy's minimum (K-28). Reaching it without converging or stalling is a separate reason."""
     if recommendation != "continue":
         return recommendation
     return "limit" if rounds >= limit else None
 
 
 def _told(rounds: Sequence[Round | RoundText], profile: Profile) -> tuple[_Told, ...]:
-    """Each contribution as it counts. A discussion is judged after every round: then only the newest one is read."""
+    """The counts of each contribution. A discussion is judged after every round, so usually only the newest one is
+    read."""
     said = tuple(RoundText(r.round, r.role, r.content) for r in rounds)
     judged = (profile.words, profile.similarity)
     told = _memo.pop((judged, said[:-1]), ()) if said else ()
@@ -94,13 +95,13 @@ def _told(rounds: Sequence[Round | RoundText], profile: Profile) -> tuple[_Told,
         told = (*told, _counted(said, at, profile))
     if said and len(said) <= _LONGEST:
         _memo[judged, said] = told
-        for key in tuple(_memo)[:-_DISCUSSIONS]:  # threads may be at it, too
+        for key in tuple(_memo)[:-_DISCUSSIONS]:  # other threads may do the same
             _memo.pop(key, None)
     return told
 
 
 def _counted(said: Sequence[RoundText], at: int, profile: Profile) -> _Told:
-    """An empty contribution makes no pair with its neighbours, and is not skipped to make one across it."""
+    """An empty contribution cannot be compared with its neighbours, nor are its neighbours compared with each other."""
     number, role, content = said[at]
     reading = read(content, profile)
     before = next((said[place].content for place in range(at - 1, -1, -1) if said[place].role == role), None)
@@ -136,8 +137,8 @@ def _ratio(told: Sequence[_Told], profile: Profile) -> float:
 
 
 def _pairs(told: Sequence[_Told], profile: Profile) -> list[float]:
-    """The similarity of each contribution to the one before it in the same role; of the last round alone where the
-    ratio is."""
+    """The similarity of each contribution to the previous one in the same role; with a ratio, only of the last
+    round."""
     counted = told if profile.ratio_over == "all" else _last_round(told)
     return [t.common for t in counted if t.common is not None]
 
@@ -169,14 +170,14 @@ def _stalled(told: Sequence[_Told], standing: _Standing, profile: Profile) -> bo
 
 
 def _everybody_speaks(told: Sequence[_Told]) -> bool:
-    """Whether nobody's latest contribution is empty: silence is no consent (K-30). Words too short to be compared make
-    no pair, but they are words."""
+    """Whether every participant's latest contribution has text: silence is not consent (K-30). Words that are too short
+    to compare still count as text."""
     latest = {t.role: t.says for t in told}
     return all(latest.values())
 
 
 def _last_round(told: Sequence[_Told]) -> Sequence[_Told]:
-    """Those contributions at the end that carry the last round's number."""
+    """The contributions at the end that belong to the last round."""
     start = len(told)
     while start and told[start - 1].number == told[-1].number:
         start -= 1

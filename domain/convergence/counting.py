@@ -1,4 +1,4 @@
-"""Counting words: how far a text agrees, and how much two texts have in common. Linear in the text."""
+"""Counting words: how far a text agrees, and how much two texts have in common. Linear in the length of the text."""
 
 import re
 import unicodedata
@@ -11,28 +11,28 @@ from domain.convergence.profiles import SEED, Profile
 from domain.convergence.said import negated, plain, talk
 from domain.convergence.words import WORD_LISTS, ConvergenceWords
 
-# A line that begins with a small letter, or with a Korean negator, continues the sentence of the line before.
+# A line that starts with a lower-case letter, or with a Korean negator, continues the previous line's sentence.
 _WRAPPED = re.compile(r"\n(?=[ \t]*(?:[a-z]|않|없|못|아니|아닙))")
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)+|\w+(?:'\w+)*|[.,;:!?…()\[\]|。！？、，；：—\n]|(?<=\s)[-–](?=\s)")
 _MARKUP = str.maketrans({"’": "'", "*": None, "`": None, "~": None})
 
 
 class AgreementSignals(NamedTuple):
-    """How many words of a text speak for and against."""
+    """How many words of a text agree and disagree."""
 
     agreement: int
     disagreement: int
 
     @property
     def ratio(self) -> float:
-        """a / (a + d); 0.5 where no word speaks for either."""
+        """a / (a + d); 0.5 if there are no such words."""
         total = self.agreement + self.disagreement
         return self.agreement / total if total else 0.5
 
 
 class Reading(NamedTuple):
-    """What is left of a text for judging it: its signals, the words that are compared, and whether it says anything,
-    in words however short."""
+    """What is needed to judge a text: its signals, the words to compare, and whether it has any words at all, however
+    short."""
 
     signals: AgreementSignals
     words: frozenset[str]
@@ -40,7 +40,7 @@ class Reading(NamedTuple):
 
 
 def agreement(text: str, profile: Profile = SEED) -> float:
-    """The share of words in the text that agree, 0 to 1; 0.5 where there are none of either kind.
+    """The share of agreeing words in the text, 0 to 1; 0.5 if there are none of either kind.
 
     A negated word counts for the other side: "I do not agree" disagrees, "no flaws" agrees.
     """
@@ -48,25 +48,26 @@ def agreement(text: str, profile: Profile = SEED) -> float:
 
 
 def similarity(a: str, b: str, profile: Profile = SEED) -> float:
-    """How much of their words two texts share, 0 to 1; 0 where one has no words, also where both have none (K-30)."""
+    """The share of words that two texts have in common, 0 to 1; 0 if either has no words, or both (K-30)."""
     return overlap(_words(_said(a), profile.similarity), _words(_said(b), profile.similarity), profile) or 0.0
 
 
 def read(text: str, profile: Profile) -> Reading:
-    """The signals and the words of a text: one look at it serves both."""
+    """The signals and the words of a text, in one pass."""
     return _read(text, profile.words, profile.similarity)
 
 
 @lru_cache(maxsize=256)
 def _read(text: str, words: str, similarity: str) -> Reading:
-    """Every round of a discussion is judged with all earlier ones: what was read a moment ago is not read again."""
+    """A discussion is judged after each round with all earlier rounds, so recent texts are cached."""
     said = _said(text)
     says = any(map(str.isalnum, said))
     return Reading(signals=_signals(said, WORD_LISTS[words]), words=_words(said, similarity), says=says)
 
 
 def overlap(a: frozenset[str], b: frozenset[str], profile: Profile) -> float | None:
-    """Shared words by all words, or by the larger set, as the profile has it; None where they make no pair."""
+    """Common words divided by all words, or by the larger set, depending on the profile; None if they cannot be
+    compared."""
     if not a or not b:
         return None
     whole = len(a | b) if profile.similarity == "jaccard" else max(len(a), len(b))
@@ -87,7 +88,7 @@ def _split(text: str) -> list[str]:
 
 
 def _said(text: str) -> str:
-    """The talk in it, without format characters such as the soft hyphen, which would cut "disagree" in two."""
+    """The prose in it, without format characters such as the soft hyphen, which would split "disagree"."""
     said = talk(text)
     return said.translate({ord(c): None for c in set(said) if unicodedata.category(c) == "Cf"})
 
@@ -134,7 +135,7 @@ def _pattern(entries: Iterable[str]) -> re.Pattern[str]:
 
 
 def _find(tokens: Sequence[str], pattern: re.Pattern[str], exceptions: re.Pattern[str]) -> dict[int, int]:
-    """Where listed words begin and end, in tokens; an entry of two words takes both."""
+    """Where listed words begin and end, in tokens; an entry of two words covers both."""
     found: dict[int, int] = {}
     for at, (token, following) in enumerate(pairwise((*tokens, ""))):
         both = f"{token} {following} "

@@ -1,9 +1,9 @@
-"""Named, versioned ways of judging a discussion (K-26): numbers as data, so that an event can hold what was in force.
+"""Named, versioned ways to judge a discussion (K-26): numbers as data, so that an event can record which ones applied.
 
 `seed` is S2 (0.7 / 0.8 / stalled: not improving and stability < 0.3) over pairs of the same role. `shipped-v3` and
-`mysti` keep their own words and numbers (behaviour 2.3). What K-30 puts right holds in all of them: headings, fenced
-code and the verdict object are not counted, a negated word does not count for the wrong side, words are Unicode words,
-and without words there is no pair and no convergence.
+`mysti` keep their own words and numbers (behaviour 2.3). The corrections of K-30 apply to all of them: headings, fenced
+code and the verdict object do not count, a negated word does not count for the wrong side, words are Unicode words, and
+without words there is no pair and no convergence.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 
 
 class Thresholds(Value):
-    """A caller's own numbers; what is left out is as in `seed`. The metrics' own names are understood too."""
+    """A caller's own numbers; missing ones are taken from `seed`. The names of the metrics are accepted, too."""
 
     agreement: Share = Field(default=0.7, validation_alias=AliasChoices("agreement", "agreementRatio"))
     stability: Share = Field(default=0.8, validation_alias=AliasChoices("stability", "avgStability"))
@@ -29,7 +29,7 @@ class Thresholds(Value):
 
 
 class Profile(Value):
-    """The thresholds for `assess`; shares from 0 to 1."""
+    """The thresholds for `assess`, from 0 to 1."""
 
     name: str
     version: Count = 1
@@ -75,9 +75,9 @@ PROFILES: Mapping[str, Profile] = MappingProxyType({p.name: p for p in (SEED, SH
 
 
 def named(profile: str | Thresholds | Mapping[str, object] = "seed") -> Profile:
-    """The profile of that name, or `seed` with the thresholds given, then named `custom`.
+    """The profile of that name, or `seed` with the given thresholds, then named `custom`.
 
-    Raises `Invalid` at `/profile` for a name that is not known, at `/profile/<field>` for a threshold that is none.
+    Raises `Invalid` at `/profile` for an unknown name, or at `/profile/<field>` for an invalid threshold.
     """
     if isinstance(profile, str):
         if profile not in PROFILES:

@@ -1,4 +1,4 @@
-"""What was said in a round: without thinking, code and verdicts; and which of its words are negated (K-26, K-30)."""
+"""The prose of a round, without thinking, code and verdicts, and which of its words are negated (K-26, K-30)."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -14,9 +14,10 @@ _COLON = re.compile(r"\s*:")
 
 
 def talk(text: str) -> str:
-    """The text in NFC without thinking blocks, fenced code, heading lines and objects that have a `verdict` key.
+    """The text in NFC without thinking blocks, fenced code, headings and objects that have a `verdict` key.
 
-    A fence that is never closed reaches to the end, as in Markdown. A thought or an object that is never closed stays.
+    A fence that is never closed extends to the end, as in Markdown. A thinking block or an object that is never closed
+    is kept.
     """
     unthought = _without_thoughts(composed(text).replace("\r\n", "\n").replace("\r", "\n"))
     return _without_verdicts("\n".join(_talking_lines(unthought)))
@@ -36,7 +37,7 @@ def _without_thoughts(text: str) -> str:
 
 
 def _talking_lines(text: str) -> list[str]:
-    """The lines outside of fences that are no headings; what is left out or blank becomes one empty line."""
+    """The lines outside of fences, without headings; omitted and blank lines become one empty line."""
     kept = [""]
     fence = ""
     for line in text.split("\n"):
@@ -149,12 +150,12 @@ _KOREAN_REACH = 4
 
 
 def plain(text: str) -> str:
-    """The case-folded text with those phrases taken out that only look like a negation."""
+    """The case-folded text without phrases that only look like a negation."""
     return _AFFIRMING.sub(" ", text)
 
 
 def negated(tokens: Sequence[str], start: int, end: int, *, words: Collection[int], opposite: Collection[int]) -> bool:
-    """Whether the word at `tokens[start:end]` is negated; `words` are the places of all counted words, `opposite` of
+    """Whether the word at `tokens[start:end]` is negated. `words` are the positions of all counted words, `opposite`
     those of the other side."""
     return (
         _negated_before(tokens, start, opposite)
@@ -180,7 +181,7 @@ def _negates(token: str) -> bool:
 
 
 def _parenthesis_behind_negator(tokens: Sequence[str], closing: int) -> bool:
-    """As in "I do not, however, agree": words between pauses, right after a negator; not "No, really, I agree"."""
+    """As in "I do not, however, agree": words between commas, right after a negator. Not "No, really, I agree"."""
     for opening in range(closing - 1, max(closing - 5, 0), -1):
         if tokens[opening] in _STOPS:
             return False

@@ -1,15 +1,15 @@
-"""The words that speak for agreement and for disagreement, as data. A released list never changes: it gets a successor.
+"""The words that signal agreement and disagreement, as data. A released list never changes: it gets a successor.
 
-An entry is one word or two in a row. `*` matches any ending (`agree*`) or, in front, any beginning (`*지만`);
-an entry without it is a whole word. No entry is found inside a word: "disagree" is not "agree", "button" not "but".
-Hyphens separate words, so `well taken` finds "well-taken" too.
+An entry is one word, or two in a row. `*` matches any ending (`agree*`) or, in front, any beginning (`*지만`); without
+it, the entry is a whole word. No entry matches inside a word: "disagree" is not "agree", "button" not "but". Hyphens
+separate words, so `well taken` also matches "well-taken".
 """
 
 from domain.values.base import Value
 
 
 class ConvergenceWords(Value):
-    """What counts for, what against; `contrast` counts against and is never negated; `exceptions` do not count."""
+    """Words that count for and against. `contrast` counts against and is never negated; `exceptions` do not count."""
 
     agreement: tuple[str, ...]
     disagreement: tuple[str, ...]
@@ -17,7 +17,7 @@ class ConvergenceWords(Value):
     exceptions: tuple[str, ...] = ()
 
 
-# Words that begin like a listed one and say something else: D26's "validation" and its like (K-30).
+# Words that start like a listed one but mean something else, such as D26's "validation" (K-30).
 _LOOKALIKES_1 = (
     *("acceptance test*", "acceptance criteri*", "correction*", "corrective*", "fairly", "flawless*", "opposite*"),
     *("validat*", "동의어*", "수용량*", "반대로", "반대편*", "반대쪽*"),
@@ -60,13 +60,13 @@ SHIPPED_V3_1 = ConvergenceWords(
     contrast=("however",),
     exceptions=_LOOKALIKES_1,
 )
-"""The words that tokamak-ai-agent shipped with; English only, "but" left out."""
+"""The words that tokamak-ai-agent shipped with; English only, without "but"."""
 
 MYSTI_1 = ConvergenceWords(
     agreement=("agree", "concede", "valid point", "correct", "accept", "well taken"),
     disagreement=("disagree", "incorrect", "wrong", "reject", "maintain", "defend"),
     contrast=("however",),
 )
-"""Mysti's words, each whole; English only."""
+"""Mysti's words, as whole words; English only."""
 
 WORD_LISTS = {"seed@1": SEED_1, "shipped-v3@1": SHIPPED_V3_1, "mysti@1": MYSTI_1}

@@ -1,4 +1,4 @@
-"""Which commands may validate at all: those that begin with words that the server's configuration lists (rule 8)."""
+"""Which validation commands the server allows: those that start with one of the configured prefixes (rule 8)."""
 
 import shlex
 from collections.abc import Sequence
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from domain.values.sentences import Sentence
 
 Prefixes = tuple[tuple[str, ...], ...]
-"""The first arguments of commands that are allowed. None at all: any command is."""
+"""The prefixes of allowed commands, as arguments. If there are none, any command is allowed."""
 
 
 def prefixes(listed: str) -> Prefixes:
-    """`pytest,python -m pytest,npm test`: with commas, each as one would type it. Raises ValueError: cannot be read."""
+    """Parse `pytest,python -m pytest,npm test`: separated by commas, each as typed in a shell. Raises ValueError."""
     try:
         found = tuple(tuple(shlex.split(each)) for each in listed.split(","))
     except ValueError as problem:
@@ -19,10 +19,10 @@ def prefixes(listed: str) -> Prefixes:
 
 
 def is_allowed(argv: Sequence[str], listed: Prefixes) -> bool:
-    """Argument by argument: `npm test` allows `npm test -- --ci`, and neither `npm tests` nor `npm`."""
+    """Compares argument by argument: `npm test` allows `npm test -- --ci`, but not `npm tests` or `npm`."""
     return not listed or any(tuple(argv[: len(prefix)]) == prefix for prefix in listed)
 
 
 def only(listed: Prefixes) -> str:
-    """What is allowed, as the end of a sentence."""
+    """The allowed commands, as the end of a sentence."""
     return Sentence("commands_allowed", commands=[f"`{shlex.join(prefix)}`" for prefix in listed])

@@ -1,4 +1,4 @@
-"""The baseline: what the validation says of the untouched workspace, before any agent is asked (contract-2 §9)."""
+"""The baseline: the result of the validation on the untouched workspace, before any agent is asked (contract-2 §9)."""
 
 import re
 from collections.abc import Sequence
@@ -22,12 +22,12 @@ class Preparation(Value):
 
     @property
     def needs_work(self) -> bool:
-        """Whether a new workspace is not ready as it is."""
+        """Whether a new workspace needs any preparation."""
         return bool(self.setup or self.copy_paths or self.link)
 
 
 class BaselineCommand(Value):
-    """A validation command on the untouched workspace."""
+    """The run of a validation command on the untouched workspace."""
 
     stage: Stage
     command: str
@@ -43,7 +43,7 @@ class BaselineCommand(Value):
 
 
 class SetupCommand(Value):
-    """A set-up command."""
+    """The run of a set-up command."""
 
     command: str
     exit_code: int = Field(description="-1 if it was stopped")
@@ -53,14 +53,15 @@ class SetupCommand(Value):
 
 
 class Escape(Value):
-    """`what` (a package, module or dependency) would come from `path`, outside the workspace."""
+    """`what` (a package, module or dependency) would be loaded from `path`, outside the workspace."""
 
     what: str
     path: str
 
 
 class Baseline(Value):
-    """All that was found before the first agent. `env` makes the workspace win where another folder would."""
+    """The results of the preparation, before any agent is asked. With `env`, the workspace takes precedence over other
+    folders."""
 
     commands: tuple[BaselineCommand, ...] = ()
     setup: tuple[SetupCommand, ...] = ()
@@ -72,7 +73,7 @@ _RETRY = "Then retry the delivery: its baseline runs again."
 
 
 def unready(baseline: Baseline) -> Failure | None:
-    """Why the validation would prove nothing, and what to do; None where it can be believed."""
+    """Why the validation would prove nothing, and what to do; None if it can be trusted."""
     for setup in baseline.setup:
         if not setup.passed:
             detail = f"The set-up command `{setup.command}` failed (exit code {setup.exit_code}). Correct it in"
@@ -91,13 +92,13 @@ def unready(baseline: Baseline) -> Failure | None:
 
 
 def not_startable(command: str, detail: str, remedy: str = "") -> str:
-    """What to do about a validation command whose program cannot be started."""
+    """What to do if the program of a validation command cannot be started."""
     advice = remedy or "Install the program where Hansard runs, or start again with a command that exists."
     return f"The validation command `{command}` cannot be started. {detail} {advice} {_RETRY}"
 
 
 def red(commands: Sequence[BaselineCommand]) -> str:
-    """What developer and reviewer read about commands that failed before any change; empty where none did."""
+    """What the developer and the reviewer read about commands that failed before any change; empty if none did."""
     lines = [_line(command) for command in commands if not command.passed]
     return "\n".join(["These commands failed before any change:", *lines]) if lines else ""
 
@@ -108,7 +109,7 @@ def _line(command: BaselineCommand) -> str:
 
 
 def new_failures(reasons: Sequence[str], before: Sequence[BaselineCommand]) -> tuple[str, ...]:
-    """Those reasons that no command gave before any change. Line numbers do not count: they move."""
+    """The reasons that no command gave before any change. Line numbers are ignored, because they move."""
     known = {_without_lines(reason) for command in before for reason in command.reasons}
     return tuple(reason for reason in reasons if _without_lines(reason) not in known)
 

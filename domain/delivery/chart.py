@@ -27,7 +27,8 @@ Status = Literal["pending", "running", "success", "failed", "cancelled"]
 
 
 def _extended(exhausted: State, phases: Iterable[State], running: Iterable[State]) -> TransitionList:
-    """An exhausted delivery resumes in the phase whose guard holds, `resumes_<phase>`, a running one in its own."""
+    """An exhausted delivery resumes in the phase whose guard holds, `resumes_<phase>`; a running one stays in its
+    phase."""
     transitions = TransitionList()
     for name, phase in zip(PHASES, phases, strict=True):
         transitions |= exhausted.to(phase, cond=f"resumes_{name}")
@@ -48,9 +49,9 @@ def _retried(failed: State, phases: Iterable[State]) -> TransitionList:
 class DeliveryChart(Chart):
     """preparing → planning → architecture → design → (implementation → validation → review)* → packaging → success.
 
-    Without a baseline it begins with planning. Changes outside the scope may wait for a person in
-    `awaiting_scope`. A delivery that ran out of budget stays in `exhausted`, from where a
-    person may extend it (K-46); one whose turn failed stays in `failed`, from where a person may retry that turn.
+    Without a baseline it begins with planning. Changes outside the scope may wait for a person in `awaiting_scope`. A
+    delivery that ran out of budget stays in `exhausted` until a person extends it (K-46). A delivery whose turn failed
+    stays in `failed`; a person may retry that turn.
     """
 
     preparing = State(initial=True)
@@ -108,7 +109,7 @@ def status(state: str) -> Status:
 
 
 WORK: dict[Phase, Work] = {"validation": "validate", "packaging": "package"}
-"""In the other phases an agent is asked."""
+"""In all other phases an agent is asked."""
 PROMPTS: dict[Phase, str] = {
     "planning": "delivery_plan@1",
     "architecture": "architecture@1",
@@ -124,7 +125,7 @@ MATERIAL: dict[str, Phase] = {
     "design": "design",
     "changes": "implementation",
 }
-"""The artifacts that later prompts quote, by the name of their place."""
+"""The artifacts that later prompts quote, by the name of their placeholder."""
 _WORK_PLACES = (
     *("task", "files", "iteration", "max_iterations", "goals", "plan", "architecture", "design"),
     *("feedback", "validation", "history"),

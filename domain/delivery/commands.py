@@ -34,7 +34,7 @@ from domain.values.sentences import Sentence
 
 More = Annotated[int, Field(ge=1)]
 POLICY = "delivery@1"
-"""The version of the rules. A session keeps the name that it began with; there is one version so far."""
+"""The version of the rules. A session keeps the version that it began with; there is only one so far."""
 
 
 class StartDelivery(StartCommand):
@@ -62,7 +62,7 @@ class StartDelivery(StartCommand):
 
 
 class RecordBaseline(RecordTurn):
-    """The outcome of the preparation: what was found before any agent is asked."""
+    """The outcome of the preparation, before any agent is asked."""
 
     WORK = "prepare"
     baseline: Baseline = Baseline()
@@ -105,7 +105,7 @@ class CancelDelivery(Command):
 
 
 def command_of(recorded: RecordedCommand, session: Session | None) -> Command | None:
-    """The command that led to these events, where it is one of the above."""
+    """The command that led to these events, if it is one of the above."""
     events = recorded.events
     match events[0]:
         case DeliveryStarted() as first:

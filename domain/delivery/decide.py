@@ -1,4 +1,4 @@
-"""What a delivery answers to a command: events, or a refusal (S4 §4–§7, behaviour §3)."""
+"""How a delivery answers a command: events, or a refusal (S4 §4–§7, behaviour §3)."""
 
 from domain.delivery.baseline import new_failures, unready
 from domain.delivery.chart import PHASES, TABLE, Phase
@@ -116,7 +116,7 @@ def cancel(now: Now[Delivery], command: CancelDelivery) -> Events:
 
 
 def extend(now: Now[Delivery], command: ExtendBudget) -> Events:
-    """Wider limits (K-46). An exhausted delivery resumes what it could not begin or finish."""
+    """Raise the limits (K-46). An exhausted delivery resumes what it could not begin or finish."""
     state, resume = now.state, now.state.resume
     now.next("extend", refusal=command.REFUSAL)
     if not any((command.add_iterations, command.add_minutes, command.add_tokens, command.add_cost_micros)):
@@ -149,7 +149,7 @@ def extend(now: Now[Delivery], command: ExtendBudget) -> Events:
 
 
 def retry(now: Now[Delivery], command: RetryTurn) -> Events:
-    """The turn that waits is asked at once; a turn that failed is asked again, and what came before it stays."""
+    """Ask the waiting turn at once, or a failed turn again. What came before it is kept."""
     waiting = retry_waiting(now, command)
     if waiting:
         return (yield from waiting)
@@ -168,7 +168,7 @@ def retry(now: Now[Delivery], command: RetryTurn) -> Events:
 
 
 def _phase(name: str | None) -> Phase | None:
-    """The phase of that name; none while the workspace is made ready."""
+    """The phase of that name; None while the workspace is being prepared."""
     return next((phase for phase in PHASES if phase == name), None)
 
 
@@ -202,7 +202,7 @@ def record_reply(now: Now[Delivery], command: RecordReply) -> Events:
 
 
 def record_baseline(now: Now[Delivery], command: RecordBaseline) -> Events:
-    """The first phase begins, unless the validation would prove nothing: then no agent is asked (contract-2 §9)."""
+    """Begin the first phase, unless the validation would prove nothing: then no agent is asked (contract-2 §9)."""
     found = command.baseline
     event = end_attempt(now, command, command.failure or unready(found))
     yield event
@@ -254,7 +254,7 @@ def record_package(now: Now[Delivery], command: RecordPackage) -> Events:
 
 
 def expire(now: Now[Delivery], command: ExpireTurn) -> Events:
-    """The deadline holds inside a running turn too: the turn is stopped, its phase has failed."""
+    """The deadline also applies within a running turn: the turn is stopped and its phase fails."""
     turn, state = now.turn(command.turn_id), now.state
     phase = state.phase
     if phase == "packaging":

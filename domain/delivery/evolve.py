@@ -1,4 +1,4 @@
-"""How the events of a delivery change it: `evolve` assigns only, and decides nothing."""
+"""How events change a delivery: `evolve` only assigns and decides nothing."""
 
 from dataclasses import replace
 from typing import get_args
@@ -41,13 +41,15 @@ from domain.values.base import DomainEvent
 from domain.values.budget import Budget
 
 SentBack = ValidationFailed | FixRequested | ReviewBlockingDetected | ScopeExceeded
-"""What begins another iteration."""
+"""Events that begin another iteration."""
 
 
 def evolve(delivery: Delivery | None, event: DomainEvent, metadata: EventMetadata) -> Delivery:
     """The delivery after one more event."""
     if delivery is None:
-        assert isinstance(event, DeliveryStarted), "a delivery begins with session_started"  # else the log is corrupt
+        assert isinstance(event, DeliveryStarted), (
+            "a delivery begins with session_started"
+        )  # otherwise the log is corrupt
         return _begin(event, metadata)
     state = delivery.next(metadata)
     if isinstance(event, DeliveryEvent):
@@ -65,9 +67,9 @@ def evolve(delivery: Delivery | None, event: DomainEvent, metadata: EventMetadat
             paused -= _unused_wait(delivery, event.turn_id, metadata.at)
             if isinstance(event, TurnAnswered) and event.role == "dev":
                 state.author, state.written = event.agent, event.files
-        case ChildClosed():  # waiting for a person costs no time
+        case ChildClosed():  # waiting for a person does not count
             paused += event.waited
-        case SessionForked() if state.stopped_at is None:  # nor does what lies between a history and its fork
+        case SessionForked() if state.stopped_at is None:  # nor does the time between a history and its fork
             paused += metadata.at - (delivery.asking_since or delivery.updated_at)
             if state.scope_request is not None:
                 state.scope_request = replace(state.scope_request, at=metadata.at)
@@ -79,7 +81,7 @@ def evolve(delivery: Delivery | None, event: DomainEvent, metadata: EventMetadat
 
 
 def _unused_wait(before: Delivery, turn_id: str, at: int) -> int:
-    """What is left of a provider's wait that ends early."""
+    """What remains of a provider's wait that ends early."""
     turn = before.outstanding.get(turn_id)
     return max(0, (turn.provider_wait or at) - at) if turn is not None else 0
 

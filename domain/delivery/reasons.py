@@ -1,4 +1,4 @@
-"""Why a validation failed: the lines of its output that name a failing test or the first error."""
+"""Why a validation failed: the output lines that name a failing test or the first error."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,10 +6,10 @@ from typing import Final
 
 MOST: Final = 20
 LONGEST: Final = 300
-"""Characters of one reason."""
+"""Maximum length of a reason."""
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]*+[ -/]*+[@-~]")
 _LINES: Final = 20_000
-"""Lines at the end of the output that are looked at."""
+"""How many lines at the end of the output are read."""
 
 _TESTS: Final = re.compile(
     r"(?:FAILED|ERROR)\s+\S+::.*"  # pytest, its summary
@@ -42,9 +42,10 @@ _NOISE: Final = re.compile(
 
 
 def reasons(output: str) -> tuple[str, ...]:
-    """Failing tests and errors of checks, in their order; else the first error. At most 20, each once, no noise.
+    """Failing tests and errors of checkers, in order; otherwise the first error. At most 20, without duplicates and
+    noise.
 
-    Knows pytest, unittest, jest, vitest, node, go, cargo, tsc, eslint, ruff and mypy.
+    Supports pytest, unittest, jest, vitest, node, go, cargo, tsc, eslint, ruff and mypy.
     """
     lines = [_ANSI.sub("", line).rstrip() for line in output.splitlines()[-_LINES:]]
     named = list(_named(lines))
@@ -55,7 +56,7 @@ def reasons(output: str) -> tuple[str, ...]:
 
 
 def _named(lines: list[str]) -> Iterator[str]:
-    """The lines that name what failed. eslint and ruff name the file on a line of its own."""
+    """The lines that name what failed. eslint and ruff print the file name on a separate line."""
     file = code = ""
     for line in lines:
         if _NOISE.fullmatch(line.strip()):
@@ -80,7 +81,7 @@ _SECONDS = re.compile(r"\d+(\.\d+)? ?m?s\b")
 
 
 def failing(summary: str) -> str:
-    """The reasons of a failed validation, without how long it took."""
+    """The reasons of a failed validation, without durations."""
     return "failures " + _SECONDS.sub("", summary)
 
 

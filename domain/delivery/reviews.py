@@ -1,4 +1,4 @@
-"""The reviews of a delivery: its own reviewer's, then the one that a person decides."""
+"""The reviews of a delivery: by its own reviewer, then the one that a person decides."""
 
 import json
 from collections.abc import Sequence
@@ -30,7 +30,8 @@ from domain.values.time import iso
 
 
 def review(now: Now[Delivery], command: RecordReply) -> Events:
-    """Only blocking issues send back, never the score; what cannot be read is never a pass (S4 §5.2, K-36)."""
+    """Only blocking issues cause another iteration, never the score. An unreadable review is never a pass (S4 §5.2,
+    K-36)."""
     found = read(command, review_artifact)
     failure = found if isinstance(found, Failure) else None
     if not (yield from answered(now, command, failure, barred=(now.state.author,))) or isinstance(found, Failure):
@@ -62,7 +63,7 @@ def review(now: Now[Delivery], command: RecordReply) -> Events:
 
 
 def _report(now: Now[Delivery], found: ReviewArtifact) -> str:
-    """The reviewer's answer as S4 §5.1 keeps it; all are kept, `artifactRefs.review` is the latest."""
+    """The reviewer's answer as S4 §5.1 stores it. All are kept; `artifactRefs.review` is the latest."""
     state = now.state
     report = {
         "id": state.next_artifact,
@@ -76,7 +77,7 @@ def _report(now: Now[Delivery], found: ReviewArtifact) -> str:
 
 
 def hold(now: Now[Delivery], settings: ReviewSettings) -> Events:
-    """Approved work waits for a review and a person's decision before it is packaged (S2)."""
+    """Before packaging, approved work waits for a review and a person's decision (S2)."""
     yield now.move("hold", ReviewHeld, message="Held for a review.", **about(now, "review"))
     state = now.state
     yield request_child(
@@ -92,9 +93,9 @@ def hold(now: Now[Delivery], settings: ReviewSettings) -> Events:
 
 
 def close_review(now: Now[Delivery], command: CloseChild) -> Events:
-    """The review is decided: the work is packaged, or its findings go into the next iteration (K-25).
+    """The review is decided: the work is packaged, or the findings go into the next iteration (K-25).
 
-    A delivery that has ended only records how its review ended (K-33).
+    A delivery that has already ended only records the outcome of its review (K-33).
     """
     child = now.state.open_children.get(command.child_id)
     if child is None:
@@ -130,7 +131,7 @@ def _numbered(lines: Sequence[str]) -> list[str]:
 
 
 def review_subject(delivery: Delivery) -> str:
-    """Step, action and result (behaviour §2.4): the developer's words, the changes, the report of the tests."""
+    """Step, action and result (behaviour §2.4): the developer's text, the changes, the test report."""
     said = delivery.contents.get("implementation", Text())
     parts = {
         "Step": f"iteration {delivery.iteration} of the implementation",

@@ -1,4 +1,4 @@
-"""The scope of a delivery: what its developer changed outside of it, and what a person says (contract-2 §8, §12)."""
+"""The scope of a delivery: what the developer changed outside of it, and a person's answer (contract-2 §8, §12)."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -13,11 +13,12 @@ from domain.values.base import Refused
 from domain.values.sentences import Sentence
 
 _NAMED: Final = 50
-"""Paths that the developer is given word for word; of the others only the number."""
+"""How many paths the developer is told by name; the others are only counted."""
 
 
 def implemented(now: Now[Delivery]) -> Events:
-    """On to the validation, unless changes are outside the scope: then the iteration fails, or a person is asked."""
+    """Continue with the validation, unless there are changes outside the scope: then the iteration fails, or a person
+    is asked."""
     state = now.state
     paths = () if state.scope.outside == "record" else outside(state)
     if not paths:
@@ -35,13 +36,13 @@ def implemented(now: Now[Delivery]) -> Events:
 
 
 def outside(delivery: Delivery) -> tuple[str, ...]:
-    """The changed paths that neither the scope covers nor a person has allowed."""
+    """The changed paths that are neither in the scope nor allowed by a person."""
     found = delivery.scope.outside_of(delivery.touched)
     return tuple(path for path in found if path not in delivery.scope_allowed)
 
 
 def decide_scope(now: Now[Delivery], command: DecideScope) -> Events:
-    """Allowed: the paths may be changed from now on. Denied: the developer has to undo it."""
+    """Allowed: the paths may be changed from now on. Denied: the developer has to undo the changes."""
     request = now.state.scope_request
     if request is None:
         raise now.refusal(command.REFUSAL)
@@ -64,7 +65,7 @@ def decide_scope(now: Now[Delivery], command: DecideScope) -> Events:
 
 
 def exceed(now: Now[Delivery], paths: tuple[str, ...]) -> Events:
-    """The iteration has failed, and the developer reads why."""
+    """The iteration fails, and the developer is told why."""
     words = _feedback(now.state.iteration, paths)
     same = repeated(now.state, failing(words.partition("\n")[2]))
     yield ScopeExceeded(

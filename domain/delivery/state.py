@@ -1,4 +1,4 @@
-"""A delivery as its events made it."""
+"""The state of a delivery, folded from its events."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +15,7 @@ from domain.values.budget import Budget, BudgetStatus, Reason
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Where an exhausted delivery continues."""
+    """Where an exhausted delivery resumes."""
 
     phase: Phase
     iteration: int
@@ -23,7 +23,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class ScopeRequest:
-    """Changes outside the scope for which a person is waited for since `at` (milliseconds)."""
+    """Changes outside the scope that wait for a person since `at` (milliseconds)."""
 
     request_id: str
     paths: tuple[str, ...]
@@ -59,12 +59,12 @@ class Delivery(Session):
     exhausted_by: Reason | None = None
     final_summary: str | None = None
     code: str | None = None
-    """Why it came to rest, as a short name."""
+    """Why it stopped, as a short code."""
     no_progress_limit: int = 0
     stuck: tuple[int, int] = (0, 0)
     """The last iteration without progress, and how many there were in a row."""
     verdict: tuple[int, str] = (0, "")
-    """The last iteration that was sent back, and by which failures or issues."""
+    """The last iteration that was rejected, and its failures or issues."""
     author: str = ""
     """The agent who wrote the work of this iteration."""
     preparation: Preparation = field(default_factory=Preparation)
@@ -98,24 +98,25 @@ class Delivery(Session):
 
     @property
     def next_artifact(self) -> str:
-        """The id of the artifact that is made next."""
+        """The id of the next artifact."""
         return f"{self.id}.a{self.artifacts + 1}"
 
     @property
     def gate(self) -> int:
-        """The iteration that the budget is asked about: the running one, or the one that could not begin."""
+        """The iteration whose budget is checked: the running one, or the one that could not begin."""
         return self.resume.iteration if self.resume else self.iteration
 
     @property
     def touched(self) -> tuple[str, ...]:
-        """The paths that differ from the base; of more than are listed, those of this iteration are among them."""
+        """The paths that differ from the base. If there are more than the list holds, those of this iteration are
+        included."""
         more = self.written if self.changes is not None and self.changes.more_files else ()
         return (*touched(self.changes), *more)
 
     def budget_time(self, at: int) -> int:
-        """The instant up to which the budget has run. Its clock is paused while the delivery is stopped, while an agent
-        waits for permission, and while a provider makes it wait: the latter is counted as paused as soon as it begins.
-        It starts after the baseline."""
+        """Up to when the budget has run. Its clock is paused while the delivery is stopped, while an agent waits for
+        permission, and while a provider imposes a wait, which counts as paused as soon as it begins. It starts after
+        the baseline."""
         if self.state == "preparing":
             return self.budget.started_at
         if self.stopped_at is not None:
@@ -127,7 +128,8 @@ class Delivery(Session):
         return max((at, *(turn.provider_wait or at for turn in self.outstanding.values())))
 
     def stopped_for(self, at: int) -> int:
-        """How long the clock has been paused: while an exhausted delivery waits, at the latest from its deadline."""
+        """How long the clock has been paused; for an exhausted delivery that waits, at the latest since its
+        deadline."""
         if self.stopped_at is None:
             return 0
         return at - min(self.stopped_at, self.budget.deadline_at + 1)
@@ -137,7 +139,7 @@ class Delivery(Session):
         return self.budget.snapshot(iteration=self.gate, at=self.budget_time(at), reason=self.exhausted_by)
 
     def figures(self, at: int, iteration: int | None = None) -> dict[str, Any]:
-        """What S4's events say of the iteration and the budget: of the running iteration, or the one that is named."""
+        """What S4's events record of the iteration and the budget, for the running iteration or the given one."""
         gate = self.gate if iteration is None else iteration
         return {
             "iteration": self.iteration if iteration is None else iteration,
@@ -151,7 +153,7 @@ class Delivery(Session):
 
 
 def context(delivery: Delivery, phase: Phase) -> dict[str, str | Text]:
-    """The values for the placeholders of the phase's prompt; empty for a phase without an agent."""
+    """The values of the placeholders in the phase's prompt; empty for a phase without an agent."""
     places = PLACES.get(phase, ())
     words = {
         "task": delivery.task,
@@ -174,7 +176,7 @@ def _listed(lines: tuple[str, ...]) -> str:
 
 
 def _validation(delivery: Delivery, phase: Phase) -> str:
-    """The commands' results on the work and on the baseline; before implementation, the commands."""
+    """The commands' results on the work and on the baseline; before implementation, only the commands."""
     if phase in ("implementation", "review"):
         before = red(delivery.baseline) if delivery.baseline else ""
         tests = _tests(delivery) if phase == "review" else ""
@@ -183,7 +185,7 @@ def _validation(delivery: Delivery, phase: Phase) -> str:
 
 
 def _tests(delivery: Delivery) -> str:
-    """What the reviewer reads about tests that were changed together with the code; empty if none."""
+    """What the reviewer reads about tests that were changed together with the code; empty if there are none."""
     paths = changed_tests(delivery.written) if delivery.written else ()
     head = "These tests were changed in the same iteration as the code. Check that they still test what they did:"
     return "\n".join([head, *(f"- {path}" for path in paths)]) if paths else ""

@@ -1,4 +1,4 @@
-"""The steps of a delivery: how a phase is entered and completed, and how the delivery comes to rest (S4 §6, §7.1)."""
+"""The steps of a delivery: how a phase begins and completes, and how the delivery stops (S4 §6, §7.1)."""
 
 from collections.abc import Generator
 from typing import Any, Literal
@@ -40,7 +40,7 @@ BUDGET_EXHAUSTED = "failed_budget_exhausted"
 
 
 def complete(now: Now[Delivery], phase: Phase) -> Events:
-    """A phase is done; the first iteration begins after the design."""
+    """Complete a phase. The first iteration begins after the design."""
     now.next("complete")
     yield PhaseCompleted(message=f"Phase {phase} completed.", **about(now, phase))
     if phase == "design":
@@ -54,7 +54,7 @@ def next_iteration(now: Now[Delivery]) -> Events:
 
 
 def _iterate(now: Now[Delivery], iteration: int, *, by: str) -> Events:
-    """The budget is asked before each iteration (S4 §6.2, §7.1)."""
+    """Check the budget before each iteration (S4 §6.2, §7.1)."""
     now.next(by)
     reason = now.state.budget.exhausted(iteration=iteration, at=now.at)
     if reason is not None:
@@ -69,7 +69,7 @@ def attempt(now: Now[Delivery], iteration: int) -> AttemptStarted:
 
 
 def enter(now: Now[Delivery], by: str = "") -> Events:
-    """Begin the phase that `by` leads to, or that the delivery has come to. Packaging finished work needs no budget."""
+    """Begin the phase that `by` leads to, or the current one. Packaging finished work needs no budget."""
     state = now.state
     phase = _phase(now.next(by) if by else state.state)
     reason = None if phase == "packaging" else state.budget.overdrawn(at=now.at)
@@ -106,7 +106,7 @@ def succeed(now: Now[Delivery], message: str, problem: str | None = None) -> Eve
 
 
 def delivered(delivery: Delivery) -> str:
-    """The summary of a success: the iteration, what was validated, the review's result, and the branch."""
+    """The summary of a success: the iteration, what was validated, the result of the review, and the branch."""
     if delivery.base is None:  # in old logs
         return "success"
     score = "" if delivery.score is None else f" (score {delivery.score})"
@@ -120,7 +120,7 @@ def delivered(delivery: Delivery) -> str:
 
 
 def fail(now: Now[Delivery], phase: Phase, failure: Failure) -> Events:
-    """A turn without another attempt fails its phase and skips what was pending (K-36, K-41); it may be retried."""
+    """A turn without further attempts fails its phase and skips the pending phases (K-36, K-41). It may be retried."""
     words = failure.detail or failure.code
     summary = f"Phase {phase} failed: {words}"
     yield PhaseFailed(message=summary, error_type=failure.code, error_message=words, **about(now, phase))
@@ -129,7 +129,8 @@ def fail(now: Now[Delivery], phase: Phase, failure: Failure) -> Events:
 
 
 def exhaust(now: Now[Delivery], reason: Reason, resume: Phase, iteration: int) -> Events:
-    """The budget is used up: what is pending is skipped, the delivery waits for an extension (S4 §6.3, K-43, K-44)."""
+    """The budget is used up: pending phases are skipped, and the delivery waits for an extension (S4 §6.3, K-43,
+    K-44)."""
     fields = about(now, now.state.phase, role="supervisor", iteration=iteration) | {"reason": reason}
     yield now.move(
         "exhaust",
@@ -144,7 +145,7 @@ def exhaust(now: Now[Delivery], reason: Reason, resume: Phase, iteration: int) -
 
 
 def skip(now: Now[Delivery], *marks: PhaseStatus) -> Events:
-    """The phases with these marks will not be entered."""
+    """Skip the phases with these marks."""
     for phase in PHASES:
         if now.state.phases[phase] in marks:
             yield PhaseSkipped(message=f"Phase {phase} skipped.", **about(now, phase, role="supervisor"))
@@ -159,9 +160,9 @@ def finish(
     iteration: int | None = None,
     code: str | None = None,
 ) -> Events:
-    """Come to rest, in the running iteration or the one that is named.
+    """Stop, in the running iteration or the given one.
 
-    The agents' conversations end with it, unless an extension or a retry may resume them.
+    This also ends the agents' conversations, unless an extension or a retry may resume them.
     """
     if by not in ("", "fail") and now.state.agent_sessions:
         yield clear_agents(now, status)
@@ -202,7 +203,7 @@ def artifact(
 
 
 def about(now: Now[Delivery], phase: Phase | None, *, role: str = "", iteration: int | None = None) -> dict[str, Any]:
-    """S4's flat fields for an event about a phase: of the running iteration, or of the one that is named."""
+    """S4's flat fields for an event about a phase, for the running iteration or the given one."""
     return {
         "role": role or (ROLES[phase] if phase else "supervisor"),
         "phase": phase,
@@ -217,9 +218,9 @@ Same = Literal["files", "failures", "issues"]
 
 
 def repeated(delivery: Delivery, verdict: str) -> Same | None:
-    """What the iteration that is sent back, by this verdict, has in common with the one before; None for progress.
+    """What the iteration that this verdict rejects has in common with the previous one; None if there is progress.
 
-    Changing no file is no progress either, where there is a workspace to write.
+    If there is a workspace to write to, changing no file counts as no progress, too.
     """
     if delivery.workspace is not None and (delivery.patch is None or not delivery.patch.length):
         return "files"
@@ -229,7 +230,7 @@ def repeated(delivery: Delivery, verdict: str) -> Same | None:
 
 
 def send_back(now: Now[Delivery], same: Same | None) -> Events:
-    """The next iteration, unless too many in a row have made no progress."""
+    """Begin the next iteration, unless too many in a row have made no progress."""
     state, limit = now.state, now.state.no_progress_limit
     if same is None or not limit:
         return (yield from next_iteration(now))
@@ -249,7 +250,8 @@ def send_back(now: Now[Delivery], same: Same | None) -> Events:
 def answered(
     now: Now[Delivery], command: RecordTurn, failure: Failure | None, *, barred: tuple[str, ...] = ()
 ) -> Generator[DomainEvent, None, bool]:
-    """Record the end of an attempt; whether the turn was answered. Without another attempt its phase has failed."""
+    """Record the end of an attempt. Returns whether the turn was answered. Without further attempts its phase has
+    failed."""
     event = end_attempt(now, command, failure, barred=barred)
     yield event
     if isinstance(event, TurnFailed):

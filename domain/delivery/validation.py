@@ -1,7 +1,7 @@
-"""Validation: which commands prove an iteration, and what their ends mean (S4 §6.2, behaviour §3.2, K-42).
+"""Validation: which commands prove an iteration, and what their results mean (S4 §6.2, behaviour §3.2, K-42).
 
-A command is a list of arguments. It never reaches a shell, so words that only a shell understands are refused
-when they are given, instead of being handed to a program that takes them literally.
+A command is a list of arguments. It never runs in a shell, so words that only a shell understands are refused at the
+start, instead of being passed literally to a program.
 """
 
 import re
@@ -19,20 +19,20 @@ FailureClass = Literal["lint", "type", "test", "runtime", "unknown"]
 Ended = Literal["exited", "not_started", "timeout", "idle", "limit", "cancelled"]
 
 DEFAULT_COMMANDS = ("pnpm lint", "pnpm typecheck")
-"""What runs before a `testCommand` that comes without commands of its own."""
+"""What runs before a `testCommand` that is given without other commands."""
 
 MOST_COMMANDS = 100
 LONGEST_COMMAND = 16_384
-"""Characters of one command."""
+"""Maximum length of a command."""
 
 LONGEST_SUMMARY = 2_000
 """Characters."""
 
 DID_NOT_EXIT = -1
-"""The exit code of a command that could not run or was stopped."""
+"""The exit code of a command that could not start or was stopped."""
 
 GivenCommand = str | Sequence[str]
-"""Words as one would type them, or the arguments themselves, taken literally."""
+"""A command line as typed, or the arguments themselves, taken literally."""
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^\]]*\])?\+?=")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -55,7 +55,7 @@ _SHELL_WORDS = frozenset((
     "type", "typeset", "ulimit", "umask", "unalias", "unset", "until", "wait", "while", "{", "}", "[[", "]]",
 ))
 # fmt: on
-"""Builtins and keywords without a program of their own, as `test`, `[`, `echo`, `kill` and `time` have one."""
+"""Builtins and keywords that are not also programs, as `test`, `[`, `echo`, `kill` and `time` are."""
 _ANSI = re.compile(r"\x1b\[[0-9;?]*+[ -/]*+[@-~]")
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -84,11 +84,11 @@ _SIGNS: tuple[tuple[FailureClass, re.Pattern[str]], ...] = (
         ),
     ),
 )
-"""Signs of a class in the output of a custom command, looked for in this order."""
+"""Patterns that classify the output of a custom command, tried in this order."""
 
 
 class ValidationStep(Value):
-    """One command to run: its stage, its words as given, its arguments."""
+    """A command to run: its stage, its original text, its arguments."""
 
     stage: Stage
     command: str
@@ -96,7 +96,7 @@ class ValidationStep(Value):
 
 
 class CommandRun(Value):
-    """One command that was run, or should have been; `exit_code` is `DID_NOT_EXIT` unless it `exited` by itself."""
+    """A command that was run, or should have been; `exit_code` is `DID_NOT_EXIT` unless it `exited` by itself."""
 
     stage: Stage
     command: str
@@ -116,7 +116,7 @@ class CommandRun(Value):
 
 
 class ValidationResult(Value):
-    """What the runs of one validation prove. `summary` is one or two sentences and the end of the failing output."""
+    """What the runs of a validation prove. `summary` is one or two sentences and the end of the failing output."""
 
     passed: bool
     failure_class: FailureClass | None
@@ -127,10 +127,10 @@ class ValidationResult(Value):
 def commands(
     test_command: GivenCommand | None = None, validation_commands: Sequence[GivenCommand] | None = None
 ) -> tuple[ValidationStep, ...]:
-    """The explicit commands, else `pnpm lint`, `pnpm typecheck` and the test command (S4, K-42).
+    """The explicit commands, otherwise `pnpm lint`, `pnpm typecheck` and the test command (S4, K-42).
 
-    Both may be given, the commands win, and what loses still has to be valid. Raises `Invalid` with a pointer for each
-    blank, malformed or shell-bound command.
+    If both are given, the explicit commands win, but the test command still has to be valid. Raises `Invalid` with a
+    pointer for each blank or malformed command, or one that needs a shell.
     """
     errors: dict[str, str] = {}
     test = [] if test_command is None else [_step(test_command, "/testCommand", errors)]
@@ -149,7 +149,7 @@ def commands(
 
 
 def stage(command: str) -> Stage:
-    """What a command is for, by its text (behaviour §3.2)."""
+    """The purpose of a command, guessed from its text (behaviour §3.2)."""
     text = command.lower()
     if "lint" in text:
         return "lint"
@@ -161,9 +161,9 @@ def stage(command: str) -> Stage:
 
 
 def classify(stage: Stage, run: CommandRun) -> FailureClass:
-    """The class of a run that failed: `runtime` where it did not come to its own end, else its stage.
+    """The class of a failed run: `runtime` if it was stopped, otherwise its stage.
 
-    A custom command is classified by the words of its output, by the first class in the order of `_SIGNS`.
+    A custom command is classified by its output: the first class in the order of `_SIGNS` wins.
     """
     if run.ended != "exited" or run.exit_code == DID_NOT_EXIT:
         return "runtime"
@@ -174,7 +174,8 @@ def classify(stage: Stage, run: CommandRun) -> FailureClass:
 
 
 def outcome(runs: Sequence[CommandRun]) -> ValidationResult:
-    """What the runs prove: passed when there is at least one and none failed; else the first failure tells why."""
+    """What the runs prove: passed if there is at least one and none failed; otherwise, the first failure explains
+    why."""
     if not runs:
         return ValidationResult(
             passed=False, failure_class="unknown", runs=(), summary="No validation command was run."
@@ -231,7 +232,7 @@ def _check(words: str) -> None:
 
 
 def _check_needs_no_shell(words: str) -> None:
-    """Quoted and escaped characters are meant literally, but for the expansions that a shell does in double quotes."""
+    """Quoted and escaped characters are literal, except for expansions that a shell does in double quotes."""
     bare = _QUOTED.sub(_unquoted, words)
     if any(quote in bare for quote in "'\"\\"):
         raise ValueError(Sentence("command_unbalanced"))
@@ -243,13 +244,13 @@ def _check_needs_no_shell(words: str) -> None:
 
 
 def _unquoted(token: re.Match[str]) -> str:
-    """What a shell would still see of something quoted."""
+    """What a shell would still expand in quoted text."""
     expansion = _EXPANSION.search(token["double"] or "")
     return expansion.group() if expansion else _LITERAL
 
 
 def _of_a_shell(bare: str) -> str | None:
-    """What only a shell understands: a first word, a character, brace expansion."""
+    """Parts that only a shell understands: a first word, a character, brace expansion."""
     first = bare.split(maxsplit=1)[0]
     if first in _SHELL_WORDS or first.startswith("!"):
         return first if first in _SHELL_WORDS else "!"
@@ -285,7 +286,7 @@ def _end(run: CommandRun) -> str:
 
 
 def _tail(run: CommandRun, limit: int) -> str:
-    """The end of the output, stderr last, without terminal control."""
+    """The end of the output, stderr last, without terminal control sequences."""
     parts = [run.tail] if run.tail else [run.stdout.head, run.stderr.head]
     output = "\n".join(plain for part in parts if (plain := _plain(part)))
     return output if len(output) <= limit else f"…{output[1 - limit :]}"

@@ -1,4 +1,4 @@
-"""What a review or a debate answers to a command: events, or a refusal (S2, behaviour §2, K-24…K-35)."""
+"""How a review or a debate answers a command: events, or a refusal (S2, behaviour §2, K-24…K-35)."""
 
 from domain import replies
 from domain.convergence import Metrics, assess, stop_reason
@@ -78,7 +78,7 @@ def start(now: Talk, command: StartDiscussion) -> Events:
 
 
 def retry(now: Talk, command: RetryTurn) -> Events:
-    """The turn that waits is asked at once; a turn that broke the talk off is asked again instead of a decision."""
+    """Ask the waiting turn at once. A turn that interrupted the discussion is asked again, instead of a decision."""
     waiting = retry_waiting(now, command)
     if waiting:
         return (yield from waiting)
@@ -154,7 +154,8 @@ def add_round(now: Talk, agent: str, reply: str) -> Events:
 
 
 def close_or_continue(now: Talk, number: int, metrics: Metrics) -> Events:
-    """The strategy's own rounds are held; then the first reason to stop ends the talk (K-26, K-28)."""
+    """The strategy's minimum rounds always take place; after them, the first reason to stop ends the discussion (K-26,
+    K-28)."""
     state = now.state
     reason = stop_reason(metrics.recommendation, len(state.rounds), state.max_rounds)
     if reason is None or (reason != "limit" and number < STRATEGIES[state.strategy].minimum):
@@ -166,7 +167,7 @@ def close_or_continue(now: Talk, number: int, metrics: Metrics) -> Events:
 
 
 def break_off(now: Talk) -> Events:
-    """An agent that fails never means consent: a person decides, with the error in view (K-32)."""
+    """An agent that fails never means consent: a person decides and sees the error (K-32)."""
     error = now.state.last_error or "An agent failed."
     event = voice(now, AgentFailed)
     yield now.move("break_off", event, message=error, round=len(now.state.rounds), error=error)
@@ -188,7 +189,7 @@ def ask_synthesis(now: Talk, metrics: Metrics) -> TurnRequested:
 
 
 def synthesize(now: Talk, words: str) -> Events:
-    """A synthesis that failed is replaced by the rounds themselves, and says so (S2)."""
+    """A failed synthesis is replaced by the rounds themselves, and the record says so (S2)."""
     state, fallback = now.state, not words
     yield now.move(
         "synthesize",

@@ -1,5 +1,5 @@
-"""The end of a discussion: people decide, by votes where the team wants several; or it expires, or is cancelled (S2,
-K-32, K-33)."""
+"""The end of a discussion: people decide, by votes if the team wants several; or it expires, or is cancelled (S2, K-32,
+K-33)."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def voice(now: Talk, event: type[DiscussionEvent]) -> type[DiscussionEvent]:
 
 
 def record_decision(now: Talk, command: Decide) -> Events:
-    """Once only, on the version that the person had seen, by one of the choices that are open."""
+    """Only once, on the version that the person saw, and with one of the offered choices."""
     state = now.state
     choices = CHOICES[state.kind]
     now.next("decide", refusal=Decide.REFUSAL, after=_outcome(state))
@@ -61,7 +61,7 @@ def record_decision(now: Talk, command: Decide) -> Events:
 
 
 def vote(now: Talk, command: Decide, policy: DecisionPolicy) -> DecisionVoted:
-    """One vote of each person, on what is shown now. A person may change it until the decision falls."""
+    """Each person has one vote, on what is shown now, and may change it until the decision is made."""
     state = now.state
     policy.check(command.actor)
     if command.seen is None and policy.approvers > 1:
@@ -83,7 +83,7 @@ def vote(now: Talk, command: Decide, policy: DecisionPolicy) -> DecisionVoted:
 
 
 def expire(now: Talk, command: ExpireTurn) -> Events:
-    """A decision that nobody made in time: recorded as expired, never as a person's choice."""
+    """A decision that nobody made in time is recorded as expired, never as a person's choice."""
     turn, state = now.turn(command.turn_id), now.state
     if turn.work != "wait" or state.expires_at is None or now.at <= milliseconds(state.expires_at):
         raise Refused(Sentence("decision_not_expired"), allowed=now.allowed())
@@ -113,12 +113,12 @@ def _guarded(state: Discussion) -> bool:
 
 
 def _default(state: Discussion) -> str:
-    """What counts where nobody decided: work that needs the team's approval never passes without it."""
+    """The choice that applies if nobody decided. Work that needs the team's approval never passes without it."""
     return (REJECTING if _guarded(state) else PASSING)[state.kind]
 
 
 def _ending(now: Talk) -> dict[str, Any]:
-    """What every end says, for the parent above all."""
+    """What every end reports, especially to the parent."""
     state = now.state
     return {
         "round": len(state.rounds),

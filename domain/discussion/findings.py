@@ -1,4 +1,4 @@
-"""What a discussion has come to: its rounds as a text, the feedback that counts, and what was never agreed."""
+"""The outcome of a discussion: its rounds as a text, the feedback that counts, and the points without agreement."""
 
 import json
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ def read(kind: str, reply: str) -> tuple[Feedback | None, str | None]:
 
 
 def tallies(kind: str, words: str) -> Feedback | None:
-    """The verdict and tallies at the end of a synthesis; None where they are unreadable."""
+    """The verdict and tallies at the end of a synthesis; None if they are unreadable."""
     try:
         found = replies.review_synthesis(words) if kind == "review" else replies.debate_synthesis(words)
     except Unreadable:
@@ -37,7 +37,7 @@ def tallies(kind: str, words: str) -> Feedback | None:
 
 
 def counted(session: Discussion) -> list[RoundText]:
-    """The rounds as the metrics go by them."""
+    """The rounds as input for the metrics."""
     return [
         RoundText(said.round, said.role, said.content.head if said.counted is None else said.counted)
         for said in session.rounds
@@ -45,7 +45,7 @@ def counted(session: Discussion) -> list[RoundText]:
 
 
 def so_far(session: Discussion, between: str = "\n\n") -> str:
-    """Everybody sees everything that was said (behaviour §2.4)."""
+    """Every participant sees all contributions so far (behaviour §2.4)."""
     return between.join(f"[Round {said.round} - {said.role}]\n{_quoted(said)}" for said in session.rounds)
 
 
@@ -56,7 +56,7 @@ def joined(session: Discussion) -> str:
 
 
 def _quoted(said: RoundContribution) -> str:
-    """The words; of very long ones the beginning, and the feedback with which they end."""
+    """The text; for very long ones, the beginning and the feedback at the end."""
     shown = said.content.shown()
     if said.content.digest is None or said.feedback is None:
         return shown
@@ -64,9 +64,9 @@ def _quoted(said: RoundContribution) -> str:
 
 
 def feedback(session: Discussion) -> Feedback:
-    """That of the last contribution that judges; where it could not be read, or there is none, nothing is waved on.
+    """The feedback of the last contribution that judges. If it is unreadable or missing, nothing passes.
 
-    `problem` says why it could not be read, `error` why the discussion broke off (K-32).
+    `problem` says why it could not be read, `error` why the discussion was interrupted (K-32).
     """
     last = _last_judging(session)
     found = dict(last.feedback if last and last.feedback else _NOTHING_READ[session.kind])
@@ -94,10 +94,10 @@ def _judges(session: Discussion, said: RoundContribution) -> bool:
 
 
 def dissent(session: Discussion) -> tuple[str, ...]:
-    """What was never agreed, whatever the metrics say: the last judgement's points and what was answered to it.
+    """Points without agreement, whatever the metrics say: those of the last judgement, and the answers to it.
 
-    A point that the other side lists as conceded is agreed. Where the last judgement could not be read, nothing is
-    settled, and the last word of every side counts.
+    A point that the other side lists as conceded is agreed. If the last judgement is unreadable, nothing is settled,
+    and the last contribution of every side counts.
     """
     latest = _latest_word(session)
     points = [point for said in latest for point in _points(said.feedback, judging=_judges(session, said))]
@@ -117,7 +117,7 @@ def _points(found: Feedback | None, *, judging: bool) -> Iterable[str]:
         return
     yield from (point["claim"] for point in found.get("pointsOfDisagreement") or ())
     yield from found.get("concerns") or ()
-    if judging:  # what the other side lists as an issue, it has conceded
+    if judging:  # issues that the other side lists itself are conceded
         yield from (issue["description"] for issue in found.get("issues") or ())
 
 

@@ -1,7 +1,7 @@
-"""The policy lab: recorded discussions judged again by other profiles. A pure look back; nobody is asked anything.
+"""The policy lab: judge recorded discussions again with other profiles. Pure; no agent is asked.
 
-What was said is fixed, so a profile can only be seen to stop within the recorded rounds. Where it would have gone on
-after them, the outcome is unknown and reported as such.
+The contributions are fixed, so a profile can only stop within the recorded rounds. If it would have continued after
+them, the outcome is unknown and reported as such.
 """
 
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from domain.discussion.suggestion import suggested
 from domain.values.base import Value
 
 Against = Literal["earlier", "same", "later", "unknown"]
-"""`later`: what is recorded stopped and this would not have. `unknown`: the record has no stop to compare with."""
+"""`later`: the record stopped, but this profile would not have. `unknown`: the record has no stop to compare with."""
 
 
 class LabTalk(Value):
-    """A recorded discussion: its rounds, what each round's end suggested, how it stopped and what a person chose."""
+    """A recorded discussion: its rounds, the suggestion after each round, how it stopped and what a person chose."""
 
     session_id: str
     kind: str
@@ -36,15 +36,16 @@ class LabTalk(Value):
 
     @property
     def stopped(self) -> bool:
-        """Whether the policy in force then ended it; an error or a person may have, too."""
+        """Whether the policy ended it at that point; an error or a person may have, too."""
         return self.stop_reason in ("converged", "stalled", "limit")
 
 
 class LabOutcome(Value):
-    """What a profile makes of a talk: `round` and `reason` of its stop, `unknown` and None after the recorded end.
+    """How a profile judges a discussion: `round` and `reason` of its stop, or `unknown` and None after the recorded
+    end.
 
-    `suggestion` is the choice that the last judgement until then speaks for; `overruled` whether the person who
-    decided chose otherwise, None where no person did or nothing was suggested.
+    `suggestion` is the choice that the last judgement up to then suggests. `overruled` says whether the person decided
+    otherwise; None if no person decided or nothing was suggested.
     """
 
     profile: str
@@ -56,8 +57,8 @@ class LabOutcome(Value):
 
 
 class Tally(Value):
-    """The outcomes of one profile, counted. `overruled` are those of `converged` in which a person chose otherwise
-    than suggested, `upheld` those in which one chose just that."""
+    """The outcomes of one profile, counted. Of the `converged` ones, `overruled` are those in which a person decided
+    against the suggestion, and `upheld` those in which one followed it."""
 
     profile: str
     discussions: int
@@ -89,7 +90,7 @@ def talk(session: Discussion) -> LabTalk:
 
 
 def _suggestions(session: Discussion) -> tuple[str | None, ...]:
-    """After each round: what the last judgement until then speaks for."""
+    """After each round, the choice that the last judgement so far suggests."""
     found: list[str | None] = []
     for said in session.rounds:
         if STRATEGIES[session.strategy].part(said.round).judges:
@@ -112,7 +113,8 @@ def _decided_by(session: Discussion) -> Literal["person", "expired", "cancelled"
 
 
 def rescore(found: LabTalk, profile: Profile, name: str | None = None) -> LabOutcome:
-    """Where and why this profile would have stopped the talk, against what is recorded. `name` is how it is called."""
+    """Where and why this profile would have stopped the discussion, compared with the record. `name` is its display
+    name."""
     number, reason = _stop(found, profile)
     if number is None or reason is None:
         against: Against = "later" if found.stopped else "unknown"
@@ -129,7 +131,7 @@ def rescore(found: LabTalk, profile: Profile, name: str | None = None) -> LabOut
 
 
 def _stop(found: LabTalk, profile: Profile) -> tuple[int | None, Ending | None]:
-    """As the rounds themselves go (K-26, K-28): the strategy's own rounds are held, then whatever comes first."""
+    """The same rule as for live rounds (K-26, K-28): the strategy's minimum first, then the first reason to stop."""
     for number, metrics in enumerate(course(found.rounds, profile), start=1):
         if metrics.recommendation != "continue" and number >= found.minimum:
             return number, metrics.recommendation

@@ -1,4 +1,5 @@
-"""What a person is shown when a discussion waits for a decision, as one digest: another diff or finding is another."""
+"""What a person sees when a discussion waits for a decision, as one digest: it changes with the diff or the
+findings."""
 
 import hashlib
 import json
@@ -16,7 +17,7 @@ from domain.values.base import DomainEvent, Text
 
 
 def seen_after(seen: str, event: DomainEvent) -> str:
-    """The digest one event later. It follows from the one before, so that nothing shown so far can differ."""
+    """The digest after one more event. It is chained, so it covers everything shown so far."""
     shown = _shown(event)
     if shown is None:
         return seen

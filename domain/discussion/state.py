@@ -1,4 +1,4 @@
-"""A review or a debate as its events made it: assigns only, decides nothing."""
+"""The state of a review or a debate, folded from its events; only assigns and decides nothing."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -33,7 +33,7 @@ from domain.values.base import DomainEvent, Text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundContribution:
-    """What was said in one round."""
+    """A contribution to a round."""
 
     round: int
     role: str
@@ -71,7 +71,7 @@ class Discussion(Session):
     expires_ms: int | None = None
     expires_as: str | None = None
     authors: tuple[str, ...] = ()
-    """The agents who wrote what is reviewed."""
+    """The agents who wrote the work under review."""
     rounds: tuple[RoundContribution, ...] = ()
     metrics: tuple[Metrics, ...] = ()
     stop_reason: StopReason | None = None
@@ -85,9 +85,9 @@ class Discussion(Session):
     waiting_since: int | None = None
     decision: DecisionRecord | None = None
     seen: str = ""
-    """The digest of everything that a person is shown."""
+    """The digest of everything that a person sees."""
     votes: tuple[Vote, ...] = ()
-    """One of each person, while the decision has not fallen."""
+    """One vote per person, until the decision is made."""
 
     @property
     def status(self) -> str:
@@ -99,7 +99,7 @@ class Discussion(Session):
 
     @property
     def reason(self) -> str | None:
-        """Why its rounds are over, as a short name."""
+        """Why its rounds are over, as a short code."""
         return "turn_failed" if self.stop_reason == "error" else self.stop_reason
 
     def guard(self, name: str) -> bool:
@@ -152,7 +152,7 @@ def evolve(discussion: Discussion | None, event: DomainEvent, metadata: EventMet
                 state.stop_reason = state.stop_reason or "cancelled"
         case SessionForked():
             evolve_shared(state, event, metadata.at)
-            state.about = None  # a fork reports to nobody
+            state.about = None  # a fork has no parent
             state.profile = event.profile or state.profile
         case _:
             evolve_shared(state, event, metadata.at)

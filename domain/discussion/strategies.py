@@ -1,4 +1,4 @@
-"""Strategies: who speaks in which round, in which role, asked by which prompt (S2 phases 2 and 3, K-28, K-35)."""
+"""Strategies: who contributes in which round, in which role, with which prompt (S2 phases 2 and 3, K-28, K-35)."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -9,17 +9,17 @@ from domain.values.sentences import Sentence
 
 CHOICES: dict[str, tuple[Choice, ...]] = {"review": ("apply_fix", "skip"), "debate": ("revise", "accept")}
 PASSING: dict[str, Choice] = {"review": "skip", "debate": "accept"}
-"""What a reset records as the decision (K-33)."""
+"""The decision that a reset records (K-33)."""
 REJECTING: dict[str, Choice] = {"review": "apply_fix", "debate": "revise"}
-"""What an end without a decision counts as where the team's approval is needed."""
+"""The choice of an end without a decision, if the team's approval is needed."""
 
 
 REWRITTEN = {"challenge.perspectives": 2}
-"""Prompts that are no longer in their first version."""
+"""Prompts that have changed since their first version."""
 
 
 class Part(NamedTuple):
-    """One contribution: the role it is spoken in, who is asked, and how. `judges` when its feedback counts."""
+    """One contribution: its role, who is asked, and with which prompt. `judges` if its feedback counts."""
 
     role: str
     asked: str
@@ -28,7 +28,7 @@ class Part(NamedTuple):
 
 
 class Strategy(NamedTuple):
-    """`minimum` rounds are held whatever the setting says: the strategy is not itself with fewer (K-28)."""
+    """`minimum` rounds always take place, whatever the setting: with fewer, it would not be this strategy (K-28)."""
 
     name: str
     kind: str
@@ -73,7 +73,7 @@ STRATEGIES: dict[str, Strategy] = {
 
 
 def strategy_of(kind: str, name: str) -> Strategy:
-    """The strategy of that name, if it is one of that kind. Raises Invalid."""
+    """The strategy of that name, if this kind has it. Raises Invalid."""
     found = STRATEGIES.get(name)
     if found is None or found.kind != kind:
         fitting = ", ".join(strategy.name for strategy in STRATEGIES.values() if strategy.kind == kind)

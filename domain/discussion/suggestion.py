@@ -1,6 +1,6 @@
 """What the last judgement of a discussion suggests to the person who decides, to show who was overruled (K-32).
 
-Converging only ends the talk; what speaks for a choice is the verdict on which it ended.
+Convergence only ends the discussion. The suggestion comes from the last verdict.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _SUGGESTS: Mapping[str, Choice] = {
 
 
 def suggested(feedback: Mapping[str, Any] | None) -> Choice | None:
-    """The choice that this feedback speaks for; None where it could not be read or the discussion broke off."""
+    """The choice that this feedback suggests; None if it is unreadable or the discussion was interrupted."""
     if feedback is None or feedback.get("problem") or feedback.get("error"):
         return None
     return _SUGGESTS.get(str(feedback.get("verdict")))
