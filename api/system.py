@@ -15,6 +15,7 @@ from adapters.writer.writer import Writer
 from api.http.hub import Hub
 from api.nodes import ThisNode, server_name
 from api.provenance import Provenance
+from api.recent import Recent
 from api.settings import Settings
 from domain.values.base import HansardError
 from projections.engine.catalogue import PROJECTIONS
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from api.notifier import Notifier
     from domain.session.state import Session
     from projections.record.mirror import Mirror
+    from projections.views.sessions import ReportAnswer
 
 
 class Core:
@@ -90,6 +92,8 @@ class Core:
             return None
 
 
+_REPORTS: Final = 16
+"""Reports that are kept until their view goes on; some have a row for every session."""
 UNAUTHENTICATED: Final = "unauthenticated"
 """Who acts where no key is asked for."""
 
@@ -111,6 +115,7 @@ class System(Core):
         self.writer.nearest = self.snapshots.nearest
         self.sessions = Sessions(self.store, self.snapshots)
         self.records = Records(self.store, self.snapshots)
+        self.reports: Recent[ReportAnswer] = Recent(_REPORTS)
         self.provenance = Provenance(self.store, settings.node_dir / "workspaces")
         self.hub: Hub
         self._external: ExternalTurns | None = None
@@ -127,7 +132,7 @@ class System(Core):
         if self._keys is not None:
             self._keys.start()
         self.store.listen(self.follower.wake)
-        await asyncio.to_thread(self.follower.catch_up)
+        await asyncio.to_thread(lambda: self.follower.catch_up(self.store.head()))
         self.hub = Hub(self.settings.sse_heartbeat_seconds)
         self.hub.begin(self.follower.listen(self.hub.seen))
         if self._mirror:

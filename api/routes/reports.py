@@ -58,7 +58,7 @@ def make(inside: System, found: Report, filters: Filters) -> ReportAnswer:
             raise Problem(
                 503, Sentence("report_behind", name=found.name, number=position), headers={"Retry-After": "1"}
             )
-        return reports.report(db, found.name, filters)
+        return inside.reports.of((found.name, filters, position), lambda: reports.report(db, found.name, filters))
 
 
 # -- filters -------------------------------------------------------------------------------------------------------

@@ -75,9 +75,10 @@ class Follower:
 
     # -- following -------------------------------------------------------------------------------------------------
 
-    def catch_up(self) -> int:
-        """Fold and tell what there is, up to the head; the position then. Raises what the log or the views raise."""
-        while self._round():
+    def catch_up(self, upto: int | None = None) -> int:
+        """Fold and tell what there is, up to the head, or to a position and a little more; the position then. Where
+        others keep writing, the head keeps moving. Raises what the log or the views raise."""
+        while (upto is None or self._position < upto) and self._round():
             pass
         return self._position
 

@@ -47,6 +47,14 @@ def counted(views: SqliteViews, name: str) -> list[int]:
 # -- catching up ---------------------------------------------------------------------------------------------------
 
 
+def test_a_start_does_not_run_after_a_head_that_keeps_moving(store: Store, views: SqliteViews) -> None:
+    store_events(store, success().events)
+    follower = Follower(store, views, page=10)
+    assert follower.catch_up(25) == 30
+    assert follower.catch_up(25) == 30
+    assert follower.catch_up() == 66
+
+
 def test_views_catch_up_to_the_head_of_a_log_that_was_there_before(store: Store, views: SqliteViews) -> None:
     story = success()
     store_events(store, story.events)
