@@ -6,6 +6,7 @@ import { listOfEvents } from "./events.js";
 import { replaying } from "./replay.js";
 
 const KEPT = 300;
+const LAST = 8; // what stopped the session is brought into sight, unless it is among the last events anyway
 
 /** Takes over the page; answers how it is brought up to date. */
 export function session({ pieces, fill, announce }) {
@@ -123,6 +124,7 @@ export function session({ pieces, fill, announce }) {
 
   place();
   const telling = Number(find("[data-bring]")?.dataset.bring ?? 0);
-  if (where.at !== null || telling) list.bring(where.at ?? telling);
+  if (where.at !== null) list.bring(where.at);
+  else if (telling && where.newest - telling > LAST) list.bring(telling);
   return renew;
 }

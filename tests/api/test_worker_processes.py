@@ -53,7 +53,7 @@ def test_neither_the_examples_nor_another_team_stand_in_for_an_agent_that_a_sess
             turn = waits(client, session_id)
             assert (turn["agent"], turn["elsewhere"]) == ("Ada", True)
             assert (
-                "waiting for a worker whose team file includes this agent"
+                "not in the team of this server; a process whose team file includes this agent does it"
                 in client.get(f"/sessions/{session_id}?lang=en").text
             )
     with inside(tmp_path, team=team(tmp_path, "Ada")) as client:

@@ -10,8 +10,8 @@ from domain.orchestration.state import Orchestration
 from projections.record.marks import ClaimMark, Verdict
 
 AGENTS = 60
-VERDICTS, FEW = 8, 2
-"""Verdicts in one cell, and where there is little room; of more only the newest are shown."""
+VERDICTS = 3
+"""Verdicts in one cell; of more the first and the last are shown, and how many are between them."""
 
 
 def matrix(standing: Standing) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def _agent(
 def _gate(session: Orchestration, agent: AgentPhases) -> str:
     if agent.completed:
         return "completed"
-    if session.ended:
+    if session.ended or session.state == "partial":
         return "stopped"
     return "paused" if session.state == "checkpoint" and agent.checkpointed else "active"
 
@@ -79,9 +79,8 @@ def _cell(
             "passed": found.passed,
             "by": found.by,
             "feedback": cut(found.feedback, SENTENCE),
-            "roomy": place < len(here) - FEW,
         }
-        for place, found in list(enumerate(here))[-VERDICTS:]
+        for found in (here if len(here) <= VERDICTS else (here[0], here[-1]))
     ]
     outside = phase not in agent.phase_profile and not here
     last = "passed" if here and here[-1].passed else "failed" if here else ""
@@ -91,8 +90,7 @@ def _cell(
         "phase": phase,
         "state": state,
         "verdicts": verdicts,
-        "earlier": max(0, len(here) - VERDICTS),
-        "earlier_of_few": max(0, len(here) - FEW),
+        "between": len(here) - 2 if len(here) > VERDICTS else 0,
         "claims": [found.version for found in unjudged[-1:]],
         "stands": not agent.completed and not session.ended and agent.current_phase == phase,
     }
