@@ -1,6 +1,7 @@
 """Where a turn is worked on: here, by an external agent, or by another process whose team has the agent."""
 
 import logging
+from collections.abc import Callable
 from typing import Final, Literal, Protocol
 
 from adapters.agents.team import Team
@@ -42,9 +43,16 @@ class Affinity(Protocol):
 class Routing:
     """Tells turns apart; belongs to one thread at a time."""
 
-    def __init__(self, team: Team, load: Load, affinity: Affinity | None = None) -> None:
-        """`affinity` says which turns are left to other machines, where there are any."""
-        self._team, self._load, self._affinity = team, load, affinity
+    def __init__(
+        self,
+        team: Team,
+        load: Load,
+        affinity: Affinity | None = None,
+        cached: Callable[[str], Session | None] = lambda _: None,
+    ) -> None:
+        """`affinity` says which turns are left to other machines, where there are any; `cached` has sessions as they
+        were a moment ago, without reading anything."""
+        self._team, self._load, self._affinity, self._cached = team, load, affinity, cached
         self._known: dict[str, Place] = {}
 
     def place(self, turn: OpenTurn) -> Place:
@@ -57,7 +65,7 @@ class Routing:
     def _found(self, turn: OpenTurn) -> Place:
         """A session's first event says who is asked; only a fork changes it later."""
         try:
-            session = self._load(turn.session_id, upto=1)
+            session = self._cached(turn.session_id) or self._load(turn.session_id, upto=1)
             if session is not None and place_of(session, turn.agent, turn.role, self._team) != "here":
                 session = self._load(turn.session_id)
         except (HansardError, ValueError):  # the worker that claims it gets the error

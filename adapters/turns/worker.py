@@ -67,7 +67,7 @@ class Worker:
         self._team, self._presence = team, peers or Presence(data_dir / "workers")
         self._claiming = Claiming(
             turns=store.turns,
-            routing=Routing(team, writer.load, near(sharing, writer.load, clock)),
+            routing=Routing(team, writer.load, near(sharing, writer.load, clock), writer.cached),
             presence=self._presence,
             clock=clock,
             lease_ms=round(settings.lease * 1000),

@@ -215,6 +215,10 @@ class Writer:
     def _history(self, session_id: str, upto: int) -> list[Recorded]:
         return self.store.history(session_id, upto=upto)
 
+    def cached(self, session_id: str) -> Session | None:
+        """The session as this process knows it; another one may have moved it on. From any thread."""
+        return self._cache.get(session_id)
+
     def load(self, session_id: str, *, upto: int | None = None, known: Session | None = None) -> Session | None:
         """A session as the log has it, or had it after its event `upto`. Reads only the events after the
         known state. From any thread."""

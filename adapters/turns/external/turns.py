@@ -64,7 +64,7 @@ class ExternalTurns:
     ) -> None:
         self._store, self._writer, self._clock, self._runner = store, writer, clock, runner
         self._leases = ExternalLeases(store=store, writer=writer, clock=clock, settings=settings)
-        routing = Routing(team, writer.load, near(sharing, writer.load, clock))
+        routing = Routing(team, writer.load, near(sharing, writer.load, clock), writer.cached)
         self._queue = TurnQueue(store.turns, routing, clock, self._leases.lease_ms)
         self._handing_in: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
