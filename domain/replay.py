@@ -1,5 +1,5 @@
-"""Replay: a recorded history is decided again, with today's rules and the recorded answers, and compared. The stored
-`message` of an event is not: readers word events from type and data."""
+"""Replay: decide a recorded history again, with today's rules and the recorded answers, and compare. The stored
+`message` of an event is not compared, because readers build sentences from type and data."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ Find = Callable[[str], Recorded | None]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first place where today's rules would have written something else. `expected` is what the log says."""
+    """The first place where today's rules would have written something else. `expected` is what the log contains."""
 
     version: int
     command: str
@@ -34,8 +34,8 @@ class Difference:
 
 
 def first_difference(history: Sequence[Recorded], whole: Whole, find: Find | None = None) -> Difference | None:
-    """None when every decision would be made the same way today, or where that cannot be known any more: a text that
-    was decided on has been redacted. Nobody is asked anything, nothing is written.
+    """None if every decision would be the same today, or if this cannot be known because a text that was decided on has
+    been redacted. No agent is asked, and nothing is written.
 
     With `find`, commands that followed from events of other sessions are compared with what follows from them today.
     """
@@ -73,7 +73,7 @@ def _compare(
 
 
 def _same(recorded: DomainEvent, decided: DomainEvent, today: Outcome, known: Sequence[str], whole: Whole) -> bool:
-    """The same event; what a fork took over may name the session that it comes from (`known`)."""
+    """Whether it is the same event; events that a fork copied may name the source session (`known`)."""
     one, other = _facts(recorded), _facts(decided)
     if one == other:
         return True
@@ -100,13 +100,13 @@ def _neutral(value: Any, known: Sequence[str], whole: Whole) -> object:
 
 
 def _adopted(history: Sequence[Recorded]) -> int:
-    """Up to which version the history is another's, who was the one it followed for."""
+    """Up to which version the history was copied from another session, and from which."""
     marks = (recorded.event for recorded in history if isinstance(recorded.event, SessionForked))
     return max((mark.source_version for mark in marks), default=0)
 
 
 def _unfounded(decision: RecordedCommand, command: Command, find: Find) -> Difference | None:
-    """A command that today's policy does not make of the event that it followed from."""
+    """A command that today's policy does not derive from the event that caused it."""
     first = decision.recorded[0]
     causation = find(first.causation.causation_id)
     if causation is None or causation.causation.command_id != first.causation.command_id:
@@ -120,8 +120,8 @@ def _unfounded(decision: RecordedCommand, command: Command, find: Find) -> Diffe
 
 
 def _alike(today: Command, recorded: Command) -> bool:
-    """A session begins under the rules of its day: that they have another version now is no difference, nor that older
-    logs do not say which requests were answered directly."""
+    """A session begins under the rules of its time: a new version of them is no difference, nor is it one that older
+    logs do not record which requests were answered directly."""
     if isinstance(recorded, StartDiscussion | StartOrchestration) and type(today) is type(recorded):
         today = today.changed(policy=recorded.policy)
     if isinstance(recorded, NoteSession) and isinstance(today, NoteSession):
@@ -135,7 +135,7 @@ def _facts(event: DomainEvent) -> tuple[str, dict[str, Any]]:
 
 
 def _written(event: DomainEvent) -> tuple[str, dict[str, Any]]:
-    """The event as the log has it: what is None is not written there, within free-form values neither."""
+    """The event as the log stores it: None values are left out, except within free-form values."""
     return event.TOPIC, event.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 

@@ -47,9 +47,7 @@ SentBack = ValidationFailed | FixRequested | ReviewBlockingDetected | ScopeExcee
 def evolve(delivery: Delivery | None, event: DomainEvent, metadata: EventMetadata) -> Delivery:
     """The delivery after one more event."""
     if delivery is None:
-        assert isinstance(event, DeliveryStarted), (
-            "a delivery begins with session_started"
-        )  # otherwise the log is corrupt
+        assert isinstance(event, DeliveryStarted), "a delivery begins with session_started"  # else the log is corrupt
         return _begin(event, metadata)
     state = delivery.next(metadata)
     if isinstance(event, DeliveryEvent):

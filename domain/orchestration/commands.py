@@ -30,7 +30,7 @@ from domain.values.budget import Extension
 from domain.values.sentences import Sentence
 
 POLICY = "orchestration@1"
-"""The version of the rules. A session keeps the name that it began with; there is one version so far."""
+"""The version of the rules. A session keeps the version that it began with; there is only one so far."""
 
 
 class StartOrchestration(StartCommand):
@@ -39,7 +39,7 @@ class StartOrchestration(StartCommand):
 
 
 class ContinueOrchestration(Command):
-    """Continue from the recorded cursor with a new round limit; the planner is not asked again (K-9)."""
+    """Continue from the recorded cursor with a new round limit. The planner is not asked again (K-9)."""
 
     REFUSAL: ClassVar[str] = "cannot_be_continued"
 
@@ -59,11 +59,11 @@ class AddRounds(Extension):
 
 
 class ClearAgentSessions(Command):
-    """A new request of the same origin begins clean (S1 §1.2)."""
+    """A new request of the same origin starts clean (S1 §1.2)."""
 
 
 def command_of(recorded: RecordedCommand, _: Session | None) -> Command | None:
-    """The command that led to these events, where it is one of the above."""
+    """The command that led to these events, if it is one of the above."""
     events = recorded.events
     match events[0]:
         case TurnAnswered() | TurnFailed() | TurnAttemptFailed() as first:

@@ -1,4 +1,4 @@
-"""What an orchestration answers to a command: events, or a refusal (S0, S1, S3; behaviour §1; K-1…K-25)."""
+"""How an orchestration answers a command: events, or a refusal (S0, S1, S3; behaviour §1; K-1…K-25)."""
 
 from functools import partial
 
@@ -100,7 +100,7 @@ def start(now: Run, command: StartOrchestration) -> Events:
 
 
 def resume(now: Run) -> Events:
-    """A paused or partial run continues from its cursor (K-7, K-9); a finished or reset one does not."""
+    """A paused or partial run continues from its cursor (K-7, K-9). A finished or reset one does not."""
     run = now.state
     if run.guard("nothing_left"):
         return complete(now, now.text(ALREADY_DONE), by="finish")
@@ -148,7 +148,7 @@ def reset(now: Run, command: ResetOrchestration) -> Events:
 
 
 def add_rounds(now: Run, command: AddRounds) -> Events:
-    """More rounds for a running run; one that was out of rounds continues with them."""
+    """More rounds for a running run; a run that was out of rounds continues with them."""
     run = now.state
     now.next("extend", refusal=command.REFUSAL)
     last = run.last_round + command.add_rounds
@@ -164,9 +164,9 @@ def add_rounds(now: Run, command: AddRounds) -> Events:
 
 
 def retry(now: Run, command: RetryTurn) -> Events:
-    """The turns that wait are asked at once; a turn that failed is asked again, and what came before it stays.
+    """Ask the waiting turns at once, or a failed turn again. What came before it is kept.
 
-    Where two plans were refused, none has failed: the planner is asked for a new one.
+    If two plans were refused, no turn has failed: the planner is asked for a new plan.
     """
     waiting = retry_waiting(now, command)
     if waiting:
@@ -182,7 +182,8 @@ def retry(now: Run, command: RetryTurn) -> Events:
 
 
 def record_reply(now: Run, command: RecordReply) -> Events:
-    """The place of the turn in the run says whose answer it is: a role is a word of the plan, and so of an agent."""
+    """The position of the turn in the run determines whose answer it is. The role does not: it comes from the plan, and
+    so from an agent."""
     lane, state = now.turn(command.turn_id).lane, now.state.state
     barred = now.state.wrote(now.state.reports) if state == "judging" else ()
     event = end_attempt(now, command, _failure(now.state, command, lane), barred=barred)
@@ -202,7 +203,8 @@ def record_reply(now: Run, command: RecordReply) -> Events:
 
 
 def _failure(run: Orchestration, command: RecordReply, lane: int) -> Failure | None:
-    """Why there is no answer, or why the plan or the verdicts cannot be read. The old rules read them later."""
+    """Why there is no answer, or why the plan or the verdicts are unreadable. Under the old rules, they are read
+    later."""
     if lane or run.retry == ONCE or run.state not in ("planning", "judging"):
         return command.failure
     found = read(command, partial(_legible, run))
@@ -210,7 +212,7 @@ def _failure(run: Orchestration, command: RecordReply, lane: int) -> Failure | N
 
 
 def _legible(run: Orchestration, words: str) -> None:
-    """Raises `Unreadable` for what is no verdict list, no plan, and no answer where an answer is allowed."""
+    """Raises `Unreadable` if a verdict list, a plan, or (if allowed) a direct answer cannot be read."""
     if run.state == "judging":
         judging.judge(run, replies.verdicts(words))
         return
@@ -230,7 +232,7 @@ def _answers(words: str) -> bool:
 
 
 def record_package(now: Run, command: RecordPackage) -> Events:
-    """The branch of the result. Changes that were recorded meanwhile get theirs when the run rests again."""
+    """The result's branch. Changes that are recorded in the meantime get a branch when the run stops again."""
     yield end_attempt(now, command, command.failure)
     if command.failure is not None or command.commit is None:
         return
@@ -240,9 +242,9 @@ def record_package(now: Run, command: RecordPackage) -> Events:
 
 
 def close_discussion(now: Run, command: CloseChild) -> Events:
-    """The plan is accepted or revised, the work counts or is fixed.
+    """The plan is accepted or revised; the work counts or is fixed.
 
-    A run that has ended only records how its discussions were closed (K-33).
+    A run that has already ended only records the outcome of its discussions (K-33).
     """
     child = now.state.open_children.get(command.child_id)
     if child is None:

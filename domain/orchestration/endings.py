@@ -1,4 +1,4 @@
-"""How a run ends or comes to rest: paused, complete, out of rounds, stopped (S0 2-D)."""
+"""How a run ends or stops: paused, complete, out of rounds, stopped (S0 2-D)."""
 
 from domain import replies
 from domain.orchestration.events import (
@@ -28,7 +28,7 @@ def pause(now: Run, words: str) -> Events:
 
 
 def complete(now: Run, summary: Text, *, by: str, all_done: bool = False) -> Events:
-    """The end: all agents completed, their conversations cleared (S1)."""
+    """The end: all agents completed, and their conversations are closed (S1)."""
     yield now.move(by, Completed, message="Done.", round=now.state.round, summary=summary, all_done=all_done)
     yield clear_agents(now, "done")
     yield from _done(now, "Done.", summary)
@@ -39,7 +39,7 @@ def run_out(now: Run) -> Events:
 
 
 def rest(now: Run, reason: str, sentence: str) -> Events:
-    """The run stops in a round and can be continued."""
+    """Stop in a round; the run can be continued."""
     run = now.state
     done = [agent for agent in run.agents if agent.completed]
     pending = [agent for agent in run.agents if not agent.completed]
@@ -75,14 +75,14 @@ def _unfinished(run: Orchestration, done: list[AgentPhases], pending: list[Agent
 
 
 def stop(now: Run, reason: str, words: str) -> Events:
-    """The run stops without a plan or an answer and can be continued (contract §5)."""
+    """Stop without a plan or an answer; the run can be continued (contract §5)."""
     summary = now.text(words)
     yield now.move("stop", PartialReached, message=f"Stopped: {reason}.", reason=reason, summary=summary)
     yield from _done(now, "Stopped.", summary)
 
 
 def _done(now: Run, message: str, text: Text, *, checkpoint: bool = False) -> Events:
-    """The seeds' broadcast at every end of a run (§1.13); what was changed is handed over."""
+    """The seeds' broadcast at every end of a run (§1.13); changes are published."""
     run = now.state
     yield OrchestrateDone(
         message=message,

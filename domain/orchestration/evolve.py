@@ -1,4 +1,4 @@
-"""An orchestration after one more event: evolve only assigns."""
+"""How events change an orchestration: `evolve` only assigns."""
 
 from collections.abc import Iterator
 
@@ -109,7 +109,7 @@ def _begin(event: OrchestrationStarted, metadata: EventMetadata) -> Orchestratio
 
 
 def _settled(state: Orchestration, before: Orchestration, event: TurnAnswered | TurnFailed) -> None:
-    """Only the planner's, the judge's and the assistant's turn can be retried; the run continues without any other."""
+    """Only a turn of the planner, the judge or the assistant can be retried; the run continues without any other."""
     turn = before.outstanding[event.turn_id]
     if turn.lane and isinstance(event, TurnAnswered):
         state.authors = state.authors | {turn.lane - 1: event.agent}
@@ -118,7 +118,7 @@ def _settled(state: Orchestration, before: Orchestration, event: TurnAnswered | 
 
 
 def _discussed(state: Orchestration, event: ChildRequested | ChildClosed) -> None:
-    """Discussions have bounds of their own: rounds of debate about the plan, reviews of each piece of work."""
+    """Discussions have separate limits: rounds of debate about the plan, and reviews of each piece of work."""
     match event:
         case ChildClosed(about="plan"):
             state.debate_rounds += event.rounds
@@ -162,7 +162,7 @@ def _judged(state: Orchestration, event: VerdictGiven) -> None:
 
 
 def _verdicts(state: Orchestration, event: VerdictGiven) -> Iterator[Judged]:
-    """What a verdict says of each phase that it was about; a FAIL is about the one that the agent stays in."""
+    """What a verdict says about each phase that it covers; a FAIL is about the phase that the agent stays in."""
     phases = event.judged if event.passed else ()
     for phase in phases or (event.phase,):
         yield Judged(round=event.round, phase=phase, passed=event.passed, feedback=event.feedback)

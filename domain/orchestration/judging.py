@@ -1,4 +1,4 @@
-"""What the judge of a round is shown, and what its verdicts mean for each subtask (§1.9; K-12, K-14, K-18)."""
+"""What the judge of a round sees, and what its verdicts mean for each subtask (§1.9; K-12, K-14, K-18)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,15 @@ from domain.replies.orchestration import JudgeVerdict, Verdicts
 from domain.values.base import Unreadable
 
 RESULT = 1_200
-"""Characters of a report that the judge sees."""
+"""How many characters of a report the judge sees."""
 
 NO_ANSWER = "did not answer in this round, so its work cannot pass"
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict on each place of the round, what of the judge's answer does not count, and whether all is done."""
+    """The verdict for each place of the round, which parts of the judge's answer do not count, and whether all is
+    done."""
 
     given: dict[int, JudgeVerdict]
     refused: tuple[tuple[str, str], ...]
@@ -30,7 +31,7 @@ class Judgement:
 
 
 def expected(run: Orchestration) -> tuple[str, ...]:
-    """Who has to be judged, subtask by subtask: `Backend`, or `Backend#s2` where an agent has several."""
+    """The name of each subtask to judge: `Backend`, or `Backend#s2` if an agent has several."""
     return tuple(_label(run, place, "{0}#{1}") for place in run.active)
 
 
@@ -43,7 +44,7 @@ def results(run: Orchestration) -> str:
 
 
 def assignments(run: Orchestration) -> str:
-    """A line for each subtask: whose it is, what is judged, by which criteria."""
+    """A line per subtask: whose it is, what is judged, by which criteria."""
     return "\n".join(_assignment(run, place) for place in range(len(run.agents)))
 
 
@@ -61,13 +62,13 @@ def _assignment(run: Orchestration, place: int) -> str:
 
 
 def _label(run: Orchestration, place: int, form: str = "{0}, subtask {1}") -> str:
-    """The agent; where it has several subtasks, which of them."""
+    """The agent's name; if it has several subtasks, also which one."""
     name = run.agents[place].agent
     return form.format(name, subtask_id(place)) if run.has_several(name) else name
 
 
 def judged_phases(run: Orchestration, place: int) -> tuple[int, ...]:
-    """The phases that this round's verdict is about: a claim widens them, only the verdict moves (K-12)."""
+    """The phases that this round's verdict covers. A claim widens them; only the verdict advances the agent (K-12)."""
     agent, report = run.agents[place], run.reports.get(place)
     return widen(agent.phase_profile, agent.current_phase_idx, report.claimed if report else ())
 
@@ -76,10 +77,9 @@ def judged_phases(run: Orchestration, place: int) -> tuple[int, ...]:
 
 
 def judge(run: Orchestration, found: Verdicts) -> Judgement:
-    """Assign every verdict to its subtask. Raises `Unreadable` where nobody of this round is judged (K-15).
+    """Assign every verdict to its subtask. Raises `Unreadable` if nobody of this round is judged (K-15).
 
-    Work of a turn that failed never passes (contract §10), and nothing is all done where a verdict fails or is missing
-    (K-14).
+    Work of a failed turn never passes (contract §10), and not all is done if a verdict fails or is missing (K-14).
     """
     given: dict[int, JudgeVerdict] = {}
     refused: list[tuple[str, str]] = []
@@ -100,7 +100,7 @@ def judge(run: Orchestration, found: Verdicts) -> Judgement:
 
 
 def _place(run: Orchestration, verdict: JudgeVerdict) -> tuple[int | None, str]:
-    """The place that the verdict is about; None, and why, where it does not count."""
+    """The place that the verdict is about; None, and why, if it does not count."""
     subtasks = _subtasks(run, verdict)
     if not subtasks:
         return None, "is not part of this run"
@@ -113,7 +113,7 @@ def _place(run: Orchestration, verdict: JudgeVerdict) -> tuple[int | None, str]:
 
 
 def _subtasks(run: Orchestration, verdict: JudgeVerdict) -> list[int]:
-    """The places of the named agent, of the named subtask alone where one is named; names match as in a plan (K-18)."""
+    """The places of the named agent, or only of the named subtask if there is one; names match as in a plan (K-18)."""
     name = match(verdict.agent, _names(run))
     places = [place for place, agent in enumerate(run.agents) if agent.agent == name]
     if verdict.subtask is None:
@@ -130,7 +130,7 @@ def _named(verdict: JudgeVerdict) -> str:
 
 
 def _failed(verdict: JudgeVerdict) -> str:
-    """What the agent reads: the judge's words do not fit any more, but may still help."""
+    """What the agent reads: the judge's text no longer fits, but may still help."""
     return f"The turn failed: do the work again.\n{verdict.feedback}".strip()
 
 
@@ -155,8 +155,8 @@ def verdict(run: Orchestration, place: int, *, judged: tuple[int, ...], passed: 
 def advance(profile: Sequence[int], idx: int, passed: bool, *, judged: int = 1) -> tuple[int, bool]:
     """Where the verdict leaves an agent, and whether it has finished: FAIL stays, PASS moves past all judged phases.
 
-    `judged` is how many phases from the current one the verdict was about (`widen`). A finished agent stands at the
-    last of its phases.
+    `judged` is how many phases from the current one the verdict covers (`widen`). A finished agent is at the last of
+    its phases.
     """
     if not passed:
         return idx, False
@@ -166,10 +166,10 @@ def advance(profile: Sequence[int], idx: int, passed: bool, *, judged: int = 1) 
 
 
 def widen(profile: Sequence[int], idx: int, claimed: Iterable[int]) -> tuple[int, ...]:
-    """The phases the next verdict is about: the current one, and with a claim of `phases_completed` all up to it.
+    """The phases that the next verdict covers: the current one and, with a claim of `phases_completed`, all up to it.
 
-    A claim says what is to be judged, never what is done (K-12). Its highest phase counts, and only where it names
-    two or more (§1.8); numbers that are no phase are ignored.
+    A claim says what to judge, never what is done (K-12). Its highest phase counts, and only if it names two or more
+    (§1.8). Numbers that are not a phase are ignored.
     """
     known = {phase for phase in claimed if phase in PHASES and not isinstance(phase, bool)}
     highest = max(known) if len(known) >= 2 else profile[idx]

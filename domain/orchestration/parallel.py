@@ -1,4 +1,4 @@
-"""Who is meant by a name in a plan, and who may work at the same time (K-18, K-19)."""
+"""Which agent a name in a plan refers to, and who may work at the same time (K-18, K-19)."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,14 +7,14 @@ from domain.values.base import Value
 from domain.values.words import composed, folded, trimmed
 
 LONGEST_PATH = 4_096
-"""Characters; what is longer is no path of any file system, so nobody knows what it names."""
+"""Maximum length of a path; no file system has longer ones, so it is unclear what they name."""
 
 Place = tuple[str, ...]
-"""A path below the workspace by its parts; none is the workspace itself."""
+"""The parts of a path below the workspace; empty for the workspace itself."""
 
 
 class FileClaim(Value):
-    """What an agent of a plan wants to touch, and whether it asks to do so beside others."""
+    """Which files an agent of a plan will change, and whether it asks to work in parallel."""
 
     agent: str
     parallel: OnlyTrue = False
@@ -24,21 +24,21 @@ class FileClaim(Value):
 def parallel(claims: Iterable[FileClaim]) -> list[bool]:
     """Who works in parallel, in the order of the plan (K-19).
 
-    A claim has to wait its turn when it names no files, or one that cannot be placed in the workspace (absolute,
-    leading out of it, with a wildcard); when its agent is already at work; when an earlier parallel agent has claimed
-    one of its files, or a folder around or inside them. A claim that waits takes nothing.
+    A claim has to wait if it names no files, or one that is not surely inside the workspace (absolute, leading out of
+    it, with a wildcard); if its agent is already working; or if an earlier parallel agent has claimed one of its files,
+    or a folder around or inside them. A claim that waits reserves nothing.
     """
     return [reason is None for reason in _reasons(claims)]
 
 
 def hindrances(claims: Sequence[FileClaim]) -> list[str]:
-    """Who asks to work in parallel and cannot, and why."""
+    """Who asks to work in parallel but cannot, and why."""
     found = zip(claims, _reasons(claims), strict=True)
     return [f"{claim.agent} does not work in parallel: it {reason}." for claim, reason in found if reason]
 
 
 def _reasons(claims: Iterable[FileClaim]) -> list[str | None]:
-    """Why each claim has to wait its turn; empty where it does not ask for more, None where it need not wait."""
+    """Why each claim has to wait: empty if it does not ask for parallel work, None if it need not wait."""
     taken = _Taken()
     busy: set[str] = set()
     return [_admit(claim, taken=taken, busy=busy) if claim.parallel else "" for claim in claims]
@@ -62,7 +62,7 @@ def _admit(claim: FileClaim, *, taken: "_Taken", busy: set[str]) -> str | None:
 
 
 def _places(paths: tuple[str, ...]) -> list[Place]:
-    """Where all the paths lead; nothing if one of them leads nowhere certain."""
+    """The places of all paths; empty if one of them is uncertain."""
     places: list[Place] = []
     for path in paths:
         place = place_of(path)
@@ -73,7 +73,8 @@ def _places(paths: tuple[str, ...]) -> list[Place]:
 
 
 def place_of(path: str) -> Place | None:
-    """The parts of a relative path, `.`, `//` and `a/..` taken out, case kept; None if it is not surely one."""
+    """The parts of a relative path, with `.`, `//` and `a/..` removed and case kept; None if it is not surely
+    relative."""
     plain = trimmed(path).replace("\\", "/")
     if not plain or len(plain) > LONGEST_PATH or plain[0] in "/~" or plain[1:2] == ":" or set(plain) & set("*?"):
         return None
@@ -89,7 +90,7 @@ def place_of(path: str) -> Place | None:
 
 
 class _Branch:
-    """A folder on the way to something claimed, or the claimed thing itself with the agent that claimed it."""
+    """A folder on the way to a claimed path, or the claimed path itself with its agent."""
 
     def __init__(self) -> None:
         self.agent: str | None = None
@@ -97,7 +98,7 @@ class _Branch:
 
 
 class _Taken:
-    """All claimed places as a tree: asked in the time it takes to walk one path, however many there are."""
+    """All claimed paths as a tree: a look-up takes only as long as the path, however many there are."""
 
     def __init__(self) -> None:
         self._root = _Branch()
@@ -109,7 +110,7 @@ class _Taken:
         branch.agent = agent
 
     def owner(self, place: Place) -> str | None:
-        """The agent that has claimed the place, a folder around it or something inside it."""
+        """The agent that has claimed the path, a folder around it or something inside it."""
         branch = self._root
         for part in place:
             if branch.agent is not None or part not in branch.below:

@@ -1,4 +1,4 @@
-"""Phases: which of the five an agent goes through, and how it gets from one to the next (S1 §3.1, behaviour §1.7)."""
+"""Phases: which of the five an agent goes through, and how it moves from one to the next (S1 §3.1, behaviour §1.7)."""
 
 import math
 import re
@@ -33,13 +33,14 @@ _EVERY = (1, 2, 3, 4, 5)
 PROFILES: Mapping[str, tuple[int, ...]] = MappingProxyType(
     {"frontend": _EVERY, "backend": _EVERY, "data": _EVERY, "docs": (1, 3, 5), "custom": (3,)}
 )
-"""The phases of each role, ascending; every other role has those of `custom`."""
+"""The phases of each role, ascending; all other roles have those of `custom`."""
 
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def _bound(given: object) -> float | None:
-    """A number, or a string that is one; everything else (null, "", booleans, NaN, infinity) means omitted (§1.7 R)."""
+    """A number, or a string that is one. Everything else (null, "", booleans, NaN, infinity) counts as omitted (§1.7
+    R)."""
     if isinstance(given, bool) or not isinstance(given, int | float | str):
         return None
     if isinstance(given, str) and not _DECIMAL.fullmatch(given.strip()):
@@ -62,7 +63,7 @@ def _only_true(given: object) -> bool:
 Bound = Annotated[float | None, BeforeValidator(_bound)]
 Role = Annotated[str, BeforeValidator(_role)]
 OnlyTrue = Annotated[bool, BeforeValidator(_only_true)]
-"""True for the boolean true alone: `"true"` and 1 are an agent's carelessness, not a request."""
+"""Only the boolean true: `"true"` and 1 are mistakes of an agent, not a request."""
 
 
 class PhaseVerification(Value):
@@ -76,9 +77,9 @@ class PhaseVerification(Value):
 
 
 class Subtask(Value):
-    """One entry of the planner's `subtasks`, in its own spelling; what it says beyond these fields is ignored.
+    """One entry of the planner's `subtasks`, as the planner spells it; additional fields are ignored.
 
-    `role` is lower-cased and `custom` where none is given. The reader of the reply limits lengths.
+    `role` is lower-cased, and `custom` if there is none. Lengths are limited where the reply is read.
     """
 
     model_config = ConfigDict(alias_generator=None, extra="ignore")
@@ -120,19 +121,19 @@ class AgentPhases(Value):
 
     @property
     def affected_files(self) -> tuple[str, ...]:
-        """The files that it names; none where the plan names none."""
+        """The files that it names; empty if the plan names none."""
         return (self.verification.affected_files or ()) if self.verification else ()
 
 
 class PhasePlan(NamedTuple):
-    """The agents of a plan in its order, and what a person should know about how it was read."""
+    """The agents of a plan in its order, and notes for people about how it was read."""
 
     agents: tuple[AgentPhases, ...]
     warnings: tuple[str, ...]
 
 
 class PhaseRange(NamedTuple):
-    """The bounds after clamping, the phases within them, and whether none lay there and the nearest was taken."""
+    """The clamped bounds, the phases within them, and whether there were none, so that the nearest was taken."""
 
     start: float
     end: float
@@ -141,7 +142,7 @@ class PhaseRange(NamedTuple):
 
 
 def plan_agents(subtasks: Iterable[Subtask]) -> PhasePlan:
-    """Every subtask as an agent at the first of its phases."""
+    """Every subtask as an agent in the first of its phases."""
     planned = [_planned(subtask) for subtask in subtasks]
     return PhasePlan(
         agents=tuple(agent for agent, _ in planned),
@@ -168,14 +169,14 @@ def _planned(subtask: Subtask) -> tuple[AgentPhases, str | None]:
 
 
 def full_profile(role: str) -> tuple[int, ...]:
-    """All phases of a role, in any case; an unknown one has those of `custom`."""
+    """All phases of a role, in any case; an unknown role has those of `custom`."""
     return PROFILES.get(_role(role), PROFILES["custom"])
 
 
 def phase_range(*, role: str, start_phase: float | None, end_phase: float | None) -> PhaseRange:
     """The part of the role's profile between both bounds, each clamped into it; None is the profile's own end.
 
-    Fractions are compared as they are (S1): a start of 3.7 begins with phase 4.
+    Fractions are not rounded (S1): a start of 3.7 begins with phase 4.
     """
     whole = full_profile(role)
     first, last = whole[0], whole[-1]
@@ -189,20 +190,20 @@ def phase_range(*, role: str, start_phase: float | None, end_phase: float | None
 
 
 def after_checkpoint(role: str, finished_profile: Sequence[int]) -> tuple[int, ...]:
-    """The phases a run continues with after a checkpoint: those of the role that are not finished (K-7)."""
+    """The phases that a run continues with after a checkpoint: those of the role that are not finished (K-7)."""
     finished = max(finished_profile, default=0)
     return tuple(phase for phase in full_profile(role) if phase > finished)
 
 
 def paused(agent: AgentPhases) -> AgentPhases:
-    """A checkpoint agent pauses and is not completed; the others have finished what was asked of them (K-2)."""
+    """A checkpoint agent pauses and is not completed. The others have finished what they were asked to do (K-2)."""
     if not agent.checkpoint or agent.checkpointed:
         return agent.changed(completed=True)
     return agent.changed(checkpointed=True, completed=False)
 
 
 def resumed(agent: AgentPhases, *, early: bool) -> AgentPhases:
-    """`early`: all was declared done before the agent had come to the end of its range; it is at its next phase."""
+    """`early`: all was declared done before the agent reached the end of its range; it is in its next phase."""
     if agent.completed or not agent.checkpoint:
         return agent
     finished = agent.phase_profile[: agent.current_phase_idx] if early else agent.phase_profile
@@ -213,15 +214,17 @@ def resumed(agent: AgentPhases, *, early: bool) -> AgentPhases:
 
 
 def phase_name(phase: int, language: Language = "ko") -> str:
-    """What people call a phase; `KeyError` where there is none of that number."""
+    """The name of a phase for people; raises `KeyError` if there is no such phase."""
     name = PHASES[phase]
     return name.ko if language == "ko" else name.en
 
 
 def match(agent: str, employees: Iterable[str]) -> str | None:
-    """The employee of exactly that name, else the only one of that name in another case, else None (K-18).
+    """The employee with exactly that name, otherwise the only one with that name in another case, otherwise None
+    (K-18).
 
-    Two that differ in case alone are ambiguous unless one is exact: a plan that has to be guessed at is not valid.
+    Two names that differ only in case are ambiguous unless one matches exactly: a plan that needs guessing is not
+    valid.
     """
     names = list(dict.fromkeys(employees))
     if agent in names:

@@ -1,4 +1,4 @@
-"""The plan of a run: how it is asked for, read, debated and adopted; or the direct answer (S0, S1, K-16…K-24)."""
+"""The plan of a run: how it is requested, read, debated and adopted; or the direct answer (S0, S1, K-16…K-24)."""
 
 from collections.abc import Sequence
 
@@ -20,13 +20,13 @@ from domain.session.turns import Access, Failure, RecordReply, TurnRequested
 from domain.values.base import Text, Unreadable
 
 PLANS = 2
-"""How often a plan is asked for before the run stops as `partial` (K-16, K-18, contract §5)."""
+"""How often a plan is requested before the run stops as `partial` (K-16, K-18, contract §5)."""
 
 
 def record_answer(now: Run, command: RecordReply, words: str) -> Events:
-    """A direct answer; one that brings subtasks enters the same rounds as a plan would (§1.6).
+    """A direct answer; one that contains subtasks enters the same rounds as a plan (§1.6).
 
-    Where nobody is there to take subtasks, the reply is the answer whatever it holds (§1.5).
+    If there is no employee to take subtasks, the reply is the answer, whatever it contains (§1.5).
     """
     if command.failure is not None:
         return stop(now, _code(now.state), now.state.last_error or "")
@@ -40,7 +40,8 @@ def record_answer(now: Run, command: RecordReply, words: str) -> Events:
 
 
 def _said(words: str) -> str:
-    """What the assistant says to people: without its thinking, and out of the planner's wrapping where it is all."""
+    """What the assistant says to people: without its thinking, and unwrapped if all of it is in the planner's
+    format."""
     try:
         if not replies.without_json(words):
             return replies.direct_answer(words).direct_answer
@@ -64,7 +65,7 @@ def _code(run: Orchestration) -> str:
 
 
 def record_no_plan(now: Run, command: RecordReply, failure: Failure, words: str) -> Events:
-    """The planner's turn failed. The old rules asked for another plan first."""
+    """The planner's turn failed. Under the old rules, another plan is requested first."""
     error = now.state.last_error or "The planner did not answer."
     if now.state.retry == ONCE:
         return refuse_plan(now, command, [error], "")
@@ -74,7 +75,7 @@ def record_no_plan(now: Run, command: RecordReply, failure: Failure, words: str)
 
 
 def record_planners_answer(now: Run, command: RecordReply, words: str, problem: str) -> Events:
-    """The planner may answer by itself, but a plan that a person sent back is not answered away."""
+    """The planner may answer by itself, but not if a person sent its plan back."""
     try:
         if not now.state.plan_version:
             return complete(now, now.text(replies.direct_answer(words).direct_answer), by="answer")
@@ -84,7 +85,7 @@ def record_planners_answer(now: Run, command: RecordReply, words: str, problem: 
 
 
 def refuse_plan(now: Run, command: RecordReply, reasons: Sequence[str], words: str, *, last: bool = False) -> Events:
-    """An invalid plan is asked for once more, with the reasons; after that the run stops and can be continued."""
+    """An invalid plan is requested once more, with the reasons. After that, the run stops and can be continued."""
     attempt = now.state.refused_plans + 1
     yield PlanRefused(message="The plan does not hold.", reasons=tuple(reasons), attempt=attempt)
     if attempt < PLANS and not last:
@@ -97,7 +98,7 @@ def refuse_plan(now: Run, command: RecordReply, reasons: Sequence[str], words: s
 def adopt(
     now: Run, command: RecordReply, subtasks: Sequence[Subtask], *, plan: Text, source: str, words: str
 ) -> Events:
-    """A plan whose agents are all employees, by their exact names in any case (K-18)."""
+    """A plan whose agents are all employees, with their names corrected in case (K-18)."""
     names = [employee.name for employee in now.state.employees]
     meant = [match(subtask.agent, names) for subtask in subtasks]
     listed = ", ".join(names) or "none"
@@ -139,14 +140,14 @@ def _plan_sentence(run: Orchestration, agents: int) -> str:
 
 
 def ask_first(now: Run) -> TurnRequested:
-    """Ask for the first answer: the assistant's of a direct request, else the planner's."""
+    """Ask for the first answer: from the assistant for a direct request, otherwise from the planner."""
     if now.state.state == "direct":
         return _asked(now, role="assistant", prompt="direct", context=request_places(now.state), access="write")
     return _asked(now, role="planner", prompt="plan", reads="subtasks", context=plan_places(now.state))
 
 
 def ask_again(now: Run, answer: Text, reasons: Sequence[str]) -> TurnRequested:
-    """Ask for a valid plan, with the reasons why the one before is not."""
+    """Ask for a valid plan, and say why the previous one is not."""
     listed = "\n".join(f"- {reason}" for reason in reasons)
     context = {**plan_places(now.state), "answer": answer, "reasons": listed}
     if now.state.state == "direct":
@@ -155,7 +156,7 @@ def ask_again(now: Run, answer: Text, reasons: Sequence[str]) -> TurnRequested:
 
 
 def revise_plan(now: Run, synthesis: Text) -> TurnRequested:
-    """Ask the planner for another version of the plan, with the outcome of the debate (K-24)."""
+    """Ask the planner for a new version of the plan, with the outcome of the debate (K-24)."""
     run = now.state
     context: Places = {"task": run.prompt, "plan": run.plan or Text(), "synthesis": synthesis}
     return _asked(now, role="planner", prompt="revise_plan", reads="subtasks", context=context)
@@ -179,7 +180,7 @@ def _asked(
 
 
 def spoken(words: str) -> str:
-    """A reply without its thinking; as it is, where no reader would try it."""
+    """A reply without its thinking; unchanged if no reader would try it."""
     try:
         return replies.spoken(words)
     except Unreadable:
@@ -187,7 +188,7 @@ def spoken(words: str) -> str:
 
 
 def debate_rounds_left(run: Orchestration) -> int:
-    """The rounds of debate that the plan may still have (K-24); none where they are too few for a debate (K-28)."""
+    """How many more rounds of debate the plan may have (K-24); none if they are too few for a debate (K-28)."""
     if run.plan_review is None:
         return 0
     left = run.plan_review.max_rounds - run.debate_rounds
@@ -195,7 +196,7 @@ def debate_rounds_left(run: Orchestration) -> int:
 
 
 def debate(now: Run, max_rounds: int, words: str) -> ChildRequested:
-    """The plan goes to a debate before anybody works on it; `words` are the reply that holds it."""
+    """The plan is debated before anybody works on it; `words` is the reply that contains it."""
     run, settings = now.state, now.state.plan_review
     assert settings is not None, "a plan that is to be debated"
     return request_child(

@@ -1,4 +1,4 @@
-"""A round: who works, reports, verdicts, reviews of the work, and how it closes (§1.8–§1.10; K-12…K-15, K-25)."""
+"""A round: who works, reports, verdicts, reviews of the work, and how it ends (§1.8–§1.10; K-12…K-15, K-25)."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -27,20 +27,20 @@ from domain.values.base import Text, Unreadable
 Places = Mapping[str, str | Text]
 
 JUDGEMENTS = 2
-"""How often the judge is asked in one round before its verdict counts as unreadable (K-15)."""
+"""How often the judge is asked in a round before its verdict counts as unreadable (K-15)."""
 REVIEWS = 4
-"""How often an agent's work on one phase is reviewed at most: once, and after each of three fixes (S2, K-25)."""
+"""How often an agent's work on a phase is reviewed at most: once, and after each of three fixes (S2, K-25)."""
 PREVIOUS = 150
-"""Characters of an earlier report that the next agent sees."""
+"""How many characters of an earlier report the next agent sees."""
 ALL_DONE = "모든 작업 완료"
 
 # -- a round ----------------------------------------------------------------------------------------------------------
 
 
 def begin_round(now: Run, *, by: str = "") -> Events:
-    """The next round; `by` is the step of the chart that leads to it, if it has not been taken.
+    """The next round; `by` is the step of the chart that leads to it, if it has not been taken yet.
 
-    Which agents may work at once depends on the files that each names (K-19).
+    The files that each agent names determine which agents may work at the same time (K-19).
     """
     run = now.state
     event = partial(now.move, by) if by else now.stay
@@ -56,7 +56,8 @@ def begin_round(now: Run, *, by: str = "") -> Events:
 
 
 def distribute(now: Run) -> Events:
-    """The parallel group at once, then the others one by one, each seeing what came before; then the judge (§1.8)."""
+    """First the parallel group at once, then the others one by one, each seeing the earlier reports; then the judge
+    (§1.8)."""
     run = now.state
     if run.at_work:
         return
@@ -140,7 +141,7 @@ def ask_judge(now: Run, prompt: str = "verdict", **more: str | Text) -> TurnRequ
 
 
 def close_round(now: Run, *, all_done: bool, words: str) -> Events:
-    """Scope done → checkpoint or done; rounds used up → partial; else the next round (§1.10)."""
+    """Scope done → checkpoint or done; rounds used up → partial; otherwise the next round (§1.10)."""
     run = now.state
     scope_done = all_done or not run.active
     yield RoundDone(
@@ -164,7 +165,7 @@ def close_round(now: Run, *, all_done: bool, words: str) -> Events:
 
 
 def record_report(now: Run, command: RecordReply, place: int, words: str) -> Events:
-    """An agent's report. One whose turn failed has a report too: what went wrong, and what it had said (§1.8)."""
+    """An agent's report. If its turn failed, the report says what went wrong and what the agent had said (§1.8)."""
     run, failure = now.state, command.failure
     agent, result = run.agents[place], "done" if failure is None else "error"
     said = [f"{failure.code}: {failure.detail}" if failure else "", words]
@@ -186,7 +187,8 @@ def record_report(now: Run, command: RecordReply, place: int, words: str) -> Eve
 
 
 def record_verdicts(now: Run, command: RecordReply, words: str) -> Events:
-    """The judge's answer: booleans, one verdict for each subtask; what is unreadable is asked for once more (K-15)."""
+    """The judge's answer: booleans, one verdict per subtask. If it is unreadable, the judge is asked once more
+    (K-15)."""
     if command.failure is not None:
         return record_no_verdicts(now, command, command.failure)
     try:
@@ -197,9 +199,8 @@ def record_verdicts(now: Run, command: RecordReply, words: str) -> Events:
 
 
 def record_no_verdicts(now: Run, command: RecordReply, failure: Failure) -> Events:
-    """The judge's turn failed. What could not be read advances nobody, but not in the last round and not twice in a
-    row: then the run rests, as for any other failure. The old rules asked once more.
-    """
+    """The judge's turn failed. An unreadable verdict advances nobody, but in the last round, or twice in a row, the run
+    stops as for any other failure. Under the old rules, the judge was asked once more."""
     run, error = now.state, now.state.last_error or "The judge did not answer."
     if run.retry == ONCE:
         return (yield from refuse_verdicts(now, command, error))
@@ -251,14 +252,14 @@ def apply_verdicts(now: Run, found: judging.Judgement, words: str) -> Events:
 
 
 def to_review(run: Orchestration) -> tuple[int, ...]:
-    """The places whose work has passed in this round and is to be reviewed."""
+    """The places whose work has passed in this round and has to be reviewed."""
     if run.work_review is None:
         return ()
     return tuple(place for place in run.passed if run.reviews.get(run.step(place), 0) < REVIEWS)
 
 
 def review_work(now: Run, places: tuple[int, ...], *, all_done: bool, words: str) -> Events:
-    """Passed work goes to a review, each subtask's to its own; the round counts when all are decided."""
+    """Passed work is reviewed, each subtask separately. The round counts once all reviews are decided."""
     run, settings = now.state, now.state.work_review
     assert settings is not None, "work that is to be reviewed"
     yield now.move(

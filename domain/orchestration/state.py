@@ -20,7 +20,7 @@ from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import Text
 
 AGENT = "agent:"
-"""What a review of an agent's work is about: this and the agent's place in the plan."""
+"""What a review of an agent's work is about, followed by the agent's place in the plan."""
 
 
 def subtask_id(place: int) -> str:
@@ -30,7 +30,7 @@ def subtask_id(place: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkReport:
-    """What an agent brought back in this round."""
+    """What an agent reported in this round."""
 
     result: str
     report: Text
@@ -48,8 +48,7 @@ class Fix:
 @dataclass(kw_only=True)
 class Orchestration(Session):
     """The state of an orchestration (behaviour §1.1). `agents` are the subtasks in the order of the plan; their place
-    in it is the key of `reports`, `feedback`, `passed` and `fixes`.
-    """
+    in it is the key of `reports`, `feedback`, `passed` and `fixes`."""
 
     policy: str
     prompt: str
@@ -70,11 +69,11 @@ class Orchestration(Session):
     parallel: tuple[bool, ...] = ()
     reports: dict[int, WorkReport] = field(default_factory=dict)
     authors: dict[int, str] = field(default_factory=dict)
-    """The agent who wrote the latest work of each place: its own, or who took its turn over."""
+    """The agent who wrote the latest work at each place: the assigned one, or the one that took over its turn."""
     unreadable_verdicts: int = 0
     verdict_problem: str = ""
     unjudged: int | None = None
-    """The round whose verdict could not be read, until one can be."""
+    """The round whose verdict was unreadable, until one can be read."""
     feedback: dict[int, str] = field(default_factory=dict)
     early: tuple[int, ...] = ()
     summary: Text | None = None
@@ -102,17 +101,17 @@ class Orchestration(Session):
 
     @property
     def at_work(self) -> bool:
-        """Whether an agent is asked at this moment. A branch may be made beside the work."""
+        """Whether an agent is being asked right now. A branch may be made in parallel."""
         return any(turn.work not in ("package", "land") for turn in self.outstanding.values())
 
     @property
     def active(self) -> tuple[int, ...]:
-        """The places of the agents that still have phases to go through."""
+        """The places of the agents that still have phases to complete."""
         return tuple(place for place, agent in enumerate(self.agents) if not agent.completed)
 
     @property
     def claims(self) -> list[FileClaim]:
-        """What each active agent wants to touch, and whether it asks to work in parallel (K-19)."""
+        """Which files each active agent will change, and whether it asks to work in parallel (K-19)."""
         agents = [self.agents[place] for place in self.active]
         return [
             FileClaim(agent=agent.agent, parallel=agent.parallel, affected_files=agent.affected_files)
@@ -167,20 +166,20 @@ class Orchestration(Session):
 
     @property
     def _plan_refused(self) -> bool:
-        """Whether the run stopped because two answers were no plan, although both could be read."""
+        """Whether the run stopped because two answers were not plans, although both could be read."""
         return self.partial_reason == "plan_invalid" and self.failed_turn is None
 
     def wrote(self, places: Iterable[int]) -> tuple[str, ...]:
-        """The agents who wrote the work of these places, by all their names."""
+        """The agents who wrote the work at these places, by all their names."""
         names = [name for place in places for name in (self.agents[place].agent, self.authors.get(place, ""))]
         return tuple(dict.fromkeys(known for name in names for known in (name, self.crew.get(name, "")) if known))
 
     def step(self, place: int) -> str:
-        """What a review of passed work is about: the agent's place, and the phase that it passed."""
+        """The subject of a review of passed work: the agent's place, and the phase that it passed."""
         return f"{place}.{self.agents[place].phase_profile[self.passed[place]]}"
 
     def resumed(self) -> tuple[AgentPhases, ...]:
-        """The agents as a continue finds them (K-7): those that paused have what their role has beyond, once."""
+        """The agents for a continue (K-7): those that paused get the remaining phases of their role, once."""
         return tuple(
             resumed(agent, early=place in self.early) if agent.checkpointed else agent
             for place, agent in enumerate(self.agents)

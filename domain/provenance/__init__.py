@@ -1,1 +1,1 @@
-"""Whose line it is: what turns added, and where it went since."""
+"""Which turn a line comes from: what turns added, and where it moved since."""

@@ -1,8 +1,8 @@
-"""Which turn wrote a line, where the record can tell; every other line stays unclaimed.
+"""Which turn wrote a line, if the record can tell; every other line stays unclaimed.
 
-A commit that the record has is the turn's alone. Any other commit may be a turn's work that was amended, rebased,
-squashed or picked, or a person's own: a line of it is a turn's only where the turn added these very words, nobody else
-did, and the work cannot have been there before.
+A commit in the record belongs to its turn alone. Any other commit may be a turn's work that was amended, rebased,
+squashed or cherry-picked, or a person's own work: here a line belongs to a turn only if the turn added exactly this
+text, nobody else did, and the text cannot have been there before.
 """
 
 from collections import Counter, defaultdict
@@ -16,7 +16,7 @@ from domain.provenance.work import CLEAR, FAINT, TOGETHER, WRITTEN, TurnWork, Wo
 
 @dataclass(frozen=True, slots=True)
 class CommitLines:
-    """A commit: its parents, the turns that it names, and how often it adds and takes away lines that turns wrote."""
+    """A commit: its parents, the turns that it names, and how often it adds and removes lines that turns wrote."""
 
     commit: str
     parents: tuple[str, ...]
@@ -36,15 +36,15 @@ class BlamedLine(NamedTuple):
 
 
 class _Arrival(NamedTuple):
-    """A line that came with a commit; of no turn where a person wrote it."""
+    """A line that came with a commit; without a turn if a person wrote it."""
 
     place: int
     turn: TurnWork | None
 
 
 class Surroundings(NamedTuple):
-    """What the repository knows besides: which commits came before a session's base, and which of its lines the base
-    had already."""
+    """Facts about the repository: which commits came before a session's base, and which of its lines the base already
+    had."""
 
     before: Callable[[str], Collection[str]]
     contested: Callable[[str], Collection[str]]
@@ -52,7 +52,7 @@ class Surroundings(NamedTuple):
 
 @dataclass
 class Claims:
-    """The lines that each commit brought, read from the oldest commit to the newest."""
+    """The lines that each commit added, read from the oldest commit to the newest."""
 
     works: Works
     around: Surroundings
@@ -96,7 +96,7 @@ class Claims:
                 self._sessions[commit.commit].add(turn.session)
 
     def _candidates(self, commit: CommitLines, name: str, index: int) -> tuple[TurnWork, ...]:
-        """The turns that may have brought the line to this commit: their work was not there before."""
+        """The turns that may have added the line in this commit: those whose work was not there before."""
         came = [arrival.turn for arrival in self._arrivals[name] if self._precedes(arrival.place, index)]
         turns = {turn.turn for turn in came if turn}
         sessions = {turn.session for turn in came if turn}
@@ -113,7 +113,8 @@ class Claims:
     def _most_likely(
         self, commit: CommitLines, name: str, turns: Sequence[TurnWork], shares: Counter[str]
     ) -> TurnWork | None:
-        """One that the commit names; else one of the session that has most in it, the last that wrote the line."""
+        """A turn that the commit names; otherwise one of the session with the most lines in it, namely the last that
+        wrote the line."""
         named = [turn for turn in turns if turn.turn in commit.named]
         if named:
             return named[-1]
@@ -125,7 +126,7 @@ class Claims:
         return earlier != later and bool(self._reach[later] >> earlier & 1)
 
     def _moved(self, commit: CommitLines, name: str) -> TurnWork | None:
-        """The turn whose line the commit moves. None where a person wrote the same words before."""
+        """The turn whose line the commit moves. None if a person wrote the same text before."""
         index = self._index[commit.commit]
         came = [arrival for arrival in self._arrivals[name] if self._precedes(arrival.place, index)]
         turn = came[-1].turn if came else None
@@ -150,7 +151,7 @@ class Claims:
         return found
 
     def _fill(self, lines: Sequence[BlamedLine], names: Sequence[str], found: list[TurnWork | None]) -> None:
-        """Lines that say nothing alone are a turn's, too, where all that it wrote at that place came with a commit of
+        """Lines that are not distinctive also belong to a turn if all that it wrote at that place came with a commit of
         its work, between the same lines."""
         entries = ((None if turn else (line.commit, line.origin)) for line, turn in zip(lines, found, strict=True))
         place = 0
@@ -165,7 +166,7 @@ class Claims:
             found[start:place] = [turn] * (place - start)
 
     def _turns_in(self, commit: str) -> list[TurnWork]:
-        """The turns whose work the commit names, or has other lines of; the last first."""
+        """The turns whose work the commit names, or contains other lines of; the last first."""
         sessions, named = self._sessions[commit], self.commits[commit].named
         names = [turn.turn for session in sorted(sessions) for turn in self.works.sessions[session].turns]
         return [self.works.turns[name] for name in (*reversed(names), *reversed(named)) if name in self.works.turns]
@@ -177,7 +178,7 @@ class Claims:
         writer = self.works.written_by(line.commit, known.named)
         if writer is not None and writer.wrote(name, line.origin, line.number):
             return writer
-        if known.removed[name] >= known.added[name]:  # neither, where two diffs see a move differently
+        if known.removed[name] >= known.added[name]:  # neither, if two diffs see a move differently
             return self._moved(known, name)
         return None if writer else self._claimed.get((line.commit, name))
 
@@ -193,7 +194,7 @@ def _extend(
     turn: TurnWork,
     step: int,
 ) -> None:
-    """Lines that say nothing alone are the turn's where they follow its line in the same commit as they did in its
+    """Lines that are not distinctive belong to the turn if they follow its line in the same commit as they did in its
     patch."""
     commit = lines[start].commit
     for hunk, place in turn.places.get(names[start], ()):

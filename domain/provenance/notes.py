@@ -1,6 +1,6 @@
 """A commit's note in `refs/notes/ai`: which lines an agent wrote, in the Git AI Standard 3.0.0.
 
-Two parts with a line `---` between them: the lines of each file, then JSON about the sessions that they name.
+It has two parts, separated by a line `---`: the lines of each file, then JSON about the sessions that they name.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ class NotedTurn(NamedTuple):
 
 @dataclass
 class Note:
-    """The lines of each file by who attests them, and what is known of these."""
+    """The lines of each file by who attests them, and what is known about these authors."""
 
     lines: dict[str, dict[str, set[int]]] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Note:
 
 
 def note_of(commit: str, parts: Sequence[tuple[NotedTurn, Mapping[str, Iterable[int]]]]) -> Note:
-    """What these turns wrote in a commit: the numbers of their lines, by path."""
+    """What these turns wrote in a commit: line numbers by path."""
     found = Note(about={"schema_version": VERSION, "base_commit_sha": commit, "prompts": {}, "sessions": {}})
     for writer, lines in parts:
         found.about["sessions"][writer.key] = writer.described()
@@ -76,7 +76,7 @@ def note_of(commit: str, parts: Sequence[tuple[NotedTurn, Mapping[str, Iterable[
 
 
 def written_lines(work: TurnWork) -> dict[str, list[int]]:
-    """The numbers of the lines that a turn wrote in its own commit, by path; not of those that it only moved."""
+    """The numbers of the lines that a turn wrote in its own commit, by path, without those that it only moved."""
     found = defaultdict[str, list[int]](list)
     for hunk, after in zip(work.hunks, work.after, strict=True):
         kept = (line for line in hunk.lines if line.sign != "-")
@@ -87,8 +87,8 @@ def written_lines(work: TurnWork) -> dict[str, list[int]]:
 
 
 def merged(theirs: str, ours: Note) -> str | None:
-    """A note that is there already, with ours in it: every line that it attests stays as it says. None where it cannot
-    be read: then nobody may replace it."""
+    """An existing note with ours added: every line that it attests stays as it is. None if it is unreadable: then it
+    must not be replaced."""
     note = _read(theirs)
     if note is None:
         return None
@@ -105,7 +105,7 @@ def merged(theirs: str, ours: Note) -> str | None:
 
 
 def _read(text: str) -> Note | None:
-    """A note as the standard has it; None for anything else."""
+    """A note in the format of the standard; None for anything else."""
     head, divider, tail = f"\n{text}".partition("\n---\n")
     try:
         about = json.loads(tail)

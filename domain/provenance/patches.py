@@ -11,8 +11,8 @@ _NOWHERE: Final = "/dev/null"
 
 
 class HunkLine(NamedTuple):
-    """`sign` is `+` for a line that no parent has, `-` for one that is gone, else a blank. A line that is gone has the
-    number 0."""
+    """`sign` is `+` for a line that no parent has, `-` for a removed line, else a blank. A removed line has the number
+    0."""
 
     sign: str
     text: str
@@ -25,7 +25,7 @@ class PatchHunk(NamedTuple):
 
 
 def hunks(patch: Iterable[str]) -> Iterator[PatchHunk]:
-    """The hunks of a diff, given line by line. What is no diff is passed over."""
+    """The hunks of a diff, given line by line. Anything else is skipped."""
     lines = iter(patch)
     before = path = ""
     for line in lines:
@@ -38,7 +38,7 @@ def hunks(patch: Iterable[str]) -> Iterator[PatchHunk]:
 
 
 def _body(head: re.Match[str], lines: Iterator[str]) -> Iterator[HunkLine]:
-    """As many lines as the head says: they may look like heads themselves."""
+    """As many lines as the header says: their content may look like headers."""
     parents = [int(part.partition(",")[2] or 1) for part in head[2].split()]
     number, left = int(head[3]), int(head[4] or 1)
     while left > 0 or any(count > 0 for count in parents):
@@ -65,7 +65,7 @@ def _path(words: str) -> str:
 
 
 def _unquoted(name: str) -> str:
-    """As git quotes names: the bytes of what is no printable letter in octal digits."""
+    """Decodes names as git quotes them: bytes outside printable ASCII as octal numbers."""
 
     def plain(found: re.Match[str]) -> bytes:
         word = found[1]

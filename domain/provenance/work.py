@@ -1,4 +1,4 @@
-"""What turns added, as the record has it: the lines of their patches, and whose commits they became."""
+"""What turns added, according to the record: the lines of their patches, and the commits that contain them."""
 
 import re
 from collections import Counter, defaultdict
@@ -10,18 +10,18 @@ from typing import Final, NamedTuple
 
 from domain.provenance.patches import PatchHunk, hunks
 
-# What a line says about who wrote it: its words without blanks, and how much they tell.
+# What a line tells about its author: its text without blanks, and how distinctive it is.
 
 FAINT: Final = 4
-"""A line of less weight says nothing of who wrote it: `}`, `return None`, an import."""
+"""Below this weight, a line says nothing about its author: `}`, `return None`, an import."""
 CLEAR: Final = 12
-"""A line of this weight says it alone."""
+"""From this weight on, a single line is enough."""
 TOGETHER: Final = 24
-"""So much weight of one session's lines in a commit says it for each of them."""
+"""If the lines of one session in a commit have this weight together, each of them counts."""
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _FOREIGN: Final = 12
-"""The weight of a letter outside ASCII: where one letter can be a word, every letter counts as one."""
+"""The weight of a character outside ASCII: in some scripts one character is a word."""
 _IMPORT: Final = re.compile(r"\s*(?:from|import|using|use|require|package|#\s*include|@import)\b")
 _COMMON: Final = frozenset(
     """
@@ -37,30 +37,31 @@ _COMMON: Final = frozenset(
 
 
 def normal(text: str) -> str:
-    """A line without its blanks: it is the same line however it is indented."""
+    """A line without its blanks: indentation does not matter."""
     return "".join(text.split())
 
 
 @lru_cache(maxsize=65_536)
 def weight(text: str) -> int:
-    """How much a line tells, in letters: common words and imports tell nothing. It needs the blanks between words."""
+    """How distinctive a line is, in letters: common words and imports count nothing. It needs the blanks between
+    words."""
     if _IMPORT.match(text):
         return 0
     words = (word for word in _WORD.findall(text) if word.casefold() not in _COMMON)
     return sum(1 if letter.isascii() else _FOREIGN for word in words for letter in word)
 
 
-# Which finding of a review a changed place answers.
+# Which finding of a review a change addresses.
 
 NEAR: Final = 3
-"""Lines between the place that a finding names and the change that answers it."""
+"""Maximum number of lines between the place that a finding names and the change that addresses it."""
 _QUOTED: Final = re.compile(r"`([^`\n]{3,})`|'([^'\n]{3,})'|\"([^\"\n]{3,})\"")
 _CODE: Final = re.compile(r"\b(?:\w+[._]\w+(?:[._]\w+)*|\w+(?=\()|[a-z]+[A-Z]\w*)")
 _SHORTEST_NAME: Final = 4
 
 
 class NamedFinding(NamedTuple):
-    """What a review asked for; `version` is the event that says so."""
+    """What a review asked for; `version` is the event that contains it."""
 
     version: int
     title: str
@@ -68,8 +69,8 @@ class NamedFinding(NamedTuple):
 
 
 def demanded(findings: Sequence[NamedFinding], hunk: PatchHunk | None) -> NamedFinding | None:
-    """The finding that a change answers. Of several the one that names its place or its words best; none where two do
-    so equally."""
+    """The finding that a change addresses: the one that names its place or its words best; None if two match equally
+    well."""
     if len(findings) == 1 or hunk is None:
         return findings[0] if len(findings) == 1 else None
     scores = sorted(((_score(finding, hunk), place) for place, finding in enumerate(findings)), reverse=True)
@@ -87,7 +88,7 @@ def _score(finding: NamedFinding, hunk: PatchHunk) -> int:
 
 
 def _place(words: str, hunk: PatchHunk) -> int:
-    """More for the very line than for the file, more for the whole path than for the file's name."""
+    """A match of the line counts more than one of the file, and the whole path more than the file name."""
     name = hunk.path.rpartition("/")[2]
     for path, worth in ((hunk.path, 4), (name, 2)):
         found = (
@@ -108,7 +109,7 @@ MOVED: Final = "~"
 
 
 class WrittenRun(NamedTuple):
-    """Lines without their blanks, and the one before and after them; none at the ends of the file."""
+    """Lines without their blanks, with the lines before and after them; none at the ends of the file."""
 
     before: str | None
     names: tuple[str, ...]
@@ -116,7 +117,7 @@ class WrittenRun(NamedTuple):
 
 
 class TurnWork:
-    """A turn's patch. What it took away and added again it has only moved: that stays with who wrote it."""
+    """A turn's patch. Lines that it removed and added again were only moved: they keep their author."""
 
     def __init__(self, session: str, turn: str, patch: str) -> None:
         self.session, self.turn = session, turn
@@ -133,7 +134,7 @@ class TurnWork:
         self.moved = frozenset(name for name in written if name in removed and self.weights[name] >= FAINT)
         self.added = Counter({name: count for name, count in written.items() if name not in self.moved})
         self.after = [self._after(hunk, removed) for hunk in self.hunks]
-        """For each hunk the lines that are there afterwards: whether the turn wrote or moved it, and its words."""
+        """For each hunk, the lines afterwards: whether the turn wrote or moved each one, and its text."""
 
     def _read(self, text: str) -> str:
         name = normal(text)
@@ -150,19 +151,19 @@ class TurnWork:
         ]
 
     def _moves_along(self, lines: Sequence[tuple[str, str]], place: int) -> bool:
-        """Whether a line that says nothing alone goes with the lines around it, which the turn only moved."""
+        """Whether a line that is not distinctive belongs to the lines around it, which the turn only moved."""
         around = [self._next(lines, place, step) for step in (1, -1)]
         return MOVED in around and WRITTEN not in around
 
     def _next(self, lines: Sequence[tuple[str, str]], place: int, step: int) -> str:
-        """How the next line came there that says something; a blank where none is new."""
+        """How the next distinctive line came there; a blank if no line is new."""
         place += step
         while 0 <= place < len(lines) and lines[place][0] == "+" and self.weights[lines[place][1]] < FAINT:
             place += step
         return lines[place][0] if 0 <= place < len(lines) else " "
 
     def wrote(self, line: str, path: str, number: int) -> bool:
-        """Whether it wrote the line of its own commit that has these words, without blanks, at this place."""
+        """Whether the turn wrote the line with this text (without blanks) at this place of its own commit."""
         if line not in self.added or self.weights[line] >= FAINT:
             return line in self.added
         how = self._signs.get((path, number))
@@ -185,7 +186,7 @@ class TurnWork:
 
     @cached_property
     def places(self) -> dict[str, list[tuple[int, int]]]:
-        """Where each line was added: hunk, and place in `after`."""
+        """Where each line was added: hunk, and index in `after`."""
         found = defaultdict[str, list[tuple[int, int]]](list)
         for hunk, lines in enumerate(self.after):
             for place, (sign, name) in enumerate(lines):
@@ -195,7 +196,7 @@ class TurnWork:
 
     @cached_property
     def runs(self) -> dict[str, set[WrittenRun]]:
-        """By path the lines that it wrote one after the other, with those around them."""
+        """By path, the consecutive lines that it wrote, with those around them."""
         found = defaultdict[str, set[WrittenRun]](set)
         for hunk, lines in zip(self.hunks, self.after, strict=True):
             place = 0
@@ -209,7 +210,7 @@ class TurnWork:
         return dict(found)
 
     def hunk_of(self, text: str, path: str, number: int) -> PatchHunk | None:
-        """The hunk that added a line: the one of that very place, else the first with these words."""
+        """The hunk that added a line: the one at this exact place, otherwise the first with this text."""
         name = normal(text)
         places = [hunk for hunk, _ in self.places.get(name, ())]
         here = [
@@ -222,17 +223,17 @@ class TurnWork:
 
 @dataclass(frozen=True)
 class SessionWork:
-    """All that a session's turns added, on which base, in which commits."""
+    """Everything that a session's turns added, on which base, in which commits."""
 
     session: str
     base: str
     commits: frozenset[str]
     turns: tuple[TurnWork, ...]
     source: str | None = None
-    """The session that it was forked from, whose recorded answers it uses again."""
+    """The session that it was forked from, whose recorded answers it reuses."""
 
     def has(self, work: TurnWork) -> bool:
-        """Whether it is the work of a turn of its own that another session uses again."""
+        """Whether another session reuses this turn."""
         place = work.turn.removeprefix(work.session)
         return any(turn.turn == self.session + place and turn.hunks == work.hunks for turn in self.turns)
 
@@ -265,7 +266,7 @@ class Works:
             self.owners.setdefault(name, []).append(turn)
 
     def written_by(self, commit: str, named: Iterable[str]) -> TurnWork | None:
-        """The turn that made this very commit, as the record has it; None for any other, whatever it names."""
+        """The turn that made this commit, according to the record; None for any other commit, whatever it names."""
         session = self.commits.get(commit)
         turns = (self.turns[name] for name in named if name in self.turns)
         return next((turn for turn in turns if turn.session == session), None) if session else None
