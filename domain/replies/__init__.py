@@ -1,4 +1,5 @@
-"""Agents' words, read strictly: each kind of answer as a value, or `Unreadable` with a sentence (contract §5, K-49)."""
+"""Agents' replies, parsed strictly: each kind of answer as a value, or `Unreadable` with a sentence (contract §5,
+K-49)."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -83,7 +84,7 @@ __all__ = [
 
 
 def read(kind: str, text: str) -> JSON:
-    """What the reply says, as the contract spells it. Raises `Unreadable`, and `Invalid` for an unknown kind."""
+    """The contents of the reply in the contract's format. Raises `Unreadable`, and `Invalid` for an unknown kind."""
     reader = KINDS.get(kind)
     if reader is None:
         raise Invalid({"/kind": Sentence("not_one_of", choices=list(KINDS))})
@@ -107,4 +108,4 @@ KINDS: Mapping[str, Callable[[str], JSON]] = MappingProxyType(
         "debate_synthesis": lambda text: wire(debate_synthesis(text)),
     }
 )
-"""The readers by the name of what they read."""
+"""The readers, by the kind of answer that they read."""

@@ -1,4 +1,4 @@
-"""The artifacts of a delivery. An artifact is text; JSON in it is read where it fits (§2)."""
+"""The artifacts of a delivery. An artifact is text; JSON in it is parsed if it fits (§2)."""
 
 import math
 import re
@@ -25,12 +25,12 @@ from domain.values.strict import JSON
 _PARTS = "plan"
 _CHANGES = "list of changes"
 _CLAIMS = ("goals", "modules", "checklist")
-"""A plan is what has one of these."""
+"""A plan has at least one of these."""
 _PART_KEYS = (*_CLAIMS, "files")
 
 
 class PlanParts(ReplyShape):
-    """The part of the plan a reviewer gets (behaviour §3.2)."""
+    """The part of the plan that a reviewer gets (behaviour §3.2)."""
 
     goals: MaybeFew[Words] = ()
     modules: MaybeFew[Words] = ()
@@ -39,9 +39,9 @@ class PlanParts(ReplyShape):
 
 
 class FileChange(ReplyShape):
-    """The new content of one file: the whole of it, or a patch with the whole to fall back on.
+    """The new content of one file: a patch, or the whole file, also as a fallback for the patch.
 
-    The path is the agent's word: it is resolved, or refused, where files are written.
+    The path comes from the agent: it is resolved, or refused, when the file is written.
     """
 
     path: Annotated[SomeWords, Field(max_length=4096)]
@@ -61,7 +61,7 @@ class FileChanges(ReplyShape):
 
 
 def plan_parts(text: str) -> PlanParts:
-    """The lists of a plan that are in the text as JSON; empty where there are none, or where they are not strings."""
+    """The lists of a plan that the text contains as JSON; empty if there are none, or if they are not strings."""
     try:
         return last(text, _PLAN)
     except Unreadable:
@@ -69,9 +69,8 @@ def plan_parts(text: str) -> PlanParts:
 
 
 def changes(text: str) -> tuple[FileChange, ...]:
-    """The changes that are in the text as JSON; none in plain text. Raises `Unreadable`, naming the entry that does not
-    fit: a change is never dropped.
-    """
+    """The changes that the text contains as JSON; none for plain text. Raises `Unreadable`, naming the entry that does
+    not fit: a change is never dropped."""
     found = find(text, _DEVELOPMENT)
     return found.changes if found is not None else ()
 
@@ -81,7 +80,7 @@ def _plans(found: Object) -> bool:
 
 
 def _parts(found: Object) -> PlanParts:
-    """Each list by itself: a checklist of objects does not cost the goals."""
+    """Each list separately: a malformed checklist does not lose the goals."""
     return fitted(PlanParts, {key: found.get(key) for key in _PART_KEYS if _strings(found.get(key))}, name=_PARTS)
 
 
@@ -111,14 +110,14 @@ _ARTIFACT = "review artifact"
 
 
 def _advice(given: object) -> int | None:
-    """A number is rounded and clamped to 0..100; everything else says nothing (contract §5, details)."""
+    """A number is rounded and clamped to 0..100; everything else counts as missing (contract §5, details)."""
     if isinstance(given, bool) or not isinstance(given, int | float):
         return None
     return math.floor(min(100, max(0, given)) + 0.5)
 
 
 def _listed(given: object) -> object:
-    """A plan that is written as one text has one step."""
+    """A plan that is one text has one step."""
     if isinstance(given, str):
         return (given,) if given.strip() else ()
     return given
@@ -131,7 +130,8 @@ class ReviewIssue(ReplyShape):
 
 
 class ReviewArtifact(ReplyShape):
-    """Only `blocking_issues` send back, so they have to be a list; one malformed issue makes all of it unreadable."""
+    """Only `blocking_issues` cause another iteration, so they must be a list. One malformed issue makes all of it
+    unreadable."""
 
     blocking_issues: Few[ReviewIssue]
     non_blocking_issues: MaybeFew[ReviewIssue] = ()
@@ -140,7 +140,7 @@ class ReviewArtifact(ReplyShape):
 
 
 def review_artifact(text: str) -> ReviewArtifact:
-    """The reviewer's findings. Raises `Unreadable`: what cannot be read is never an approval."""
+    """The reviewer's findings. Raises `Unreadable`: an unreadable review is never an approval."""
     return last(text, _REVIEW)
 
 
@@ -168,7 +168,7 @@ _DEPENDS = re.compile(r"\[depends(?:[ \t]++on)?+:(?P<ids>[^\[\]]*+)\][ \t]*+$", 
 
 
 class ChecklistStep(ReplyShape):
-    """One thing to do. Nothing has been done when a plan is read, whatever its boxes say."""
+    """One thing to do. When a plan is read, nothing has been done, whatever its check boxes say."""
 
     id: str
     description: str
@@ -177,7 +177,7 @@ class ChecklistStep(ReplyShape):
 
 
 def checklist(text: str) -> tuple[ChecklistStep, ...]:
-    """The steps in their order, at least one. Raises `Unreadable`."""
+    """The steps in order, at least one. Raises `Unreadable`."""
     lines = [found for line in spoken(text).splitlines() if (found := _BOX.match(line) or _NUMBER.match(line))]
     if not lines:
         raise Unreadable("The reply holds no checklist.")

@@ -1,7 +1,7 @@
 """Feedback and syntheses of reviews and debates (S2, behaviour §2.2).
 
-The lists that S2 calls extensions are None where the agent left them out, and then absent from the wire form; the
-others are empty.
+The lists that S2 calls extensions are None if the agent left them out, and then missing from the JSON; the others are
+empty.
 """
 
 from typing import Annotated, Literal, get_args
@@ -44,14 +44,14 @@ class Disagreement(ReplyShape):
 
 
 class Risk(ReplyShape):
-    """`severity` in the agent's own words: S2 closes only that of issues."""
+    """`severity` as the agent wrote it: S2 only fixes the values for issues."""
 
     description: SomeWords
     severity: MaybeWords = ""
 
 
 class Hazards(ReplyShape):
-    """What a challenge is asked for beyond its verdict (K-31)."""
+    """What a challenge may contain besides its verdict (K-31)."""
 
     security_risks: Few[Risk] | None = Field(default=None, exclude_if=absent)
     edge_cases: Few[Words] | None = Field(default=None, exclude_if=absent)
@@ -110,7 +110,7 @@ def debate_synthesis(text: str) -> DebateSynthesis:
 
 
 def _judged(model: type[M], *, name: str, verdicts: tuple[str, ...]) -> Shape[M]:
-    """Only an object with a verdict of the right kind is meant: a template's `PASS|NEEDS_FIX` is not."""
+    """Only an object with a valid verdict counts: the template `PASS|NEEDS_FIX` does not."""
     read = in_any_case(verdicts)
 
     def claims(found: Object) -> bool:

@@ -1,6 +1,6 @@
-"""How JSON is read out of prose (K-29, K-49): the last object of a reply, unless an earlier one contradicts it.
+"""How JSON is extracted from prose (K-29, K-49): the last object of a reply, unless an earlier one contradicts it.
 
-And what a reply says to people: without thinking, without JSON (behaviour §1.10, §2.2).
+Also the part of a reply for people: without thinking, without JSON (behaviour §1.10, §2.2).
 """
 
 import re
@@ -19,10 +19,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Shape(Generic[T]):
-    """One kind of answer: its name in sentences, the keys that mark it, and how an object becomes a value.
+    """One kind of answer: its name in sentences, the keys that identify it, and how an object becomes a value.
 
-    `claims` tells an object that is meant as an answer from one that is only quoted. `decides` is the part of it that
-    two answers of one reply must agree on; None where the last one simply wins.
+    `claims` distinguishes an object that is meant as an answer from a quoted one. `decides` is the part that two
+    answers in one reply must agree on; None if the last one simply wins.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Shape(Generic[T]):
 
 
 def last(text: str, shape: Shape[T]) -> T:
-    """The last object of the reply that claims to be the answer. Raises `Unreadable`, also where there is none."""
+    """The last object of the reply that is meant as the answer. Raises `Unreadable`, also if there is none."""
     found = find(text, shape)
     if found is None:
         raise Unreadable(f"The reply holds no {shape.name}.")
@@ -41,12 +41,12 @@ def last(text: str, shape: Shape[T]) -> T:
 
 
 def find(text: str, shape: Shape[T]) -> T | None:
-    """The last object of the reply that claims to be the answer, None where no object does. Raises `Unreadable`.
+    """The last object of the reply that is meant as the answer, None if there is none. Raises `Unreadable`.
 
-    The reply is unreadable where that object does not fit (`{"verdict":"NEEDS_FIX","issues":"x"}`), where broken JSON
-    with a key of the answer follows it, and where an earlier object that claims to be the answer decides differently.
-    Otherwise a malformed rejection could be skipped and an earlier approval accepted, or a quoted approval could
-    replace a rejection (K-15, K-36). Braces and quotes without such a key are prose and are ignored.
+    The reply is unreadable if that object does not fit (`{"verdict":"NEEDS_FIX","issues":"x"}`), if broken JSON with a
+    key of the answer follows it, or if an earlier object that is meant as the answer decides differently. Otherwise a
+    malformed rejection could be skipped and an earlier approval accepted, or a quoted approval could replace a
+    rejection (K-15, K-36). Braces and quotes without such a key are prose and are ignored.
     """
     words = spoken(text)
     found = pieces(words)
@@ -60,7 +60,7 @@ def find(text: str, shape: Shape[T]) -> T | None:
 
 
 def _check_agreement(answer: Object, earlier: Sequence[JsonPiece], words: str, shape: Shape[T]) -> None:
-    """Raises `Unreadable` where an earlier answer decides differently."""
+    """Raises `Unreadable` if an earlier answer decides differently."""
     if shape.decides is None:
         return
     decided = shape.decides(answer)
@@ -79,7 +79,7 @@ def _object(piece: JsonPiece, words: str) -> Object | None:
 
 
 def _read(piece: JsonPiece, words: str, shape: Shape[T]) -> Object | None:
-    """The object, or None for code and other braces; what has a key of the answer must be JSON."""
+    """The object, or None for code and other braces. Text with a key of the answer must be valid JSON."""
     problem = "it is cut off or holds a raw line break."
     if piece.closed:
         try:
@@ -95,7 +95,8 @@ def _read(piece: JsonPiece, words: str, shape: Shape[T]) -> Object | None:
 
 @cache
 def _keys(names: tuple[str, ...]) -> re.Pattern[str]:
-    """One of these in the place of a key: first in its braces, before a colon, or where the text was cut off."""
+    """One of these keys in the position of a key: first in the braces, before a colon, or where the text was cut
+    off."""
     key = f'"(?:{"|".join(map(re.escape, names))})"'
     return re.compile(rf"\{{\s*+{key}|{key}\s*+(?::|\Z)")
 
@@ -103,7 +104,7 @@ def _keys(names: tuple[str, ...]) -> re.Pattern[str]:
 # -- what was said ----------------------------------------------------------------------------------------------------
 
 LONGEST_REPLY = 4 * 1024 * 1024
-"""UTF-8 bytes. The bound on the work that one reply can cause here."""
+"""Maximum size in UTF-8 bytes. Limits the work that one reply can cause here."""
 _TAG = re.compile(
     r"""\\[^\n] | (?P<quote>") | (?P<line>\n)
       | (?P<think><think(?:ing)?>) | (?P<tool>\[TOOL_CALL\])
@@ -121,16 +122,16 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 def spoken(text: str) -> str:
     """The reply without `<think>…</think>`, `<thinking>…</thinking>` and `[TOOL_CALL]…[/TOOL_CALL]`.
 
-    A block that nothing closes reaches to the end, an end that nothing opened from the beginning: when in doubt it was
-    thought, not said. A tag between two double quotes of one line is a word in a string. Raises `Unreadable` for what
-    no reader should try: more than `LONGEST_REPLY`, U+0000 or a lone surrogate.
+    A block that is never closed extends to the end, and one that is never opened starts at the beginning: in doubt,
+    text counts as thinking. A tag between two double quotes of one line is part of a string. Raises `Unreadable` for
+    text that no reader should try: more than `LONGEST_REPLY`, U+0000 or a lone surrogate.
     """
     _admit(text)
     return _without_thoughts(text) if _ANY_TAG.search(text) else text
 
 
 def said(text: str) -> str:
-    """The reply without its thinking; empty where no reader should try it."""
+    """The reply without its thinking; empty if no reader should try it."""
     try:
         return spoken(text).strip()
     except Unreadable:
@@ -171,7 +172,7 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 
 
 def without_json(text: str) -> str:
-    """The words around the JSON objects; empty for a reply that no reader would try."""
+    """The text around the JSON objects; empty for a reply that no reader would try."""
     try:
         words = spoken(text)
     except Unreadable:

@@ -22,7 +22,7 @@ def _nobody(given: object) -> object:
 
 
 class SubtaskVerification(PhaseVerification):
-    """`phases.Verification` within the caps of an agent's words."""
+    """`phases.Verification` with the limits for agents' texts."""
 
     pass_criteria: Words | None = Field(default=None, exclude_if=absent)
     fail_criteria: Words | None = Field(default=None, exclude_if=absent)
@@ -30,7 +30,7 @@ class SubtaskVerification(PhaseVerification):
 
 
 class PlannedSubtask(Subtask):
-    """`phases.Subtask` as an agent may write it: somebody, something to do, everything within the caps."""
+    """`phases.Subtask` as an agent may write it: an agent, a task, everything within the limits."""
 
     agent: SomeWords
     role: Annotated[Role, Field(max_length=200)] = "custom"
@@ -45,13 +45,13 @@ class PlannedSubtask(Subtask):
 
 
 class Plan(ReplyShape):
-    """Who does what: at least one subtask."""
+    """Who does what; at least one subtask."""
 
     subtasks: Annotated[tuple[PlannedSubtask, ...], Field(min_length=1, max_length=MOST_ENTRIES)]
 
 
 class DirectAnswer(ReplyShape):
-    """The planner answers by itself and gives nobody anything to do."""
+    """The planner answers by itself and assigns no subtasks."""
 
     model_config = ConfigDict(alias_generator=None)
 
@@ -65,7 +65,7 @@ def subtasks(text: str) -> Plan:
 
 
 def direct_answer(text: str) -> DirectAnswer:
-    """The planner's own answer, where it gives no subtasks beside it. Raises `Unreadable`."""
+    """The planner's own answer, if it assigns no subtasks next to it. Raises `Unreadable`."""
     return last(text, _ANSWER)
 
 
@@ -99,9 +99,8 @@ _VERDICTS = "list of verdicts"
 
 
 class JudgeVerdict(ReplyShape):
-    """`pass` is a boolean or the answer is unreadable: `"false"` is no pass (K-14). `subtask` is needed only for an
-    agent that has several.
-    """
+    """`pass` must be a boolean, otherwise the answer is unreadable: `"false"` is no pass (K-14). `subtask` is only
+    needed for an agent that has several."""
 
     agent: SomeWords
     subtask: SomeWords | None = Field(default=None, exclude_if=absent)
@@ -110,7 +109,7 @@ class JudgeVerdict(ReplyShape):
 
 
 class Verdicts(ReplyShape):
-    """At most one verdict for each subtask of an agent. `all_done` is true for the boolean true alone."""
+    """At most one verdict per subtask of an agent. `all_done` is only true for the boolean true."""
 
     verdicts: Annotated[tuple[JudgeVerdict, ...], Field(min_length=1, max_length=MOST_ENTRIES)]
     all_done: OnlyTrue = False
@@ -129,11 +128,12 @@ def verdicts(text: str) -> Verdicts:
 
 
 def phases_completed(text: str) -> tuple[int, ...]:
-    """The phases that an employee claims to have done at once, ascending; none unless it names at least two (K-12)."""
+    """The phases that an employee claims to have completed at once, ascending; none unless it names at least two
+    (K-12)."""
     try:
         return last(text, _CLAIM)
     except Unreadable:
-        return ()  # most replies make no claim, and one that cannot be read widens nothing
+        return ()  # most replies make no claim, and an unreadable one widens nothing
 
 
 def _judges(found: Object) -> bool:
@@ -141,7 +141,7 @@ def _judges(found: Object) -> bool:
 
 
 def _decided(found: Object) -> object:
-    """Who passes, and whether all is done; where that cannot be read, the list as it is."""
+    """Who passes, and whether all is done; if that cannot be read, the list as it is."""
     match found["verdicts"]:
         case [*given] if all(isinstance(verdict, dict) for verdict in given):
             passed = [

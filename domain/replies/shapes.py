@@ -1,4 +1,4 @@
-"""What the agents' answers have in common: closed types, caps, and the sentence that says what does not fit."""
+"""What agents' answers have in common: closed types, limits, and the sentence that says what does not fit."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -12,17 +12,17 @@ from domain.values.base import Unreadable, Value
 from domain.values.strict import JSON
 
 LONGEST_STRING = 65_536
-"""Characters of one string inside an answer."""
+"""Maximum length of a string inside an answer."""
 
 MOST_ENTRIES = 200
-"""Entries of one list inside an answer."""
+"""Maximum number of entries of a list inside an answer."""
 
 M = TypeVar("M", bound=Value)
 T = TypeVar("T")
 
 
 class ReplyShape(Value):
-    """A part of an agent's answer. What it says beyond the fields is ignored; nothing is converted into them."""
+    """A part of an agent's answer. Additional fields are ignored, and values are never converted."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -54,24 +54,25 @@ def in_any_case(words: tuple[str, ...]) -> Callable[[object], object]:
 
 
 def absent(given: object) -> bool:
-    """Whether an optional field was left out, and so stays out of the wire form."""
+    """Whether an optional field was left out, and is therefore missing from the JSON."""
     return given is None
 
 
 Words = Annotated[StrictStr, Field(max_length=LONGEST_STRING)]
 MaybeWords = Annotated[Words, BeforeValidator(_none_is_blank)]
-"""Absent and null are the empty string."""
+"""Missing and null become the empty string."""
 SomeWords = Annotated[Words, BeforeValidator(_not_blank)]
 """At least one character that is not white space."""
 Bool = StrictBool
 
 Few = Annotated[tuple[T, ...], Field(max_length=MOST_ENTRIES)]
 MaybeFew = Annotated[tuple[T, ...], Field(max_length=MOST_ENTRIES), BeforeValidator(_none_is_empty)]
-"""Absent and null are the empty list."""
+"""Missing and null become the empty list."""
 
 
 def fitted(model: type[M], found: Object, *, name: str) -> M:
-    """The object as a value of that model, by the wire's names alone. Raises `Unreadable` with the first misfit."""
+    """The object as a value of that model, using only the names of the JSON fields. Raises `Unreadable` with the first
+    misfit."""
     try:
         return model.model_validate(found, by_alias=True, by_name=False)
     except ValidationError as problem:
@@ -82,7 +83,7 @@ def fitted(model: type[M], found: Object, *, name: str) -> M:
 
 
 def wire(value: Value) -> JSON:
-    """The value as the contract spells it."""
+    """The value in the contract's format."""
     dumped: JSON = value.model_dump(mode="json", by_alias=True)
     return dumped
 
@@ -104,10 +105,10 @@ _SENTENCES: Mapping[str, str] = MappingProxyType(
         "value_error": "{error}",
     }
 )
-"""By the library's error names; parameters in braces come with the error."""
+"""By pydantic's error types; the parameters in braces come with the error."""
 
 
 def worded(found: ErrorDetails) -> str:
-    """`should have at least 1 entry`: without a capital, without a full stop, without what was sent."""
+    """`should have at least 1 entry`: without a capital letter, a full stop, or the input."""
     sentence = _SENTENCES.get(found["type"], "is not what was asked for").format_map(found.get("ctx", {}))
     return sentence.replace(" 1 entries", " 1 entry").replace(" 1 characters", " 1 character")

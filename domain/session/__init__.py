@@ -1,1 +1,1 @@
-"""What every kind of session shares."""
+"""What all kinds of sessions share."""

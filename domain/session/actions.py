@@ -1,4 +1,4 @@
-"""How an action is refused: the state of the session, what cannot be done, what can (contract §3)."""
+"""How an action is refused: the state of the session, what is not possible, and what is (contract §3)."""
 
 from domain.session.children import NO_DECISION, Decide
 from domain.session.state import Session
@@ -9,14 +9,14 @@ NO_BUDGET = "has_no_budget"
 
 
 def with_shared(session: Session, actions: tuple[str, ...]) -> tuple[str, ...]:
-    """The actions that a session allows, with those that any kind may have: one that is held can be continued, one
-    whose agents ask for permission can be answered."""
+    """The actions that a session allows, including those of every kind: a held one can be continued, and permissions
+    that agents ask for can be answered."""
     release = ("continue",) if session.held and "continue" not in actions else ()
     return (*release, *actions, *(("permission",) if session.questions else ()))
 
 
 def refusal(session: Session, code: str, actions: tuple[str, ...], **params: object) -> Refused:
-    """The sentence of the code about the session. The parameters `before` and `after` are sentences around it."""
+    """The sentence of this code about the session. The parameters `before` and `after` are sentences around it."""
     found = with_shared(session, actions)
     about = {"kind": session.kind, "status": session.status, "state": session.state}
     nothing = () if found else (Sentence("nothing_allowed_now"),)
@@ -26,7 +26,8 @@ def refusal(session: Session, code: str, actions: tuple[str, ...], **params: obj
 
 
 def unfit(session: Session, command: Command, actions: tuple[str, ...]) -> Refused:
-    """A command that this kind of session never takes. Only a discussion waits for a decision, never its parent."""
+    """Refuses a command that this kind of session never takes. Only a discussion waits for a decision, never its
+    parent."""
     if not isinstance(command, Decide):
         return refusal(session, command.REFUSAL, actions)
     waiting = list(session.open_children)

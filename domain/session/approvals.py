@@ -1,4 +1,4 @@
-"""Team decisions: who may decide, how many have to agree, and what each of them has voted (contract-2 §15)."""
+"""Team decisions: who may decide, how many have to agree, and how each of them voted (contract-2 §15)."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -23,23 +23,23 @@ class DecisionPolicy(Value):
 
     @property
     def guarded(self) -> bool:
-        """Whether it takes more than anybody's word. Then nothing passes because nobody decided."""
+        """Whether not just anybody may decide alone. Then nothing passes without a decision."""
         return self.approvers > 1 or self.not_author or bool(self.who)
 
     def check(self, actor: str) -> None:
-        """Raises Forbidden, with who may decide."""
+        """Raises Forbidden, naming who may decide."""
         if self.not_author and actor in self.authors:
             raise Forbidden(self._refusal())
         self.check_listed(actor)
 
     def check_listed(self, actor: str) -> None:
-        """Raises Forbidden for a key that the team file does not list, with those that it lists."""
+        """Raises Forbidden for a key that the team file does not list, naming those that it lists."""
         if self.who and actor.removeprefix(_PERSON) not in self.who:
             raise Forbidden(Sentence("decision_of_others", names=list(self.others)))
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The keys that may decide, where they are listed."""
+        """The keys that may decide, if they are listed."""
         own = {author.removeprefix(_PERSON) for author in self.authors} if self.not_author else set[str]()
         return tuple(name for name in self.who if name not in own)
 
@@ -61,7 +61,7 @@ TeamPolicy = Annotated[
 
 
 class Vote(NamedTuple):
-    """A person's choice, while the decision has not fallen."""
+    """A person's vote, until the decision is made."""
 
     actor: str
     choice: str
@@ -70,6 +70,6 @@ class Vote(NamedTuple):
 
 
 def missing(policy: DecisionPolicy, choices: Iterable[str], votes: Iterable[Vote]) -> dict[str, int]:
-    """For each choice, how many more people have to choose it."""
+    """For each choice, how many more votes it needs."""
     given = Counter(vote.choice for vote in votes)
     return {choice: max(0, policy.approvers - given[choice]) for choice in choices}

@@ -1,7 +1,7 @@
 """Attempts: what happens after an attempt of a turn has failed (contract-2 §10).
 
-A turn is one question to one agent. An attempt that fails is followed by another one: at once, after a wait, in a new
-conversation, or by another agent. When none is left, the turn has failed, and a person may retry it.
+A turn is one question to one agent. A failed attempt is followed by another one: at once, after a wait, in a new
+conversation, or by another agent. If none is left, the turn has failed, and a person may retry it.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from domain.values.base import Value
 
 Next = Literal["retry", "repair", "new_conversation", "fallback"]
 PROVIDER_WAITS = frozenset(("rate_limit", "overloaded"))
-"""Waits that the provider imposes: they use up no budget minutes."""
+"""Waits that the provider imposes: they use up no minutes of the budget."""
 _NEVER_AGAIN = frozenset(("refused", "limit", "deadline", *get_args(Unready)))
 
 
@@ -34,18 +34,18 @@ class RetryPolicy(Value):
     second: Annotated[int, Field(ge=0)] = 1_000
 
     def backoff(self, tries: int) -> float:
-        """Seconds before the try after `tries` of them; the last entry repeats."""
+        """Seconds before the next try, after `tries` of them; the last entry repeats."""
         return self.backoff_seconds[min(tries, len(self.backoff_seconds)) - 1]
 
 
 ONCE = RetryPolicy(attempts=1, repairs=0, second=0)
-"""The policy of sessions that began before there were attempts. They keep the rules of that time."""
+"""The policy of sessions from before attempts existed. They keep the rules of their time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tries:
     """The attempts of one turn so far. `tried` and `repaired` count since the last retry by a person; `ended` are all
-    whose end is recorded. While it waits, `until` is when it continues (milliseconds), `reason` why."""
+    with a recorded end. While the turn waits, `until` is when it continues (milliseconds) and `reason` why it waits."""
 
     tried: int = 0
     repaired: int = 0
@@ -54,16 +54,16 @@ class Tries:
     until: int | None = None
     reason: str | None = None
     problem: str = ""
-    """What was wrong with the last answer, where it is asked once more."""
+    """What was wrong with the last answer, if the agent is asked once more."""
     new_conversation: bool = False
-    """Whether the next attempt starts one, because the last one was lost."""
+    """Whether the next attempt starts a new conversation, because the last one was lost."""
 
 
 FRESH = Tries()
 
 
 class NextAttempt(NamedTuple):
-    """What follows a failed attempt: `at` is the instant of the next one (milliseconds), None for at once."""
+    """What follows a failed attempt: `at` is the time of the next one (milliseconds), None for immediately."""
 
     next: Next
     at: int | None = None
@@ -73,7 +73,7 @@ class NextAttempt(NamedTuple):
 def step_after(
     failure: Failure, tries: Tries, policy: RetryPolicy, *, agent: str, at: int, barred: Sequence[str] = ()
 ) -> NextAttempt | None:
-    """The next attempt; None when none is left. `barred` agents never take the turn over."""
+    """The next attempt; None if there is none left. `barred` agents never take over the turn."""
     tried = tries.tried + 1
     match failure.code:
         case "unreadable" | "bad_output":
@@ -93,14 +93,14 @@ def step_after(
 
 
 def _fallback(tries: Tries, policy: RetryPolicy, agent: str, barred: Sequence[str]) -> NextAttempt | None:
-    """The next agent of the list that has not had the turn yet."""
+    """The next agent of the list that has not yet tried the turn."""
     passed_over = {name.casefold() for name in (*tries.agents, agent, *barred)}
     free = next((name for name in policy.fallback if name.casefold() not in passed_over), None)
     return NextAttempt("fallback", agent=free) if free is not None else None
 
 
 def after(tries: Tries, failure: Failure, step: NextAttempt, *, agent: str) -> Tries:
-    """The attempts of the turn once that one is recorded."""
+    """The attempts of the turn after this one is recorded."""
     repair, fallback = step.next == "repair", step.next == "fallback"
     return Tries(
         tried=0 if fallback else tries.tried + (not repair),

@@ -1,7 +1,7 @@
-"""Charts: python-statemachine declares which transitions exist; a table read from the declaration answers at run time.
+"""Charts: python-statemachine declares which transitions exist; at run time, a table made from the declaration answers.
 
-The engine itself is never asked while commands run (it is built for live machines, some 500 times slower than a
-look-up); a test drives it over every state, event and guard and proves that the table says the same.
+The engine itself never runs during commands (it is built for running machines and some 500 times slower than a
+look-up). A test runs it over every state, event and guard and proves that the table says the same.
 """
 
 from collections.abc import Callable
@@ -14,11 +14,11 @@ from statemachine.state import State
 from domain.values.base import Refused
 
 Guard = Callable[[str], bool]
-"""Answers a guard's name with the truth about the session."""
+"""Evaluates a guard, by its name, for the session."""
 
 
 class Chart(StateChart[object]):
-    """A flat chart whose engine refuses what is not declared, and hides no error."""
+    """A flat chart whose engine refuses undeclared events and hides no errors."""
 
     allow_event_without_transition = False
     catch_errors_as_events = False
@@ -27,14 +27,14 @@ class Chart(StateChart[object]):
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One way out of a state: taken when its guard, if it has one, holds."""
+    """One transition out of a state: taken if its guard, if any, holds."""
 
     target: str
     guard: str | None
 
 
 class ChartTable:
-    """The transitions of one chart, as a look-up. Raises TypeError at import for what it cannot express."""
+    """The transitions of a chart, as a look-up table. Raises TypeError at import for what it cannot express."""
 
     def __init__(self, chart: type[Chart]) -> None:
         self.chart = chart
@@ -61,11 +61,11 @@ class ChartTable:
         return self._edges.get((state, event), ())
 
     def allowed(self, state: str, guard: Guard) -> tuple[str, ...]:
-        """The events that would lead somewhere now."""
+        """The events that are possible now."""
         return tuple(event for event in self.events if self.target(state, event, guard) is not None)
 
     def target(self, state: str, event: str, guard: Guard) -> str | None:
-        """Where the event leads, None where it is not allowed."""
+        """Where the event leads; None if it is not allowed."""
         for edge in self.edges(state, event):
             if edge.guard is None or guard(edge.guard):
                 return edge.target
@@ -80,5 +80,5 @@ class ChartTable:
 
 
 def _names(guard: CallbackSpec) -> bool:
-    """Whether it is a plain name that has to hold: no function, no expression, not negated (`unless`)."""
+    """Whether the guard is a plain name: no function, no expression, not negated (`unless`)."""
     return isinstance(guard.func, str) and guard.func.isidentifier() and guard.expected_value is True

@@ -1,4 +1,4 @@
-"""Parents and children: a session has something discussed, and the discussion reports back (S2, K-24, K-25)."""
+"""Parents and children: a session requests a discussion, and the discussion reports back (S2, K-24, K-25)."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -14,7 +14,7 @@ from domain.values.budget import Spent
 
 @dataclass(frozen=True, slots=True)
 class OpenChild:
-    """A discussion that is not closed yet."""
+    """A discussion that is still open."""
 
     kind: str
     about: str
@@ -101,7 +101,7 @@ EVENTS: tuple[type[DomainEvent], ...] = (ChildRequested, ChildClosed)
 
 
 class Decide(Command):
-    """A person's decision; `version` is the one they had seen, `seen` the digest of what it shows, if they said so."""
+    """A person's decision; `version` is the one they saw, `seen` the digest of what it showed, if they sent them."""
 
     REFUSAL: ClassVar[str] = NO_DECISION
     choice: Choice

@@ -1,7 +1,7 @@
 """How a command is decided: the rules of a kind yield events, and each is folded at once.
 
-A kind's `decide` is a generator. Between two events it reads `now.state`, which is always current. The kind's chart
-gives the state that a transition leads to, in `Now.move`; no rule names a state itself.
+A kind's `decide` is a generator. Between two events it reads `now.state`, which is always current. Its chart gives the
+state that a transition leads to, in `Now.move`; no rule names a state itself.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -53,9 +53,9 @@ class Kind(Generic[S]):
     evolve: Callable[[S | None, DomainEvent, EventMetadata], S]
     actions: Callable[[S], tuple[str, ...]]
     command_of: Callable[[RecordedCommand, S | None], Command | None]
-    """The command that led to these events, where it is one of this kind's own."""
+    """The command that led to these events, if it is one of this kind's own."""
     cancel: Callable[[str], Command]
-    """The command that ends a session of this kind at once, for a reason."""
+    """The command that ends a session of this kind at once, with a reason."""
 
     def allowed_actions(self, state: S) -> tuple[str, ...]:
         """The actions that a person may take now."""
@@ -64,7 +64,7 @@ class Kind(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a command led to: events in order, the long texts that they mention, and the session afterwards."""
+    """What a command led to: events in order, the long texts that they refer to, and the session afterwards."""
 
     events: tuple[DomainEvent, ...]
     blobs: tuple[Blob, ...]
@@ -72,7 +72,7 @@ class Outcome:
 
 
 class Now(Generic[S]):
-    """The session while a command is decided. `state` is current after every event; there is none before the first."""
+    """The session while a command is decided. `state` is current after every event; it is None before the first."""
 
     state: S
 
@@ -85,7 +85,7 @@ class Now(Generic[S]):
             self.state = state
 
     def check(self, command: Command) -> None:
-        """Raises Refused for a command to a session that does not exist, and for a second start."""
+        """Raises Refused for a command to a session that does not exist, or for a second start."""
         if not self.begun and not isinstance(command, self.kind.starts):
             raise Refused(Sentence("no_such_session"))
         if self.begun and isinstance(command, StartCommand):
@@ -102,17 +102,17 @@ class Now(Generic[S]):
         return Outcome(tuple(events), tuple(blobs.values()), self.state)
 
     def text(self, words: str) -> Text:
-        """Words for an event; a text that is too long for one is stored beside it."""
+        """A text for an event; one that is too long is stored separately."""
         text, blobs = Text.of(words)
         self._blobs.extend(blobs)
         return text
 
     def move(self, by: str, event: type[E], **fields: Any) -> E:
-        """A transition: the event, with the state that the chart gives. Refused where the chart has no such step."""
+        """A transition: the event, with the state from the chart. Refused if the chart has no such step."""
         return event(state=self.next(by), **fields)
 
     def stay(self, event: type[E], **fields: Any) -> E:
-        """An event that names the state which another event of this decision has led to."""
+        """An event that names the state which another event of the same command led to."""
         return event(state=self.state.state, **fields)
 
     def begin(self, event: type[E], *, by: str = "", **fields: Any) -> E:
@@ -123,7 +123,7 @@ class Now(Generic[S]):
         return event(state=state, **fields)
 
     def next(self, by: str, *, refusal: str = "not_allowed_in_state", **around: Sentence | None) -> str:
-        """The state that a step of the chart leads to. Refused, by the code `refusal`, where it leads nowhere."""
+        """The state that a step of the chart leads to. Refused with the code `refusal` if it leads nowhere."""
         state = self.state
         target = self._chart().target(state.state, by, state.guard)
         if target is None:
@@ -173,7 +173,7 @@ def ask(
     iteration: int | None = None,
     round: int | None = None,
 ) -> TurnRequested:
-    """Request a turn. The crew says who has the role, unless the agent is named."""
+    """Request a turn. Unless an agent is named, the crew says who has the role."""
     state = now.state
     name = agent or state.crew.get(role, role)
     places = (context or {}).items()
@@ -199,7 +199,7 @@ def ask(
 
 
 def read(command: RecordReply, reader: Callable[[str], V]) -> V | Failure:
-    """What the reply says, or why there is nothing to read."""
+    """The contents of the reply, or why it is unreadable."""
     if command.failure is not None:
         return command.failure
     try:
@@ -213,7 +213,7 @@ def end_attempt(
 ) -> TurnAnswered | TurnFailed | TurnAttemptFailed:
     """The end of an attempt: answered, failed with another attempt to come, or failed for good.
 
-    `barred` agents do not take the turn over.
+    `barred` agents do not take over the turn.
     """
     turn, policy = now.turn(command.turn_id), now.state.retry
     step = step_after(failure, turn.tries, policy, agent=turn.agent, at=now.at, barred=barred) if failure else None
@@ -238,7 +238,7 @@ def moved_deadline(deadline: str | None, by: int) -> str | None:
 
 
 def settle(now: Now[S], command: RecordTurn) -> TurnAnswered | TurnFailed:
-    """The end of a turn. Only the outcome of its own kind of work ends it: a reply is no validation."""
+    """The end of a turn. Only an outcome of its own kind of work ends it: a reply does not end a validation."""
     turn = now.turn(command.turn_id)
     if turn.work != command.WORK:
         sentence = Sentence("turn_of_another_work", turn=turn.turn_id, work=turn.work, given=command.WORK)
@@ -254,7 +254,7 @@ def settle(now: Now[S], command: RecordTurn) -> TurnAnswered | TurnFailed:
 
 
 def _fields(now: Now[S], command: RecordTurn, turn: Outstanding) -> dict[str, Any]:
-    """What the end of every attempt records."""
+    """What is recorded at the end of every attempt."""
     fields: dict[str, Any] = {**turn_identity(turn), "attempt": command.attempt, "seconds": command.seconds}
     fields |= {"fence": command.fence, "fence_gaps": command.fence_gaps}
     if isinstance(command, RecordReply):
@@ -264,18 +264,18 @@ def _fields(now: Now[S], command: RecordTurn, turn: Outstanding) -> dict[str, An
 
 
 def turn_identity(turn: Outstanding) -> dict[str, str]:
-    """The fields of a request that the event of its end repeats."""
+    """The fields of a request that the event at its end repeats."""
     return {"turn_id": turn.turn_id, "agent": turn.agent, "role": turn.role}
 
 
 def _accept_tree(state: Session, command: RecordReply) -> None:
-    """Raises Moved where the changes were made from a state of the workspace that is no longer the recorded one."""
+    """Raises Moved if the changes are based on a state of the workspace that is no longer the recorded one."""
     if command.tree is not None and command.base != state.tree:
         raise Moved(Sentence("workspace_changed"))
 
 
 def content(command: Command, text: Text) -> str:
-    """The whole of a text that came with a command."""
+    """The whole of a text that came with the command."""
     if text.digest is None:
         return text.head
     return next(blob.content for blob in command.blobs if blob.digest == text.digest)
@@ -286,13 +286,13 @@ def cancel_turn(turn: Outstanding, reason: str) -> TurnCancelled:
 
 
 def cancel_turns(now: Now[S], reason: str) -> Events:
-    """Every outstanding turn is cancelled: its work stops, a late answer is refused."""
+    """Cancel every outstanding turn: its work stops, and a late answer is refused."""
     for turn in tuple(now.state.outstanding.values()):
         yield cancel_turn(turn, reason)
 
 
 def clear_agents(now: Now[S], reason: str) -> AgentSessionsCleared:
-    """The decision to end the agents' conversations is an event, made in this one place (K-10)."""
+    """End the agents' conversations. This decision is an event, and it is made only here (K-10)."""
     return AgentSessionsCleared(agent_sessions=now.state.agent_sessions, reason=reason)
 
 

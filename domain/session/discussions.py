@@ -14,7 +14,7 @@ from domain.session.children import (
 from domain.session.decision import Now, S
 
 CHILDREN = 1_000
-"""The folders of a session's own agents come before those of the discussions about it."""
+"""Folders of a session's own agents, before those of its discussions."""
 
 
 def request_child(
@@ -28,7 +28,7 @@ def request_child(
     max_rounds: int,
     authors: tuple[str, ...] = (),
 ) -> ChildRequested:
-    """Start a discussion: by the same agents, over the same workspace as it is now, linked both ways.
+    """Start a discussion: with the same agents, on the same workspace as it is now, linked in both directions.
 
     `authors` wrote what is discussed.
     """
@@ -52,7 +52,7 @@ def request_child(
         expires_as=settings.expires_as,
         retry=state.retry,
         decisions=state.decisions,
-        authors=() if state.retry == ONCE else authors,  # nobody took anything over before
+        authors=() if state.retry == ONCE else authors,  # nobody took over a turn before
     )
     name = child_id(state.id, kind, number)
     return ChildRequested(
@@ -69,5 +69,5 @@ def close_child(child: OpenChild, command: CloseChild) -> ChildClosed:
 
 
 def headline(words: str) -> str:
-    """The first line that says something, short enough for a title."""
+    """The first line with text, short enough for a title."""
     return next((line.strip() for line in words.splitlines() if line.strip()), "")[:120]

@@ -1,4 +1,5 @@
-"""Forking: another's history under one's own name, and what is decided about it (K-46's freedom, without the risk)."""
+"""Forking: another session's history under one's own name, and how commands on it are decided (K-46's freedom, without
+the risk)."""
 
 from collections.abc import Iterable
 from typing import Any, TypeVar
@@ -22,7 +23,7 @@ HELD = "held"
 
 
 def renamed(event: E, *, source: str, fork: str) -> E:
-    """The event as the fork's own: the source's id is replaced by the fork's. Texts are not changed."""
+    """The event for the fork: the source's id is replaced by the fork's. Texts are not changed."""
     return type(event).model_validate(_renamed(event.model_dump(), source, fork))
 
 
@@ -41,7 +42,7 @@ def _renamed(value: Any, source: str, fork: str) -> Any:
 
 
 def names(history: Iterable[Recorded]) -> tuple[str, ...]:
-    """Whose history it is, and whose it was before, fork of fork: the words in it may know it by any of these."""
+    """The names of the fork and its sources, across forks of forks: texts in the history may use any of them."""
     found: dict[str, None] = {}
     for recorded in history:
         found[recorded.session_id] = None
@@ -51,14 +52,15 @@ def names(history: Iterable[Recorded]) -> tuple[str, ...]:
 
 
 def unnamed(words: str, known: Iterable[str]) -> str:
-    """The words without those names: two histories that differ in them alone say the same."""
+    """The text without those names: two histories that only differ in them are the same."""
     for name in known:
         words = words.replace(name, "…")
     return words
 
 
 def decide(now: Now[S], command: Command) -> Events:
-    """What the command leads to: by the rules of what it is about (forks, permissions, landings), else of the kind."""
+    """What the command leads to: by the rules for forks, permissions or landings if it is about those, otherwise by the
+    kind's."""
     match command:
         case ForkSession():
             return _fork(now, command)
@@ -126,7 +128,7 @@ def _release(now: Now[S], command: Release) -> Events:
 
 
 def same_request(one: TurnRequested, other: TurnRequested) -> bool:
-    """Whether two turns ask the same of the same agent, so that one answer fits both."""
+    """Whether two turns ask the same agent the same thing, so that one answer fits both."""
     return _question(one) == _question(other)
 
 

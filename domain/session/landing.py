@@ -1,4 +1,4 @@
-"""The rules of landing, the same for every kind of session that changes files."""
+"""The rules of landing, which are the same for every kind of session that changes files."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -14,7 +14,7 @@ ROLE = "integrator"
 
 
 def request_landing(now: Now[S], command: LandSession) -> Events:
-    """Only what was handed over as a branch lands, and nobody may be at work on it."""
+    """Only a published branch can land, and no agent may be working on it."""
     state = now.state
     if state.published is None or state.branch is None or state.unpublished:
         raise now.refusal(command.REFUSAL)
@@ -45,7 +45,7 @@ def record_landing(now: Now[S], command: RecordLanding) -> Events:
 
 
 def landing_command(events: Sequence[DomainEvent], session: Session | None) -> Command | None:
-    """The command that led to these events, where it is about a landing."""
+    """The command that led to these events, if it is about a landing."""
     first = events[0]
     if isinstance(first, LandingRequested):
         return LandSession(onto=first.onto, steps=first.steps, actor=first.by)
@@ -62,11 +62,11 @@ def landing_command(events: Sequence[DomainEvent], session: Session | None) -> C
     return command.model_copy(update={"slot": first.slot, **fields})
 
 
-# What a session's workspace adds to its history: what it began with, and the branch that has its changes.
+# What a session's workspace adds to its history: where it started, and the branch with its changes.
 
 
 def with_workspace(now: Now[S], command: Command, rules: Events) -> Events:
-    """The events of a command. Where its turn made the workspace, this is said right after the end of the turn."""
+    """The events of a command. If its turn made the workspace, that is recorded right after the end of the turn."""
     prepared = command.prepared if isinstance(command, RecordTurn) else None
     if prepared is not None and now.state.base is None:
         yield next(rules)
@@ -75,7 +75,7 @@ def with_workspace(now: Now[S], command: Command, rules: Events) -> Events:
 
 
 def hand_over(now: Now[S], round: int) -> Events:
-    """Ask for a branch of the changes that have none yet. The session's status does not wait for it."""
+    """Request a branch for changes that have none yet. The session's status does not wait for it."""
     waiting = any(turn.work == "package" for turn in now.state.outstanding.values())
     if now.state.unpublished and not waiting:
         yield ask(now, role="supervisor", work="package", round=round or None)

@@ -1,4 +1,4 @@
-"""A turn that is waited for."""
+"""An outstanding turn."""
 
 from typing import NamedTuple
 

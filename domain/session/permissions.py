@@ -1,6 +1,6 @@
 """Permissions: an agent asks whether it may use a tool, and a person answers (contract-2 §11).
 
-What the team file's rules decide is part of the turn's activity; only what a person has to decide is recorded here.
+What the team file's rules decide is part of the turn's activity. Only questions for a person are recorded here.
 """
 
 from collections.abc import Mapping
@@ -75,13 +75,13 @@ class DecidePermission(Command):
 
 
 class WithdrawPermissions(Command):
-    """The process is gone that asked on behalf of this turn."""
+    """The process that asked on behalf of this turn is gone."""
 
     turn_id: str
 
 
 class PermissionQuestion(NamedTuple):
-    """A question that waits for its answer. `at` is when it was asked, in milliseconds."""
+    """A request that waits for its answer. `at` is when it was asked, in milliseconds."""
 
     request_id: str
     turn_id: str
@@ -94,24 +94,24 @@ class PermissionQuestion(NamedTuple):
 
     @property
     def subject(self) -> str:
-        """What a remembered answer holds for."""
+        """What a remembered answer applies to."""
         return permission_subject(self.agent, self.tool, self.title)
 
 
 def permission_subject(agent: str, tool: str, title: str) -> str:
-    """The same agent's same use of the same tool."""
+    """The same use of the same tool by the same agent."""
     return f"{agent}\n{tool}:{title}"
 
 
 def permission_id(turn_id: str, version: int) -> str:
-    """The name of a question, by the version of its event."""
+    """The id of a request, from the version of its event."""
     return f"{turn_id}.p{version}"
 
 
 def questions_after(
     questions: Mapping[str, PermissionQuestion], event: PermissionEvent, at: int
 ) -> dict[str, PermissionQuestion]:
-    """The questions that wait one event later."""
+    """The waiting requests after one more event."""
     others = {name: question for name, question in questions.items() if name != event.request_id}
     if not isinstance(event, PermissionRequested):
         return others

@@ -1,4 +1,4 @@
-"""The rules of permissions, the same for every kind of session."""
+"""The rules of permissions, which are the same for every kind of session."""
 
 from typing import TypeVar
 
@@ -33,7 +33,7 @@ def request_permission(now: Now[S], command: RequestPermission) -> Events:
 
 
 def decide_permission(now: Now[S], command: DecidePermission) -> Events:
-    """A remembered answer also answers the same question where it was asked more than once."""
+    """A remembered answer also answers other waiting requests with the same question."""
     asked = now.state.questions.get(command.request_id)
     if asked is None:
         raise Refused(Sentence("permission_not_waiting", request=command.request_id), allowed=now.allowed())
@@ -60,7 +60,7 @@ def withdraw_permissions(now: Now[S], command: WithdrawPermissions) -> Events:
 
 
 def closing_questions(now: Now[S], rules: Events) -> Events:
-    """The events of a command. Where one ends an attempt, what that has asked is withdrawn right after it."""
+    """The events of a command. If one ends an attempt, the attempt's requests are withdrawn right after it."""
     for event in rules:
         yield event
         if isinstance(event, Settled | TurnAttemptFailed):

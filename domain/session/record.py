@@ -34,7 +34,7 @@ from domain.values.time import iso
 
 
 class Causation(NamedTuple):
-    """Who did it, by which command, as part of what, because of what."""
+    """Who did it, with which command, as part of what, because of what."""
 
     actor: str
     command_id: str
@@ -65,7 +65,7 @@ class Recorded(NamedTuple):
         return EventMetadata(self.session_id, self.at)
 
     def wire(self) -> dict[str, Any]:
-        """The event as the outside sees it (contract §2)."""
+        """The event as the API shows it (contract §2)."""
         return {
             "position": self.position,
             "eventId": self.event_id,
@@ -88,7 +88,7 @@ def kind_of(session_id: str) -> str:
 
 
 Whole = Callable[[Text], str]
-"""Finds the whole of a long text."""
+"""Finds the whole text for a digest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,29 +103,29 @@ class RecordedCommand:
 
     @property
     def activity(self) -> ActivityRecorded | None:
-        """What the attempt did that this command ends; it is recorded first."""
+        """What the attempt that this command ends had done; it is recorded first."""
         first = self.recorded[0].event
         return first if isinstance(first, ActivityRecorded) else None
 
     @property
     def tail(self) -> "RecordedCommand | None":
-        """What follows the first event, if anything does."""
+        """The part after the first event, if any."""
         return RecordedCommand(self.recorded[1:]) if len(self.recorded) > 1 else None
 
 
 def commands_in(history: Sequence[Recorded]) -> Iterator[RecordedCommand]:
-    """A session's history, command by command."""
+    """A session's history, split into commands."""
     for _, group in groupby(history, key=mark):
         yield RecordedCommand(tuple(group))
 
 
 def mark(recorded: Recorded) -> tuple[str, str, int]:
-    """What the events of one command have in common; a command elsewhere may have used the same id before."""
+    """What the events of one command have in common; another session may have had a command with the same id before."""
     return recorded.causation.command_id, recorded.causation.causation_id, recorded.at
 
 
 def fork_command(events: Sequence[DomainEvent], then: Command | None) -> Command | None:
-    """The command about the fork itself that led to these events; `then` is what was decided at once with it."""
+    """The command about the fork itself that led to these events; `then` is what was decided together with it."""
     match events[0]:
         case SessionForked() as event:
             return ForkSession(
@@ -146,7 +146,7 @@ def fork_command(events: Sequence[DomainEvent], then: Command | None) -> Command
 
 
 def shared_command(events: Sequence[DomainEvent], session: Session | None) -> Command | None:
-    """The command that led to these events, where every kind of session takes it."""
+    """The command that led to these events, if it is one that every kind of session takes."""
     match events[0]:
         case TurnRetried() as event:
             return RetryTurn(reason=event.reason)
@@ -204,7 +204,7 @@ def _reply(event: TurnAnswered | TurnFailed | TurnAttemptFailed, session: Sessio
 
 
 def reply_blobs(events: Sequence[DomainEvent], whole: Whole) -> Iterator[Blob]:
-    """The long texts that an answer brought, which deciding reads whole."""
+    """The long texts that came with an answer and that deciding needs in full."""
     for event in events:
         if isinstance(event, TurnAnswered | TurnFailed | TurnAttemptFailed) and event.reply.digest is not None:
             yield Blob(digest=event.reply.digest, content=whole(event.reply))

@@ -11,7 +11,7 @@ from pydantic import Field
 from domain.values.base import Command, DomainEvent, Value
 
 REDACTED: Final = "[redacted]"
-"""What is read in place of the text."""
+"""What readers get in place of the text."""
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -37,7 +37,7 @@ EVENTS: tuple[type[DomainEvent], ...] = (TextRedacted,)
 
 
 class RedactText(Command):
-    """Take the text out of the session's events and of the log."""
+    """Remove the text from the session's events and from the log."""
 
     digest: Digest
     reason: str = Field(min_length=1, max_length=2_000)

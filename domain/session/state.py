@@ -1,6 +1,6 @@
 """The state that every kind of session shares, and how the shared events change it.
 
-States are plain dataclasses. `evolve` makes one private copy, assigns its fields and returns it; nobody else assigns.
+States are plain dataclasses. `evolve` makes one private copy, assigns its fields and returns it. Nothing else assigns.
 """
 
 from dataclasses import dataclass, field
@@ -40,11 +40,11 @@ from domain.values.words import thread_name
 
 
 class Moved(Refused):
-    """The workspace has changed while this turn ran: its changes have to be merged first, then recorded."""
+    """The workspace changed while this turn ran: its changes have to be merged first, and then recorded."""
 
 
 class EventMetadata(NamedTuple):
-    """Which session, and when (milliseconds): what an event's envelope knows and its data does not repeat."""
+    """Which session, and when (milliseconds): in the envelope of an event, but not in its data."""
 
     session_id: str
     at: int
@@ -52,9 +52,9 @@ class EventMetadata(NamedTuple):
 
 @dataclass(kw_only=True)
 class Session:
-    """The state that the rules of any kind need. Instants are milliseconds; `state` is a state of the kind's chart.
+    """The state that the rules of every kind need. Times are milliseconds; `state` is a state of the kind's chart.
 
-    `home` is the session whose workspace this one looks at, where that is not its own.
+    `home` is the session whose workspace this one looks at, if that is not its own.
     """
 
     id: str
@@ -95,16 +95,16 @@ class Session:
     last_error: str | None = None
     retry: RetryPolicy = ONCE
     decisions: DecisionPolicy | None = None
-    """How its decisions are made, where the team file says so."""
+    """How its decisions are made, if the team file says so."""
     failed_turn: Outstanding | None = None
-    """The turn whose last attempt failed, while a person may retry it."""
+    """The turn whose last attempt failed, as long as a person may retry it."""
     questions: dict[str, PermissionQuestion] = field(default_factory=dict)
     """The permissions that agents wait for, by request; `asking_since`: since when there is at least one."""
     asking_since: int | None = None
     remembered: dict[str, PermissionChoice] = field(default_factory=dict)
     fence: FenceLevel | None = None
     fence_gaps: tuple[str, ...] = ()
-    """The weakest fence that any turn ran in, and all that was not held in any."""
+    """The weakest fence that any turn ran in, and all gaps of any turn."""
 
     @property
     def status(self) -> str:
@@ -113,27 +113,27 @@ class Session:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more happens unless a person says so."""
+        """Whether nothing more happens unless a person acts."""
         raise NotImplementedError
 
     @property
     def waits(self) -> bool:
-        """Whether a turn has a time for its next attempt."""
+        """Whether a turn waits for its next attempt."""
         return any(turn.tries.until is not None for turn in self.outstanding.values())
 
     @property
     def unpublished(self) -> bool:
-        """Whether the workspace has changes that were not handed over to the person's repository."""
+        """Whether the workspace has changes that are not yet published to the person's repository."""
         if self.base is None or self.base.repository is None:
             return False
         return self.tree not in (None, self.base.base_commit, self.published)
 
     def guard(self, name: str) -> bool:
-        """Whether a guard of the kind's chart holds. A chart without guards has none that does."""
+        """Whether a guard of the kind's chart holds. False for charts without guards."""
         return False
 
     def receipt(self) -> dict[str, object]:
-        """What the answer to a command says beyond id, kind, version and position."""
+        """What the answer to a command contains besides id, kind, version and position."""
         return {}
 
     def turn(self, turn_id: str, *, allowed: tuple[str, ...] = ()) -> Outstanding:
@@ -145,11 +145,11 @@ class Session:
         return found
 
     def thread(self, agent: str, role: str) -> str | None:
-        """The handle of the conversation that an agent has in a role, where one was kept."""
+        """The handle of an agent's conversation in a role, if one was kept."""
         return self.agent_sessions.get(thread_name(agent, role))
 
     def next(self, metadata: EventMetadata) -> Self:
-        """A copy for `evolve` to assign to: the session one event later."""
+        """A copy for `evolve` to assign to: the session after one more event."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy.version += 1
@@ -158,7 +158,7 @@ class Session:
 
 
 def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
-    """Assign what the events that every kind of session has say of it; any other event changes nothing here."""
+    """Assign the changes of events that every kind of session has; other events change nothing here."""
     if isinstance(event, TurnAnswered | TurnAttemptFailed | TurnFailed) and event.fence is not None:
         state.fence = weakest(state.fence, event.fence)
         state.fence_gaps = tuple(sorted({*state.fence_gaps, *event.fence_gaps}))
@@ -258,7 +258,7 @@ def _retried(state: Session, event: TurnRetried, at: int) -> None:
 
 
 def _ask_again(state: Session, turn: Outstanding) -> None:
-    """The turn waits for its next attempt, which counts like another question to its agent."""
+    """The turn waits for its next attempt, which counts as another question to its agent."""
     ordinal, role_ordinal = state.asked.get(turn.agent, 0), state.asked_roles.get(turn.role, 0)
     again = turn._replace(ordinal=ordinal, role_ordinal=role_ordinal)
     state.outstanding = state.outstanding | {turn.turn_id: again}

@@ -1,7 +1,7 @@
 """Turns: what an agent is asked, and what came of it. Shared by every kind of session.
 
-A turn is requested by an event, leased to a worker, and settled exactly once: answered, failed or cancelled
-(at-least-once asking, exactly-once recording).
+A turn is requested by an event, leased to a worker, and settled exactly once: answered, failed or cancelled. Agents are
+asked at least once; the outcome is recorded exactly once.
 """
 
 from typing import Annotated, ClassVar, Literal, get_args
@@ -12,7 +12,7 @@ from domain.session import permissions
 from domain.session.workspace import WorkspaceChanges, WorkspacePrepared
 from domain.values.base import Command, Count, DomainEvent, Text, Usage, Value
 
-# What an attempt of a turn did while it ran, as far as it is kept: the tools that it used, and what it printed.
+# The part of an attempt's activity that is kept: the tools that it used, and what it printed.
 
 
 class ToolUse(Value):
@@ -65,7 +65,7 @@ Final = Literal["auth", "refused", "limit", "deadline"]
 Unready = Literal["validation_not_startable", "validation_escapes_workspace", "setup_failed"]
 """Why a delivery's validation would prove nothing: no agent is asked."""
 OldCode = Literal["provider", "bad_output"]
-"""Codes that only old logs and old external workers use."""
+"""Codes that only old logs and old external workers contain."""
 FailureCode = Literal[Retryable, Final, Unready, OldCode]
 FenceLevel = Literal["bwrap", "landlock", "none"]
 """What held the programs of a turn, the strongest first."""
@@ -73,7 +73,7 @@ RETRYABLE: frozenset[str] = frozenset((*get_args(Retryable), *get_args(OldCode))
 
 
 def weakest(one: FenceLevel | None, other: FenceLevel | None) -> FenceLevel | None:
-    """The weaker of two fences; null where nothing was run."""
+    """The weaker of two fences; null if nothing was run."""
     levels = get_args(FenceLevel)
     return max((level for level in (one, other) if level), key=levels.index, default=None)
 
@@ -267,7 +267,7 @@ class RecordReply(RecordTurn):
 
 
 class RecordPackage(RecordTurn):
-    """The outcome of handing over: the branch that has the work, or why there is none."""
+    """The outcome of publishing: the branch with the work, or why there is none."""
 
     WORK = "package"
     branch: str | None = None
@@ -277,7 +277,7 @@ class RecordPackage(RecordTurn):
 
 
 class RetryTurn(Command):
-    """A person has the failed or waiting turn asked again at once."""
+    """A person wants the failed or waiting turn to be asked again at once."""
 
     REFUSAL: ClassVar[str] = "has_no_turn_to_retry"
     reason: str = ""

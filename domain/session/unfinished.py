@@ -1,4 +1,4 @@
-"""What attempts had done that somebody else ends: a person cancels the session, or the deadline passes."""
+"""What attempts had done when something else ended them: a person cancels the session, or the deadline passes."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -7,7 +7,7 @@ from domain.values.base import Blob, DomainEvent, Usage, Value
 
 
 class WorkSoFar(Value):
-    """What an attempt has done that still runs."""
+    """What a running attempt has done so far."""
 
     attempt: int
     seconds: float = 0.0
@@ -17,15 +17,15 @@ class WorkSoFar(Value):
 
 
 SoFar = Callable[[str], WorkSoFar | None]
-"""Finds it by the turn."""
+"""Finds it for a turn."""
 
 
 def nothing(_: str) -> None:
-    """Nobody knows of any work."""
+    """For when no work is known."""
 
 
 class Unfinished:
-    """Adds to a decision what the attempts had done that it ends. `blobs` are the long texts of that."""
+    """Adds to a decision what the attempts that it ends had done. `blobs` are the long texts of that."""
 
     def __init__(self, so_far: SoFar) -> None:
         self._so_far = so_far
@@ -45,7 +45,7 @@ class Unfinished:
 
 
 def work_in(events: Iterable[DomainEvent]) -> SoFar:
-    """The work that a recorded decision ended, to decide it again."""
+    """The work that a recorded decision ended, needed to decide it again."""
     found: dict[str, WorkSoFar] = {}
     did: dict[str, ActivitySummary] = {}
     for event in events:

@@ -1,4 +1,4 @@
-"""What a session's workspace began with, what has changed in it since, and where the result was handed over."""
+"""What a session's workspace started from, what has changed in it since, and where the result was published."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -56,7 +56,7 @@ EVENTS: tuple[type[DomainEvent], ...] = (WorkspacePrepared, ResultPublished)
 
 
 def prepared_in(events: Sequence[DomainEvent]) -> WorkspacePrepared | None:
-    """The workspace that was made in this decision, if one was."""
+    """The workspace that was made by this command, if any."""
     return next((event for event in events if isinstance(event, WorkspacePrepared)), None)
 
 
@@ -71,7 +71,7 @@ class PathScope(Value):
     outside: Literal["record", "ask", "fail"] = "record"
 
     def outside_of(self, paths: Iterable[str]) -> tuple[str, ...]:
-        """Those of the paths that the scope does not cover, each once."""
+        """The paths that the scope does not cover, without duplicates."""
         each = dict.fromkeys(paths)
         return tuple(path for path in each if not _matches(path, self.allow) or _matches(path, self.deny))
 
@@ -108,7 +108,7 @@ _NO_CODE: Final = re.compile(
 
 
 def changed_tests(paths: Iterable[str]) -> tuple[str, ...]:
-    """The tests among the changed paths, where code was changed with them; else none."""
+    """The tests among the changed paths, if code was changed as well; otherwise none."""
     known = tuple(dict.fromkeys(paths))
     tests = tuple(path for path in known if _TEST.fullmatch(path))
     code = any(not _TEST.fullmatch(path) and not _NO_CODE.fullmatch(path) for path in known)

@@ -1,4 +1,5 @@
-"""What a message asks for: a run or a direct answer (`triage`), to continue or reset (`intent`, or `nearly` so)."""
+"""What a message asks for: a run or a direct answer (`triage`), to continue or reset (`intent`), or nearly that
+(`nearly`)."""
 
 from domain.triage.intents import Intent, Suggestion, intent, nearly
 from domain.triage.rule import Signal, Triage, triage

@@ -1,6 +1,6 @@
-"""Messages that are commands to the run rather than work: continue, or reset (S1 §3.7, K-1, K-6).
+"""Messages that are commands to the run rather than new work: continue, or reset (S1 §3.7, K-1, K-6).
 
-Only the whole text counts, never its beginning: `초기화 코드를 작성해줘` asks for code and must not wipe a run.
+Only the whole text counts, never its beginning: `초기화 코드를 작성해줘` asks for code and must not reset a run.
 """
 
 import re
@@ -11,7 +11,7 @@ from domain.values.words import SPACE, composed, trimmed
 Intent = Literal["continue", "reset"]
 
 LONGEST = 64
-"""Characters of the longest text that is looked at; every phrase fits, even typed letter by letter."""
+"""Longer texts are not checked; every phrase fits, even as decomposed letters."""
 
 _FLAGS = re.ASCII | re.IGNORECASE
 _GAP = f"[{SPACE}]*"
@@ -37,9 +37,9 @@ _PHRASES: tuple[tuple[Intent, re.Pattern[str]], ...] = (
 
 
 def intent(text: str) -> Intent | None:
-    """What the whole text says, trimmed and in any case, or None: then it is a message like any other.
+    """The meaning of the whole text, trimmed and in any case, or None for any other message.
 
-    `again` and `다시` are no continue intent; the caller checks whether there is anything to continue.
+    `again` and `다시` do not mean continue. The caller checks whether there is anything to continue.
     """
     words = trimmed(text)
     if len(words) > LONGEST:
@@ -84,9 +84,9 @@ _NEAR_PHRASES = tuple(
 
 
 def nearly(text: str) -> tuple[Suggestion, ...]:
-    """What the whole text may mean, the nearest first; empty for a message like any other.
+    """What the whole text may mean, best match first; empty for any other message.
 
-    It says nothing of the exact phrases (`intent`), which come first wherever both are asked.
+    Exact phrases are not covered: call `intent` first.
     """
     words = trimmed(text)
     if len(words) > LONGEST:

@@ -1,4 +1,4 @@
-"""Triage: is this message worth a plan and a team, or does one agent answer it directly? (S3, K-21…K-23)"""
+"""Triage: does this message need a plan and a team, or does one agent answer it directly? (S3, K-21…K-23)"""
 
 import re
 from functools import cache
@@ -12,10 +12,10 @@ from domain.values.words import SPACE, composed, trimmed
 Signal = Literal["length", "keyword", "keywords", "path", "multi"]
 
 LONG = 80
-"""UTF-16 units, counted after composition (a syllable is one unit however it was typed) and trimming."""
+"""In UTF-16 units, counted after composition (a syllable is one unit however it was typed) and trimming."""
 
 ENOUGH = 2
-"""So many signals make a run."""
+"""Number of signals that require a run."""
 
 # ASCII: `\b` must end API before 가, and case must not fold ſ into s (behaviour §7).
 _FLAGS = re.ASCII | re.IGNORECASE
@@ -35,7 +35,7 @@ class _Patterns(NamedTuple):
 
 
 def triage(text: str, policy: str = DEFAULT_POLICY) -> Triage:
-    """Orchestrate when at least two of the five signals are there; an empty text has none.
+    """Orchestrate if at least two of the five signals are present; an empty text has none.
 
     Raises `Invalid` for a policy that is not in `POLICIES`.
     """
@@ -57,7 +57,7 @@ def _signals(text: str, patterns: _Patterns) -> tuple[Signal, ...]:
 
 
 def _distinct_up_to_two(pattern: re.Pattern[str], text: str) -> int:
-    """How many different spellings match, counted no further than the rule needs: `API api` are two."""
+    """How many different spellings match, counted only as far as the rule needs: `API api` are two."""
     seen: set[str] = set()
     for match in pattern.finditer(text):
         seen.add(match[0])

@@ -1,4 +1,5 @@
-"""The words triage looks for, as data. A released list never changes: other words are a new version (K-21, K-23)."""
+"""The words that triage looks for, as data. A released list never changes: other words are a new version (K-21,
+K-23)."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -7,7 +8,8 @@ from domain.values.base import Value
 
 
 class SignalWords(Value):
-    """What to look for: `anywhere` inside other words too, `whole` only between ASCII word boundaries; any case."""
+    """What to look for: `anywhere` also matches inside words, `whole` only between ASCII word boundaries; in any
+    case."""
 
     anywhere: tuple[str, ...] = ()
     whole: tuple[str, ...] = ()
@@ -17,7 +19,8 @@ class SignalWords(Value):
 
 
 class TriageWords(Value):
-    """One triage policy: words of programming work, of several tasks in one message, file endings, folder names."""
+    """A triage policy: words about programming work, about several tasks in one message, file extensions, folder
+    names."""
 
     keywords: SignalWords
     joiners: SignalWords
@@ -41,7 +44,7 @@ def _each(words: str) -> tuple[str, ...]:
     return tuple(words.split())
 
 
-# The order of the endings counts: of `.json` the first that fits, `.js`, is taken.
+# The order of the extensions matters: of `.json`, the first match, `.js`, is taken.
 _ENDINGS_1 = _each("js ts jsx tsx py md json css html sql yml yaml sh go rs swift")
 _FOLDERS_1 = _each("src bin public lib devlog config component components page pages api")
 
@@ -83,4 +86,4 @@ DEFAULT_POLICY = "seed-ko@1"
 POLICIES: Mapping[str, TriageWords] = MappingProxyType(
     {DEFAULT_POLICY: SEED_KO_1, "en@1": EN_1, "ko+en@1": SEED_KO_1 | EN_1}
 )
-"""Every released list by its name; a session's events tell which one judged it."""
+"""Every released list by its name; a session's events record which one was used."""

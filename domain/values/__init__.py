@@ -1,1 +1,1 @@
-"""What everything else is made of: base shapes, text, strict JSON, time, spelling."""
+"""The building blocks: base types, text, strict JSON, time, spelling."""

@@ -1,4 +1,4 @@
-"""The few shapes everything else is made of: values, events, commands, and the ways a command can fail."""
+"""The basic types: values, events, commands, and the ways in which a command can fail."""
 
 import hashlib
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from pydantic.alias_generators import to_camel
 from domain.values.sentences import Sentence
 
 INLINE_BYTES = 16_384
-"""A text of more UTF-8 bytes than this is stored once, by its digest; events that mention it keep the head."""
+"""A text with more UTF-8 bytes than this is stored once, by its digest; events that refer to it keep its beginning."""
 
 
 class Value(BaseModel):
@@ -22,11 +22,11 @@ class Value(BaseModel):
         alias_generator=to_camel,
         validate_by_name=True,
         validate_by_alias=True,
-        defer_build=True,  # there are hundreds, and a start needs few
+        defer_build=True,  # there are hundreds of these classes, and a start needs only a few
     )
 
     def changed(self, **changes: object) -> Self:
-        """The value with other fields, whose values are trusted as in `model_copy`; several times as fast.
+        """A copy with other fields, which are not validated (as in `model_copy`); several times as fast.
 
         Raises TypeError for a field that the value does not have.
         """
@@ -42,7 +42,7 @@ class Value(BaseModel):
 
 
 class Blob(Value):
-    """The full text where it is too long for an event."""
+    """The full text, if it is too long for an event."""
 
     digest: str
     content: str
@@ -57,7 +57,7 @@ class Text(Value):
 
     @classmethod
     def of(cls, content: str) -> tuple[Self, tuple[Blob, ...]]:
-        """The text, and what has to be stored beside the event that mentions it."""
+        """The text, and what has to be stored separately, next to the event that refers to it."""
         encoded = content.encode()
         if len(encoded) <= INLINE_BYTES:
             return cls(head=content, length=len(encoded)), ()
@@ -66,7 +66,7 @@ class Text(Value):
         return cls(head=head, length=len(encoded), digest=digest), (Blob(digest=digest, content=content),)
 
     def shown(self) -> str:
-        """The words, where they are quoted within others: of longer ones the head, and how much there is."""
+        """The text for quoting; for a long one its beginning, and how much there is."""
         if self.digest is None:
             return self.head
         return f"{self.head}\n[… cut here: {len(self.head.encode())} of {self.length} bytes]"
@@ -107,19 +107,20 @@ class DomainEvent(BaseModel):
 
 
 class Command(Value):
-    """What somebody wants. Time and ids arrive with it; `blobs` are the long texts its events will mention."""
+    """What somebody wants to happen. Time and ids come with it; `blobs` are the long texts that its events will refer
+    to."""
 
     REFUSAL: ClassVar[str] = "does_not_take_command"
-    """The code of the refusal of a session that does not take this command."""
+    """The code with which a session refuses this command if it does not take it."""
     blobs: tuple[Blob, ...] = Field(default=(), exclude=True)
 
 
 class StartCommand(Command):
-    """A command that begins a session, and that none takes twice."""
+    """A command that begins a session; no session takes it twice."""
 
 
 class HansardError(Exception):
-    """What went wrong, in one sentence; a `Sentence` has a code too. `replayed`: the same answer as before."""
+    """What went wrong, in one sentence; a `Sentence` also has a code. `replayed`: the same answer as before."""
 
     replayed: bool = False
 
@@ -133,11 +134,11 @@ class Refused(HansardError):
 
 
 class Forbidden(Refused):
-    """Others may do this, but not the caller."""
+    """Other people may do this, but not the caller."""
 
 
 class Stale(HansardError):
-    """The session has moved on from the version that the caller had seen."""
+    """The session is newer than the version that the caller saw."""
 
     def __init__(self, *, expected: int, actual: int) -> None:
         super().__init__(Sentence("version_mismatch", number=actual, given=expected))
@@ -149,7 +150,7 @@ class Unknown(HansardError):
 
 
 class Invalid(HansardError):
-    """Well-formed but not acceptable: which field (a JSON pointer) and why."""
+    """Well-formed but not valid: which field (a JSON pointer) and why."""
 
     def __init__(self, errors: Mapping[str, str]) -> None:
         super().__init__("; ".join(f"{pointer}: {detail}" for pointer, detail in errors.items()))
@@ -157,10 +158,10 @@ class Invalid(HansardError):
 
 
 class Unreadable(HansardError):
-    """An agent's words that do not fit what it was asked for."""
+    """An agent's reply that does not fit the question."""
 
 
-# Changed copies of mappings: a state is never changed in place.
+# Changed copies of mappings: a state is never modified in place.
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -171,5 +172,5 @@ def counted(counts: dict[str, int], key: str) -> dict[str, int]:
 
 
 def without(known: dict[K, V], gone: K) -> dict[K, V]:
-    """The same without one key, whether or not it is there."""
+    """A copy without one key, whether or not it is there."""
     return {key: value for key, value in known.items() if key != gone}

@@ -1,4 +1,4 @@
-"""Budgets: limits, and what turns cost. What nobody reported is unknown: neither zero nor used up (S4 §7.1)."""
+"""Budgets: limits, and what turns cost. Unreported usage is unknown: neither zero nor used up (S4 §7.1)."""
 
 from typing import Annotated, Literal, NamedTuple
 
@@ -52,13 +52,13 @@ class Spent(Value):
         )
 
     def after(self, usage: Usage, *, asked: bool) -> "Spent":
-        """The sum after one more turn; of commands that were run (nobody was asked) no report is missed."""
+        """The sum after one more turn; for commands (where no agent was asked), nothing counts as unknown."""
         unknown = int(asked and usage.tokens is None and usage.cost_micros is None)
         return self + Spent(tokens=usage.tokens, cost_micros=usage.cost_micros, unknown=unknown)
 
 
 def add(known: int | None, more: int | None) -> int | None:
-    """A sum in which what is unknown adds nothing and, alone, stays unknown."""
+    """A sum in which unknown values add nothing, but stay unknown if there is nothing else."""
     if more is None:
         return known
     return (known or 0) + more
@@ -79,7 +79,7 @@ class BudgetStatus(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """Limits with a clock that starts with the session and stops while the session is stopped (`paused`, ms)."""
+    """Limits with a clock that starts with the session and pauses while the session is stopped (`paused`, ms)."""
 
     limits: BudgetLimits
     started_at: int
@@ -91,13 +91,13 @@ class Budget(NamedTuple):
         return self.started_at + self.limits.max_minutes * self.limits.minute + self.paused
 
     def exhausted(self, *, iteration: int, at: int) -> Reason | None:
-        """Why iteration `iteration` may not begin, None when it may."""
+        """Why iteration `iteration` may not begin; None if it may."""
         if iteration > self.limits.max_iterations:
             return "iterations"
         return self.overdrawn(at=at)
 
     def overdrawn(self, *, at: int) -> Reason | None:
-        """Why nothing more may begin inside an iteration either."""
+        """Why nothing more may begin inside an iteration either; None if it may."""
         if at > self.deadline_at:
             return "minutes"
         if _reached(self.spent.tokens, self.limits.max_tokens):
@@ -107,11 +107,11 @@ class Budget(NamedTuple):
         return None
 
     def remaining(self, iteration: int) -> int:
-        """The iterations left, this one among them; before the first all are."""
+        """The iterations left, including this one; before the first one, all of them."""
         return max(0, self.limits.max_iterations - max(1, iteration) + 1)
 
     def elapsed(self, at: int) -> int:
-        """Milliseconds used by then."""
+        """Milliseconds used up to then."""
         return max(0, at - self.started_at - self.paused)
 
     def snapshot(self, *, iteration: int, at: int, reason: Reason | None = None) -> BudgetStatus:

@@ -1,12 +1,12 @@
-"""Where the objects of a reply are, and where there is wreckage of one.
+"""Finds the objects of a reply, and remains of broken ones.
 
-An object is what JSON's grammar makes one, wherever it begins: the quotes of prose are not trusted to come in pairs, so
-each brace before a name and a colon is tried. A brace that was met outside of strings while an earlier one was tried
-has been tried with it, and an escape outside of strings ends a try, so that no character is read by more than two of
-them: one to which it is in a string and one to which it is not. No reply costs more than time linear in its length.
+An object is whatever JSON's grammar accepts, wherever it begins: the quotes of prose may not come in pairs, so each
+brace before a name and a colon is tried. A brace that was met outside of strings while an earlier one was tried has
+been tried with it, and an escape outside of strings ends a try. So no character is read by more than two tries, one
+that sees it in a string and one that does not, and the time is linear in the length of the reply.
 
-A fence (three backticks or tildes at the start of a line) ends whatever was open before it: braces and quotes of
-prose do not reach into a fenced block.
+A fence (three backticks or tildes at the start of a line) ends whatever was open before it: braces and quotes of prose
+do not reach into a fenced block.
 """
 
 import re
@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 MOST_OBJECTS = 256
-"""Only so many objects, counted from the end of a reply, are looked at."""
+"""How many objects are considered, counted from the end of a reply."""
 
 _BLANKS = r"[ \t\r\n]*+"
 _STRING = r'"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*+"'
@@ -27,7 +27,7 @@ _TOKENS = {
     ("[", True): re.compile(rf"{_BLANKS}(?:{_VALUE}|(?P<closing>\]))"),
     ("[", False): re.compile(rf"{_BLANKS}(?:,{_BLANKS}{_VALUE}|(?P<closing>\]))"),
 }
-"""What may follow within braces and brackets, right after the opening one or later; numbers are the decoder's task."""
+"""What may follow within braces and brackets, right after the opening one or later; numbers are left to the decoder."""
 
 _FENCE = re.compile(r"^[ \t]*+(?:```|~~~)", re.MULTILINE)
 _BRACE = re.compile(rf"\{{(?={_BLANKS}{_STRING}{_BLANKS}:)")
@@ -36,9 +36,9 @@ _STRING_OR_BRACE = re.compile(r'"[^"\\\r\n]*+(?:\\[^\r\n][^"\\\r\n]*+)*+"?+|[{}]
 
 
 class JsonPiece(NamedTuple):
-    """An object as written in the text, or what is left of one; `closed` is false where its braces never close.
+    """An object as written in the text, or the remains of one; `closed` is false if its braces never close.
 
-    `own` is its text, in wreckage without the whole objects that it holds.
+    `own` is its text; for remains, without the whole objects inside.
     """
 
     begin: int
@@ -48,10 +48,11 @@ class JsonPiece(NamedTuple):
 
 
 def pieces(words: str) -> list[JsonPiece]:
-    """The outermost objects, and wreckage around and between them, by their ends; the last `MOST_OBJECTS` of them.
+    """The outermost objects, and the remains around and between them, in order of their ends; the last `MOST_OBJECTS`
+    of them.
 
-    Wreckage is what begins like an object (a brace, a name, a colon) and is none: it reaches to the brace that closes
-    it if line breaks end its strings, or to the end of its section.
+    Remains start like an object (a brace, a name, a colon) but are none: they extend to the brace that closes them if
+    line breaks end their strings, or to the end of their section.
     """
     cuts = [0, *(fence.start() for fence in _FENCE.finditer(words)), len(words)]
     spans = [span for start, stop in pairwise(cuts) for span in _whole(words, start, stop)]
@@ -76,7 +77,7 @@ def _whole(words: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
 
 
 def _tried(words: str, begin: int, stop: int) -> dict[int, int | None]:
-    """For each brace that was met outside of strings and objects where its object ends, None where it does not."""
+    """For each brace outside of strings and objects, where its object ends; None if it does not end."""
     opened, at, first = [begin], begin + 1, True
     closed: list[tuple[int, int]] = []
     while opened and (token := _TOKENS[words[opened[-1]], first].match(words, at, stop)):
@@ -92,14 +93,14 @@ def _tried(words: str, begin: int, stop: int) -> dict[int, int | None]:
 
 
 def _close(closed: list[tuple[int, int]], begin: int, end: int) -> None:
-    """What closes takes the place of those within it: a part of an answer is not the answer."""
+    """An object replaces those inside it: a part of an answer is not the answer."""
     while closed and closed[-1][0] > begin:
         closed.pop()
     closed.append((begin, end))
 
 
 def _blanked(words: str, spans: Sequence[tuple[int, int]]) -> str:
-    """The text with blanks in the place of these; they may overlap where quotes can be read in two ways."""
+    """The text with these parts blanked out; they may overlap if quotes can be read in two ways."""
     kept, at = [], 0
     for begin, end in spans:
         kept += [words[at:begin], " " * (end - max(at, begin))]

@@ -1,7 +1,7 @@
-"""Error sentences for people: a code, its parameters, and one catalogue in every language.
+"""Error sentences for people: a code, its parameters, and one catalogue for all languages.
 
-A `Sentence` is its English text, so it is raised, logged and compared like any other text. It keeps its code and
-parameters: the wire carries them, and `in_language` words them again. Nothing parses a text. A plain text that is no
+A `Sentence` is its English text, so it can be raised, logged and compared like any other text. It keeps its code and
+parameters: JSON carries them, and `in_language` translates them. No text is ever parsed. A plain text that is not a
 `Sentence` is shown as it is.
 """
 
@@ -13,16 +13,16 @@ from pydantic_core import ErrorDetails
 from domain.values.words import Language, catalogue
 
 Param = object
-"""A text, a number, a list of texts, or a sentence within the sentence."""
+"""A text, a number, a list of texts, or a sentence inside the sentence."""
 Naming = Callable[[str, str], str]
-"""What people call the value of a place: `("status", "running")` → "실행 중"."""
+"""The display name of a value: `("status", "running")` → "실행 중"."""
 
 _ROOM = "domain.values"
 _LIMITS = {
     **dict.fromkeys(("ge", "gt", "le", "lt", "min_length", "max_length"), "number"),
     "expected": "choices",
 }
-"""Pydantic's names of a limit, and ours."""
+"""Pydantic's names for limits, and ours."""
 
 
 def _as_recorded(_: str, value: str) -> str:
@@ -46,7 +46,7 @@ class Sentence(str):
 
     @classmethod
     def foreign(cls, text: str, code: str, /, **params: Param) -> Self:
-        """A sentence whose text is not the catalogue's: a library's, or one that a promise fixes."""
+        """A sentence whose text is not in the catalogue: it comes from a library, or is fixed for compatibility."""
         made = super().__new__(cls, text)
         made.code, made.params = code, {name: _plain(value) for name, value in params.items()}
         return made
@@ -56,17 +56,17 @@ class Sentence(str):
 
 
 def sentence_of(error: Exception) -> str:
-    """What an error says, as the sentence that it is where it is one."""
+    """What an error says, as a sentence if it is one."""
     return error.args[0] if error.args and isinstance(error.args[0], Sentence) else str(error)
 
 
 def in_language(text: str, language: Language, name: Naming = _as_recorded) -> str:
-    """The sentence in a language, its values by the names that people know; a plain text as it is."""
+    """The sentence in a language, with display names for its values; a plain text as it is."""
     if not isinstance(text, Sentence) or language not in catalogue(_ROOM).get(text.code, {}):
         return str(text)
     try:
         return _worded(language, text.code, text.params, name)
-    except KeyError:  # the parameters of another version
+    except KeyError:  # parameters of another version
         return str(text)
 
 
@@ -78,14 +78,14 @@ def wire(text: str) -> dict[str, object]:
 
 
 def from_wire(text: str, code: object, params: object) -> str:
-    """The sentence that `wire` described; the plain text where it described none."""
+    """The sentence that `wire` described; the plain text if it described none."""
     if not isinstance(code, str) or not isinstance(params, dict):
         return text
     return Sentence.foreign(text, code, **{key: _unwired(value) for key, value in params.items()})
 
 
 def of_pydantic(found: ErrorDetails) -> str:
-    """What a model found wrong: our sentence where a rule of ours raised it, else pydantic's by its type."""
+    """What a model found wrong: our sentence if one of our rules raised it, otherwise pydantic's by its type."""
     context = found.get("ctx", {})
     if found["type"] == "value_error":
         return sentence_of(context["error"])
@@ -131,7 +131,7 @@ def _plain(value: Param) -> Param:
 
 
 def _text(value: Param) -> Param:
-    """Sentences within a sentence by the very text that they are."""
+    """Sentences inside a sentence, found by their exact text."""
     match value:
         case Sentence():
             return str(value)

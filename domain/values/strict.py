@@ -1,8 +1,8 @@
-"""The one strict JSON decoder, for HTTP bodies and agents' words alike (contract §3).
+"""The strict JSON decoder, for HTTP bodies and agents' replies alike (contract §3).
 
-It refuses what the standard library accepts but later code would fail on or misread: another
-encoding than UTF-8, a byte order mark, duplicate keys (the last would win), NaN and infinity, integers that JavaScript
-cannot hold, U+0000, lone surrogates, and nesting that would exhaust the stack.
+It refuses what the standard library accepts but later code would fail on or misread: encodings other than UTF-8, a byte
+order mark, duplicate keys (the last would win), NaN and infinity, integers that JavaScript cannot hold, U+0000, lone
+surrogates, and nesting that would exhaust the stack.
 """
 
 import json
@@ -16,10 +16,10 @@ from domain.values.sentences import Sentence
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
 
 MAX_DEPTH = 64
-"""Objects and lists within one another; a scalar has depth 0."""
+"""Objects and lists inside one another; a scalar has depth 0."""
 
 LARGEST_INTEGER = 2**53
-"""The magnitude up to which every integer is the same number for every reader of JSON."""
+"""Up to this magnitude, every JSON reader sees the same integer."""
 
 _REASONS: Final = {
     "Expecting value": "expecting_value",
@@ -42,7 +42,7 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class Malformed(HansardError):
-    """Not JSON as it is spoken here; the sentence says what is wrong and, where that is known, at which place."""
+    """Not valid JSON by these rules; the sentence says what is wrong and, if known, at which place."""
 
 
 def decode(raw: bytes | str, *, max_depth: int = MAX_DEPTH) -> JSON:
@@ -78,7 +78,7 @@ def _utf8(raw: bytes) -> str:
 
 
 def _check_depth(text: str, limit: int) -> None:
-    """Before parsing and without recursion. Few brackets cannot nest deeply, which spares most texts the scan."""
+    """Before parsing, and without recursion. Few brackets cannot nest deeply, so most texts need no scan."""
     if text.count("{") + text.count("[") <= limit:
         return
     depth = 0
@@ -124,7 +124,7 @@ _DECODER = json.JSONDecoder(
 
 
 def _check_strings(value: JSON, pointer: str) -> None:
-    """Escapes can spell what the text itself may not hold. The depth was checked, so recursion is bounded."""
+    """Escapes can spell what the text itself may not contain. The depth was checked, so recursion is bounded."""
     match value:
         case str():
             _check_string(value, pointer)
@@ -152,7 +152,7 @@ def _place(text: str, index: int) -> dict[str, int]:
 
 
 def _reason(problem: str) -> str:
-    """The decoder's own words; those that we know by their code."""
+    """The decoder's own message; with a code if we know it."""
     code = _REASONS.get(problem)
     text = problem[:1].lower() + problem[1:].removesuffix(" at")
     return Sentence.foreign(text, f"json_{code}") if code else text
