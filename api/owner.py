@@ -1,6 +1,7 @@
 """The owner: the account that runs Hansard, the key that it gets at the first start, and where keys are kept."""
 
 import getpass
+import hashlib
 import os
 import re
 import secrets
@@ -11,9 +12,12 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from adapters.files import private_folder
+from adapters.store.vault import StoredKey, Vault
+from api.http.keys import keys_in
 from api.places import state_home
 from api.settings import Settings, is_loopback
 
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
 _STRANGE: Final = re.compile(r"[^\w.@-]+")
 
 
@@ -53,6 +57,41 @@ def owners_key(settings: Settings) -> Path:
             os.link(draft, path)
         draft.unlink()
     return path
+
+
+def take_over(vault: Vault, settings: Settings) -> None:
+    """At the start: the keys of a file, and the owner's key. What was revoked does not come back."""
+    sound = (key for key in keys_in(keys_file(settings)) if _DIGEST.fullmatch(key.digest))
+    listed = [key for key in sound if not vault.was_revoked(key.digest)]
+    known = {key.name: key for key in vault.all_keys()}
+    for key in listed:
+        if key.name not in known:
+            known[key.name] = StoredKey(key.name, key.digest, key.scope, key.expires)
+            vault.add(known[key.name])
+    named = {key.name for key in listed}
+    own = settings.log_file is not None
+    if account() not in named and (own or account() not in known):
+        _own(vault, settings, known.get(account()))
+
+
+def _own(vault: Vault, settings: Settings, known: StoredKey | None) -> None:
+    """The owner's key, as its file has it. A file is made where there is none; then the key of a lost file ends."""
+    path = owner_file(settings)
+    made = not path.exists()
+    digest = _digest_in(owners_key(settings))
+    if vault.was_revoked(digest):
+        path.unlink(missing_ok=True)
+        digest = _digest_in(owners_key(settings))
+    if known is not None and made:
+        vault.remove(account())
+    if known is None or made:
+        added = vault.add(StoredKey(account(), digest, "admin", None))
+        if made and not added and settings.log_file is None:
+            path.unlink()  # another machine was faster: it has the owner's key
+
+
+def _digest_in(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes().strip()).hexdigest()
 
 
 def key_for(address: str, settings: Settings) -> str:

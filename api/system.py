@@ -201,7 +201,8 @@ class System(Core):
         return self._external
 
     def _logins(self) -> "Logins":
-        from api.http.shared_keys import SharedKeys, SharedLogins, take_over
+        from api.http.shared_keys import SharedKeys, SharedLogins
+        from api.owner import take_over
 
         vault = self.store.vault
         assert vault is not None, "a server's store has keys"

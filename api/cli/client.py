@@ -129,8 +129,10 @@ def path_of(session_id: str) -> str:
 
 
 @asynccontextmanager
-async def connected(where: Where, use: Use = "read", *, team: Path | None = None) -> AsyncIterator[Api]:
-    """The API behind `where`; a server has its own team and workers, whatever the `use`."""
+async def connected(
+    where: Where, use: Use = "read", *, team: Path | None = None, actor: str | None = None
+) -> AsyncIterator[Api]:
+    """The API behind `where`; a server has its own team and workers, whatever the `use`, and knows `actor` by a key."""
     from httpx2 import ASGITransport, AsyncClient, Timeout
 
     from api.owner import key_for
@@ -149,7 +151,7 @@ async def connected(where: Where, use: Use = "read", *, team: Path | None = None
     if reads:
         require_log(settings)
     # Who only reads needs no team, and no word about a broken one.
-    app = _application(settings.model_copy(update={"team": None}) if reads else settings, use)
+    app = _application(settings.model_copy(update={"team": None}) if reads else settings, use, actor)
     async with (
         app.router.lifespan_context(app),
         AsyncClient(transport=ASGITransport(app=app), base_url="http://127.0.0.1") as http,
@@ -157,17 +159,18 @@ async def connected(where: Where, use: Use = "read", *, team: Path | None = None
         yield Api(http, poll=_DIRECT_POLL, system=app.state.system)
 
 
-def _application(settings: "Settings", use: Use) -> "Starlette":
+def _application(settings: "Settings", use: Use, actor: str | None) -> "Starlette":
     """The smallest application for the use, so that reading starts fast. Write access to the file replaces a key."""
-    from api.owner import actor
+    from api import owner
 
+    named = actor or owner.actor()
     if use == "read":
         from api.reader import reader
 
-        return reader(settings, actor=actor())
+        return reader(settings, actor=named)
     from api.app import create_app
 
-    return create_app(settings, work=use == "work", actor=actor())
+    return create_app(settings, work=use == "work", actor=named)
 
 
 def require_log(settings: "Settings") -> None:
@@ -234,9 +237,9 @@ def _problem(answer: "Response") -> Failed:
     errors = [e for e in found.get("errors") or () if isinstance(e, dict) and e.get("pointer")]
     if errors:
         sentences = (f"{option_of(str(e['pointer']))}: {_in_options(_worded(e))}" for e in errors)
-        return Failed(f"{found.get('title')}:", *sentences, code=code)
+        return Failed(f"{found.get('title')}:", *sentences, code=code, problem=found)
     wait = answer.headers.get("Retry-After")
-    return Failed(_in_options(_worded(found)), *([f"Try again in {wait} s."] if wait else []), code=code)
+    return Failed(_in_options(_worded(found)), *([f"Try again in {wait} s."] if wait else []), code=code, problem=found)
 
 
 def _worded(told: Mapping[str, Any]) -> str:

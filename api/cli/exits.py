@@ -46,11 +46,11 @@ _BY_STATUS: Final = {
 
 
 class Failed(Exception):
-    """A command that ends here: sentences for the person, an exit code for the script."""
+    """A command that ends here: sentences for the person, an exit code for the script, and the API's own problem."""
 
-    def __init__(self, *sentences: str, code: int = FAILURE) -> None:
+    def __init__(self, *sentences: str, code: int = FAILURE, problem: Mapping[str, Any] | None = None) -> None:
         super().__init__("\n".join(sentences))
-        self.sentences, self.code = sentences, code
+        self.sentences, self.code, self.problem = sentences, code, problem
 
 
 def in_words(text: str) -> str:

@@ -18,8 +18,8 @@ from api.cli.exits import Failed
 from api.cli.options import HERE
 from api.cli.terminal import put, say, visible
 from api.http.keys import DEFAULT, Key, Scope, keys_in, seconds_of
-from api.http.shared_keys import key_of, stored, take_over
-from api.owner import account, owner_file, owners_key
+from api.http.shared_keys import key_of, stored
+from api.owner import account, owner_file, owners_key, take_over
 
 if TYPE_CHECKING:
     from adapters.store.vault import Vault

@@ -88,6 +88,7 @@ COMMANDS: Final = (
     CliCommand("import", "log:import_sessions", PAST, "Import exported sessions."),
     CliCommand("serve", "serve:serve", CARE, "Serve the page and the API, and run turns."),
     CliCommand("worker", "serve:worker", CARE, "Run turns only, next to a server on the same log."),
+    CliCommand("mcp", "mcp:mcp", CARE, "Serve Hansard's actions to another agent (MCP, stdio)."),
     CliCommand("init", "project:init", CARE, "Create hansard.toml and team.toml for a repository."),
     CliCommand("trust", "project:trust", CARE, "Trust the settings in a repository's hansard.toml."),
     CliCommand("team", "team:team", CARE, "List presets, installed programs and your team's agents."),

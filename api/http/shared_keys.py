@@ -1,7 +1,6 @@
 """API keys that all nodes of a log know: in the store, looked up often, and remembered while it is away."""
 
 import hashlib
-import re
 import secrets
 import threading
 import time
@@ -10,14 +9,12 @@ from typing import Final
 
 from adapters.store.port import StoreError
 from adapters.store.vault import StoredKey, Vault
-from api.http.keys import SCOPES, Key, Keys, Scope, keys_in
+from api.http.keys import SCOPES, Key, Keys, Scope
 from api.http.logins import Logins
-from api.owner import account, keys_file, owner_file, owners_key
 from api.settings import Settings
 
 _EVERY_SECONDS: Final = 0.4
 """A key that was revoked elsewhere is known to be within a second, with its streams."""
-_DIGEST: Final = re.compile("[0-9a-f]{64}")
 
 
 class SharedKeys(Keys):
@@ -83,37 +80,6 @@ def key_of(stored: StoredKey) -> Key:
 def stored(key: Key) -> StoredKey:
     """The key as the store has it."""
     return StoredKey(key.name, key.digest, key.scope, key.expires)
-
-
-def take_over(vault: Vault, settings: Settings) -> None:
-    """At the start: the keys of a file, and the owner's key. What was revoked does not come back."""
-    sound = (key for key in keys_in(keys_file(settings)) if _DIGEST.fullmatch(key.digest))
-    listed = [key for key in sound if not vault.was_revoked(key.digest)]
-    known = {key.name: key for key in vault.all_keys()}
-    for key in listed:
-        if key.name not in known:
-            vault.add(stored(key))
-            known[key.name] = stored(key)
-    named = {key.name for key in listed}
-    own = settings.log_file is not None
-    if account() not in named and (own or account() not in known):
-        _own(vault, settings, known.get(account()))
-
-
-def _own(vault: Vault, settings: Settings, known: StoredKey | None) -> None:
-    """The owner's key, as its file has it. A file is made where there is none; then the key of a lost file ends."""
-    path = owner_file(settings)
-    made = not path.exists()
-    digest = _digest(owners_key(settings).read_text(encoding="ascii").strip())
-    if vault.was_revoked(digest):
-        path.unlink(missing_ok=True)
-        digest = _digest(owners_key(settings).read_text(encoding="ascii").strip())
-    if known is not None and made:
-        vault.remove(account())
-    if known is None or made:
-        added = vault.add(StoredKey(account(), digest, "admin", None))
-        if made and not added and settings.log_file is None:
-            path.unlink()  # another machine was faster: it has the owner's key
 
 
 def _digest(text: str) -> str:

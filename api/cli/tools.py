@@ -1,0 +1,209 @@
+"""The tools that `hansard mcp` offers to agents: each is a request of the API, with the scope that it needs."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Final, Literal, NamedTuple
+
+from pydantic import Field, StrictInt
+
+from api.cli import exits
+from api.cli.client import Api, path_of, resolve
+from api.cli.options import Json
+from api.http.keys import Scope
+from api.routes import bodies
+
+LONGEST_PATCH: Final = 200_000
+"""Characters of a patch; the rest can be read turn by turn."""
+_POLL_SECONDS: Final = 0.5
+
+
+class NamedSession(bodies.Body):
+    session: bodies.Short = Field(description="its id, a unique beginning of it, or `latest`")
+
+
+class ListSessions(bodies.Body):
+    status: bodies.Short | None = Field(default=None, description="such as running, success, waiting_for_decision")
+    kind: Literal["delivery", "orchestration", "review", "debate"] | None = None
+    limit: Annotated[StrictInt, Field(ge=1, le=200)] = Field(default=20, description="default: 20")
+
+
+class ShowInbox(bodies.Body):
+    limit: Annotated[StrictInt, Field(ge=1, le=200)] = 50
+
+
+class AtVersion(NamedSession):
+    version: Annotated[StrictInt, Field(ge=1)] | None = Field(default=None, description="as of then; default: now")
+
+
+class ShowChanges(NamedSession):
+    turn_id: bodies.Short | None = Field(default=None, description="only what this turn changed")
+
+
+class WaitArguments(NamedSession):
+    seconds: Annotated[StrictInt, Field(ge=0, le=600)] = Field(default=45, description="longest wait")
+
+
+class DecideArguments(NamedSession, bodies.Decision):
+    """A decision on a review or debate, or for the session that waits for it."""
+
+
+class CancelArguments(NamedSession, bodies.Cancel):
+    """Cancel a session."""
+
+
+class RetryArguments(NamedSession, bodies.Retry):
+    """Retry a turn."""
+
+
+class BudgetArguments(NamedSession, bodies.Extend):
+    """More budget."""
+
+
+class PermissionArguments(NamedSession, bodies.AnswerPermission):
+    """The answer to an agent."""
+
+
+class AgentTool(NamedTuple):
+    """A tool: what it is called and does, what it takes, and what carries it out."""
+
+    name: str
+    description: str
+    scope: Scope
+    takes: type[bodies.Body]
+    call: Callable[[Api, Json], Awaitable[Json]]
+
+
+def _starting(kind: str) -> Callable[[Api, Json], Awaitable[Json]]:
+    async def start(api: Api, given: Json) -> Json:
+        return await api.post("/api/sessions", given | {"kind": kind})
+
+    return start
+
+
+def _commanding(action: str) -> Callable[[Api, Json], Awaitable[Json]]:
+    async def command(api: Api, given: Json) -> Json:
+        session_id = await resolve(api, str(given.pop("session")))
+        return await api.post(f"{path_of(session_id)}/{action}", given)
+
+    return command
+
+
+def _reading(part: str = "") -> Callable[[Api, Json], Awaitable[Json]]:
+    async def read(api: Api, given: Json) -> Json:
+        session_id = await resolve(api, str(given.pop("session")))
+        return await api.get(f"{path_of(session_id)}{part}", **given)
+
+    return read
+
+
+async def _changes(api: Api, given: Json) -> Json:
+    found = await _reading("/changes")(api, given)
+    patch = str(found["patch"])
+    if len(patch) > LONGEST_PATCH:
+        found |= {"patch": patch[:LONGEST_PATCH], "patchCut": len(patch)}
+    return found
+
+
+async def _list(api: Api, given: Json) -> Json:
+    items, more = await api.pages("/api/sessions", **{"limit": 20, **given})
+    return {"items": items, "nextCursor": more}
+
+
+async def _inbox(api: Api, given: Json) -> Json:
+    items, more = await api.pages("/api/decisions", **{"limit": 50, **given})
+    return {"items": items, "nextCursor": more}
+
+
+async def _message(api: Api, given: Json) -> Json:
+    return await api.post("/api/message", given)
+
+
+async def _wait(api: Api, given: Json) -> Json:
+    """Until nothing runs: it has ended, or waits for a person. `rests` is false where the time was over first."""
+    session_id = await resolve(api, str(given["session"]))
+    until = time.monotonic() + float(given.get("seconds", 45))
+    while True:
+        found = await api.session(session_id)
+        rests = exits.rests(found["session"]) or await _waits_below(api, found["session"])
+        if rests or time.monotonic() >= until:
+            return {"rests": rests, **found}
+        await asyncio.sleep(min(_POLL_SECONDS, max(0.0, until - time.monotonic())))
+
+
+async def _waits_below(api: Api, session: Json) -> bool:
+    """Whether a person has to decide a discussion first."""
+    if session.get("outstandingTurns"):
+        return False
+    children = [(await api.session(str(child)))["session"] for child in session.get("children") or ()]
+    return exits.waits_below(session, children)
+
+
+TOOLS: Final = (
+    AgentTool(
+        "start_delivery",
+        "Have the team deliver a task in a workspace: plan, code, validate, review. Returns the session; then `wait`.",
+        "operate",
+        bodies.DeliveryStart,
+        _starting("delivery"),
+    ),
+    AgentTool(
+        "start_orchestration",
+        "Give the team a request; it answers directly, or plans and works in rounds.",
+        "operate",
+        bodies.OrchestrationStart,
+        _starting("orchestration"),
+    ),
+    AgentTool("start_review", "Have a text reviewed.", "operate", bodies.ReviewStart, _starting("review")),
+    AgentTool("start_debate", "Have a plan debated.", "operate", bodies.DebateStart, _starting("debate")),
+    AgentTool(
+        "message",
+        "Say something to the team in a conversation (`origin`): a new request, or words to continue or reset.",
+        "operate",
+        bodies.Message,
+        _message,
+    ),
+    AgentTool("list_sessions", "List sessions, newest first.", "read", ListSessions, _list),
+    AgentTool(
+        "show_session",
+        "Show a session: its status, what it waits for, its result, and `availableCommands`.",
+        "read",
+        AtVersion,
+        _reading(),
+    ),
+    AgentTool("inbox", "List what waits for a person, oldest first.", "read", ShowInbox, _inbox),
+    AgentTool("changes", "Show what a session has changed, as a diff.", "read", ShowChanges, _changes),
+    AgentTool("explain", "Explain why a session is in its state.", "read", AtVersion, _reading("/explain")),
+    AgentTool(
+        "wait",
+        "Wait until a session rests (ended, or a person has to go on). `rests` is false where the time was over first.",
+        "read",
+        WaitArguments,
+        _wait,
+    ),
+    AgentTool("cancel", "Cancel a session. Its record stays.", "operate", CancelArguments, _commanding("cancel")),
+    AgentTool("retry", "Retry the waiting or failed turn.", "operate", RetryArguments, _commanding("retry")),
+    AgentTool("add_budget", "Give a session more budget or rounds.", "decide", BudgetArguments, _commanding("budget")),
+    AgentTool(
+        "decide",
+        "Decide a review (apply_fix, skip) or a debate (revise, accept). `seen`: of the item in the inbox.",
+        "decide",
+        DecideArguments,
+        _commanding("decision"),
+    ),
+    AgentTool(
+        "answer_permission",
+        "Allow or deny what an agent asks for.",
+        "decide",
+        PermissionArguments,
+        _commanding("permission"),
+    ),
+)
+
+
+def schema_of(tool: AgentTool) -> dict[str, Any]:
+    """What the tool takes, as JSON Schema; which kind is started says the tool itself."""
+    found = tool.takes.model_json_schema(by_alias=True)
+    found["properties"].pop("kind", None) if tool.name.startswith("start_") else None
+    found["required"] = [name for name in found.get("required", ()) if name in found["properties"]]
+    return found

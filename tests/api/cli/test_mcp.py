@@ -1,0 +1,125 @@
+"""`hansard mcp`: another agent starts, follows and reads sessions through the library's own client, over stdio."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.cli.tools import TOOLS, schema_of
+from tests.api.server import ROOT, Server, serving
+
+mcp = pytest.importorskip("mcp")
+pytestmark = pytest.mark.acceptance
+Call = Callable[..., Any]
+READING = {"list_sessions", "show_session", "inbox", "changes", "explain", "wait"}
+DECIDING = {"decide", "add_budget", "answer_permission"}
+
+
+def connected(folder: Path, *words: str, **environment: str) -> Any:
+    """A client of a `hansard mcp` of its own."""
+    from mcp import StdioServerParameters
+    from mcp.client import Client
+
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
+    ours |= {"HANSARD_DATABASE": f"sqlite:///{folder}/hansard.db", "HANSARD_DATA_DIR": str(folder / "node")}
+    given = StdioServerParameters(
+        command=sys.executable, args=["-m", "api", "mcp", *words], env=ours | environment, cwd=ROOT
+    )
+    return Client(given, read_timeout_seconds=60)
+
+
+async def told(client: Any, tool: str, **given: Any) -> Any:
+    """What a tool answered, or its error as a text."""
+    found = await client.call_tool(tool, given)
+    [content] = found.content
+    if found.is_error:
+        return str(content.text)
+    assert json.loads(content.text) == found.structured_content
+    return found.structured_content
+
+
+async def work(client: Any) -> tuple[set[str], str]:
+    """A review from its start to its decision, as far as this agent may go; the tools and the session."""
+    tools = {tool.name for tool in (await client.list_tools()).tools}
+    started = await told(client, "start_review", subject="it reads lines", scenario={"replies": {}})
+    session = str(started["sessionId"])
+    waited = await told(client, "wait", session=session, seconds=30)
+    assert (waited["rests"], waited["session"]["status"]) == (True, "waiting_for_decision")
+    assert [item["sessionId"] for item in (await told(client, "inbox"))["items"]] == [session]
+    assert (await told(client, "list_sessions", kind="review"))["items"][0]["id"] == session
+    assert (await told(client, "show_session", session="latest"))["session"]["id"] == session
+    assert "text" in await told(client, "explain", session=session)
+    return tools, session
+
+
+def test_without_a_server_the_work_is_done_in_its_own_process(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with connected(tmp_path) as client:
+            tools, session = await work(client)
+            assert tools == {tool.name for tool in TOOLS} - DECIDING
+            refused = await told(client, "decide", session=session, decision="skip")
+            assert refused == "The tool decide needs the scope decide; this agent has operate."
+            assert "maxRounds" in await told(client, "start_review", subject="x", maxRounds=99)
+            assert "no session" in await told(client, "show_session", session="review-nothing")
+            assert "subject" in await told(client, "start_review")
+            assert "There is no tool 'fly'" in await told(client, "fly")
+            assert (await told(client, "cancel", session=session))["sessionId"] == session
+
+    asyncio.run(scene())
+
+
+def test_with_a_server_the_key_says_what_may_be_done(tmp_path: Path) -> None:
+    async def scene(server: Server, key: str) -> set[str]:
+        async with connected(tmp_path, "--server", server.url, HANSARD_API_KEY=key) as client:
+            tools, session = await work(client)
+            answer = await told(client, "decide", session=session, decision="skip")
+            if "decide" in tools:
+                assert answer["sessionId"] == session
+            else:
+                assert "scope decide" in answer
+                await told(client, "cancel", session=session)
+            return tools
+
+    with serving(tmp_path, auth="key") as server:
+        owner = (server.data / "keys" / "owner.key").read_text().strip()
+        assert asyncio.run(scene(server, owner)) == {tool.name for tool in TOOLS}
+        operate = asyncio.run(_key(tmp_path, "agent", "operate"))
+        assert asyncio.run(scene(server, operate)) == {tool.name for tool in TOOLS} - DECIDING
+        headers = {"Authorization": f"Bearer {owner}"}
+        newest = server.client.get("/api/sessions", headers=headers).json()["items"][0]
+        assert newest["owner"] == "person:agent"
+
+
+async def _key(folder: Path, name: str, scope: str) -> str:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "api", "key", "new", name, "--scope", scope),
+        cwd=ROOT,
+        env=os.environ
+        | {"HANSARD_DATABASE": f"sqlite:///{folder}/hansard.db", "HANSARD_DATA_DIR": str(folder / "node")},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    out, _ = await process.communicate()
+    return out.decode().strip()
+
+
+def test_a_server_that_is_away_is_said(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with connected(tmp_path, "--server", "http://127.0.0.1:9", "--scope", "read") as client:
+            assert {tool.name for tool in (await client.list_tools()).tools} == READING
+            assert "does not answer" in await told(client, "inbox")
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_every_tool_says_what_it_takes(tool: Any) -> None:
+    schema = schema_of(tool)
+    assert schema["type"] == "object" and schema["additionalProperties"] is False
+    assert set(schema["required"]) <= set(schema["properties"])
+    assert tool.description.endswith((".", "`."))
