@@ -3,31 +3,29 @@
 import hashlib
 import re
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from adapters.proof.merkle import Tree
 from adapters.proof.references import PositionOrder, mentioned
-from adapters.store import DamagedEvent, StoreError, reading
+from adapters.store import DamagedEvent, StoreError
 from adapters.store.mapper import decode
 from adapters.store.port import PAGE, Log, Row, Rows
-from adapters.store.sqlite.sealed import UNREADABLE, read_only
-from adapters.store.sqlite.views import damage_of, is_unavailable
+from adapters.store.sqlite.sealed import UNREADABLE
 from domain.kinds import fold
 from domain.session.record import Recorded, kind_of
 from domain.session.redaction import REDACTED, TextRedacted
 from domain.session.state import Session
 from domain.session.turns import Settled, TurnAttemptFailed, TurnFailed, TurnRequested, TurnRetried
 from domain.values.base import HansardError
+from domain.values.time import milliseconds
 
 MOST = 100
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 
-Turn = tuple[str, int, str, str, str]
-"""Session, version of the request, work, agent, role."""
+Turn = tuple[str, int, str, str, str, int, int | None]
+"""Session, version of the request, work, agent, role, time of the request, deadline."""
 
 
 class Unchecked(HansardError):
@@ -200,11 +198,12 @@ def _folded(verdict: Verification, row: Row, seen: _Seen) -> None:
         case TextRedacted() as event:
             _redacted(verdict, recorded, event, seen)
         case TurnRequested() as event:
-            seen.turns[event.turn_id] = (row.stream, row.version, event.work, event.agent, event.role)
-        case TurnAttemptFailed(fallback_agent=str(agent)) as event:
-            _given_to(seen, event.turn_id, agent)
+            place = (row.stream, row.version, event.work, event.agent, event.role)
+            seen.turns[event.turn_id] = (*place, recorded.at, _instant(event.deadline))
+        case TurnAttemptFailed() as event:
+            _asked_again(seen, event.turn_id, event.fallback_agent, event.deadline)
         case TurnRetried() as event:
-            _given_to(seen, event.turn_id, event.agent)
+            _asked_again(seen, event.turn_id, event.agent, event.deadline)
         case TurnFailed():
             return  # a person may have it asked again
         case Settled() as event:
@@ -223,11 +222,15 @@ def _redacted(verdict: Verification, recorded: Recorded, event: TextRedacted, se
             del seen.changed[recorded.session_id, each.version]
 
 
-def _given_to(seen: _Seen, turn_id: str, agent: str) -> None:
-    """Another agent is asked from now on."""
+def _asked_again(seen: _Seen, turn_id: str, agent: str | None, deadline: str | None) -> None:
+    """Perhaps another agent is asked from now on, and until another time."""
     if turn_id in seen.turns:
-        stream, version, work, _, role = seen.turns[turn_id]
-        seen.turns[turn_id] = (stream, version, work, agent, role)
+        stream, version, work, before, role, at, _ = seen.turns[turn_id]
+        seen.turns[turn_id] = (stream, version, work, agent or before, role, at, _instant(deadline))
+
+
+def _instant(text: str | None) -> int | None:
+    return None if text is None else milliseconds(text)
 
 
 def _texts(rows: Rows, verdict: Verification, seen: _Seen) -> None:
@@ -252,7 +255,9 @@ def _turns(rows: Rows, verdict: Verification, seen: _Seen) -> None:
         where = "the log" if turn in waited else "the lease table"
         verdict.blame(None, f"only {where} has {turn} as not settled")
     for turn in sorted(waited.keys() & leased.keys()):
-        if waited[turn] != leased[turn]:
+        *ours, due = waited[turn]
+        *theirs, leased_until = leased[turn]
+        if ours != theirs or leased_until not in (None, due):  # imported turns have no deadline
             verdict.blame(None, f"the lease table says of {turn} something else than the log")
 
 
@@ -263,44 +268,3 @@ def _keys(rows: Rows, verdict: Verification, _: _Seen) -> None:
             verdict.blame(None, f"the key of {name} has no SHA-256 as its digest")
         if not (isinstance(scope, str) and scope) or not isinstance(expires, int | None):
             verdict.blame(None, f"the key of {name} has no valid scope or end")
-
-
-# -- a quick look ----------------------------------------------------------------------------------------------------
-
-
-NEWEST: Final = 500
-"""Events at the end of the log that are read."""
-_PROBLEMS: Final = (
-    "SELECT 'event', position, error FROM unreadable UNION ALL"
-    " SELECT 'view ' || view, failed_at, error FROM progress WHERE error IS NOT NULL ORDER BY 1, 2 LIMIT 100"
-)
-
-
-def glance(log: str, views: Path) -> list[str]:
-    """What could not be read of the log (by its URL) while it was followed, which views have stopped, and whether its
-    end can be read. Changes nothing; empty when nothing is known."""
-    return [*_told_by(views), *_at_the_end(log)]
-
-
-def _told_by(views: Path) -> Iterator[str]:
-    if not views.is_file():
-        return
-    if (damage := damage_of(views)) is not None:
-        yield f"the views {views} are damaged ({damage}); the next start builds them again"
-        return
-    try:
-        with closing(read_only(views)) as connection:
-            found = connection.execute(_PROBLEMS).fetchall()
-    except UNREADABLE as error:
-        if is_unavailable(error):  # else they have another schema and are rebuilt
-            yield f"the views {views} cannot be read: {error}"
-    else:
-        yield from (f"{subject} at position {position}: {error}" for subject, position, error in found)
-
-
-def _at_the_end(log: str) -> Iterator[str]:
-    try:
-        with reading(log) as store:
-            store.log(after=max(0, store.head() - NEWEST), limit=NEWEST)
-    except StoreError as error:
-        yield str(error)

@@ -223,7 +223,8 @@ class MemoryRows:
 
     def open_turns(self) -> dict[str, tuple[Any, ...]]:
         open_states = ("queued", "running", "held")
-        return {name: turn.request[1:6] for name, turn in self._log.turns.items() if turn.state in open_states}
+        found = {name: turn.request for name, turn in self._log.turns.items() if turn.state in open_states}
+        return {name: (*each[1:6], each.requested_at, each.deadline) for name, each in found.items()}
 
     def backup(self, target: Path) -> None:
         raise StoreError(f"The backup {target} cannot be written: a log in memory has no file.")

@@ -165,7 +165,7 @@ class Rows(Protocol):
         """The newest position that was ever given, whether or not its event still exists."""
 
     def open_turns(self) -> dict[str, tuple[Any, ...]]:
-        """Session, version, work, agent and role of each turn that the lease table has as not settled."""
+        """Session, version, work, agent, role, time and deadline of each turn not settled in the lease table."""
 
     def backup(self, target: Path) -> None:
         """A complete copy while the log is in use. Raises StoreError and leaves nothing at the target."""

@@ -95,10 +95,10 @@ class SqlRows:
                 return
 
     def open_turns(self) -> dict[str, tuple[Any, ...]]:
-        """Session, version, work, agent and role of each turn that the lease table has as not settled."""
+        """Session, version, work, agent, role, time and deadline of each turn not settled in the lease table."""
         with self._reading() as connection:
             rows = connection.execute(
-                "SELECT turn_id, stream, version, work, agent, role FROM turns"
+                "SELECT turn_id, stream, version, work, agent, role, requested_at, deadline FROM turns"
                 " WHERE state IN ('queued', 'running', 'held')"
             )
             return {str(turn_id): tuple(found) for turn_id, *found in rows}

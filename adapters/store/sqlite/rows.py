@@ -1,5 +1,6 @@
 """The tables of the log on SQLite, and its rows without decoding."""
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -41,6 +42,12 @@ CREATE INDEX IF NOT EXISTS turns_ranked ON turns (state, rank) WHERE state IN ('
 CREATE INDEX IF NOT EXISTS turns_owned ON turns (owner, stream) WHERE state IN ('queued', 'running');
 CREATE INDEX IF NOT EXISTS turns_due ON turns (deadline) WHERE state IN ('queued', 'running');
 """
+
+
+_OBJECTS: Final = "SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
+_OURS: Final = {(kind.lower(), name) for kind, name in re.findall(r"CREATE (TABLE|INDEX) IF NOT EXISTS (\w+)", SCHEMA)}
+_OF_BEFORE: Final = {("index", "turns_open")}
+"""What a log has that no newer version has opened yet."""
 
 
 def add_columns(connection: sqlite3.Connection) -> None:
@@ -100,7 +107,10 @@ class SqliteRows(SqlRows):
         """What SQLite itself finds wrong with the file."""
         with self._connection() as connection:
             found = connection.execute("PRAGMA integrity_check").fetchall()
-        return [row[0] for row in found if row[0] != "ok"]
+            there = set(connection.execute(_OBJECTS).fetchall())
+        unknown = (f"it has a {kind} that is not ours: {name}" for kind, name in sorted(there - _OURS - _OF_BEFORE))
+        missing = (f"the {kind} {name} is missing" for kind, name in sorted(_OURS - there) if kind == "table")
+        return [*(row[0] for row in found if row[0] != "ok"), *unknown, *missing]
 
     def api_keys(self) -> Iterator[Sequence[Any]]:
         return super().api_keys() if self._has_keys() else iter(())

@@ -1,0 +1,47 @@
+"""A quick look at a log and its views, without reading all of it."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from adapters.store import StoreError, reading
+from adapters.store.sqlite.sealed import UNREADABLE, read_only
+from adapters.store.sqlite.views import damage_of, is_unavailable
+
+NEWEST: Final = 500
+"""Events at the end of the log that are read."""
+_PROBLEMS: Final = (
+    "SELECT 'event', position, error FROM unreadable UNION ALL"
+    " SELECT 'view ' || view, failed_at, error FROM progress WHERE error IS NOT NULL ORDER BY 1, 2 LIMIT 100"
+)
+
+
+def glance(log: str, views: Path) -> list[str]:
+    """What could not be read of the log (by its URL) while it was followed, which views have stopped, and whether its
+    end can be read. Changes nothing; empty when nothing is known."""
+    return [*_told_by(views), *_at_the_end(log)]
+
+
+def _told_by(views: Path) -> Iterator[str]:
+    if not views.is_file():
+        return
+    if (damage := damage_of(views)) is not None:
+        yield f"the views {views} are damaged ({damage}); the next start builds them again"
+        return
+    try:
+        with closing(read_only(views)) as connection:
+            found = connection.execute(_PROBLEMS).fetchall()
+    except UNREADABLE as error:
+        if is_unavailable(error):  # else they have another schema and are rebuilt
+            yield f"the views {views} cannot be read: {error}"
+    else:
+        yield from (f"{subject} at position {position}: {error}" for subject, position, error in found)
+
+
+def _at_the_end(log: str) -> Iterator[str]:
+    try:
+        with reading(log) as store:
+            store.log(after=max(0, store.head() - NEWEST), limit=NEWEST)
+    except StoreError as error:
+        yield str(error)
