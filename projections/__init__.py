@@ -1,1 +1,1 @@
-"""Views, each a fold over the log; any can be thrown away and rebuilt."""
+"""Views: each is a fold over the log and can be deleted and rebuilt at any time."""

@@ -1,4 +1,4 @@
-"""What single events say to every view: one rule each, so that no two views disagree."""
+"""What a single event means to every view: one rule each, so that no two views disagree."""
 
 from functools import cache
 from typing import Final
@@ -15,7 +15,7 @@ from domain.values.base import DomainEvent
 from domain.values.budget import Spent
 
 AT_REST: Final = frozenset({"success", "failed", "cancelled", "partial", "done", "reset", "decided"})
-"""Statuses that end a run, for good or until a person starts it again; a checkpoint is a pause within one."""
+"""Statuses that end a run, for good or until a person starts it again; a checkpoint is a pause within a run."""
 
 _STOPS: Final[dict[type[DomainEvent], StopReason]] = {
     discussion.Converged: "converged",
@@ -27,7 +27,7 @@ _STOPS: Final[dict[type[DomainEvent], StopReason]] = {
 
 
 def spent_by(event: DomainEvent) -> Spent | None:
-    """What the event adds to its session's cost; None where it is about no cost."""
+    """What the event adds to the cost of its session; None if it is not about costs."""
     match event:
         case TurnAnswered() | TurnFailed() | TurnAttemptFailed():
             return Spent().after(event.usage, asked=asked(event))
@@ -40,13 +40,13 @@ def spent_by(event: DomainEvent) -> Spent | None:
 
 
 def is_reported(event: TurnAnswered | TurnFailed | TurnAttemptFailed | TurnCancelled) -> bool:
-    """Whether the turn counts in what was spent: an agent was asked, or usage was reported all the same."""
+    """Whether the turn counts towards costs: an agent was asked, or usage was reported anyway."""
     was_asked = not isinstance(event, TurnCancelled) and asked(event)
     return was_asked or event.usage.tokens is not None or event.usage.cost_micros is not None
 
 
 def status_of(event: DomainEvent) -> str | None:
-    """The status that the event leads to; a phase that starts does so in what runs already."""
+    """The status that the event leads to; starting a phase in a running session does not change it."""
     match event:
         case delivery.PhaseStarted():
             return None
@@ -61,7 +61,7 @@ def status_of(event: DomainEvent) -> str | None:
 
 
 def stop_reason(event: DomainEvent) -> StopReason | None:
-    """Why a discussion stopped, where the event is its end."""
+    """Why a discussion stopped, if the event ends it."""
     return _stop_of(type(event))
 
 

@@ -1,4 +1,4 @@
-"""All views as bytes, so that live ones can be compared with rebuilt ones (P13)."""
+"""All views as bytes, so that live views can be compared with rebuilt ones (P13)."""
 
 import json
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from projections.engine.ports import Database, Projection, Views
 
 
 def dump(views: Views, projections: Iterable[Projection] = PROJECTIONS) -> bytes:
-    """Canonical JSON of every table, of one moment: `{"table": [[column, …], …]}`, tables and rows sorted."""
+    """Canonical JSON of every table at one moment: `{"table": [[column, …], …]}`, tables and rows sorted."""
     with views.reading() as db:
         tables = sorted(table for projection in projections for table in projection.tables)
         parts = [f"{json.dumps(table)}:[{','.join(_rows(db, table))}]" for table in tables]

@@ -1,4 +1,5 @@
-"""A page of the log into the views: every view in one transaction with its position, a failing view parked."""
+"""Folds a page of the log into the views: all views in one transaction with their position; a failing view is
+parked."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -17,13 +18,13 @@ SCHEMA = (
 )
 PAGE = 500
 UNREADABLE = (Unknown, ValueError, LookupError, TypeError)
-"""How a row fails to become an event: a topic of another version, or data that does not fit its class."""
+"""What is raised if a row cannot become an event: a topic of another version, or data that does not fit its class."""
 LONGEST_ERROR = 500
 
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """A stretch of the log, decoded once: what lies behind one position up to and with `end`."""
+    """A stretch of the log, decoded once: the events after one position, up to and including `end`."""
 
     end: int
     events: Sequence[Recorded] = ()
@@ -32,7 +33,7 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a view has come; a view with an `error` is parked before the event at `failed_at`."""
+    """How far a view has got. A view with an `error` is parked before the event at `failed_at`."""
 
     shape: str
     position: int
@@ -43,7 +44,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class ViewProblem:
-    """What keeps a view from following. `subject` is a view that is parked, `log` for an event that cannot be read, or
+    """What stops the views. `subject` is the name of a parked view, `log` for an event that cannot be read, or
     `follower` for the loop itself."""
 
     subject: str
@@ -52,7 +53,7 @@ class ViewProblem:
 
 
 def read(log: EventLog, *, after: int, limit: int) -> LogPage:
-    """The next page. One event that cannot be read costs its page single reads, never the loop."""
+    """The next page. If an event cannot be read, the events of its page are read one by one; the loop never fails."""
     try:
         events = log.log(after=after, limit=limit)
     except UNREADABLE:
@@ -61,7 +62,7 @@ def read(log: EventLog, *, after: int, limit: int) -> LogPage:
 
 
 def _read_singly(log: EventLog, *, after: int, limit: int) -> LogPage:
-    """An unreadable event is assumed at the next position: the log only says that there is a later one."""
+    """Assume that an unreadable event has the next position: the log only says that there is a later one."""
     events: list[Recorded] = []
     unreadable: dict[int, str] = {}
     end, head = after, log.head()
@@ -80,13 +81,13 @@ def _read_singly(log: EventLog, *, after: int, limit: int) -> LogPage:
 
 
 class Folding:
-    """The views as a whole, and how far each has come."""
+    """All views together, and how far each has got."""
 
     def __init__(self, projections: Iterable[Projection]) -> None:
         self.projections = tuple(projections)
 
     def prepare(self, db: Database, log: EventLog) -> None:
-        """Make the tables. Views with another schema, or of another log, are rebuilt."""
+        """Create the tables. Views with another schema, or of another log, are rebuilt."""
         for statement in SCHEMA:
             db.execute(statement)
         known = self.progress(db)
@@ -111,7 +112,7 @@ class Folding:
         return {row[0]: Progress(*row[1:]) for row in rows}
 
     def lowest(self, db: Database) -> int | None:
-        """The position that every view has reached that is not parked; None when all are."""
+        """The position that every active view has reached; None if all views are parked."""
         progress = self.progress(db)
         names = [projection.name for projection in self.projections]
         running = [progress[name].position for name in names if progress[name].error is None]
@@ -127,7 +128,7 @@ class Folding:
         return [*parked, *(ViewProblem("log", position, error) for position, error in rows)]
 
     def fold(self, db: Database, page: LogPage) -> None:
-        """Each view takes the events that are new to it: another process may have folded some of them already."""
+        """Each view gets the events that are new to it: another process may already have folded some of them."""
         for position, error in page.unreadable.items():
             db.execute("INSERT INTO unreadable VALUES (?, ?) ON CONFLICT (position) DO NOTHING", (position, error))
         known = self.progress(db)
@@ -154,7 +155,8 @@ class Folding:
         raise RuntimeError(f"The view {projection.name} is no pure fold: {error}, but not event by event.")
 
     def refold(self, db: Database, log: EventLog) -> None:
-        """Empty every view, parked ones too, and fold the whole log from zero, inside the caller's transaction."""
+        """Empty every view, including parked ones, and fold the whole log from zero, inside the caller's
+        transaction."""
         head = log.head()
         db.execute("DELETE FROM unreadable")
         db.execute("DELETE FROM snapshots")
@@ -176,7 +178,7 @@ class Folding:
 
 
 def shape(projection: Projection) -> str:
-    """What tells a view from an earlier version of itself."""
+    """What distinguishes a view from an earlier version of itself."""
     words = "\n".join((str(projection.version), *projection.tables, *projection.schema))
     return hashlib.sha256(words.encode()).hexdigest()[:16]
 
@@ -186,7 +188,8 @@ def _behind(page: LogPage, position: int) -> Sequence[Recorded]:
 
 
 def _all_at_once(db: Database, projections: Sequence[Projection], events: Sequence[Recorded], end: int) -> bool:
-    """What nearly always works, with a quarter of the statements; if not, all is as before, and each has its turn."""
+    """The fast path, which nearly always works and takes a quarter of the statements. If it fails, nothing has changed,
+    and each view is folded separately."""
     db.execute("SAVEPOINT fold")
     try:
         for projection in projections:
@@ -195,7 +198,7 @@ def _all_at_once(db: Database, projections: Sequence[Projection], events: Sequen
                 projection.apply(db, about)
     except OSError:
         raise
-    except Exception:  # which view it was, and on which event, comes out one by one
+    except Exception:  # folding one by one then finds the view and the event
         db.execute("ROLLBACK TO SAVEPOINT fold")
         db.execute("RELEASE SAVEPOINT fold")
         return False
@@ -205,7 +208,7 @@ def _all_at_once(db: Database, projections: Sequence[Projection], events: Sequen
 
 
 def _about(projection: Projection, events: Sequence[Recorded]) -> Sequence[Recorded]:
-    """The events that concern the view."""
+    """The events that the view is about."""
     kinds = {type(recorded.event) for recorded in events}
     wanted = {kind for kind in kinds if issubclass(kind, projection.about)}
     if wanted == kinds:
@@ -214,15 +217,15 @@ def _about(projection: Projection, events: Sequence[Recorded]) -> Sequence[Recor
 
 
 def _apply(db: Database, projection: Projection, events: Sequence[Recorded]) -> str | None:
-    """Why the view did not take these events; then it is as it was before."""
+    """Why the view failed on these events; in that case it is unchanged."""
     if not events:
         return None
     db.execute("SAVEPOINT fold")
     try:
         projection.apply(db, events)
-    except OSError:  # the database's failure, not the events': the whole page is tried again
+    except OSError:  # the database failed, not the view: the whole page is tried again
         raise
-    except Exception as error:  # it must stop only this view; reported by `problems`
+    except Exception as error:  # the failure must only stop this view; reported by `problems`
         db.execute("ROLLBACK TO SAVEPOINT fold")
         db.execute("RELEASE SAVEPOINT fold")
         return _words(error)
@@ -231,7 +234,7 @@ def _apply(db: Database, projection: Projection, events: Sequence[Recorded]) -> 
 
 
 def _note(db: Database, projections: Sequence[Projection], position: int, events: Sequence[Recorded]) -> None:
-    """The views' position, and the event there by which their log is known again (none where it could not be read)."""
+    """The views' position, and the event there, which identifies their log (none if it could not be read)."""
     event_id = next((recorded.event_id for recorded in reversed(events) if recorded.position == position), None)
     names = [projection.name for projection in projections]
     db.execute(
@@ -241,14 +244,14 @@ def _note(db: Database, projections: Sequence[Projection], position: int, events
 
 
 def _park(db: Database, projection: Projection, poison: Recorded, error: str, events: Sequence[Recorded]) -> None:
-    """The view stays before that event until it is rebuilt."""
+    """Park the view before that event until it is rebuilt."""
     _note(db, [projection], poison.position - 1, events)
     values = (poison.position, error, projection.name)
     db.execute("UPDATE progress SET failed_at = ?, error = ? WHERE view = ?", values)
 
 
 def _is_of(progress: Progress, log: EventLog) -> bool:
-    """Whether the view was folded from this log: a log that was put back to an earlier day has other events."""
+    """Whether the view was folded from this log: a log that was restored from a backup has other events."""
     if progress.position > log.head():
         return False
     if progress.event_id is None:

@@ -61,7 +61,7 @@ class Follower:
         self._waiters: list[_Waiter] = []
         self._failure: str | None = None
         self.listeners: list[Listener] = []
-        """Called in the thread that follows, after the views' commit, with the events of a page in order."""
+        """Called in the following thread after the views' commit, with the events of a page in order."""
         with views.transaction() as db:
             self._folding.prepare(db, log)
             lowest = self._folding.lowest(db)
@@ -70,7 +70,7 @@ class Follower:
 
     @property
     def position(self) -> int:
-        """The position up to which every active view has folded the log and every listener was notified."""
+        """The position up to which every active view has folded the log and every listener was called."""
         return self._position
 
     # -- following -------------------------------------------------------------------------------------------------

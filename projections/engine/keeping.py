@@ -1,7 +1,7 @@
-"""Keeping copies of what changed: a thread queues changes and handles them one at a time.
+"""Keeping copies of what changed: a thread queues changes and handles them one by one.
 
-For what is beside the views (files, snapshots), so that a slow or full disk holds up neither the views nor anybody who
-waits for them. Of what changed often before its turn came the newest alone is kept.
+For things outside the views (files, snapshots), so that a slow or full disk delays neither the views nor anybody who
+waits for them. If something changes again before its turn, only the newest change is kept.
 """
 
 import logging
@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Final, Generic, TypeVar
 
 RETRY: Final = 5.0
-"""Seconds until what could not be kept is tried again."""
+"""Seconds until a failed change is tried again."""
 
 _log = logging.getLogger(__name__)
 
@@ -20,9 +20,9 @@ K = TypeVar("K", bound=Hashable)
 class Keeper(Generic[K]):
     """`keep` is called for each thing that changed, in the order of the notifications.
 
-    What raises an OSError is kept for the next time; what raises anything else is given up, until it changes again.
-    `missed` returns at the start what changed while it was not running; an OSError of its own has it asked again.
-    `name` is the thread's; `what` is kept of each thing and `where` are words for the log.
+    If it raises an OSError, the change is tried again; on any other error it is dropped until the thing changes again.
+    At the start, `missed` returns what changed while it was not running; if that raises an OSError, it is called again.
+    `name` is the thread's name; `what` and `where` describe for the log what is kept of each thing and where.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Keeper(Generic[K]):
         return self._stopped.is_set()
 
     def tell(self, changed: Iterable[K]) -> None:
-        """These changed. Cheap, from any thread."""
+        """Report changes. Cheap, from any thread."""
         found = dict.fromkeys(changed)
         if found:
             with self._lock:
@@ -57,14 +57,14 @@ class Keeper(Generic[K]):
             self._woken.set()
 
     def start(self) -> None:
-        """Work in a thread, first at what was missed."""
+        """Work in a thread, starting with what was missed."""
         if self._thread is None:
             self._stopped.clear()
             self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
-        """End after a last try at what is to be kept."""
+        """End after trying everything once more."""
         if self._thread is not None:
             self._stopped.set()
             self._woken.set()
@@ -90,7 +90,7 @@ class Keeper(Generic[K]):
         return True
 
     def work_off(self) -> int:
-        """Try all that changed once; how many could not be kept, and are kept for the next time."""
+        """Try all changes once. Returns how many failed; these are kept for the next time."""
         with self._lock:
             changed, self._changed = self._changed, {}
         failed = [each for each in changed if not self._tried(each)]
@@ -104,6 +104,6 @@ class Keeper(Generic[K]):
         except OSError:
             _log.exception("%s of %s cannot be written to %s", self._what, each, self._where)
             return False
-        except Exception:  # the outermost loop: an error in one does not stop the others
+        except Exception:  # outermost handler: an error in one change does not stop the others
             _log.exception("%s of %s cannot be made", self._what, each)
         return True

@@ -1,4 +1,4 @@
-"""What views are built on: a database, the log, and the interface of every projection."""
+"""What views need: a database, the log, and the interface of every projection."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -9,7 +9,7 @@ from domain.session.record import Recorded
 from domain.values.base import DomainEvent
 
 LATEST: Final = 2**62
-"""A position or version that no log reaches."""
+"""A position or version beyond any log."""
 
 
 class Cursor(Protocol):
@@ -21,19 +21,19 @@ class Cursor(Protocol):
 
 
 class Database(Protocol):
-    """A connection inside a transaction. Statements keep to what SQLite and PostgreSQL share, places are `?`."""
+    """A connection inside a transaction. Statements only use what SQLite and PostgreSQL share; parameters are `?`."""
 
     def execute(self, sql: str, params: Sequence[Any] = ...) -> Cursor:
-        """Raises OSError when the database does not answer, anything else when the statement is wrong."""
+        """Raises OSError if the database does not answer, or anything else if the statement is wrong."""
         ...
 
     def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Carry out `INSERT INTO … VALUES (?, …) …` for all rows, in their order. Raises what `execute` raises."""
+        """Run `INSERT INTO … VALUES (?, …) …` for all rows, in order. Raises what `execute` raises."""
         ...
 
 
 class Views(Protocol):
-    """The database of views. Any number of readers, one writer at a time among all processes."""
+    """The database of views: any number of readers, and one writer at a time across all processes."""
 
     def transaction(self) -> AbstractContextManager[Database]: ...
 
@@ -44,7 +44,7 @@ class EventLog(Protocol):
     """The log, as far as views need it."""
 
     def log(self, *, after: int = 0, limit: int = ...) -> Sequence[Recorded]:
-        """The next events after a position; an empty page is the end."""
+        """The next events after a position; an empty page means the end."""
         ...
 
     def head(self) -> int: ...
@@ -61,9 +61,9 @@ Apply = Callable[[Database, Sequence[Recorded]], None]
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """A view: its tables, and what a stretch of the log changes in them. `apply` is a pure fold: it uses nothing but
-    the rows it wrote itself and the events, and the same rows come of a stretch in one go or event by event. It is
-    handed the events that it is `about`. If either changes, increase `version`; the view is then rebuilt."""
+    """A view: its tables, and how a stretch of the log changes them. `apply` is a pure fold: it only uses its own rows
+    and the events, and gives the same rows whether it gets a stretch at once or event by event. It gets the events that
+    it is `about`. If either changes, increase `version`; the view is then rebuilt."""
 
     name: str
     tables: tuple[str, ...]

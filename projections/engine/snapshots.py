@@ -1,7 +1,7 @@
-"""What long histories were folded into, kept beside the views: nothing far along is folded from the beginning.
+"""Snapshots of long histories, kept next to the views, so that long sessions are not folded from the beginning.
 
-A cache, never the truth: it may be emptied at any time, and nothing but time is different then. A snapshot counts only
-under the rules that folded it and for the very history that it was folded from (decision 18).
+A cache, never the truth: it may be emptied at any time and only affects speed. A snapshot is only used with the rules
+that folded it, and for exactly the history that it was folded from (decision 18).
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from projections.engine.keeping import Keeper
 from projections.engine.ports import LATEST, Database, Histories, Views
 
 EVERY: Final = 256
-"""A snapshot is kept at every version that this divides: shorter sessions have none."""
+"""There is a snapshot at every multiple of this version: shorter sessions have none."""
 SCHEMA: Final = (
     "CREATE TABLE IF NOT EXISTS snapshots (session_id TEXT NOT NULL, what TEXT NOT NULL, version BIGINT NOT NULL,"
     " rules TEXT NOT NULL, hash TEXT NOT NULL, state TEXT NOT NULL, PRIMARY KEY (session_id, what, version))"
@@ -40,12 +40,12 @@ def _state(name: str) -> pydantic.TypeAdapter[Session]:
 
 @cache
 def rules() -> str:
-    """Names the code that folds sessions, so that no release reads what another one folded."""
+    """Identifies the code that folds sessions, so that no release reads what another one folded."""
     return digest_of("domain")
 
 
 def digest_of(*packages: str) -> str:
-    """Names the code of packages, and what serialises its values."""
+    """Identifies the code of packages, and of what serializes its values."""
     digest = hashlib.sha256(pydantic.VERSION.encode())
     pending = [files(package) for package in packages]
     while pending:
@@ -61,7 +61,7 @@ SESSION: Final = "session"
 
 
 class Snapshot(NamedTuple):
-    """`state` is JSON of what a session was folded into up to a version, by rules of that name."""
+    """`state` is the JSON of what a session was folded into up to a version, by the rules with that name."""
 
     session_id: str
     what: str
@@ -71,7 +71,7 @@ class Snapshot(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Of which session something is kept, and what."""
+    """Which session has snapshots, and of what."""
 
     session_id: str
     what: str
@@ -91,12 +91,12 @@ class Snapshots:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def nearest(self, session_id: str, version: int | None = None) -> Session | None:
-        """The newest session kept up to that version; None if there is no valid one."""
+        """The session from the newest valid snapshot up to that version; None if there is none."""
         found = self.read(session_id, SESSION, rules(), version)
         return None if found is None else read_as(_state(kind_of(session_id)).validate_json, found)
 
     def read(self, session_id: str, what: str, by: str, version: int | None = None) -> Snapshot | None:
-        """The newest snapshot up to that version, by those rules and of the history that the log has now."""
+        """The newest snapshot up to that version, with the same rules and for the current history of the log."""
         try:
             with self._views.reading() as db:
                 row = db.execute(
@@ -123,25 +123,26 @@ class Snapshots:
         self._keeper.tell(Place(each.session_id, SESSION) for each in events if each.version % self.every == 0)
 
     def offer(self, snapshot: Snapshot) -> None:
-        """Something else that was folded, to be kept soon; of its sort the newest alone is kept, and is tried once."""
+        """Offer another folded value to be kept soon. Only the newest of its kind is kept, and it is tried once."""
         place = Place(snapshot.session_id, snapshot.what)
         self._offered[place] = snapshot
         self._keeper.tell([place])
 
     def start(self) -> None:
-        """Keep snapshots in a thread, first those that are missing."""
+        """Keep snapshots in a thread, starting with missing ones."""
         self._keeper.start()
 
     def stop(self) -> None:
-        """End after the current snapshot; what is missing of long sessions is found again at the next start."""
+        """End after the current snapshot; missing ones are found again at the next start."""
         self._keeper.stop()
 
     def write(self) -> int:
-        """Keep what was offered, and what is missing of sessions that grew; how many failed, and are tried again."""
+        """Keep what was offered, and what is missing for sessions that grew. Returns how many failed; these are tried
+        again."""
         return self._keeper.work_off()
 
     def _missed(self) -> list[Place]:
-        """The sessions that grew long while it was not running."""
+        """The sessions that became long while it was not running."""
         with self._views.reading() as db:
             rows = db.execute("SELECT session_id FROM overview WHERE version >= ?", (self.every,)).fetchall()
         return [Place(row[0], SESSION) for row in rows]
@@ -154,7 +155,7 @@ class Snapshots:
             self._follow(place.session_id)
 
     def _follow(self, session_id: str) -> None:
-        """From the newest snapshot on, a stretch at a time."""
+        """Fold on from the newest snapshot, in stretches."""
         session = self.nearest(session_id)
         while not self._keeper.ending:
             after = session.version if session else 0
@@ -186,7 +187,7 @@ class Snapshots:
 
 
 def read_as(load: Callable[[str], T], snapshot: Snapshot) -> T | None:
-    """What was folded; None where the snapshot is damaged."""
+    """The folded value; None if the snapshot is damaged."""
     try:
         return load(snapshot.state)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Tables made of dataclasses: the columns of a row are written down once."""
+"""Tables made from dataclasses: the columns of a row are declared once."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
@@ -28,7 +28,7 @@ class Table(Generic[R]):
 
     @property
     def schema(self) -> str:
-        """The statement that makes the table."""
+        """The statement that creates the table."""
         hints = get_type_hints(self._row)
         columns = (f"{column} {_column(hints[column])}" for column in self.columns[1:])
         return f"CREATE TABLE IF NOT EXISTS {self.name} ({self.columns[0]} TEXT PRIMARY KEY, {', '.join(columns)})"
@@ -41,7 +41,7 @@ class Table(Generic[R]):
         return {getattr(row, self.columns[0]): row for row in rows}
 
     def select(self, db: Database, clauses: str, params: Sequence[Any] = ()) -> list[R]:
-        """The rows that the clauses (`WHERE … ORDER BY …`) find."""
+        """The rows that match the clauses (`WHERE … ORDER BY …`)."""
         rows = db.execute(f"SELECT {self._listed} FROM {self.name} {clauses}", params).fetchall()
         return [self._row(*row) for row in rows]
 

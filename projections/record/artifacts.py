@@ -1,4 +1,4 @@
-"""What a session has made: an index. The texts stay in their events and are read from there."""
+"""An index of what a session has made. The texts stay in their events and are read from there."""
 
 from bisect import bisect_right
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from projections.views.record import ArtifactItem
 
 
 class Artifact(NamedTuple):
-    """One artifact. Lengths are UTF-8 bytes of the whole texts; of a text with a digest the store has the whole."""
+    """One artifact. Lengths are UTF-8 bytes of the whole text; if there is a digest, the store has the whole text."""
 
     version: int
     artifact_id: str
@@ -30,7 +30,7 @@ class Artifact(NamedTuple):
 
 
 def artifact_of(recorded: Recorded) -> Artifact | None:
-    """The artifact that an event made, if it made one."""
+    """The artifact that an event made, if any."""
     event = recorded.event
     if not isinstance(event, ArtifactCreated):
         return None
@@ -50,12 +50,12 @@ def artifact_of(recorded: Recorded) -> Artifact | None:
 
 
 def upto(made: list[Artifact], version: int) -> list[Artifact]:
-    """Those there were at a version, in the order of making."""
+    """The artifacts at a version, in the order of creation."""
     return made[: bisect_right(made, version, key=lambda artifact: artifact.version)]
 
 
 def texts(log: Histories, session_id: str, artifact: Artifact) -> tuple[Text, Text | None]:
-    """The artifact itself, and what changed in the workspace with it."""
+    """The artifact itself, and the changes in the workspace that belong to it."""
     [recorded] = log.history(session_id, after=artifact.version - 1, upto=artifact.version)
     assert isinstance(recorded.event, ArtifactCreated), "the record was made from this event"
     return recorded.event.content, recorded.event.patch

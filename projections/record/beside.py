@@ -1,4 +1,4 @@
-"""Two histories event by event: how much of them is the same, and what follows, aligned."""
+"""Two histories side by side: how much of them is the same, and the rest, aligned event by event."""
 
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
@@ -9,11 +9,11 @@ from domain.session.record import Recorded, Whole
 from projections.record.diff import alike, compared
 
 MOST: Final = 300
-"""Events of each after the first difference that are aligned."""
+"""How many events of each are aligned after the first difference."""
 
 
 class EventPair(NamedTuple):
-    """What stands beside each other; None where only the other side has something."""
+    """Events next to each other; None if only the other side has one."""
 
     a: Recorded | None
     b: Recorded | None
@@ -21,7 +21,7 @@ class EventPair(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """`common` counts the events before the first difference; `more` says whether further ones were left out."""
+    """`common` counts the events before the first difference; `more` says whether more events were left out."""
 
     common: int
     last: EventPair | None
@@ -47,7 +47,7 @@ def beside(a: Sequence[Recorded], b: Sequence[Recorded], whole: Whole) -> Beside
 
 
 def _aligned(a: Sequence[Recorded], b: Sequence[Recorded]) -> Iterator[tuple[Recorded | None, Recorded | None]]:
-    """Events of the same kind beside each other."""
+    """Events of the same kind next to each other."""
     topics = [[(found.event.TOPIC, found.event.__dict__.get("phase")) for found in side] for side in (a, b)]
     for _, i1, i2, j1, j2 in SequenceMatcher(None, topics[0], topics[1], autojunk=False).get_opcodes():
         for step in range(max(i2 - i1, j2 - j1)):

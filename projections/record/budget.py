@@ -1,7 +1,7 @@
 """How a session's budget was used over time (S4 §4.3, K-38): one point for every event of the session's own kind.
 
-A delivery has iterations and minutes, the other kinds have rounds; tokens and money are summed for all, with what was
-discussed for the session.
+A delivery has iterations and minutes, the other kinds have rounds. Tokens and money are summed for all, including
+discussions for the session.
 """
 
 from bisect import bisect_right
@@ -21,7 +21,7 @@ _Rounds = orchestration.OrchestrationEvent | discussion.DiscussionEvent
 
 
 class Point(NamedTuple):
-    """The budget at one event; what the session's kind does not have is None."""
+    """The budget at one event; None for what the session's kind does not have."""
 
     version: int
     at: int
@@ -46,7 +46,7 @@ class Point(NamedTuple):
 
 @dataclass(slots=True)
 class BudgetLine:
-    """What is used and allowed by now, and the points so far."""
+    """What is used and allowed so far, and the points so far."""
 
     started_at: int | None = None
     max_iterations: int | None = None
@@ -56,7 +56,7 @@ class BudgetLine:
     points: list[Point] = field(default_factory=list)
 
     def add(self, recorded: Recorded) -> None:
-        """One more event; what turns and discussions cost only counts."""
+        """Apply one more event; the costs of turns and discussions add no point."""
         event = recorded.event
         spent = spent_by(event)
         if spent is not None:
@@ -93,7 +93,7 @@ class BudgetLine:
         )
 
     def _add_rounds(self, recorded: Recorded, event: _Rounds) -> None:
-        """A round counts as used once it has begun. Nothing stops the clock: it runs from the start on."""
+        """A round counts as used once it has begun. The clock runs from the start and never pauses."""
         self._start(recorded)
         self.max_rounds = _rounds(event) or self.max_rounds
         most = self.max_rounds or 0
@@ -120,7 +120,7 @@ class BudgetLine:
 
 
 def _rounds(event: _Rounds) -> int | None:
-    """The round after which it ends unless it is given more, where the event sets it."""
+    """The round after which the session ends unless it gets more, if the event sets it."""
     match event:
         case orchestration.OrchestrationStarted():
             return event.opening.max_rounds

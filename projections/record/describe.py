@@ -1,4 +1,4 @@
-"""Puts an event into words, in the reader's language, from its type and data; its stored `message` is not read."""
+"""Describes an event in the reader's language, from its type and data. Its stored `message` is not used."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -8,11 +8,11 @@ from domain.values.words import Language, words
 from projections.record.placeholders import Data, Places
 
 ROOM: Final = "projections.record"
-"""Where `messages.toml` has a sentence for each topic: `event.<topic>`, or `event.<topic>.<variant>`."""
+"""`messages.toml` has a sentence for each topic: `event.<topic>`, or `event.<topic>.<variant>`."""
 _DISCUSSIONS: Final = ("review", "debate")
 
 _LONG: Final = {"reply", "patch", "context", "content", "topic"}
-"""Fields that take long to read and that no sentence without a recorded one needs."""
+"""Fields that are slow to read, and that only sentences with a recorded message need."""
 HIGHLIGHTED = frozenset(
     {
         "delivery.review_blocking_detected", "delivery.review_approved", "delivery.budget_exhausted",
@@ -37,7 +37,8 @@ HIGHLIGHTED = frozenset(
 
 
 def describe(topic: str, data: Data, language: Language = "en", *, agents: Sequence[str] = ()) -> str:
-    """One sentence; `agents` are the names of the session's agents in the plan's order. An unknown topic is named."""
+    """One sentence; `agents` are the names of the session's agents in the order of the plan. An unknown topic is shown
+    by name."""
     say = words(language, ROOM)
     kind, _, last = topic.partition(".")
     event = f"{'discussion' if kind in _DISCUSSIONS else kind}.{last}"
@@ -49,13 +50,13 @@ def describe(topic: str, data: Data, language: Language = "en", *, agents: Seque
 
 
 def recorded(event: DomainEvent) -> str:
-    """The `message` of the JSON API: as it was recorded, else in English."""
+    """The `message` of the JSON API: the recorded one, otherwise in English."""
     stored = str(getattr(event, "message", ""))
     return stored or describe(event.TOPIC, event.model_dump(mode="json", by_alias=True, exclude=_LONG))
 
 
 def person(actor: str, language: Language = "en") -> str:
-    """Who did something; Hansard's own workers are this machine."""
+    """Who did something; Hansard's own workers are shown as this machine."""
     return words(language, ROOM)("this_machine") if actor.startswith("worker:") else actor
 
 

@@ -1,4 +1,4 @@
-"""Two sessions, or two versions of one, side by side: where they part, and what came of each."""
+"""Two sessions, or two versions of one, side by side: where they diverge, and how each ended."""
 
 import re
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ VOLATILE = frozenset(
         "fenceGaps",
     }
 )
-"""What differs between any two runs of the same thing."""
+"""Fields that differ between any two runs."""
 DECISIONS = frozenset({"review.decided", "debate.decided", "review.expired", "debate.expired", "session.child_closed"})
 VERDICTS = frozenset(
     {
@@ -53,7 +53,7 @@ VERDICTS = frozenset(
 )
 TELLING = ("agent", "round", "iteration", "phase", "pass", "choice")
 APART = frozenset({"session.forked", "session.diverged", "session.released", "turn.activity_recorded"})
-"""Marks of a fork, and what agents did, whom a fork does not ask again."""
+"""Events that mark a fork, and agents' activity, which a fork does not repeat."""
 
 
 def diff(a: Sequence[Recorded], b: Sequence[Recorded], first: Session, second: Session, whole: Whole) -> Diff:
@@ -85,7 +85,7 @@ def _side(history: Sequence[Recorded], session: Session) -> Side:
 
 
 def _divergence(a: Sequence[Recorded], b: Sequence[Recorded], known: Sequence[str], whole: Whole) -> Parting | None:
-    """The first place where they say different things; what one of them has apart is no difference."""
+    """The first place where they differ in content; fields that only one of them has do not count."""
     ours, theirs = compared(a), compared(b)
     for place in range(max(len(ours), len(theirs))):
         one, other = ours[place : place + 1], theirs[place : place + 1]
@@ -95,12 +95,12 @@ def _divergence(a: Sequence[Recorded], b: Sequence[Recorded], known: Sequence[st
 
 
 def compared(history: Sequence[Recorded]) -> list[Recorded]:
-    """The events that a difference may be in."""
+    """The events that can make a difference."""
     return [recorded for recorded in history if recorded.event.TOPIC not in APART]
 
 
 def alike(one: Recorded, other: Recorded, known: Sequence[str], whole: Whole) -> bool:
-    """Long texts are only read where their digests are all that differs, perhaps by a name within."""
+    """Long texts are only read if nothing but their digests differs, perhaps because of a name inside."""
     return _plain(one, known) == _plain(other, known) or _plain(one, known, whole) == _plain(other, known, whole)
 
 
@@ -165,7 +165,7 @@ def _spent(session: Session) -> SpentView:
 
 
 def _delta(first: int | None, second: int | None) -> int | None:
-    """Unknown where either is."""
+    """Unknown if either is."""
     return None if first is None or second is None else second - first
 
 

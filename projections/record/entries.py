@@ -1,4 +1,4 @@
-"""The index of a session's events: who, where and whether it matters. The words are made when somebody reads them."""
+"""The index of a session's events: who, where, and whether it matters. Sentences are only made for readers."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from projections.record.turns import Turns
 
 
 class Entry(NamedTuple):
-    """One event. `number` is its iteration or round; the end of a turn belongs where the turn was requested."""
+    """One event. `number` is its iteration or round; the end of a turn counts where the turn was requested."""
 
     version: int
     at: int
@@ -36,7 +36,7 @@ def _place(turns: Turns, recorded: Recorded) -> tuple[str, str | None, int | Non
         case DeliveryEvent() as event:
             return event.role, event.phase, event.iteration or None, None
         case OrchestrationEvent() | DiscussionEvent() as event:
-            phase = event.__dict__.get("phase")  # only what is about an agent's phase has one
+            phase = event.__dict__.get("phase")  # only events about an agent's phase have one
             return event.role, None if phase is None else str(phase), event.round or None, None
         case TurnRequested() as event:
             return event.role, event.phase, event.iteration or event.round, event.turn_id

@@ -1,4 +1,4 @@
-"""Why a session is in its state, as a chain of causes from the commands; and what a wished state lacks."""
+"""Why a session is in its state, as a chain of causes starting with commands; and what is missing for another state."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,12 +42,12 @@ INPUTS = (
     *("elapsedMs", "remainingIterations", "reason", "iteration", "phase", "round"),
     *("metrics", "pass", "allDone", "choice", "classification", "score", "errorType", "expiresAt"),
 )
-"""The inputs of the rules, from the events."""
+"""The inputs of the rules, taken from the events."""
 
 
 def explain(history: Sequence[Recorded], session: Session, *, wished: str | None = None) -> Explanation:
-    """The commands that led to the newest change of state, first cause first, and what each decided on what;
-    with `wished`, what that state lacks."""
+    """The commands that led to the newest change of state, first cause first, and what each decision was based on; with
+    `wished`, what is missing for that state."""
     owner = {recorded.event_id: decision for decision in commands_in(history) for recorded in decision.recorded}
     moved = [recorded for recorded in history if "state" in type(recorded.event).model_fields]
     chain: deque[ExplainedCommand] = deque()
@@ -78,7 +78,7 @@ def _cause(history: Sequence[Recorded]) -> ExplainedCause | None:
 
 
 def _link(decision: RecordedCommand) -> ExplainedCommand:
-    """One command: who gave it, because of what, and what it led to."""
+    """One command: who gave it, what caused it, and what it led to."""
     first = decision.recorded[0]
     return ExplainedCommand(
         version=first.version,
@@ -102,7 +102,7 @@ def _event(recorded: Recorded) -> ExplainedEvent:
 
 
 def _text(history: Sequence[Recorded], session: Session, chain: Iterable[ExplainedCommand]) -> Iterator[str]:
-    """The events that decide something, one a line; a command without one is named by its first event."""
+    """The events that decide something, one per line; a command without such events is named by its first one."""
     events = {recorded.version: recorded.event for recorded in history}
     agents = [agent.agent for agent in session.agents] if isinstance(session, Orchestration) else []
     for link in chain:
@@ -116,7 +116,7 @@ def _text(history: Sequence[Recorded], session: Session, chain: Iterable[Explain
 
 
 def _votes(session: Session) -> Iterator[str]:
-    """Who voted for what, and what is missing, where the team decides by votes."""
+    """Who voted for what, and what is missing, if the team decides by votes."""
     if not isinstance(session, Discussion) or session.decisions is None:
         return
     votes = session.decision.votes if session.decision else session.votes
@@ -127,7 +127,7 @@ def _votes(session: Session) -> Iterator[str]:
 
 
 def why_not(session: Session, wished: str) -> WhyNot:
-    """Whether the wished state is one step away, and what is missing: guards that fail, or further steps."""
+    """Whether the wished state is one step away, and what is missing: guards that fail, or more steps."""
     table = CHARTS[session.kind]
     direct = tuple(
         DirectStep(
@@ -157,7 +157,7 @@ def _guard(session: Session) -> Guard:
 def _way(table: ChartTable, session: Session, wished: str) -> tuple[ChartStep, ...] | None:
     """The shortest path from the current state; None if there is none.
 
-    No path leads through a stop: a session stopped by a limit continues where it was.
+    No path leads through a stop: a session that a limit stopped continues where it was.
     """
     ways: deque[tuple[str, tuple[ChartStep, ...]]] = deque([(session.state, ())])
     seen = {session.state}
@@ -176,7 +176,7 @@ def _way(table: ChartTable, session: Session, wished: str) -> tuple[ChartStep, .
 
 
 def _open(table: ChartTable, session: Session, here: str) -> Iterator[tuple[str, Edge]]:
-    """The steps out of a state; for the current state those that its guards allow."""
+    """The steps out of a state; for the current state, those that its guards allow."""
     for event in table.events:
         for edge in table.edges(here, event):
             if here != session.state or table.target(here, event, _guard(session)) == edge.target:
@@ -199,7 +199,7 @@ def _told(session: Session, wished: str, direct: Sequence[DirectStep], steps: Se
 
 
 def _looked(session: Session, guard: str) -> str:
-    """The inputs of a guard, in words."""
+    """The inputs of a guard, as a text."""
     match session:
         case Delivery(resume=Resume() as resume) if guard.startswith("resumes_"):
             return f"it was stopped in {resume.phase}, before iteration {resume.iteration}"
@@ -217,7 +217,7 @@ def _looked(session: Session, guard: str) -> str:
 
 
 def _waiting(session: Session, wished: str) -> str:
-    """Whose move it is, while the wished state is not there."""
+    """Who has to act to reach the wished state."""
     if session.state == wished:
         return ""
     busy = [f"{turn.agent} ({turn.turn_id})" for turn in session.outstanding.values() if turn.work != "wait"]
@@ -229,7 +229,7 @@ def _waiting(session: Session, wished: str) -> str:
     return ""
 
 
-# What stopped a session, or sent it back last: the failing test, the blocking finding, the turn that failed.
+# What stopped a session, or rejected its work last: the failing test, the blocking finding, the turn that failed.
 
 CAUSES: Final = frozenset(
     {
@@ -242,18 +242,18 @@ CAUSES: Final = frozenset(
         "debate.agent_failed",
     }
 )
-"""Topics of events that say why."""
+"""Topics of events that give a reason."""
 _STOPPED: Final = frozenset({"failed", "exhausted", "partial"})
 
 
 def stopped(session: Session) -> bool:
-    """Whether it rests or ended without having done what was asked."""
+    """Whether it stopped or ended without success."""
     asked = isinstance(session, Discussion) and bool(session.choices) and session.stop_reason == "error"
     return session.state in _STOPPED or asked
 
 
 def evidence(event: DomainEvent) -> tuple[str, ...]:
-    """What it was, line by line, as recorded: failing tests, findings, an error. Empty where it was no failure."""
+    """What it was, line by line, as recorded: failing tests, findings, an error. Empty if it was no failure."""
     match event:
         case ValidationFailed():
             return event.new_failures or event.reasons or (event.summary,)

@@ -1,4 +1,4 @@
-"""What a trail is made of: something that an event said, with the version of that event."""
+"""The parts of a trail: something that an event recorded, with the version of that event."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ TONES: Final = {
     "plan_returned": "ask",
     "fix_requested": "ask",
 }
-"""The colour of an event that matters: bad or good news, or something that a person is asked or has said."""
+"""The colour of an important event: good or bad news, or something that a person is asked or has said."""
 
 
 def tone_of(topic: str, *, passed: bool | None = None) -> str:
-    """A verdict's own news comes before that of its kind."""
+    """A verdict's own news takes precedence over that of its kind."""
     if passed is not None:
         return "good" if passed else "bad"
     return TONES.get(topic.rpartition(".")[2], "note")
@@ -37,21 +37,21 @@ class Numbered(Protocol):
 
 
 class Step(NamedTuple):
-    """A state was entered, or entered again."""
+    """The session entered a state, perhaps again."""
 
     version: int
     state: str
 
 
 class Light(NamedTuple):
-    """An event that a reader should not miss."""
+    """An event that readers should not miss."""
 
     version: int
     tone: str
 
 
 class CountMark(NamedTuple):
-    """Something that is counted: the n-th round, assessment, plan."""
+    """Something counted: the n-th round, assessment, plan."""
 
     version: int
     number: int
@@ -70,7 +70,7 @@ class Verdict(NamedTuple):
 
 
 class ClaimMark(NamedTuple):
-    """Phases that an agent says it has done; a claim is no verdict (K-12)."""
+    """Phases that an agent claims to have completed; a claim is no verdict (K-12)."""
 
     version: int
     place: int
@@ -113,7 +113,7 @@ class Closed(NamedTuple):
 
 
 class ForkMark(NamedTuple):
-    """The history up to here is that of `source`, up to its event `source_version`."""
+    """The history up to here was copied from `source`, up to its event `source_version`."""
 
     version: int
     source: str
@@ -121,7 +121,7 @@ class ForkMark(NamedTuple):
 
 
 class Left(NamedTuple):
-    """What was left of the budget: iterations or rounds, and of what usage was reported so far."""
+    """What was left of the budget: iterations or rounds, and the usage reported so far."""
 
     version: int
     ms: int
@@ -135,5 +135,5 @@ N = TypeVar("N", bound=Numbered)
 
 
 def upto(marks: Sequence[N], version: int) -> Sequence[N]:
-    """Its part as of that event."""
+    """Its part up to that event."""
     return marks[: bisect_right(marks, version, key=lambda mark: mark.version)]

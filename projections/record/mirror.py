@@ -1,7 +1,7 @@
 """Worklogs as files in a folder, as cli-jaw keeps them, with `latest.md` for the newest (behaviour §1.12).
 
-A copy for people and their editors: nothing reads it back. It follows in a thread of its own; what could not be written
-is tried again.
+A copy for people and their editors; it is never read back. A separate thread writes it, and retries what could not be
+written.
 """
 
 import os
@@ -34,7 +34,8 @@ def file_name(created_at: str, title: str, twin: int = 0) -> str:
 
 
 class Mirror:
-    """Keeps the folder up to date. `seen` is a listener of the follower; `start` first brings everything up to date."""
+    """Keeps the folder up to date. `seen` is a listener of the follower; `start` first writes everything that is
+    missing."""
 
     def __init__(self, folder: Path, views: Views, sessions: Sessions, records: Records) -> None:
         self._folder, self._views = folder, views
@@ -46,22 +47,22 @@ class Mirror:
     # -- following -------------------------------------------------------------------------------------------------
 
     def seen(self, events: Sequence[Recorded]) -> None:
-        """These events happened, and the views have them."""
+        """Listener: these events happened, and the views include them."""
         self._keeper.tell(recorded.session_id for recorded in events if recorded.kind in KINDS)
 
     def start(self) -> None:
         self._keeper.start()
 
     def stop(self) -> None:
-        """End after a last try at what is to be written."""
+        """End after trying once more to write everything."""
         self._keeper.stop()
 
     def write(self) -> int:
-        """Write the worklogs that changed; how many could not be, and are kept for the next time."""
+        """Write the worklogs that changed. Returns how many failed; these are kept for the next time."""
         return self._keeper.work_off()
 
     def _missed(self) -> list[str]:
-        """What changed while it was not running: a file's time is that of the newest event in it."""
+        """What changed while it was not running: the time of a file is that of its newest event."""
         with self._views.reading() as db:
             rows = db.execute(
                 "SELECT session_id, created, created_at, updated_at, title FROM overview ORDER BY created"
@@ -73,7 +74,7 @@ class Mirror:
             ]
 
     def _written_at(self, name: str) -> int | None:
-        """Milliseconds; None where there is no such file."""
+        """Milliseconds; None if there is no such file."""
         with suppress(FileNotFoundError):
             return (self._folder / name).stat().st_mtime_ns // 1_000_000
         return None
@@ -111,12 +112,12 @@ class Mirror:
         beside.replace(latest)
 
     def _beside(self, name: str) -> Path:
-        """Where it is written before it takes the place of what was there; of this process alone."""
+        """The temporary file, private to this process, that then replaces the old one."""
         return self._folder / f".{name}.{os.getpid()}"
 
 
 def _name(db: Database, created: int, created_at: int, title: str) -> str:
-    """The session's file. Of several with the same name the first that began has it."""
+    """The session's file. If several have the same name, the session that began first gets it."""
     begin = created_at - created_at % 1_000
     others = db.execute(
         "SELECT title FROM overview WHERE created_at >= ? AND created_at < ? AND created < ?",
@@ -128,6 +129,6 @@ def _name(db: Database, created: int, created_at: int, title: str) -> str:
 
 
 def _newest(db: Database) -> str | None:
-    """The session that a person started last; what it had discussed is not it."""
+    """The session that a person started last; discussions that it started do not count."""
     row = db.execute("SELECT session_id FROM overview WHERE parent IS NULL ORDER BY created DESC LIMIT 1").fetchone()
     return None if row is None else str(row[0])

@@ -1,4 +1,4 @@
-"""How a session ended, in the reader's language: phrases of ours are reworded, everything else stays as recorded."""
+"""How a session ended, in the reader's language: our own phrases are translated, everything else stays as recorded."""
 
 import posixpath
 from collections.abc import Collection, Mapping
@@ -12,12 +12,12 @@ from domain.session.workspace import EVERYTHING, PathScope, touched
 from domain.values.words import Language, Words, words
 from projections.views.session import LandedView, ResultBase, ResultFile, ResultView
 
-# What a session has changed, as its view tells it.
+# What a session has changed, as its view reports it.
 
 
 def result_of(session: Session, planned: Collection[str], scope: PathScope = EVERYTHING) -> ResultView | None:
-    """None while nothing has changed. `planned` are the files and folders that the request or the plan named, relative
-    to the workspace."""
+    """None as long as nothing has changed. `planned` are the files and folders that the request or the plan named,
+    relative to the workspace."""
     base, changes = session.base, session.changes
     if base is None or changes is None or not changes.files:
         return None
@@ -36,7 +36,7 @@ def result_of(session: Session, planned: Collection[str], scope: PathScope = EVE
 
 
 def _below(workspace: str | None, repository: str | None) -> str:
-    """Where the workspace lies in its repository; empty for its top."""
+    """Where the workspace is in its repository; empty for the root."""
     if not workspace or not repository or not workspace.startswith(f"{repository}/"):
         return ""
     return workspace.removeprefix(f"{repository}/")
@@ -60,7 +60,7 @@ _PHRASES: Final[Mapping[str, str]] = {
 
 
 def outcome(view: Mapping[str, Any], language: Language) -> str:
-    """The summary of a session's view (`projections/record/session.py`), empty before it ends."""
+    """The summary of a session's view (`projections/record/session.py`); empty before it ends."""
     say = words(language, ROOM)
     recorded = str(view.get("finalSummary") or view.get("summary") or "")
     match view:
@@ -85,7 +85,7 @@ def _exhausted(view: Mapping[str, Any], say: Words) -> str:
 
 
 def _unfinished(view: Mapping[str, Any], say: Words) -> str:
-    """Who is done and who is not, in Markdown."""
+    """Which agents are done and which are not, in Markdown."""
     agents = view.get("agents") or ()
     done = [agent for agent in agents if agent["completed"]]
     pending = [agent for agent in agents if not agent["completed"]]

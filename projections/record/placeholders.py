@@ -1,4 +1,4 @@
-"""The places of an event's sentence, and what fills them."""
+"""The placeholders of an event's sentence, and their values."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -7,20 +7,20 @@ from typing import Any, Final
 from domain.values.words import Words
 
 _DETAIL: Final = 300
-"""Characters of somebody's words within a sentence."""
+"""How many characters of somebody's text a sentence quotes."""
 _FILES: Final = 3
-"""Changed files that a sentence names."""
+"""How many changed files a sentence names."""
 _FAILED_VALIDATION: Final = re.compile(r"^Validation failed \([a-z]+\): ")
 _FAILING: Final = re.compile(
     r"^(?:E\s+\S|FAILED\b|ERROR\b|error\b|.*(?:Error|Exception)\b|.*\bnot found\b)", re.MULTILINE
 )
-"""Where the output of a failing command says why."""
+"""How the output of a failing command usually marks the reason."""
 _AMOUNTS: Final = ("addIterations", "addMinutes", "addTokens", "addCostMicros")
 Data = Mapping[str, Any]
 
 
 class Places(dict[str, object]):
-    """The places of a sentence: computed ones by name, else the field of the event."""
+    """The values of the placeholders: computed ones by name, otherwise the fields of the event."""
 
     def __init__(self, say: Words, data: Data, agents: Sequence[str]) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class Places(dict[str, object]):
         return _COMPUTED[name](self) if name in _COMPUTED else _one_line(self.data.get(name, ""))
 
     def step(self, phase: object) -> str:
-        """A phase by its name: `planning`, or `phase 3 (development)`."""
+        """A phase by name: `planning`, or `phase 3 (development)`."""
         named = self.say.of("step", str(phase))
         return named if named != str(phase) else self.say.of("phase", str(phase))
 
@@ -60,7 +60,7 @@ def _failure(places: Places) -> str:
 
 
 def _detail(places: Places) -> str:
-    """`: …`, why it happened, where the event says so."""
+    """`: …`, the reason, if the event has one."""
     return _after_colon(_why_it_failed(places))
 
 
@@ -81,12 +81,12 @@ def _why_it_failed(places: Places) -> str:
 
 
 def shortly(reason: str) -> str:
-    """What failed, without saying first that it did."""
+    """What failed, without a leading "failed"."""
     return _FAILED_VALIDATION.sub("", reason, count=1)
 
 
 def failing_line(output: str) -> str:
-    """The first line of a command's output that says why it failed; else its last line."""
+    """The first line of a command's output that gives a reason, otherwise its last line."""
     found = _FAILING.search(output)
     lines = [line for line in output.splitlines() if line.strip()]
     return output[found.start() :].partition("\n")[0] if found else lines[-1] if lines else ""
@@ -99,7 +99,7 @@ def _issues(places: Places, titles: Sequence[str]) -> str:
 
 
 def _first(places: Places) -> str:
-    """The first issue of a review that asks for a fix."""
+    """The first issue of a review that requests a fix."""
     issues = (places.data.get("feedback") or {}).get("issues") or ()
     if places.data.get("choice") not in ("apply_fix", "revise") or not issues:
         return ""
@@ -136,7 +136,7 @@ def _subject(places: Places) -> str:
 
 
 def _agents(places: Places) -> str:
-    """Who works: of a round with the phase, of a plan by name."""
+    """Who works: the agents of a round with their phases, those of a plan by name."""
     if "agentPhases" not in places.data:
         return ", ".join(_one_line(agent.get("agent")) for agent in places.data.get("agents") or ())
     at_work = [found for found in places.data["agentPhases"] or () if not found.get("completed")]
@@ -153,7 +153,7 @@ def _metric(name: str) -> Callable[[Places], str]:
 
 
 def _score(places: Places) -> str:
-    """Of a review 0 to 100, where there is one; of a discussion the score of convergence."""
+    """The score of a review from 0 to 100, if there is one; for a discussion, the score of convergence."""
     if "metrics" in places.data or "score" not in places.data:
         return _metric("overallScore")(places)
     score = places.data["score"]

@@ -1,4 +1,4 @@
-"""Where a line comes from: the turn that wrote it, and what the session's history says around that turn."""
+"""Where a line comes from: the turn that wrote it, and the session's history around that turn."""
 
 import hashlib
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from projections.views.session import ResultView, SessionView
 
 @dataclass(slots=True)
 class Authorship:
-    """A turn that changed files. `findings` are those that it was asked to answer."""
+    """A turn that changed files. `findings` are those that it had to address."""
 
     work: TurnWork
     agent: str
@@ -35,14 +35,14 @@ class Authorship:
     findings: tuple[NamedFinding, ...]
     prompt: str
     patch: str
-    """SHA-256 of what was asked, and of what was changed."""
+    """SHA-256 of the prompt, and of the patch."""
     validated_by: int | None = None
     approved_by: Approval | None = None
 
 
 @dataclass(slots=True)
 class SessionAuthors:
-    """The turns of a session that changed files, in order, and what it began with."""
+    """The turns of a session that changed files, in order, and the state that it started from."""
 
     session: str
     source: str | None = None
@@ -52,7 +52,7 @@ class SessionAuthors:
 
     @property
     def work(self) -> SessionWork | None:
-        """None where nothing is known to be the session's."""
+        """None if nothing is known to be the session's."""
         if self.base is None or not self.turns:
             return None
         turns = tuple(turn.work for turn in self.turns.values())
@@ -90,7 +90,7 @@ class _Reader:
                 self._found(recorded, event)
 
     def _found(self, recorded: Recorded, event: object) -> None:
-        """What the next turn of the developer is asked to answer."""
+        """The findings that the developer's next turn has to address."""
         match event:
             case ReviewBlockingDetected():
                 self.findings = tuple(
@@ -131,14 +131,14 @@ class _Reader:
             self.verdicts[event.agent] = NamedFinding(recorded.version, _first_line(event.feedback), "")
 
     def _approved(self, recorded: Recorded, agent: str) -> None:
-        """Of one agent's work, or of all."""
+        """For one agent's work, or for all."""
         by = Approval(version=recorded.version, actor=recorded.causation.actor)
         for turn in self.found.turns.values():
             if agent in ("", turn.agent):
                 turn.approved_by = turn.approved_by or by
 
     def _decided(self, recorded: Recorded) -> None:
-        """A person's decision counts more than a reviewer's."""
+        """A person's decision takes precedence over a reviewer's."""
         by = Approval(version=recorded.version, actor=recorded.causation.actor)
         for turn in self.found.turns.values():
             turn.approved_by = by
@@ -160,7 +160,7 @@ def _first_line(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
-# What a session did, as an in-toto statement: its result, who made it, what was validated and who approved it.
+# An in-toto statement about a session: its result, who made it, what was validated and who approved it.
 
 STATEMENT: Final = "https://in-toto.io/Statement/v1"
 PREDICATE: Final = "https://hansard.invalid/result/v1"

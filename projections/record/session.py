@@ -1,4 +1,4 @@
-"""A session as the outside sees it (contract §2, Views), now or at any version."""
+"""The public view of a session (contract §2, Views), now or at any version."""
 
 from typing import Any, Final
 
@@ -35,16 +35,16 @@ from projections.views.session import (
 )
 
 TITLE = 80
-"""Characters of a title."""
+"""Maximum length of a title."""
 
 
 def title_of(title: str, task: str) -> str:
-    """The title given, else the first line of the task, 80 characters."""
+    """The given title, otherwise the first line of the task, 80 characters."""
     return one_line(title.strip() or next(filter(str.strip, task.splitlines()), ""), TITLE)
 
 
 def view(session: Session) -> SessionView:
-    """A pure function of the session at its version: `elapsedMs` is as of its last event, never of the clock."""
+    """A pure function of the session at its version: `elapsedMs` is as of its last event, not of the clock."""
     match session:
         case Delivery():
             return _delivery(session)
@@ -89,7 +89,7 @@ def _permission_request(question: PermissionQuestion) -> PermissionRequestView:
 
 
 def turn_view(turn: Outstanding, *, asks: bool = False) -> TurnView:
-    """A turn that is waited for; `asks`: its agent waits for permission."""
+    """An outstanding turn; `asks`: its agent waits for permission."""
     return TurnView(
         turn_id=turn.turn_id,
         work=turn.work,
@@ -171,7 +171,7 @@ def _orchestration(session: Orchestration) -> OrchestrationView:
 
 
 GATES: Final = {"completed": "✅ 완료", "paused": "⏸ checkpoint", "active": "⏳ 진행 중", "stopped": "⏹ 중단"}
-"""The seeds' words for an agent's status; the last is ours: of an agent whose run was reset."""
+"""The seeds' words for an agent's status; the last one is ours, for an agent whose run was reset."""
 
 
 def agent_status(session: Orchestration, agent: AgentPhases) -> AgentStatus:
@@ -222,7 +222,7 @@ def _discussion(session: Discussion) -> ReviewView | DebateView:
 
 
 def approval_of(session: Discussion) -> ApprovalView | None:
-    """How the team decides it, while it waits."""
+    """How the team makes the decision, while it waits."""
     if session.decisions is None or not session.choices:
         return None
     return approval_view(session.decisions, session.choices, session.votes, session.waiting_since)

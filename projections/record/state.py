@@ -1,6 +1,6 @@
-"""A session's record: one fold of its history. Every view of the session is read from it, as of any version.
+"""A session's record: one fold of its history, from which every view of the session is read, at any version.
 
-Lists only grow, in the order of versions: a reader at version N takes what is up to N.
+Lists only grow, in the order of versions: a reader at version N takes the entries up to N.
 """
 
 import threading
@@ -24,13 +24,13 @@ from projections.record.worklog import Worklog, write
 
 KEPT_SESSIONS: Final = 64
 KEPT_EVENTS: Final = 200_000
-"""Records that are kept in memory, at most: so many, and of so many events together."""
+"""Limits of the records in memory: their number, and their events in total."""
 RECORD: Final = "record"
 
 
 @dataclass(slots=True)
 class Record:
-    """All that was recorded of a session, up to `version`."""
+    """Everything recorded of a session, up to `version`."""
 
     version: int = 0
     entries: list[Entry] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Record:
     trail: Trail = field(default_factory=Trail)
 
     def add(self, recorded: Recorded) -> None:
-        """One more event. `version` comes last: readers never see half of it."""
+        """Apply one more event. `version` is set last, so readers never see half of it."""
         follow(self.turns, recorded)
         self.entries.append(entry_of(self.turns, recorded))
         self.budget.add(recorded)
@@ -66,7 +66,7 @@ _RECORD: Final = TypeAdapter(Record)
 
 @cache
 def rules() -> str:
-    """Hash of the folding code; snapshots from other releases are ignored."""
+    """Hash of the folding code; snapshots of other releases are ignored."""
     return digest_of("domain", "projections")
 
 
@@ -78,7 +78,7 @@ class _Kept:
 
 
 class Records:
-    """Records by session: each history is folded once, then only what is new. Safe for many threads."""
+    """Records by session: each history is folded once, then only new events. Safe for many threads."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class Records:
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
 
     def of(self, session_id: str, version: int) -> Record:
-        """The record, at least up to that version. Raises what the log raises for an event that it cannot read."""
+        """The record, at least up to that version. Raises what the log raises for an unreadable event."""
         kept = self._of(session_id)
         if kept.record.version < version:
             with kept.lock:
@@ -104,7 +104,7 @@ class Records:
         return kept.record
 
     def _grow(self, session_id: str, kept: _Kept, version: int) -> None:
-        """From the snapshot, where there is one, event by event."""
+        """Fold event by event, from the snapshot if there is one."""
         if self._snapshots and kept.record.version == 0:
             found = self._snapshots.read(session_id, RECORD, rules())
             kept.record = (found and read_as(_RECORD.validate_json, found)) or kept.record
@@ -124,7 +124,7 @@ class Records:
             return kept
 
     def _forget(self) -> None:
-        """Keep the records that were asked for last."""
+        """Keep the most recently used records."""
         with self._lock:
             held = sum(kept.record.version for kept in self._kept.values())
             while len(self._kept) > 1 and (len(self._kept) > self._sessions or held > self._events):

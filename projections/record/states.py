@@ -11,13 +11,13 @@ from projections.engine.ports import Histories
 from projections.engine.snapshots import Snapshots
 
 STRIDE = 64
-"""Every so many versions a state is kept, so that a step through the history folds fewer events than that."""
+"""A state is kept at every multiple of this version, so that stepping through the history folds fewer events."""
 KEPT = 500
-"""Sessions whose states are kept."""
+"""Number of sessions whose states are kept."""
 
 
 class Sessions:
-    """Folded sessions by id and version. Remembers states and folds on from the nearest; safe for many threads."""
+    """Folded sessions by id and version. Caches states and continues from the nearest one; safe for many threads."""
 
     def __init__(self, log: Histories, snapshots: Snapshots | None = None, *, kept: int = KEPT) -> None:
         self._log, self._snapshots, self._size = log, snapshots, kept
@@ -27,7 +27,7 @@ class Sessions:
     def get(self, session_id: str, version: int | None = None) -> Session | None:
         """The session now, or after its event `version`; None if there is no such session or event.
 
-        Raises what the log raises for an event that it cannot read.
+        Raises what the log raises for an unreadable event.
         """
         if version is not None and version < 1:
             return None
@@ -46,7 +46,7 @@ class Sessions:
         return session
 
     def _nearest(self, session_id: str, version: int | None) -> Session | None:
-        """What is remembered, or a snapshot where more events than lie between two of them would have to be folded."""
+        """A cached state, or a snapshot if more events would have to be folded than lie between two snapshots."""
         known = self._remembered(session_id, version)
         if self._snapshots is None:
             return known

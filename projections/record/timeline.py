@@ -1,4 +1,4 @@
-"""What happened, event by event: a stretch of the record with the events themselves, for somebody who words them."""
+"""What happened, event by event: a stretch of the record with its events, to be put into sentences."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +14,7 @@ ROLES = 20
 
 
 class Happened(NamedTuple):
-    """An event, and its place in the session."""
+    """An event, and its entry in the session."""
 
     entry: Entry
     recorded: Recorded
@@ -32,8 +32,8 @@ def around(
     roles: Sequence[str] = (),
     highlights: bool = False,
 ) -> list[Happened]:
-    """The events next to version `at`, in order: so many up to and with it, so many after it, none after `newest`.
-    Of these roles alone, or highlights alone, if asked for."""
+    """The events around version `at`, in order: this many up to and including it, this many after it, none after
+    `newest`. Optionally only of these roles, or only highlights."""
     wanted = frozenset(roles)
 
     def fits(entry: Entry) -> bool:
@@ -49,7 +49,7 @@ def _first(entries: Iterable[Entry], fits: Callable[[Entry], bool], most: int) -
 
 
 def _read(log: Histories, session_id: str, entries: Sequence[Entry]) -> list[Happened]:
-    """The events of the entries: neighbours are read at once."""
+    """The events of the entries: neighbours are read together."""
     found: list[Happened] = []
     for stretch in _neighbours(entries):
         history = log.history(session_id, after=stretch[0].version - 1, upto=stretch[-1].version)
@@ -68,6 +68,6 @@ def _neighbours(entries: Sequence[Entry]) -> list[list[Entry]]:
 
 
 def roles(record: Record) -> list[str]:
-    """Everybody who speaks in a session, the busiest first."""
+    """All roles that act in a session, the most active first."""
     counted = Counter(entry.role for entry in record.entries)
     return sorted(counted, key=lambda role: (-counted[role], role))[:ROLES]

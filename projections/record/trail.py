@@ -1,4 +1,4 @@
-"""What a session's history says beyond its state: which event said what, for drawings and matrices."""
+"""What a session's history contains besides its state: which event recorded what, for charts and matrices."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,7 +49,7 @@ class Trail:
     _budget: dict[str, Any] = field(default_factory=dict)
 
     def add(self, recorded: Recorded) -> None:
-        """One more event. `version` comes last: readers never see half of it."""
+        """Apply one more event. `version` is set last, so readers never see half of it."""
         event, version = recorded.event, recorded.version
         self.at.append(recorded.at)
         if event.TOPIC in HIGHLIGHTED:
@@ -62,11 +62,11 @@ class Trail:
         self.version = version
 
     def clock(self, version: int) -> int:
-        """Milliseconds from the session's beginning to that event."""
+        """Milliseconds from the beginning of the session to that event."""
         return self.at[version - 1] - self.at[0]
 
     def gap(self, version: int) -> int:
-        """Milliseconds from the event before to that one."""
+        """Milliseconds from the previous event to that one."""
         return self.at[version - 1] - self.at[max(0, version - 2)]
 
     def _tell(self, event: DomainEvent, version: int) -> None:
@@ -103,7 +103,7 @@ class Trail:
                 self.closed.append(Closed(version, event.child_id, event.choice, event.by, event.rounds))
 
     def _count(self, event: DomainEvent, version: int) -> None:
-        """A point of the burn-down wherever what is left besides what runs has changed."""
+        """A point of the burn-down chart whenever the remaining budget has changed."""
         known = self._budget
         usage = event.__dict__.get("usage")
         if usage is not None:

@@ -16,7 +16,7 @@ _FILE: Final = re.compile(r"diff --git a/.+ b/(.+)")
 
 
 class Running(NamedTuple):
-    """What is known now of a turn that is not over: the attempt that holds it, since when, and what it did so far."""
+    """What is known about a running turn: the attempt that holds it, since when, and what it did so far."""
 
     attempt: int | None = None
     since: int | None = None
@@ -29,13 +29,13 @@ Frames = tuple[ActivityFrame, ...]
 
 
 def listed(turns: Turns, version: int) -> list[TurnEntry]:
-    """Those that had been requested by then, in that order; a person's turn is not run."""
+    """The turns that were requested by then, in order; a person's turn is not run."""
     asked = (entry for entry in turns.values() if entry.version <= version and entry.work != "wait")
     return sorted(asked, key=lambda entry: entry.version)
 
 
 def ended(entry: TurnEntry, version: int) -> list[Attempt]:
-    """The attempts that were over by then."""
+    """The attempts that had ended by then."""
     return [attempt for attempt in entry.attempts if attempt.version <= version]
 
 
@@ -44,7 +44,7 @@ def is_open(entry: TurnEntry, version: int) -> bool:
 
 
 def summary(log: Histories, whole: Whole, session_id: str, entry: TurnEntry, version: int, now: Running) -> TurnSummary:
-    """A turn in a list; `now` counts where it is not over."""
+    """A turn in a list; `now` is used if it has not ended."""
     attempts, open_ = ended(entry, version), is_open(entry, version)
     last = attempts[-1] if attempts else None
     orchestrated = session_id.partition("-")[0] != "delivery"
@@ -89,7 +89,7 @@ def detail(log: Histories, whole: Whole, session_id: str, entry: TurnEntry, vers
 def activity(
     log: Histories, session_id: str, entry: TurnEntry, version: int, now: Running
 ) -> tuple[ActivityFrame, ...]:
-    """What it did: of a turn that runs everything that is still known, else the recorded tools."""
+    """What it did: for a running turn, everything that is still known, otherwise the recorded tools."""
     if is_open(entry, version) and now.frames:
         return now.frames
     uses: list[tuple[str, ToolUse]] = []
@@ -102,7 +102,7 @@ def activity(
 
 
 def transcript(log: Histories, session_id: str, entry: TurnEntry, version: int) -> Text | None:
-    """What the last program printed that printed anything."""
+    """The transcript of the last program that printed anything."""
     for attempt in reversed(ended(entry, version)):
         if attempt.activity is not None and attempt.activity.transcript is not None:
             event = _event(log, session_id, attempt.activity.version)
@@ -138,7 +138,7 @@ def _began(attempt: Attempt) -> int | None:
 
 
 def _total(usages: Iterable[Usage]) -> Usage:
-    """The sum; unknown where no attempt said it."""
+    """The sum; unknown if no attempt reported it."""
     given = list(usages)
     sums = {}
     for name in Usage.model_fields:

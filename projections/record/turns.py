@@ -1,6 +1,6 @@
-"""The turns of a session: what was asked of whom, in sections, and what came of each attempt.
+"""The turns of a session: who was asked what, in sections, and the outcome of each attempt.
 
-Long texts stay in their events: a section says which event and which field hold it.
+Long texts stay in their events: a section says which event and which field contain it.
 """
 
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ TRIED: Final = "tried"
 
 
 class Section(NamedTuple):
-    """A text by its place: the event, the field, its length in UTF-8 bytes, and the digest of a long one."""
+    """A reference to a text: the event, the field, its length in UTF-8 bytes, and the digest of a long one."""
 
     version: int
     name: str
@@ -36,7 +36,7 @@ class Section(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """Why and how long an attempt had to wait. Instants are milliseconds."""
+    """Why and how long an attempt had to wait. Times are milliseconds."""
 
     cause: str
     since: int
@@ -62,7 +62,7 @@ class Change(NamedTuple):
 
 @dataclass(slots=True)
 class Attempt:
-    """One ask of a turn. `number` is 0 where it was cancelled or expired before anybody took it."""
+    """One attempt at a turn. `number` is 0 if the turn was cancelled or expired before anybody took it."""
 
     number: int
     version: int
@@ -87,7 +87,7 @@ class Attempt:
 
 @dataclass(slots=True)
 class TurnEntry:
-    """A turn from its request on. `number` is its iteration or round, 0 before the first."""
+    """A turn since its request. `number` is its iteration or round, 0 before the first."""
 
     turn_id: str
     version: int
@@ -101,12 +101,12 @@ class TurnEntry:
     prompt: list[Section] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     retried: int = 0
-    """Version of the event by which a person had it asked again."""
+    """Version of the event with which a person had it asked again."""
     done: ActivityEntry | None = None
-    """Of the attempt whose end comes next."""
+    """For the attempt that ends next."""
 
     def status(self, version: int) -> str:
-        """How it ended, as of a version; `requested` until there is an answer."""
+        """How it ended, at a version; `requested` until there is an answer."""
         ended = [attempt for attempt in self.attempts if attempt.version <= version]
         if not ended or ended[-1].outcome == TRIED or ended[-1].version < self.retried <= version:
             return "requested"

@@ -1,4 +1,4 @@
-"""Reports (contract §5): each a projection of its own, folded from its facts when it is asked for."""
+"""Reports (contract §5): each has its own facts and is computed from them on request."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ __all__ = ["PROJECTIONS", "REPORTS", "Filters", "Report", "find", "folded", "rep
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report by name: its view, the columns of its rows in their order, and how it is made (rows and totals)."""
+    """A report by name: its view, the columns of its rows in order, and the function that makes rows and totals."""
 
     name: Name
     projection: Projection
@@ -56,9 +56,9 @@ def folded(db: Database, found: Report) -> int:
 
 
 def report(db: Database, name: str, filters: Filters) -> ReportAnswer:
-    """Of one moment, in an order that only the facts decide.
+    """A consistent snapshot, in an order that only depends on the facts.
 
-    Raises Unknown. `asOf` is the position up to which facts count: the one that was asked for, else the newest.
+    Raises Unknown. `asOf` is the position up to which facts count: the requested one, otherwise the newest.
     """
     found = find(name)
     as_of = folded(db, found) if filters.as_of is None else filters.as_of

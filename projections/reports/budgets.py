@@ -1,8 +1,9 @@
-"""`budgets`: what each session was planned to use, was granted in the end, and has used. It counts by when it began.
+"""`budgets`: what each session was planned to use, what it was granted in the end, and what it used. A session counts
+by when it began.
 
-A delivery has iterations and milliseconds of budget time, the other kinds have rounds. Tokens and money are with those
-of the discussions that the session asked for, as in its own budget; they are summed once in `costs`, not here.
-`extensions` are recorded commands of people; `exhausted` says what is used up, null once more was given.
+A delivery has iterations and milliseconds of budget time, the other kinds have rounds. Tokens and money include those
+of the discussions that the session requested, as in its own budget; `costs` counts them once, this report does not sum
+them. `extensions` are recorded commands of people; `exhausted` says what is used up, and is null once more was given.
 """
 
 from collections.abc import Sequence
@@ -48,7 +49,7 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
 
 
 def _spent(event: TurnAnswered | TurnFailed | TurnAttemptFailed | TurnCancelled | ChildClosed) -> Values | None:
-    """As the session itself counts."""
+    """The same count as in the session itself."""
     spent = spent_by(event)
     if spent is None or (spent == Spent() and not isinstance(event, ChildClosed)):
         return None
@@ -140,7 +141,7 @@ def _row(facts: Sequence[Fact]) -> Row:
 
 
 def _amount(name: str, planned: Fact, granted: Sequence[Fact], facts: Sequence[Fact]) -> Row:
-    """What the kind does not have is null; what it has and has not used yet is 0."""
+    """What the kind does not have is null; what it has but has not used yet is 0."""
     title = name.title()
     if planned[name] is None:
         return {f"planned{title}": None, f"granted{title}": None, f"used{title}": None}

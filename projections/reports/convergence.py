@@ -1,10 +1,10 @@
 """`convergence`: how reviews and debates ended, after how many rounds, and how often people overruled them.
 
-A discussion counts by when it began. It *suggests* what its last judgement speaks for (`domain/discussion/suggestion`):
-NEEDS_FIX apply_fix, PASS skip, CHALLENGE revise, APPROVE accept. A person who chooses that upholds it, a person who
-chooses otherwise overrules it; where nothing could be read, or it broke off, the decision is `unclear`. Only people
-overrule: expired and cancelled ones are counted separately. A fork of a discussion that had already ended is a what-if
-and does not count.
+A discussion counts by when it began. Its last judgement *suggests* a choice (`domain/discussion/suggestion`): NEEDS_FIX
+apply_fix, PASS skip, CHALLENGE revise, APPROVE accept. A person who makes that choice upholds it, a person who makes
+another one overrules it. If nothing could be read, or the discussion was interrupted, the decision is `unclear`. Only
+people overrule: expired and cancelled decisions are counted separately. A fork of a discussion that had already ended
+is a what-if and does not count.
 """
 
 from collections.abc import Iterable, Sequence
@@ -52,7 +52,7 @@ PROJECTION = LEDGER.projection(_read, discussion.DiscussionEvent)
 
 @dataclass(slots=True)
 class _DiscussionFacts:
-    """A discussion as its facts tell it. `shared`: it had ended before it was forked."""
+    """A discussion according to its facts. `shared`: it had ended before it was forked."""
 
     kind: str
     strategy: str = ""
@@ -66,7 +66,7 @@ class _DiscussionFacts:
 
     @property
     def decision(self) -> str | None:
-        """upheld, overruled or unclear; None where no person chose."""
+        """upheld, overruled or unclear; None if no person decided."""
         if self.choice is None:
             return None
         if self.suggestion is None:
@@ -135,7 +135,7 @@ def _decisions(talks: Iterable[_DiscussionFacts]) -> dict[str, int]:
 
 
 def found_by(db: Database, filters: Filters) -> list[str]:
-    """The reviews and debates that fit, newest first, without forks: those share their source's rounds."""
+    """The matching reviews and debates, newest first, without forks: those share their source's rounds."""
     found = LEDGER.by_session(db, filters).items()
     ids = [
         session_id

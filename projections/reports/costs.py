@@ -1,8 +1,8 @@
 """`costs`: tokens and money per session, agent, role and model. A turn counts by when it ended.
 
-What an agent did not report is unknown: such turns are counted apart and never as zero; a model that was not named is
-null. Turns for which nobody was asked (commands that were run) cost nothing that could be reported. What a fork has
-from its source was paid once.
+Usage that an agent did not report is unknown: such turns are counted separately, never as zero; an unnamed model is
+null. Turns without an agent (commands that were run) have no costs to report. What a fork copies from its source was
+paid once.
 """
 
 from collections.abc import Iterable, Sequence

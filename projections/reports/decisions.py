@@ -1,8 +1,8 @@
 """`decisions`: what people were asked, how long it waited and what came of it. A question counts by when it was asked.
 
-`by` is `person`, `expired` (no decision in time, so the default applied), `cancelled` (while it waited) or
-`waiting`. Waiting times of people are never mixed with those of the others. A question that a fork has from its source
-counts once, for the source; what the fork decides about it is a what-if and no answer to it.
+`by` is `person`, `expired` (no decision in time, so the default applied), `cancelled` (while it waited) or `waiting`.
+Waiting times of people are never mixed with those of the others. A question that a fork copied from its source counts
+once, for the source; the fork's decision about it is a what-if and not an answer to it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -87,7 +87,7 @@ def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:
 
 
 def _questions(facts: Iterable[Fact]) -> list[_Question]:
-    """Every question with the first answer behind it; an answer to none is no decision."""
+    """Every question with the first answer after it; an answer without a question is no decision."""
     found: list[_Question] = []
     waiting: dict[str, Fact] = {}
     for fact in unshared(facts):
@@ -108,7 +108,7 @@ def _waited(group: Iterable[_Question]) -> Row:
 
 
 def _totals(questions: Sequence[_Question]) -> Row:
-    """The waiting times are those of people's decisions."""
+    """The waiting times only include decisions by people."""
     by = {name: [found for found in questions if found.group[2] == name] for name in _BY}
     counts = {name: len(found) for name, found in by.items()}
     return {"decisions": len(questions), **counts, **_waited(by["person"])}

@@ -1,4 +1,4 @@
-"""Figures of reports: rounded the same way everywhere, None where there is nothing to reckon with."""
+"""Figures of reports: rounded the same way everywhere, None if there is nothing to compute."""
 
 from collections.abc import Iterable, Sequence
 from statistics import fmean, median
@@ -8,7 +8,7 @@ Row = dict[str, Any]
 
 
 def share(part: int, whole: int) -> float | None:
-    """From 0 to 1, four digits; None of nothing."""
+    """From 0 to 1, four digits; None for an empty total."""
     return round(part / whole, 4) if whole else None
 
 
@@ -24,13 +24,13 @@ def spread(name: str, values: Sequence[int]) -> Row:
 
 
 def known(values: Iterable[int | None]) -> int | None:
-    """The sum of what is known; None where nothing is."""
+    """The sum of the known values; None if there are none."""
     found = [value for value in values if value is not None]
     return sum(found) if found else None
 
 
 def ordered(value: object) -> tuple[int, str | int]:
-    """A key by which numbers, words and nothing can be sorted among each other."""
+    """A key that sorts numbers, texts and None together."""
     match value:
         case None:
             return (0, "")

@@ -1,6 +1,6 @@
-"""A report's facts: what its events said, one row each, and the sessions that they belong to.
+"""A report's facts, one row each, and the sessions that they belong to.
 
-A report is folded from facts when it is asked for, so that it can be had as of any position: then no later fact counts.
+A report is computed from facts on request, so it can be computed as of any position: later facts then do not count.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from projections.engine.ports import LATEST, Database, Projection
 Values = Mapping[str, Any]
 """Columns of a fact: `what` it is, and its figures."""
 Reader = Callable[[Database, Recorded], Values | None]
-"""What of an event counts for a report, None: nothing. It may keep tables of its own."""
+"""What a report takes from an event; None: nothing. It may have tables of its own."""
 FORKED = "forked"
 _Beginning = delivery.DeliveryStarted | orchestration.OrchestrationStarted | discussion.DiscussionStarted
 _BEGINNINGS = (delivery.DeliveryStarted, orchestration.OrchestrationStarted, discussion.DiscussionStarted)
@@ -27,7 +27,7 @@ _BEGINNINGS = (delivery.DeliveryStarted, orchestration.OrchestrationStarted, dis
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which facts count. Instants in milliseconds, `since` ≤ at < `until`; `as_of`: up to that position."""
+    """Which facts count. Times in milliseconds, `since` ≤ at < `until`; `as_of`: up to that position."""
 
     since: int | None = None
     until: int | None = None
@@ -36,13 +36,13 @@ class Filters:
     as_of: int | None = None
 
     def holds(self, at: int) -> bool:
-        """Whether the instant lies within the range."""
+        """Whether the time is within the range."""
         return (self.since is None or self.since <= at) and (self.until is None or at < self.until)
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One row: `began` is when its session did, `at` when it happened itself."""
+    """One row: `began` is the start of its session, `at` its own time."""
 
     position: int
     session_id: str
@@ -74,7 +74,7 @@ class Ledger:
         version: int = 1,
         tables: Mapping[str, str] | None = None,
     ) -> Projection:
-        """The view of what `read` takes from the events that it is `about`; `tables` are those that `read` keeps for
+        """The view of what `read` takes from the events that it is `about`; `tables` are those that `read` needs for
         itself, columns by name."""
         own = tables or {}
         return Projection(
@@ -128,7 +128,7 @@ class Ledger:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def facts(self, db: Database, filters: Filters) -> list[Fact]:
-        """Those of sessions with that kind and label, in the order of the log; whatever the range of time."""
+        """The facts of sessions with that kind and label, in the order of the log; the time range is ignored."""
         where, values = self._where(filters)
         own = "".join(f", f.{name}" for name in self.columns)
         rows = db.execute(
@@ -153,7 +153,7 @@ class Ledger:
         return " AND ".join(where), given
 
     def by_session(self, db: Database, filters: Filters) -> dict[str, list[Fact]]:
-        """The facts of each session that began within the range, in the order of the sessions' beginning."""
+        """The facts of each session that began within the range, in the order in which the sessions began."""
         found: dict[str, list[Fact]] = {}
         for fact in self.facts(db, filters):
             if filters.holds(fact.began):
@@ -162,7 +162,7 @@ class Ledger:
 
 
 def unshared(facts: Iterable[Fact]) -> list[Fact]:
-    """Without what a fork has from its source: that counts once, for the source."""
+    """Without what a fork copied from its source: that counts once, for the source."""
     kept: dict[str, list[Fact]] = {}
     for fact in facts:
         if fact.what == FORKED:

@@ -1,7 +1,7 @@
-"""`quality`: how often work passes, by `measure`. Everything counts by when it was said.
+"""`quality`: how often work passes, by `measure`. Everything counts by its own time.
 
 - `verdict`: the judge of an orchestration, per agent, role and phase. `unread` are failures without a verdict,
-  because the judge could not be read (K-15): they count in no rate. `overturned`: passed, then sent back by a person.
+  because the judge was unreadable (K-15): they count in no rate. `overturned`: passed, then sent back by a person.
 - `review`: a delivery's own reviewer, per iteration, with the blocking issues.
 - `validation`: a delivery's validation commands, per iteration.
 """
@@ -110,7 +110,7 @@ def _order(group: _Group) -> tuple[object, ...]:
 
 
 def _row(facts: Sequence[Fact]) -> Row:
-    """`judged` are those that passed or failed; who is overturned had passed before, in a fact of its own."""
+    """`judged` are those that passed or failed; overturned work had passed before, in a separate fact."""
     counts = {
         name: sum(fact["outcome"] == name for fact in facts) for name in ("passed", "failed", "unread", "overturned")
     }

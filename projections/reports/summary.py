@@ -1,7 +1,7 @@
 """`summary`: sessions by kind and status, with duration and rounds.
 
-A session counts by when it began. `durationMs` is from its beginning until it came to rest for the last time; of one
-that is not at rest it is not known yet. `rounds` are a delivery's iterations, and rounds for the other kinds.
+A session counts by when it began. `durationMs` is the time from its beginning until it stopped for the last time; for a
+running session it is unknown. `rounds` are a delivery's iterations, and rounds for the other kinds.
 """
 
 from collections.abc import Sequence
@@ -65,7 +65,7 @@ def make(db: Database, filters: Filters) -> tuple[list[Row], Row]:
 
 
 def _stands(facts: Sequence[Fact]) -> tuple[str, int | None, int]:
-    """The session's status, how long it took (milliseconds) where it is at rest, and its rounds."""
+    """The session's status, how long it took (milliseconds) if it has stopped, and its rounds."""
     told = [fact for fact in facts if fact.values["status"] is not None]
     status = str(told[-1]["status"])
     rounds = max((fact["rounds"] for fact in facts if fact["rounds"] is not None), default=0)

@@ -2,8 +2,7 @@
 was lost.
 
 A row counts by when the attempt failed. A wait is as long as it was planned, or until a person had the turn asked at
-once. What was paid for an attempt that failed is lost: its time, tokens and money. What a fork has from its source
-counts once.
+once. The time, tokens and money of a failed attempt are lost. What a fork copied from its source counts once.
 """
 
 from collections import Counter, defaultdict
@@ -34,7 +33,7 @@ COLUMNS = (
 )  # fmt: skip
 HOUR = 3_600_000
 AGAIN, LAST, ENDED = "again", "last", "ended"
-"""An attempt that another one follows, the last attempt of a turn, and what ends a wait early."""
+"""A failed attempt with another one to follow, the last attempt of a turn, and what ends a wait early."""
 
 
 def _read(_: Database, recorded: Recorded) -> Values | None:
@@ -61,7 +60,7 @@ PROJECTION = LEDGER.projection(_read, TurnAttemptFailed, TurnFailed, TurnRetried
 
 
 class WaitGroup(NamedTuple):
-    """What a row is about."""
+    """The key of a row."""
 
     hour: str
     cause: str
@@ -85,7 +84,7 @@ def _group(fact: Fact) -> WaitGroup:
 
 
 def _waited(facts: Iterable[Fact]) -> Counter[int]:
-    """The milliseconds that were waited after each failed attempt, by its position."""
+    """The milliseconds waited after each failed attempt, by its position."""
     waited: Counter[int] = Counter()
     waiting: dict[tuple[str, str], Fact] = {}
     for fact in facts:

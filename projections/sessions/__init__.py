@@ -1,1 +1,1 @@
-"""Views across sessions, kept in tables: the list, the inbox, and what an origin is busy with."""
+"""Views across sessions, kept in tables: the list, the inbox, and the runs of an origin."""

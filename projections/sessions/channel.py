@@ -1,4 +1,4 @@
-"""What an origin is busy with, and its queue (behaviour §1.2): a pure function of the channel."""
+"""What an origin is working on, and its queue (behaviour §1.2): a pure function of the channel."""
 
 from domain.channel import Channel, Waiting
 from domain.values.time import iso

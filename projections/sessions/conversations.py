@@ -13,12 +13,12 @@ from projections.views.session import ResultView
 from projections.views.sessions import ConversationItem, ConversationLine, ConversationPage, ConversationView
 
 MOST = 200
-"""How many conversations are listed, and how many sessions of one: the newest."""
+"""Maximum number of conversations in the list, and of sessions in one: the newest."""
 _OPEN = ("checkpoint", "partial")
 
 
 def listed(db: Database) -> ConversationPage:
-    """Those with an origin, the newest first."""
+    """The conversations with an origin, newest first."""
     found: defaultdict[str, list[SessionRow]] = defaultdict(list)
     for row in ROWS.select(db, "WHERE kind = 'orchestration' AND origin <> '' ORDER BY created DESC", ()):
         found[row.origin].append(row)
@@ -45,7 +45,7 @@ def _first(rows: Sequence[SessionRow], *statuses: str) -> str | None:
 def told(
     db: Database, origin: str, load: Callable[[str], object], channel: Channel | None = None
 ) -> ConversationView | None:
-    """What was said, oldest first, then the messages that wait; None where nothing was."""
+    """The messages and answers, oldest first, then the messages that wait; None if there are none."""
     rows = ROWS.select(db, "WHERE kind = 'orchestration' AND origin = ? ORDER BY created DESC LIMIT ?", (origin, MOST))
     sessions = [found for row in reversed(rows) if isinstance(found := load(row.session_id), Orchestration)]
     queue = channel.queue if channel else ()

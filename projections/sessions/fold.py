@@ -1,4 +1,4 @@
-"""What each event changes in the row of its session, and in the turns it waits for. Channels have no row."""
+"""What each event changes in the row of its session, and in the session's open turns. Channels have no row."""
 
 import json
 from collections.abc import Sequence
@@ -40,9 +40,9 @@ SCHEMA: Final = (
     *questions.SCHEMA,
 )
 SEARCHED: Final = 20_000
-"""Characters of title and task that a search looks into."""
+"""How many characters of title and task can be searched."""
 HEAD: Final = 2_000
-"""Characters of a synthesis or summary; the session has all of it."""
+"""How many characters of a synthesis or summary are kept; the session has all of it."""
 
 
 def apply(db: Database, events: Sequence[Recorded]) -> None:
@@ -69,7 +69,7 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
 
 
 def _begin(db: Database, recorded: Recorded, rows: dict[str, SessionRow]) -> SessionRow | None:
-    """The row with which a session begins; None for a history whose first event could not be read."""
+    """The first row of a session; None for a history whose first event could not be read."""
     match recorded.event:
         case delivery.DeliveryStarted() as event:
             row = _row(recorded, event, event.task, delivery_status(event.state))
@@ -110,7 +110,7 @@ def _row(recorded: Recorded, request: Any, task: str, status: str) -> SessionRow
 
 
 def _adopt(db: Database, row: SessionRow, link: ParentLink, rows: dict[str, SessionRow]) -> None:
-    """A child belongs to its parent's owner, regardless of who started it."""
+    """A child belongs to the owner of its parent, regardless of who started it."""
     row.parent, row.about = link.session_id, link.about
     parent = rows.get(link.session_id) or ROWS.get(db, [link.session_id]).get(link.session_id)
     if parent is not None:
@@ -118,7 +118,7 @@ def _adopt(db: Database, row: SessionRow, link: ParentLink, rows: dict[str, Sess
 
 
 def _index(db: Database, row: SessionRow, request: Any, task: str) -> SessionRow:
-    """What a search finds the session by."""
+    """The text that a search looks through."""
     words = normal(f"{row.session_id}\n{request.title}\n{task[:SEARCHED]}")
     db.execute("INSERT INTO overview_words VALUES (?, ?)", (row.created, words))
     for label in dict.fromkeys(request.labels):
@@ -130,7 +130,7 @@ def _index(db: Database, row: SessionRow, request: Any, task: str) -> SessionRow
 
 
 def _evolve(row: SessionRow, recorded: Recorded) -> None:
-    """The row one event later."""
+    """The row after one more event."""
     event = recorded.event
     row.version, row.updated_at = recorded.version, recorded.at
     row.status = status_of(event) or row.status
@@ -155,7 +155,7 @@ def _evolve(row: SessionRow, recorded: Recorded) -> None:
 
 
 def _evolve_delivery(row: SessionRow, recorded: Recorded, event: delivery.DeliveryEvent) -> None:
-    """A delivery that used up its budget waits for more (K-46); an ended one waits for nothing yet."""
+    """A delivery that used up its budget waits for more (K-46); an ended one waits for nothing."""
     match event:
         case delivery.PhaseStarted():
             row.phase = event.phase or row.phase
@@ -186,7 +186,7 @@ def _evolve_delivery(row: SessionRow, recorded: Recorded, event: delivery.Delive
 
 
 def _evolve_orchestration(row: SessionRow, recorded: Recorded, event: orchestration.OrchestrationEvent) -> None:
-    """A run waits at its checkpoint, or where it stopped, until an event leads it on."""
+    """A run waits at its checkpoint, or where it stopped, until an event continues it."""
     if isinstance(event, orchestration.OrchestrationTransition):
         row.go_on()
     match event:
@@ -237,7 +237,7 @@ def _evolve_discussion(row: SessionRow, recorded: Recorded, event: discussion.Di
 
 
 def _with_author(policy: str | None, author: str) -> str | None:
-    """Somebody who forks a session is one of its authors from there on."""
+    """A person who forks a session becomes one of its authors."""
     if policy is None or not author:
         return policy
     found = DecisionPolicy.model_validate_json(policy)

@@ -1,4 +1,4 @@
-"""The inbox: everything that waits for a person, those that wait longest first (contract §16)."""
+"""The inbox: everything that waits for a person, the longest wait first (contract §16)."""
 
 import json
 from collections.abc import Collection
@@ -40,9 +40,9 @@ _WHY: Final = {
 def page(
     db: Database, *, needs: Collection[str] = (), limit: int = DEFAULT_LIMIT, cursor: str | None = None
 ) -> DecisionPage:
-    """What waits, oldest first; `needs` keeps only what waits for one of these.
+    """What waits, oldest first; `needs` filters by what is needed.
 
-    Raises Invalid for a cursor that was not given out here, a limit outside 1 … 200, or an unknown need.
+    Raises Invalid for a cursor that was not returned from here, a limit outside 1 … 200, or an unknown need.
     """
     if not 1 <= limit <= MOST:
         raise Invalid({"/limit": Sentence("not_between", number=1, most=MOST)})
@@ -57,7 +57,7 @@ def page(
 
 
 def begun_after(db: Database, after: int, limit: int, wanted: Collection[str] = NEEDS) -> list[tuple[int, WaitingItem]]:
-    """What still waits and began to after this position, with the position where it began."""
+    """What started to wait after this position and still does, with the position where it started."""
     rows = ROWS.select(
         db,
         f"WHERE waiting > ? AND waits_for IN ({', '.join('?' * len(wanted))}) ORDER BY waiting LIMIT ?",
@@ -70,14 +70,14 @@ def begun_after(db: Database, after: int, limit: int, wanted: Collection[str] = 
 
 
 def _permissions(db: Database, after: int, limit: int) -> list[tuple[int, WaitingItem]]:
-    """The questions of agents, each with its place in the log."""
+    """The requests of agents, each with its position in the log."""
     asked = asked_after(db, after, limit)
     rows = ROWS.get(db, list({question.session_id for question in asked}))
     return [(question.position, _question(rows[question.session_id], question)) for question in asked]
 
 
 def counts(db: Database) -> dict[str, int]:
-    """How much waits, by what it waits for."""
+    """How many items wait, by what they need."""
     rows = db.execute(
         "SELECT waits_for, count(*) FROM overview WHERE waiting IS NOT NULL GROUP BY waits_for ORDER BY waits_for"
     ).fetchall()
@@ -87,7 +87,7 @@ def counts(db: Database) -> dict[str, int]:
 
 
 def _item(row: SessionRow) -> WaitingItem:
-    """Only what it waits for now: of a discussion its last words, of a run its summary so far."""
+    """Only what it waits for now: the latest contribution of a discussion, the summary so far of a run."""
     deciding = row.waits_for == "decision"
     return WaitingItem.model_validate(
         {
@@ -120,7 +120,7 @@ def _item(row: SessionRow) -> WaitingItem:
 
 
 def _approval(row: SessionRow) -> ApprovalView | None:
-    """How the team decides, of what a person decides; permissions and scopes have no votes."""
+    """How the team decides, for decisions only; permissions and scopes have no votes."""
     if row.policy is None or row.waits_for not in ("decision", "permission", "scope"):
         return None
     policy, voted = DecisionPolicy.model_validate_json(row.policy), row.waits_for == "decision"
@@ -130,7 +130,7 @@ def _approval(row: SessionRow) -> ApprovalView | None:
 
 
 def _question(row: SessionRow, question: QuestionRow) -> WaitingItem:
-    """An agent's question, as an item of its own."""
+    """An agent's request, as an item of its own."""
     asked = replace(
         row,
         waits_for="permission",

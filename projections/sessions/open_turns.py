@@ -1,4 +1,4 @@
-"""The turns that sessions wait for: a row for each, until it has ended."""
+"""The outstanding turns of sessions: a row for each, until it has ended."""
 
 from typing import Final
 

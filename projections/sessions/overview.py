@@ -1,4 +1,4 @@
-"""The list of sessions: found by kind, status, label or words, newest first."""
+"""The list of sessions: filtered by kind, status, label or text, newest first."""
 
 import base64
 import binascii
@@ -19,12 +19,12 @@ from projections.views.sessions import SessionItem, SessionPage, WaitsFor
 LONGEST_WORDS = 1_000
 DEFAULT_LIMIT, MOST = 50, 200
 ASKING: Final = "permission"
-"""Why a turn waits whose agent asks for permission."""
+"""The reason of a waiting turn whose agent asks for permission."""
 NEEDS: Final[tuple[WaitsFor, ...]] = get_args(WaitsFor)
 
 
 def worked_on(db: Database) -> tuple[tuple[str, str, int], ...]:
-    """The sessions that were started on a folder, oldest first: that folder, the session and its version."""
+    """The sessions that were started in a folder, oldest first: that folder, the session and its version."""
     rows = db.execute(
         "SELECT repository, session_id, version FROM overview WHERE repository IS NOT NULL ORDER BY created"
     ).fetchall()
@@ -43,9 +43,10 @@ def page(
     limit: int = DEFAULT_LIMIT,
     cursor: str | None = None,
 ) -> SessionPage:
-    """Newest first; `q` is looked for in id, title and task, in any case. An owner is found by the name alone, too.
+    """Newest first; `q` is searched in id, title and task, ignoring case. Owners can be given by name alone.
 
-    Raises Invalid for a cursor that was not given out here, a limit outside 1 … 200, more than 1,000 characters of `q`.
+    Raises Invalid for a cursor that was not returned from here, a limit outside 1 … 200, more than 1,000 characters of
+    `q`.
     """
     if not 1 <= limit <= MOST:
         raise Invalid({"/limit": Sentence("not_between", number=1, most=MOST)})
@@ -85,7 +86,7 @@ def forks(db: Database, session_id: str, limit: int) -> tuple[SessionItem, ...]:
 
 
 def waiting(db: Database, limit: int = MOST, *, needs: Sequence[WaitsFor] = ()) -> tuple[SessionItem, ...]:
-    """The sessions that a person has to do something about, those that wait longest first."""
+    """The sessions in which a person has to do something, the longest wait first."""
     wanted = tuple(needs or NEEDS)
     clauses = f"WHERE waiting > 0 AND waits_for IN ({', '.join('?' * len(wanted))}) ORDER BY waiting LIMIT ?"
     return items(db, ROWS.select(db, clauses, (*wanted, limit)))
@@ -108,12 +109,12 @@ def _pattern(q: str) -> str:
 
 
 def cursor_of(position: int) -> str:
-    """A cursor means the rows before a position; callers should not know."""
+    """A cursor encodes the rows before a position; callers should treat it as opaque."""
     return base64.urlsafe_b64encode(str(position).encode()).decode().rstrip("=")
 
 
 def position_of(cursor: str) -> int:
-    """Raises Invalid for what `cursor_of` did not make."""
+    """Raises Invalid for anything that `cursor_of` did not make."""
     try:
         digits = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
         position = int(digits) if len(digits) < 19 else -1

@@ -1,4 +1,4 @@
-"""The permissions that agents wait for: a row for each question, until it is answered or withdrawn."""
+"""The permissions that agents wait for: a row for each request, until it is answered or withdrawn."""
 
 import json
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ class OpenQuestions:
         self._changed: dict[str, QuestionRow | None] = {}
 
     def follow(self, recorded: Recorded) -> None:
-        """One more event. A fork answers none of the questions that it takes over: they are not asked there."""
+        """Apply one more event. A fork answers none of the requests that it copied: they are not asked there."""
         match recorded.event:
             case PermissionRequested() as event:
                 self._changed[event.request_id] = _row(recorded, event)
@@ -63,7 +63,7 @@ class OpenQuestions:
 
 
 def asked_after(db: Database, position: int, limit: int) -> list[QuestionRow]:
-    """The questions after a position of the log, oldest first."""
+    """The requests after a position of the log, oldest first."""
     return QUESTIONS.select(db, "WHERE position > ? ORDER BY position LIMIT ?", (position, limit))
 
 

@@ -1,4 +1,4 @@
-"""One row for every session: what lists show of it, and what it waits for."""
+"""One row per session: what lists show of it, and what it waits for."""
 
 import unicodedata
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from projections.views.sessions import WaitsFor
 
 @dataclass(slots=True)
 class SessionRow:
-    """`created` and `waiting` are positions in the log: of the first event, and of the one since which it waits.
+    """`created` and `waiting` are positions in the log: of the first event, and of the event since which it waits.
 
     `labels`, `choices`, `convergence`, `feedback`, `policy` and `votes` are JSON. `cause` is a code: why it waits.
     """
@@ -59,11 +59,11 @@ class SessionRow:
     votes: str | None = None
 
     def wait(self, what: WaitsFor, cause: str, *, position: int, at: int) -> None:
-        """From here on a person is waited for."""
+        """From now on, the session waits for a person."""
         self.waits_for, self.cause, self.waiting, self.since = what, cause, position, at
 
     def go_on(self) -> None:
-        """No person is waited for any more."""
+        """The session no longer waits for a person."""
         self.waits_for = self.cause = self.waiting = self.since = self.choices = self.summary = None
         self.request_id = self.votes = None
 
@@ -72,5 +72,5 @@ ROWS = Table("overview", SessionRow)
 
 
 def normal(words: str) -> str:
-    """Words as a search compares them: NFC, lower case, without NUL."""
+    """A text for searching: NFC, lower case, without NUL."""
     return unicodedata.normalize("NFC", words.replace("\0", "")).lower()

@@ -17,7 +17,7 @@ __all__ = ["Worklog", "render", "write"]
 
 
 class _Shape(NamedTuple):
-    """How a kind of session is written down: the rows of an event, and the text of a session."""
+    """How the worklog of a kind is written: the rows of an event, and the text of a session."""
 
     rows: Callable[[Worklog, Turns, Recorded], Iterator[Row]]
     text: Callable[[Any, Mapping[str, str], Sequence[Row], Words], str]
@@ -40,8 +40,8 @@ def write(log: Worklog, turns: Turns, recorded: Recorded) -> None:
 
 
 def render(log: Worklog, session: Session, *, newest: int | None = None, language: Language | None = None) -> str:
-    """The worklog at the session's version, with so many of its newest entries (all of them, if not given), in the
-    wording of the seeds unless a language is asked for."""
+    """The worklog at the session's version, with this many of its newest entries (by default all), in the wording of
+    the seeds unless a language is given."""
     latest = log.latest(session.version)
     if language and latest.get("summary"):
         latest["summary"] = outcome(view(session).wire(), language)

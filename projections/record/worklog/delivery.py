@@ -1,4 +1,4 @@
-"""How a delivery is written down: phases instead of agents, iterations instead of rounds."""
+"""The worklog of a delivery: phases instead of agents, iterations instead of rounds."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -151,7 +151,7 @@ def _score(score: int | None) -> str:
 
 
 def _extended(log: Worklog, event: BudgetExtended) -> Iterator[Row]:
-    """More budget: what had been skipped waits again, and there is no summary yet."""
+    """More budget: skipped phases are pending again, and there is no summary yet."""
     amounts = {
         "iterations": event.add_iterations,
         "minutes": event.add_minutes,
@@ -169,7 +169,7 @@ def _extended(log: Worklog, event: BudgetExtended) -> Iterator[Row]:
 
 
 def _commands(report: Text) -> Iterator[str]:
-    """The runs of a validation report; one that is too long for its event is summarised by the next event."""
+    """The runs of a validation report; if it is too long for its event, the next event summarizes it."""
     try:
         runs = json.loads(report.head)["runs"]
         found = [(str(run["command"]), int(run["exitCode"])) for run in runs]
@@ -190,7 +190,7 @@ def _settled(turns: Turns, event: Settled) -> Iterator[Row]:
 
 
 def text(_: Delivery, latest: Mapping[str, str], log: Sequence[Row], say: Words) -> str:
-    """The worklog: what every section says, and the log."""
+    """The worklog: all sections, and the log."""
     return joined(
         title(latest, say, iterations=latest["iterations"]),
         chapter("plan", latest.get("plan"), say),

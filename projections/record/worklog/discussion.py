@@ -1,4 +1,4 @@
-"""How a review or a debate is written down: its rounds with verdict and convergence, synthesis, decision."""
+"""The worklog of a review or a debate: rounds with verdict and convergence, synthesis, decision."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -45,7 +45,7 @@ from projections.record.worklog.parts import (
 
 _LISTS = {"concerns": "Concern", "suggestions": "Suggestion"}
 _MOST = 20
-"""Points of one kind in an entry; the events have them all."""
+"""How many points of one kind an entry shows; the events have all of them."""
 
 
 def rows(_: Worklog, __: Turns, recorded: Recorded) -> Iterator[Row]:
@@ -95,7 +95,7 @@ def _spoken(event: DiscussionEvent) -> Iterator[Row]:
 
 
 def _feedback(found: dict[str, Any]) -> Iterator[str]:
-    """What could be read of a contribution (S2, behaviour §2.2)."""
+    """The parsed part of a contribution (S2, behaviour §2.2)."""
     if found.get("verdict"):
         yield point("Verdict", str(found["verdict"]))
     if found.get("summary"):
@@ -163,7 +163,7 @@ def _reason(label: str, words: str) -> Iterator[str]:
 
 
 def text(_: Discussion, latest: Mapping[str, str], log: Sequence[Row], say: Words) -> str:
-    """The worklog: what every section says, and the log."""
+    """The worklog: all sections, and the log."""
     facts = {"rounds": f"{latest['round']}/{latest['last']}", "strategy": latest["strategy"]}
     if latest.get("parent"):
         facts["parent"] = latest["parent"]

@@ -1,4 +1,4 @@
-"""A worklog as it grows: each event adds to its sections, and to the log of entries."""
+"""A growing worklog: each event adds to its sections, and to the log of entries."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 LOG = "log"
-"""How the sections begin that only grow; of every other section the newest body counts."""
+"""The beginnings of sections that only grow; for every other section, the newest text counts."""
 
 Row = tuple[str, str]
-"""Section and body. `log` continues the newest entry or, with a heading, begins one; `log:<place>` belongs to the
-entry of that place, wherever it is."""
+"""Section and text. `log` continues the newest entry or, with a heading, begins one. `log:<place>` belongs to the entry
+of that place, wherever it is."""
 
 
 class SectionText(NamedTuple):
-    """What a section says from a version on."""
+    """The text of a section, starting at a version."""
 
     version: int
     text: str
@@ -35,7 +35,7 @@ class LogRow(NamedTuple):
 
 @dataclass(slots=True)
 class Worklog:
-    """All that was written, in the order of versions. `agents` are the names in the plan, by place."""
+    """Everything written, in the order of versions. `agents` are the names in the plan, by place."""
 
     sections: dict[str, list[SectionText]] = field(default_factory=dict)
     log: list[LogRow] = field(default_factory=list)
@@ -49,17 +49,17 @@ class Worklog:
             self.sections.setdefault(section, []).append(SectionText(version, body))
 
     def newest(self, section: str) -> str | None:
-        """What a section says by now."""
+        """The current text of a section."""
         bodies = self.sections.get(section)
         return bodies[-1].text if bodies else None
 
     def latest(self, version: int) -> dict[str, str]:
-        """What every section said at a version."""
+        """The text of every section at a version."""
         found = {section: _upto(bodies, version) for section, bodies in self.sections.items()}
         return {section: body for section, body in found.items() if body is not None}
 
     def rows(self, version: int, newest: int | None = None) -> list[Row]:
-        """The log at a version: all of it, or only so many of its newest entries."""
+        """The log at a version: all of it, or only this many of its newest entries."""
         rows = self.log[: bisect_right(self.log, version, key=lambda row: row.version)]
         if newest is not None:
             rows = list(_newest(rows, newest))
@@ -72,7 +72,7 @@ def _upto(bodies: list[SectionText], version: int) -> str | None:
 
 
 def _newest(rows: list[LogRow], count: int) -> Iterator[LogRow]:
-    """The rows of the newest entries, without what belongs to an entry that began earlier."""
+    """The rows of the newest entries, without those that belong to an earlier entry."""
     begun = [row.version for row in rows if row.begins]
     first = begun[-count] if len(begun) >= count else 0
     places = set()

@@ -1,4 +1,4 @@
-"""How an orchestration is written down: the sections, columns and words of the seeds (behaviour §1.12; K-16, K-20)."""
+"""The worklog of an orchestration: the sections, columns and words of the seeds (behaviour §1.12; K-16, K-20)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -91,7 +91,7 @@ def _phase(number: int) -> str:
 
 
 def _settled(turns: Turns, event: Settled) -> Iterator[Row]:
-    """An agent's work is shown by its report, a planner's or judge's by its result: here only failures."""
+    """An agent's work is shown by its report, a planner's or judge's by its result; this only shows failures."""
     turn = turns.get(event.turn_id)
     if isinstance(event, TurnAnswered) or (turn and turn.lane and not isinstance(event, TurnCancelled)):
         return
@@ -165,7 +165,7 @@ def _worked(event: OrchestrationEvent) -> Iterator[Row]:
 
 
 def _place(event: WorkReported | VerdictGiven | VerdictOverturned) -> str:
-    """The entry of an agent's round; an agent has one in each."""
+    """The entry of an agent's round; each agent has one per round."""
     return f"log:{event.round}.{event.index}"
 
 
@@ -205,7 +205,7 @@ def _matrix(session: Orchestration, say: Words) -> str:
 
 
 def text(session: Orchestration, latest: Mapping[str, str], log: Sequence[Row], say: Words) -> str:
-    """The worklog: what every section says, and the log."""
+    """The worklog: all sections, and the log."""
     return joined(
         title(latest, say, rounds=f"{latest['round']}/{latest['last']}"),
         chapter("plan", latest.get("plan"), say),

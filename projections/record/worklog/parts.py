@@ -1,4 +1,4 @@
-"""What worklogs of all kinds are made of: rows, entries of the log, children, and the words at the end."""
+"""Parts of all worklogs: rows, entries of the log, children, and the summary at the end."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -23,14 +23,14 @@ _RECORDED: Final = {
     "worklog.unfinished": "(미완료)",
     **{f"gate.{status}": gate for status, gate in GATES.items()},
 }
-"""What the seeds' worklogs say in Korean whatever the language (behaviour §1.12)."""
+"""Texts that the seeds' worklogs have in Korean, whatever the language (behaviour §1.12)."""
 
 _BY = {"person": "by a person", "policy": "nobody decided in time", "cancelled": "cancelled"}
 
 
 @cache
 def wording(language: Language | None) -> Words:
-    """The headings and marks of a worklog for a reader; without a language those of the seeds."""
+    """The headings and marks of a worklog for a reader; without a language, those of the seeds."""
     say = words(language or "en", ROOM)
     return say if language else Words("en", {**say.messages, **_RECORDED})
 
@@ -52,7 +52,7 @@ def point(label: str, words: str) -> str:
 
 
 def permissions(event: DomainEvent) -> Iterator[Row]:
-    """What an agent wanted to do, and what a person said to it."""
+    """What an agent asked permission for, and a person's answer."""
     match event:
         case PermissionRequested():
             yield "log", point(f"Permission wanted by {cell(event.agent)} ({cell(event.tool)})", event.title)
@@ -81,12 +81,12 @@ def said(label: str, words: Text) -> Iterator[str]:
 
 
 def block(words: str, *, limit: int = PLAN) -> str:
-    """Somebody's text as a quote; empty for none."""
+    """Somebody's text as a quote; empty if there is none."""
     return quote(shortened(words.strip(), limit)) if words.strip() else ""
 
 
 def summary(text: str, say: Words) -> str:
-    """The words at the end, or that there are none yet."""
+    """The summary, or a note that there is none yet."""
     if not text.strip():
         return say("worklog.unfinished")
     return quote(text) if "\n" in plain(text).strip() else neutral(text.strip())
@@ -120,14 +120,14 @@ def forked(event: SessionForked) -> Row:
 
 
 def title(latest: Mapping[str, str], say: Words, **facts: str) -> str:
-    """The head: the task, when it was created, the status, and what else the kind says."""
+    """The head: the task, when it was created, the status, and what the kind adds."""
     lines = {"created": latest["created"], "status": latest["status"], **facts}
     head = f"# {say('worklog.title')}: {latest['task']}"
     return "\n".join((head, *(f"- {say(f'worklog.{name}')}: {fact}" for name, fact in lines.items())))
 
 
 def chapter(name: str, body: str | None, say: Words) -> str:
-    """A section; one without a body is waited for."""
+    """A section; without a text, it is shown as pending."""
     return f"## {say(f'worklog.{name}')}\n\n{body or say('worklog.waiting')}"
 
 
@@ -143,7 +143,7 @@ def table(say: Words, *columns: str) -> list[str]:
 
 
 def _entries(rows: Iterable[Row]) -> list[str]:
-    """Entries in the order of their beginning, each with the items that belong to it."""
+    """Entries in the order in which they began, each with its items."""
     found: list[str] = []
     places: dict[str, int] = {}
     for section, body in rows:
