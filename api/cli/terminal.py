@@ -158,11 +158,6 @@ def clock(milliseconds: int) -> str:
     return f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
 
 
-def money(micros: int) -> str:
-    """`$2.50`: millionths of a dollar; `$0.0045` where it is less than a cent."""
-    return f"${micros / 1_000_000:,.{2 if micros >= 10_000 or micros == 0 else 4}f}"
-
-
 def counted(number: int, thing: str) -> str:
     """`1 agent`, `2 agents`."""
     return f"{number} {thing}{'' if number == 1 else 's'}"

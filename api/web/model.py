@@ -9,6 +9,7 @@ from typing import Any, Final, get_args
 
 from api.web.shown import cut
 from domain.delivery.chart import Status
+from domain.values.budget import dollars
 from projections.engine.ports import Database
 from projections.sessions import inbox, overview
 from projections.views.sessions import SessionItem, WaitingItem
@@ -145,7 +146,7 @@ def owner(actor: str) -> str:
 
 def money(micros: int | None) -> str:
     """`$1.84`; "" if not reported."""
-    return "" if micros is None else f"${micros / 1_000_000:.2f}"
+    return "" if micros is None else dollars(micros)
 
 
 def badge(status: str, *, exhausted: bool) -> str:

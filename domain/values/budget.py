@@ -130,3 +130,8 @@ class Budget(NamedTuple):
 
 def _reached(used: int | None, limit: int | None) -> bool:
     return used is not None and limit is not None and used >= limit
+
+
+def dollars(micros: int) -> str:
+    """`$2.50`: millionths of a dollar; `$0.0045` where it is less than a cent."""
+    return f"${micros / 1_000_000:,.{2 if micros >= 10_000 or micros == 0 else 4}f}"

@@ -66,9 +66,11 @@ def _after(reports: Sequence[Artifact], attempt: Attempt) -> Artifact | None:
 
 
 def turns(standing: Standing) -> dict[str, Any]:
-    """The list, grouped by iteration or round, and one turn: the one named, else the last."""
+    """The list, grouped by iteration or round, and one turn: the one named, else one at work, else an agent's last."""
     found = turns_of(standing)
-    one = next((turn for turn in found if turn.id == standing.turn), found[-1] if found else None)
+    chosen = [turn for turn in found if turn.id == standing.turn] or [turn for turn in found if turn.open]
+    said = [turn for turn in found if turn.entry.work == "ask"]
+    one = next(reversed(chosen or said or found), None)
     groups: list[dict[str, Any]] = []
     for turn in found[-LISTED:]:
         if not groups or groups[-1]["number"] != turn.entry.number:
