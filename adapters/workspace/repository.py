@@ -159,9 +159,20 @@ class Index:
             options = ["-z", "--add", "--remove", "--replace", "--stdin"]
             self._run("update-index", *options, tree=tree, given=b"\0".join(found))
 
-    def restore(self, tree: Path, commit: str) -> None:
-        self._run("read-tree", "--reset", "-u", commit, tree=tree)
+    def restore(self, tree: Path, commit: str, *, settled: bool) -> bool:
+        """Bring the files to that state; whether they already were. Only where the index is `settled` it is left as it
+        is then: written in the same second as the files, it would have git read them again each time."""
+        same = self._holds(tree, commit) and not self._changed(tree)
+        if not (same and settled):
+            self._run("read-tree", "--reset", "-u", commit, tree=tree)
         self._run("clean", "-ffdq", tree=tree)
+        return same
+
+    def _holds(self, tree: Path, commit: str) -> bool:
+        """Whether it is that state that git remembers."""
+        if not self.path.exists():
+            return False
+        return not self._run("diff-index", "--cached", "-z", "--name-only", commit, tree=tree)
 
     def clean(self, tree: Path) -> None:
         """Delete all that it does not know, also what the project ignores."""

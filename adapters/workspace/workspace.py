@@ -3,6 +3,7 @@
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from adapters.workspace.writing import check_place, encoded, opened_folder, read
 from domain.session.workspace import WorkspaceChanges
 from domain.values.sentences import Sentence
 
+_SETTLING: Final = 2.0
+"""Seconds after which an index is younger than the files it tells of, as git counts."""
 _TRIES: Final = 5
 """How often a folder is read while others write in it."""
 SLOT: Final = re.compile(r"tree-[0-9]+")
@@ -211,7 +214,11 @@ class Workspace:
         open_up(folder)
         delete(folder / ".git")
         with self._git.index(folder.name) as index:
-            index.restore(folder, commit)
+            unsettled = self._git.path / f"unsettled-{folder.name}"
+            if not index.restore(folder, commit, settled=not unsettled.exists()):
+                unsettled.touch()
+            elif unsettled.exists() and time.time() - unsettled.stat().st_mtime > _SETTLING:
+                unsettled.unlink()
             self._give_git(folder, commit, index.path)
 
     def _recorded(self, tree: Path, name: str, *, message: str, parent: str | None, author: str) -> str:

@@ -40,17 +40,23 @@ def test_the_own_share_of_a_turn_in_a_large_repository(source: Path, tmp_path: P
     workspaces = Workspaces(tmp_path / "data")
     first = workspaces.open("s1", source)
     cold, folder = timed(lambda: first.checkout(tree=None, slot=0))
-    time.sleep(1.1)  # what git wrote within the same second it would read again
+    time.sleep(2.1)  # what git wrote within the same second it would read again
+    states = [first.base()]
+
+    def here() -> Path:
+        return first.checkout(tree=states[-1], slot=0)
 
     def writer() -> None:
-        (first.checkout(tree=None, slot=0) / "p1" / "q1" / "f1.py").write_text(f"changed at {time.time_ns()}\n")
-        first.snapshot(folder, message="changed", parent=first.base())
+        (here() / "p1" / "q1" / "f1.py").write_text(f"changed at {time.time_ns()}\n")
+        states.append(first.snapshot(folder, message="changed", parent=states[-1]))
+
+    here()
 
     kinds: dict[str, Callable[[], object]] = {
         "git status": lambda: git(folder, "status", "--short"),
-        "reader": lambda: first.checkout(tree=None, slot=0),
+        "reader": here,
         "writer": writer,
-        "validation": lambda: first.checkout(tree=None, slot=0),
+        "validation": here,
     }
     rounds = [{name: timed(work)[0] for name, work in kinds.items()} for _ in range(TIMES)]
     took = {name: median(each[name] for each in rounds) for name in kinds}

@@ -142,3 +142,29 @@ def test_a_long_patch_is_cut_and_says_so(of_git: Workspace, monkeypatch: pytest.
     assert lines[-1] == "+line"
     assert last.startswith("[cut here: ")
     assert len(patch) < 1100
+
+
+def test_a_folder_that_is_as_it_should_be_is_not_written_again(
+    of_git: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But whatever differs is, even where a program has hidden that."""
+    ran: list[str] = []
+    run = module.Index._run
+    monkeypatch.setattr(
+        module.Index, "_run", lambda self, *args, **more: (ran.append(args[0]), run(self, *args, **more))[1]
+    )
+    looks = 0
+    for expected in (True, True, True, False, False):
+        ran.clear()
+        folder = of_git.checkout(tree=None, slot=0)
+        assert ("read-tree" in ran) is expected
+        if (unsettled := of_git.home / "repo.git" / "unsettled-tree-0").exists() and (looks := looks + 1) == 2:
+            os.utime(unsettled, (0, 0))  # some seconds pass
+    told = (folder / "a.txt").stat()
+    (folder / "a.txt").write_text("b\n")
+    os.utime(folder / "a.txt", ns=(told.st_atime_ns, told.st_mtime_ns))
+    (folder / "new").mkdir()
+    (folder / "new" / "file").touch()
+    assert contents(of_git.checkout(tree=None, slot=0)) == SOURCE
+    state = of_git.snapshot(folder, message="same", parent=of_git.base())
+    assert state == of_git.base()
