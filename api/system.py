@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from adapters.agents.team import load
 from adapters.fence import choose
 from adapters.files import private_folder
-from adapters.store import is_shared, open_store
+from adapters.store import StoreError, is_shared, open_store
 from adapters.store.sqlite.views import open_views
 from adapters.turns.live import Live
 from adapters.writer.writer import Writer
@@ -18,6 +18,7 @@ from api.provenance import Provenance
 from api.recent import Recent
 from api.settings import Settings
 from domain.values.base import HansardError
+from domain.values.sentences import Sentence
 from projections.engine.catalogue import PROJECTIONS
 from projections.engine.follow import Follower
 from projections.engine.snapshots import Snapshots
@@ -25,6 +26,7 @@ from projections.record.state import Records
 from projections.record.states import Sessions
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from adapters.turns.external import ExternalTurns
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from api.http.shared_keys import SharedKeys
     from api.notifier import Notifier
     from domain.session.state import Session
+    from projections.engine.ports import Database
     from projections.record.mirror import Mirror
     from projections.views.sessions import ReportAnswer
 
@@ -111,6 +114,9 @@ class System(Core):
         workers = None if is_shared(settings.database) else settings.node_dir / "workers"
         self.node = ThisNode(self.store, server_name(), "server", workers)
         self.follower = Follower(self.store, self.views, PROJECTIONS, poll_seconds=settings.poll_seconds)
+        self.follower.is_busy = lambda: self.writer.waiting() > 0
+        self.catch_up_seconds: float | None = None
+        """How long the start waits for views that are behind; for as long as it takes unless a server says less."""
         self.snapshots = Snapshots(self.store, self.views, self.store.rows.hash_of)
         self.writer.nearest = self.snapshots.nearest
         self.sessions = Sessions(self.store, self.snapshots)
@@ -132,17 +138,15 @@ class System(Core):
         if self._keys is not None:
             self._keys.start()
         self.store.listen(self.follower.wake)
-        await asyncio.to_thread(lambda: self.follower.catch_up(self.store.head()))
+        await asyncio.to_thread(lambda: self.follower.catch_up(self.store.head(), seconds=self.catch_up_seconds))
         self.hub = Hub(self.settings.sse_heartbeat_seconds)
         self.hub.begin(self.follower.listen(self.hub.seen))
-        if self._mirror:
-            self.follower.listen(self._mirror.seen)
-            self._mirror.start()
         self.follower.listen(self.live.seen)
         self.follower.listen(self.snapshots.seen)
-        self.snapshots.start()
         self.follower.start()
-        notifier = await self._notifier() if work else None
+        readers = asyncio.create_task(self._begin_readers(work=work))
+        if not self.follower.behind_start:
+            await readers
         checkpointer = await self._checkpointer() if work else None
         task = asyncio.create_task(worker.run()) if worker else None
         try:
@@ -155,10 +159,28 @@ class System(Core):
                 await task
             if checkpointer:
                 await checkpointer.stop()
-            if notifier:
+            readers.cancel()
+            [notifier] = await asyncio.gather(readers, return_exceptions=True)
+            if notifier and not isinstance(notifier, BaseException):
                 await asyncio.to_thread(self.follower.catch_up)
                 await notifier.stop()
             await asyncio.to_thread(self._close)
+
+    async def _begin_readers(self, *, work: bool) -> "Notifier | None":
+        """Start what reads all of the views, once they have it."""
+        await self.follower.has_begun()
+        if self._mirror:
+            self.follower.listen(self._mirror.seen)
+            self._mirror.start()
+        self.snapshots.start()
+        return await self._notifier() if work else None
+
+    def reading(self) -> "AbstractContextManager[Database]":
+        """The views, to be read. Raises StoreError while they lack events from before the start: half a list would pass
+        for the whole."""
+        if self.follower.behind_start:
+            raise StoreError(Sentence("views_rebuilt", number=self.follower.position, newest=self.store.head()))
+        return self.views.reading()
 
     def release_waiting(self) -> None:
         """End streams and long polls."""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from api.worker import WorkerProcess
 
 _SHUTDOWN_SECONDS = 5
+_CATCH_UP_SECONDS = 0.5
+"""How long the first request may wait for views that are behind; after an upgrade all of them are."""
 _TICK_SECONDS = 1.0
 """How often the Date of the answers is renewed."""
 _FIRST_GUESTS_SECONDS = 2.0
@@ -81,6 +83,7 @@ async def _served(settings: "Settings", *, example: bool, no_work: bool) -> int:
         from api.owner import noted
 
         app = create_app(settings, work=not no_work)
+        app.state.system.catch_up_seconds = _CATCH_UP_SECONDS
         config = uvicorn.Config(
             app,
             http=partial(HttpProtocol, patience=settings.receive_seconds),  # type: ignore[arg-type]  # makes protocols all the same

@@ -29,7 +29,7 @@ def show_blame(request: Request) -> Response:
 def _repository(request: Request) -> tuple[Path, list[tuple[str, int]]]:
     """A repository that sessions have worked on, and these, oldest first, with their versions."""
     repository = request.query_params.get("repository", "")
-    with system(request).views.reading() as db:
+    with system(request).reading() as db:
         known = overview.worked_on(db)
     top = Path(repository).resolve()
     inside = {folder for folder in {folder for folder, _, _ in known} if Path(folder).resolve().is_relative_to(top)}

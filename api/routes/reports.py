@@ -52,7 +52,7 @@ def show_report(request: Request) -> Response:
 
 def make(inside: System, found: Report, filters: Filters) -> ReportAnswer:
     """The report, all of one moment. Raises a 503 where its view has stopped before the position asked for."""
-    with inside.views.reading() as db:
+    with inside.reading() as db:
         position = reports.folded(db, found)
         if filters.as_of is not None and position < filters.as_of:
             raise Problem(

@@ -91,7 +91,7 @@ def _newest(request: Request) -> int:
 @door(behind=_newest)
 def list_conversations(request: Request) -> Response:
     """GET /api/conversations: the newest first"""
-    with system(request).views.reading() as db:
+    with system(request).reading() as db:
         return answer(conversations.listed(db))
 
 
@@ -100,7 +100,7 @@ def show_conversation(request: Request) -> Response:
     """GET /api/conversations/{origin}: what was said, and the last result"""
     inside, origin = system(request), request.path_params["origin"]
     channel = inside.sessions.get(channel_id(origin))
-    with inside.views.reading() as db:
+    with inside.reading() as db:
         found = conversations.told(db, origin, inside.sessions.get, channel if isinstance(channel, Channel) else None)
     if found is None:
         raise Unknown(Sentence("conversation_not_found", origin=origin))

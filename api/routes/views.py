@@ -70,7 +70,7 @@ def list_sessions(request: Request) -> Response:
     query = request.query_params
     _one_of(request, "kind", KINDS)
     _one_of(request, "status", STATUSES)
-    with system(request).views.reading() as db:
+    with system(request).reading() as db:
         page = overview.page(
             db,
             kind=query.get("kind"),
@@ -138,7 +138,7 @@ def list_decisions(request: Request) -> Response:
     """GET /api/decisions: everything that waits for a person, oldest first; `needs` filters by what it waits for"""
     query = request.query_params
     needs = tuple(word for given in query.getlist("needs") for word in given.split(","))
-    with system(request).views.reading() as db:
+    with system(request).reading() as db:
         return answer(inbox.page(db, needs=needs, limit=limit(request), cursor=query.get("cursor")))
 
 

@@ -59,7 +59,7 @@ async def shown(request: Request, sent: ChatSent) -> Response:
     after = inside.follower.position
 
     def build() -> str:
-        with inside.views.reading() as db:
+        with inside.reading() as db:
             listed = conversations.listed(db).items[:LISTED]
             found = _thread(db, inside, origin, say.language) if origin else None
         return render(

@@ -184,7 +184,7 @@ def _rounds(session: Session) -> int | None:
 
 def _family(inside: System, session: Session) -> list[dict[str, Any]]:
     """The session, what it was forked from, and its forks, oldest first."""
-    with inside.views.reading() as db:
+    with inside.reading() as db:
         source = overview.item(db, session.forked_from) if session.forked_from else None
         own = overview.item(db, session.id)
         found = [source, own, *overview.forks(db, session.id, FORKS)]

@@ -51,7 +51,7 @@ async def _shown(request: Request, sent: Sent) -> str:
     after = inside.follower.position
 
     def build() -> str:
-        with inside.views.reading() as db:
+        with inside.reading() as db:
             found = inbox_page(db, cursor)
         return render(request, say, "inbox.html", page=found, after=after, sent=sent, cursor=cursor)
 

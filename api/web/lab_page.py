@@ -59,7 +59,7 @@ def _percent(request: Request, name: str) -> float | None:
 
 
 def _listed(inside: System) -> list[str]:
-    with inside.views.reading() as db:
+    with inside.reading() as db:
         return found_by(db, Filters(as_of=inside.follower.position))[:LOOKED]
 
 

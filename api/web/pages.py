@@ -41,7 +41,7 @@ async def _shown(request: Request, starting: tuple[Filled, ...]) -> str:
     after = inside.follower.position
 
     def build() -> str:
-        with inside.views.reading() as db:
+        with inside.reading() as db:
             found = model.home_page(db, **looked)
         example = inside.team.example
         open_now = any(query.get(name) for name in ("preset", "start")) or any(form.words for form in starting)

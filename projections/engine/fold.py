@@ -87,7 +87,7 @@ class Folding:
         self.projections = tuple(projections)
 
     def prepare(self, db: Database, log: EventLog) -> None:
-        """Create the tables. Views with another schema, or of another log, are rebuilt."""
+        """Create the tables. Views with another schema, or of another log, are emptied; following folds them again."""
         for statement in SCHEMA:
             db.execute(statement)
         known = self.progress(db)
@@ -98,7 +98,7 @@ class Folding:
         for gone in known.keys() - {projection.name for projection in self.projections}:
             db.execute("DELETE FROM progress WHERE view = ?", (gone,))
         if any(self._is_strange(known, log, projection) for projection in self.projections):
-            self.refold(db, log)
+            self._empty(db)
 
     @staticmethod
     def _is_strange(known: dict[str, Progress], log: EventLog, projection: Projection) -> bool:
@@ -157,7 +157,17 @@ class Folding:
     def refold(self, db: Database, log: EventLog) -> None:
         """Empty every view, including parked ones, and fold the whole log from zero, inside the caller's
         transaction."""
-        head = log.head()
+        head, position = log.head(), 0
+        self._empty(db)
+        while position < head:
+            page = read(log, after=position, limit=PAGE)
+            if page.end == position:
+                return
+            self.fold(db, page)
+            position = page.end
+
+    def _empty(self, db: Database) -> None:
+        """No rows, no snapshots, and every view before the first event."""
         db.execute("DELETE FROM unreadable")
         db.execute("DELETE FROM snapshots")
         for projection in self.projections:
@@ -168,13 +178,6 @@ class Folding:
                 " WHERE view = ?",
                 (shape(projection), projection.name),
             )
-        position = 0
-        while position < head:
-            page = read(log, after=position, limit=PAGE)
-            if page.end == position:
-                return
-            self.fold(db, page)
-            position = page.end
 
 
 def shape(projection: Projection) -> str:

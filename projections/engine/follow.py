@@ -1,12 +1,14 @@
 """Following the log: one loop that updates the views and notifies listeners.
 
 Views carry their own positions, shared with other processes; listeners follow this follower's own cursor, so that
-each of them gets every event once whatever another process has folded meanwhile.
+each of them gets every event once whatever another process has folded meanwhile. Views that are far behind, as after an
+upgrade, are folded a page at a time; nobody but their readers waits for them.
 """
 
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +20,9 @@ from projections.engine.ports import EventLog, Projection, Views
 
 GATHERING = 0.01
 """Seconds for which events gather to a page, unless somebody waits for one: a page costs more than its events."""
+YIELDING = 0.005
+"""Seconds between two pages of views that are behind, while commands wait."""
+_PATIENCE = 60.0
 LONGEST_POLL = 1.0
 """Seconds: a wake-up is a hint that may get lost, the poll is not (P10)."""
 
@@ -61,25 +66,36 @@ class Follower:
         self._waiters: list[_Waiter] = []
         self._failure: str | None = None
         self.listeners: list[Listener] = []
-        """Called in the following thread after the views' commit, with the events of a page in order."""
+        """Called in the following thread with the events of a page in order: after the views' commit, or at once while
+        the views are far behind."""
+        self.is_busy: Callable[[], bool] = lambda: False
+        """Whether commands wait: then views that are behind take their time."""
         with views.transaction() as db:
             self._folding.prepare(db, log)
             lowest = self._folding.lowest(db)
         self._published = log.head()
         self._position = self._published if lowest is None else min(self._published, lowest)
+        self._begin = self._published
 
     @property
     def position(self) -> int:
         """The position up to which every active view has folded the log and every listener was called."""
         return self._position
 
+    @property
+    def behind_start(self) -> bool:
+        """Whether the views still lack events from before this follower: what they say is not yet what was."""
+        return self._position < self._begin
+
     # -- following -------------------------------------------------------------------------------------------------
 
-    def catch_up(self, upto: int | None = None) -> int:
-        """Fold and tell what there is, up to the head, or to a position and a little more; the position then. Where
-        others keep writing, the head keeps moving. Raises what the log or the views raise."""
+    def catch_up(self, upto: int | None = None, *, seconds: float | None = None) -> int:
+        """Fold and tell what there is, up to the head, to a position and a little more, or for so long; the position
+        then. Where others keep writing, the head keeps moving. Raises what the log or the views raise."""
+        until = None if seconds is None else time.monotonic() + seconds
         while (upto is None or self._position < upto) and self._round():
-            pass
+            if until is not None and time.monotonic() >= until:
+                break
         return self._position
 
     def start(self) -> None:
@@ -110,7 +126,8 @@ class Follower:
             self._woken.clear()
             try:
                 while not self._stopped.is_set() and self._round():
-                    pass
+                    if self.behind_start and self.is_busy():
+                        self._stopped.wait(YIELDING)
                 if self._failure is not None:
                     self._failure = None
                     _log.warning("the log is followed again, up to position %d", self._position)
@@ -129,15 +146,21 @@ class Follower:
             if page.unreadable or (lowest is not None and lowest < page.end):
                 with self._views.transaction() as db:
                     self._folding.fold(db, page)
+            if page.end < self._published:  # the views are behind: others hear meanwhile what happens
+                self._announce(read(self._source, after=self._published, limit=self._page))
             self._publish(page)
             return page.end > start
 
-    def _publish(self, page: LogPage) -> None:
+    def _announce(self, page: LogPage) -> None:
+        """Tell the listeners what is new to them."""
         fresh = [recorded for recorded in page.events if recorded.position > self._published]
         self._published = max(self._published, page.end)
         if fresh:
             for listener in tuple(self.listeners):
                 self._tell(listener, fresh)
+
+    def _publish(self, page: LogPage) -> None:
+        self._announce(page)
         with self._waiting:
             self._position = max(self._position, page.end)
             arrived = [waiter for waiter in self._waiters if waiter.position <= self._position]
@@ -179,6 +202,11 @@ class Follower:
         finally:
             with self._waiting:
                 self._waiters.remove(waiter)
+
+    async def has_begun(self) -> None:
+        """Until the views have all events from before this follower."""
+        while self.behind_start:
+            await self.wait_for(self._begin, _PATIENCE)
 
     # -- care ------------------------------------------------------------------------------------------------------
 

@@ -3,10 +3,17 @@
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
+from adapters.store.sqlite.views import SqliteViews
+from api.app import create_app
+from api.settings import Settings
+from api.system import System
+from tests.api.server import inside, session, start
 from tests.projections.stage import Stage
 
 ROOT = Path(__file__).parents[2]
@@ -73,3 +80,26 @@ def test_a_list_of_views_that_are_up_to_date_needs_no_server_inside(tmp_path: Pa
         "starlette",
     )
     assert [name for name in spared if name in found] == []
+
+
+def test_a_server_answers_while_its_views_are_folded_again(tmp_path: Path) -> None:
+    """After an upgrade: commands and single sessions at once; lists say when to come again, and are never half."""
+    with inside(tmp_path, work=False) as client:
+        ids = [start(client) for _ in range(3)]
+    settings = Settings(auth="off", database=f"sqlite:///{tmp_path / 'hansard.db'}", data_dir=tmp_path / "node")
+    with closing(SqliteViews(settings.views_path)) as views, views.transaction() as db:
+        db.execute("UPDATE progress SET shape = 'of another release'")
+    app = create_app(settings, work=False)
+    upgraded: System = app.state.system
+    upgraded.catch_up_seconds, upgraded.follower._page = 0, 1
+    upgraded.follower.start = lambda: None  # type: ignore[method-assign]
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        assert client.get("/healthz").status_code == 200
+        assert session(client, ids[2])["version"] == 3
+        more = {"addMinutes": 1, "reason": "more"}
+        assert client.post(f"/api/sessions/{ids[2]}/budget", json=more).status_code == 200
+        answer = client.get("/api/sessions")
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+        assert answer.json()["detail"].startswith("The views are being rebuilt: 1 of 10 events so far.")
+        upgraded.follower.catch_up()
+        assert [item["id"] for item in client.get("/api/sessions").json()["items"]] == ids[::-1]

@@ -125,6 +125,20 @@ def test_listeners_are_told_after_the_views_are_written(views: SqliteViews) -> N
     assert seen == [[1, 2, 3]]
 
 
+def test_listeners_do_not_wait_for_views_that_are_folded_again(views: SqliteViews) -> None:
+    """After an upgrade, say: events that come meanwhile are told at once, each once, and in their order."""
+    log, story, heard = Twin(), success(), list[Recorded]()
+    log.add(story.events[:30])
+    follower = Follower(log, views, page=10)
+    assert follower.listen(heard.extend) == 30
+    log.add(story.events[30:33])
+    follower.catch_up(seconds=0)
+    assert (follower.behind_start, follower.position, positions(heard)) == (True, 10, [31, 32, 33])
+    log.add(story.events[33:35])
+    assert follower.catch_up() == 35
+    assert (follower.behind_start, positions(heard)) == (False, [31, 32, 33, 34, 35])
+
+
 def test_a_listener_that_fails_stops_neither_the_others_nor_the_views(
     views: SqliteViews, caplog: pytest.LogCaptureFixture
 ) -> None:

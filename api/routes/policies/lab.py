@@ -161,7 +161,7 @@ def _filters(body: LabBody, head: int) -> Filters:
 
 
 def _found(inside: System, filters: Filters) -> list[str]:
-    with inside.views.reading() as db:
+    with inside.reading() as db:
         return found_by(db, filters)
 
 
