@@ -1,1 +1,1 @@
-"""The world the domain needs: the log on disk, the agents who do the work, the processes they run. Driven."""
+"""The outside world that the domain needs: the log on disk, the agents that do the work, the processes they run."""

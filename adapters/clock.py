@@ -4,9 +4,9 @@ import time
 
 
 class Clock:
-    """Milliseconds since 1970, read from the wall once and carried on by a clock that only counts forward.
+    """Milliseconds since 1970, read from the wall clock once and then counted by a clock that only goes forward.
 
-    Where the system has one, that clock also counts while the machine sleeps, so that deadlines hold over a nap.
+    Where the system has one, that clock also counts while the machine sleeps, so that deadlines keep running.
     """
 
     def __init__(self) -> None:

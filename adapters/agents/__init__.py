@@ -1,1 +1,1 @@
-"""Who does the work: one port, one file per kind of agent, and the prompts they are given."""
+"""The agents: one port, one module per kind of agent, and their prompts."""

@@ -1,4 +1,4 @@
-"""What an agent does while it works, in one form for all programs."""
+"""What an agent does while it works, in the same form for all programs."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ Tool = Literal["read", "edit", "execute", "search", "fetch", "other"]
 Status = Literal["running", "completed", "failed", "denied"]
 
 TEXT: Final = 4_000
-"""Characters of a text or an output: of a longer one the end is kept."""
+"""Maximum length of a text or an output; of a longer one, the end is kept."""
 TITLE: Final = 400
 PATHS: Final = 50
 
@@ -44,7 +44,7 @@ _PATHS: Final = ("file_path", "filePath", "path", "absolute_path", "notebook_pat
 
 
 class Activity(Value):
-    """One thing that an agent did or said. `id` is the tool call's: its end replaces its beginning."""
+    """One thing that an agent did or said. `id` identifies a tool call: its end replaces its beginning."""
 
     kind: Kind
     id: str | None = None
@@ -55,19 +55,19 @@ class Activity(Value):
     exit_code: int | None = None
     text: str | None = None
     failure: FailureCode | None = Field(default=None, exclude=True)
-    """Of a retry: why the call before failed."""
+    """For a retry: why the previous call failed."""
     usage: Usage | None = Field(default=None, exclude=True)
-    """What the call to the model that `id` names has cost so far."""
+    """The cost so far of the call to the model with this `id`."""
 
 
 def tool_call(name: str, given: Mapping[str, Any], *, call: str | None, status: Status = "running") -> Activity:
-    """A tool that is called with these arguments."""
+    """A tool call with these arguments."""
     tool, title, paths = described(name, given)
     return Activity(kind="tool", id=call, tool=tool, title=title[:TITLE], paths=paths, status=status)
 
 
 def described(name: str, given: Mapping[str, Any]) -> tuple[Tool, str, tuple[str, ...]]:
-    """Which kind of tool it is, what it is called for (in full), and the file concerned."""
+    """The kind of tool, the full title, and the file it is about."""
     titles = (str(given[key]) for key in _TITLES if isinstance(given.get(key), str))
     paths = (str(given[key]) for key in _PATHS if isinstance(given.get(key), str))
     return tool_of(name), next(titles, name).strip() or name, tuple(paths)[:1]
@@ -82,18 +82,18 @@ def tail(text: str) -> str:
     return text if len(text) <= TEXT else f"[…]{text[-TEXT:]}"
 
 
-# What an agent streams piece by piece, as frames: words are joined, and shown a few times a second.
+# An agent's stream, piece by piece, as frames: pieces are joined and shown a few times per second.
 
 PAUSE: Final = 0.15
-"""Seconds after which words that have come are shown."""
+"""Seconds after which received text is shown."""
 
 Voice = Literal["message", "thought", "notice"]
 _ENDS: Final[dict[Voice, str]] = {"message": " \n", "thought": " \n", "notice": "\n"}
-"""What may end a frame: blanks in speech, the end of a line in the output of a command."""
+"""Where a frame may end: at blanks in speech, at line ends in the output of a command."""
 
 
 class Speech:
-    """The stream of one turn. Belongs to one event loop; `flush` at the end, whatever became of the turn."""
+    """The stream of one turn. Belongs to one event loop; call `flush` at the end, whatever the outcome of the turn."""
 
     def __init__(self, observe: Callable[[Activity], None], transcribe: Callable[[str], None] | None = None) -> None:
         self._observe, self._transcribe = observe, transcribe
@@ -103,7 +103,7 @@ class Speech:
         self._timer: asyncio.TimerHandle | None = None
 
     def say(self, kind: Voice, text: str) -> None:
-        """A piece has come."""
+        """Add a piece."""
         if kind != self._kind:
             self.flush()
             self._kind = kind
@@ -114,13 +114,13 @@ class Speech:
             self._timer = self._loop.call_later(PAUSE, self._pass_on)
 
     def flush(self) -> None:
-        """Show all that has come: something else follows."""
+        """Show everything received so far, because something else follows."""
         self._stop()
         self._show("".join(self._pieces))
         self._pieces = []
 
     def _pass_on(self) -> None:
-        """Show the whole words, or lines; one that has only begun waits once more for its end."""
+        """Show the complete words, or lines. An incomplete one waits once more for its end."""
         self._timer = None
         text = "".join(self._pieces)
         whole = max(text.rfind(end) for end in _ENDS[self._kind]) + 1

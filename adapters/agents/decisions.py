@@ -19,7 +19,7 @@ def _listed(found: Any) -> Any:
 
 
 class Deciders(Value):
-    """An entry of `who`: the keys that decide sessions with this label, or on this repository."""
+    """An entry of `who`: the keys that decide sessions with this label, or in this repository."""
 
     label: Annotated[str, Field(min_length=1, max_length=64)] | None = None
     repository: Annotated[str, Field(min_length=1, max_length=4_096)] | None = None
@@ -34,7 +34,7 @@ class Deciders(Value):
         return self
 
     def concerns(self, labels: Collection[str], workspace: str | None) -> bool:
-        """Whether it is about a session; a folder inside the repository belongs to it."""
+        """Whether it applies to a session; a folder inside the repository counts, too."""
         if self.label is not None:
             return self.label in labels
         return workspace is not None and PurePath(workspace).is_relative_to(self.repository or "")
@@ -58,7 +58,7 @@ class TeamDecisions(Value):
 
     @property
     def guarded(self) -> bool:
-        """Whether any session's decisions take more than anybody's word."""
+        """Whether any session's decisions need more than one arbitrary person."""
         return self.approvers > 1 or self.not_author or bool(self.who)
 
     @property
@@ -66,7 +66,7 @@ class TeamDecisions(Value):
         return None if self.expires_hours is None else round(self.expires_hours * _HOUR_MS)
 
     def policy(self, author: str, labels: Collection[str], workspace: str | None) -> DecisionPolicy:
-        """What holds for a session. Where several entries are about it, the keys of all of them may decide."""
+        """The rules for a session. If several entries apply, the keys of all of them may decide."""
         keys = (key for entry in self.who if entry.concerns(labels, workspace) for key in entry.keys)
         return DecisionPolicy(
             approvers=self.approvers,

@@ -1,4 +1,4 @@
-"""The external agent: it is not called, but claims its turns over HTTP (contract §4)."""
+"""The external agent: Hansard does not call it; its worker claims turns over HTTP (contract §4)."""
 
 from adapters.agents.port import Reply, Turn
 from domain.session.turns import Failure
@@ -6,11 +6,11 @@ from domain.values.base import Value
 
 
 class ExternalSettings(Value):
-    """There is nothing to set: who comes with a key of this server, or from this machine, may claim its turns."""
+    """There are no settings: anyone with a suitable key of this server may claim its turns."""
 
 
 class External:
-    """The adapter of an agent whose turns are claimed by its own worker."""
+    """The adapter of an agent whose own worker claims its turns."""
 
     async def ask(self, turn: Turn) -> Reply:
         """Always a failure: such a turn must not be asked here."""
@@ -18,4 +18,4 @@ class External:
         return Reply(agent_session=turn.agent_session, failure=Failure(code="refused", detail=detail))
 
     async def forget(self, handle: str) -> None:
-        """What it keeps is its own; nothing of it is here."""
+        """Nothing is kept here."""

@@ -1,7 +1,7 @@
-"""What a failed attempt means: the code of an error that a program or provider reported in its own words.
+"""What a failed attempt means: derives a code from the error text of a program or provider.
 
-Only the error text of an attempt that has failed is read, and of that the last lines: an agent may well write about
-rate limits in its answer.
+Only the last lines of the error text of a failed attempt are read: an agent may well write about rate limits in its
+answer.
 """
 
 import re
@@ -17,7 +17,7 @@ from domain.values.base import Value
 
 LINES: Final = 20
 TAIL: Final = 2_000
-"""Characters of an error text that are kept."""
+"""How many characters of an error text are kept."""
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 
@@ -34,7 +34,7 @@ def pattern(text: str) -> str:
 
 
 class Rule(Value):
-    """An error text that matches (a regular expression, in any case) has this code."""
+    """An error text that matches this regular expression, ignoring case, has this code."""
 
     match: Annotated[str, Field(min_length=1, max_length=500), AfterValidator(pattern)]
     code: Retryable | FinalCode
@@ -108,7 +108,7 @@ def last_lines(text: str) -> str:
 
 
 def failure_of(code: FailureCode, detail: str, *, said: str = "", rules: Iterable[Rule] = ()) -> Failure:
-    """The failure, by what the program said about it where that has a meaning, else with this code."""
+    """The failure, with the code that its text implies, or else with this code."""
     found = recognised(said, rules)
     return Failure(code=found or code, detail=detail, retry_after=wait_of(said) if said else None)
 
@@ -121,7 +121,7 @@ def recognised(said: str, rules: Iterable[Rule] = ()) -> FailureCode | None:
 
 
 def of_status(status: int) -> FailureCode | None:
-    """The code of an HTTP status; None for one that is no failure of the provider."""
+    """The code for an HTTP status; None if it is no failure of the provider."""
     if status in (401, 402, 403):
         return "auth"
     if status == 429:
@@ -130,7 +130,7 @@ def of_status(status: int) -> FailureCode | None:
 
 
 def wait_of(said: str) -> float | None:
-    """Seconds after which asking again makes sense, where the text names them."""
+    """Seconds after which a retry makes sense, if the text contains them."""
     if reset := _RESET.search(said):
         return max(0.0, float(reset[1]) - time.time())
     found = _WAIT.search(said)

@@ -1,4 +1,4 @@
-"""Reading tables of a team file into values, and saying what does not fit in words of the file."""
+"""Parses tables of a team file, and reports errors in the terms of the file."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ class BadTeam(HansardError):
 
 
 def parsed(kind: type[AnyValue], found: Mapping[str, Any], place: Callable[[Loc], str]) -> AnyValue:
-    """The value, taken literally; else one sentence for each of the first problems."""
+    """The value, without conversions; otherwise one sentence for each of the first problems."""
     try:
         return kind.model_validate_json(orjson.dumps(found), strict=True)
     except ValidationError as error:
@@ -35,7 +35,7 @@ def parsed(kind: type[AnyValue], found: Mapping[str, Any], place: Callable[[Loc]
 
 
 def _spelled(problem: ErrorDetails) -> Loc:
-    """Where the problem is, as the file spells it: of a key that is missing the name on the wire is known."""
+    """Where the problem is, in the file's spelling; a missing key is reported by its field name."""
     loc = problem["loc"]
     if problem["type"] != "missing" or not isinstance(loc[-1], str):
         return loc
@@ -43,7 +43,7 @@ def _spelled(problem: ErrorDetails) -> Loc:
 
 
 def _sentence(problem: ErrorDetails) -> str:
-    """What is wrong, in words of the file."""
+    """What is wrong, in the terms of the file."""
     match problem["type"], problem["loc"]:
         case "extra_forbidden", ("agents", int(), _):
             return "there is no such key here; what an adapter is told stands under [agents.settings]"
@@ -56,7 +56,7 @@ def _sentence(problem: ErrorDetails) -> str:
 
 
 def place_of(path: Path, found: Mapping[str, Any], loc: Loc) -> str:
-    """File, agent by its name where it has one, and field."""
+    """File, agent by its name if it has one, and field."""
     if len(loc) < 2 or loc[0] != "agents" or not isinstance(loc[1], int):
         return f"{path}: {dotted(loc)}" if loc else str(path)
     listed = found["agents"][loc[1]]
@@ -70,13 +70,13 @@ def dotted(loc: Loc) -> str:
 
 
 class ScriptedSettings(Value):
-    """`scenario`: a file of JSON, looked for beside the team file, or the scenario itself as a table."""
+    """`scenario`: a JSON file, relative to the team file, or the scenario itself as a table."""
 
     scenario: str | dict[str, Any] | None = None
 
 
 def scenario_of(path: Path, where: str, settings: Mapping[str, Any]) -> Scenario:
-    """What a scripted agent says: the file that the settings name, or the table in them."""
+    """What a scripted agent says: from the file that the settings name, or from the table in them."""
     given = parsed(ScriptedSettings, settings, lambda loc: f"{where}: {dotted(('settings', *loc))}").scenario
     if given is None:
         return Scenario()

@@ -1,4 +1,4 @@
-"""Permissions: what agents may do without asking a person, by the team file's rules (contract-2 §11)."""
+"""Permissions: what agents may do without asking a person, according to the team file (contract-2 §11)."""
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -23,7 +23,7 @@ class PermissionRules(Value):
     ask: Globs = ()
 
     def verdict(self, tool: str, title: str, *, fenced: bool) -> Verdict:
-        """What no rule matches is allowed inside a fence, and asked outside."""
+        """A request that no rule matches is allowed inside a fence, and asked outside."""
         subject = f"{tool}:{title}"
         rules: tuple[tuple[Verdict, Globs], ...] = (("deny", self.deny), ("ask", self.ask), ("allow", self.allow))
         for verdict, globs in rules:
@@ -38,11 +38,11 @@ class Permit(Protocol):
     async def __call__(
         self, tool: Tool, title: str, paths: Sequence[str] = (), *, fence: FenceLevel | None = None
     ) -> PermissionChoice:
-        """Whether it may: by the rules, else once a person has answered, which may take days. Call it on the event loop
-        of the turn, as often as needed, also at once. While it waits, the adapter's own limits on silence and
+        """Whether it may: by the rules, otherwise once a person has answered, which may take days. Call it on the event
+        loop of the turn, as often as needed, also concurrently. While it waits, the adapter's own limits on silence and
         time must stop. Cancelling it is safe.
 
-        `title` of an `execute` is its command line. `fence` is the fence that the agent's program runs in, None where
+        `title` of an `execute` is its command line. `fence` is the fence that the agent's program runs in, None if
         there is none.
         """
         ...

@@ -1,4 +1,4 @@
-"""The agent port: ask a turn, get a reply. Faults are values; cancelling the task stops the agent."""
+"""The agent port: ask a turn, get a reply. Failures are values; cancelling the task stops the agent."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from domain.values.base import Usage
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one turn. They belong to the port: an agent's own word on them is not trusted."""
+    """Limits of one turn. The port defines them: an agent's own settings are not trusted."""
 
     wall_seconds: float = 1800.0
     idle_seconds: float | None = None
@@ -43,29 +43,29 @@ class Turn:
     reads: str = ""
     """The kind of reply that is expected: subtasks, verdicts, review, debate, review_artifact (contract §5), text."""
     expects: tuple[str, ...] = ()
-    """The agents whom the answer has to judge."""
+    """The agents that the answer has to judge."""
     env: Mapping[str, str] = field(default_factory=dict)
     """Variables that the repository's settings give to every program in the workspace."""
     grant: Grant = field(default_factory=Grant)
-    """What every program may use that is run for this turn."""
+    """What every program that runs for this turn may access."""
     fence: Callable[[Grant], Fence] = Unfenced
     """The fence around such a program."""
     observe: Callable[[Activity], None] | None = None
-    """Hears what the agent does while it works, on the event loop; must not block or raise."""
+    """Gets the agent's activities while it works, on the event loop; must not block or raise."""
     transcribe: Callable[[str], None] | None = None
-    """Hears every line that the agent's program prints, without secrets."""
+    """Gets every line that the agent's program prints, with secrets removed."""
     permit: Permit = deny
-    """Answers the agent's questions for permission."""
+    """Answers the agent's requests for permission."""
     recap: Callable[[], str] | None = None
-    """What was said in the conversation that `agent_session` names, for an agent that cannot resume it."""
+    """The messages of the conversation that `agent_session` names, for an agent that cannot resume it."""
     said: Callable[[], Sequence[Exchange]] | None = None
-    """The same word for word, oldest first, for an agent that keeps nothing itself."""
+    """The same verbatim, oldest first, for an agent that keeps nothing itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back. `files` are contents the worker has to write (relative path → text); an agent that edits the
-    workspace itself leaves it empty. With `failure` set, `text` is whatever had been said until then."""
+    """The reply. `files` are contents that the worker has to write (relative path → text); an agent that edits the
+    workspace itself leaves it empty. If `failure` is set, `text` is whatever had been said until then."""
 
     text: str = ""
     usage: Usage = field(default_factory=Usage)
@@ -75,15 +75,15 @@ class Reply:
     seconds: float = 0.0
     truncated: bool = False
     model: str | None = None
-    """The model that answered, where the agent says so."""
+    """The model that answered, if the agent reports it."""
     resumed: bool | None = None
     """Whether it resumed the conversation of an earlier turn; None if the agent has none."""
     new_conversation: str | None = None
-    """Why it started a new one although one could be resumed."""
+    """Why it started a new conversation although one could be resumed."""
     prompt: str | None = None
-    """What was really asked, where that is not the turn's prompt."""
+    """The actual prompt, if it differs from the turn's."""
     fence: FenceLevel | None = None
-    """The fence that a program ran in; None where none was run."""
+    """The fence that a program ran in; None if none was run."""
     fence_gaps: tuple[str, ...] = ()
 
 
@@ -91,9 +91,9 @@ class Agent(Protocol):
     """Anything that can be asked."""
 
     async def ask(self, turn: Turn) -> Reply:
-        """The reply, within the turn's limits; a fault is a reply with `failure`. Cancelling the task stops it."""
+        """The reply, within the turn's limits; failures are replies with `failure`. Cancelling the task stops it."""
         ...
 
     async def forget(self, handle: str) -> None:
-        """Drop what was kept to resume this conversation; no error when there is nothing."""
+        """Delete what was kept to resume this conversation; does nothing if there is nothing."""
         ...

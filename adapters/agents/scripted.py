@@ -1,7 +1,7 @@
-"""The scripted agent: says what a scenario says (contract §1), the same at every run.
+"""The scripted agent: answers from a scenario (contract §1), the same in every run.
 
-It keeps no memory: which entry comes next follows from how often the agent, or the role, was asked before, so a turn
-that is asked again after a crash gets the same answer.
+It has no memory: the next entry follows from how often the agent, or the role, was asked before, so a turn that is
+asked again after a crash gets the same answer.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ DelayMs = Annotated[int, Field(ge=0, le=DAY_MS)]
 
 
 class ScriptedStep(Activity):
-    """Something that the agent does before it answers, so long after the step before."""
+    """Something that the agent does before it answers, this long after the previous step."""
 
     paths: Annotated[tuple[str, ...], BeforeValidator(_listed), Field(max_length=50)] = ()
     after_ms: DelayMs = 0
@@ -65,7 +65,7 @@ class ScriptedStep(Activity):
 
 
 class Told(Usage):
-    """What the answer cost, and which model is to have given it."""
+    """The cost of the answer, and the model that supposedly gave it."""
 
     model: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_without_nul)] | None = None
 
@@ -82,8 +82,8 @@ class ScriptedPermission(Value):
 
 
 class ScriptedAnswer(Value):
-    """One answer, after the steps of its `activity` and its `permission`; without that it says `if_denied` instead.
-    `error` needs no more time than they do."""
+    """One answer, after the steps of its `activity` and its `permission`; without permission, it says `if_denied`
+    instead. `error` takes no additional time."""
 
     text: Words = ""
     files: dict[FilePath, Words] = Field(default_factory=dict, max_length=1_000)
@@ -104,14 +104,15 @@ Entries = Annotated[
 
 
 class Scenario(Value):
-    """Who says what: by agent name or, failing that, by role. Lists are used in order, the last entry repeats."""
+    """Who says what: by agent name or, if it is not there, by role. Lists are used in order, the last entry repeats."""
 
     replies: dict[Name, Entries] = Field(default_factory=dict, max_length=200)
     delay_ms: DelayMs = 0
 
     @classmethod
     def parse(cls, found: Mapping[str, Any], *, at: str = "") -> "Scenario":
-        """The scenario in decoded JSON, taken literally: no "3" for 3. Raises `Invalid`, pointers below `at`."""
+        """The scenario from parsed JSON, without conversions: no "3" for 3. Raises `Invalid`, with pointers below
+        `at`."""
         try:
             return cls.model_validate_json(orjson.dumps(found), strict=True)
         except ValidationError as error:
@@ -125,9 +126,9 @@ class Scenario(Value):
         return (self.delay_ms if entry.delay_ms is None else entry.delay_ms) / 1_000
 
     def entry(self, turn: Turn) -> ScriptedAnswer | None:
-        """What is said in this turn; None where the scenario leaves the agent and its role out.
+        """The entry for this turn; None if the scenario has none for the agent or its role.
 
-        Exact spelling goes before any: an agent "Reviewer" may hold the roles reviewer and critic.
+        Exact spelling takes precedence: an agent "Reviewer" may have the roles reviewer and critic.
         """
         folded = {key.casefold(): entries for key, entries in self.replies.items()}
         for entries, ordinal in (
@@ -142,7 +143,7 @@ class Scenario(Value):
 
 
 class Scripted:
-    """Answers out of the turn's inline scenario, or else out of its own."""
+    """Answers from the turn's inline scenario, otherwise from its own."""
 
     def __init__(self, scenario: Scenario | None = None) -> None:
         self._scenario = scenario or Scenario()
@@ -160,7 +161,7 @@ class Scripted:
         return replace(reply, seconds=time.monotonic() - started)
 
     async def forget(self, handle: str) -> None:
-        """Nothing is kept, so nothing is dropped."""
+        """Nothing is kept, so there is nothing to delete."""
 
 
 @lru_cache(maxsize=16)
@@ -177,7 +178,8 @@ def _passed(expected: str) -> dict[str, Any]:
 
 
 def harmless(turn: Turn) -> str:
-    """What a role says that the scenario leaves out: it ends the session well and blocks nothing (contract §1)."""
+    """The default reply of a role that the scenario leaves out: the session succeeds and nothing blocks (contract
+    §1)."""
     match turn.role, turn.reads:
         case _, "text":
             return "ok"
@@ -204,7 +206,7 @@ def _scripted_failure(entry: ScriptedAnswer, turn: Turn) -> Failure | None:
 
 
 def _unsaid(entry: ScriptedAnswer, turn: Turn, failure: Failure) -> Reply:
-    """A failure as the script wants it may have said something before; one that came too late has not."""
+    """A scripted failure may have said something before it; one that came too late has not."""
     said = entry if entry.error else ScriptedAnswer()
     told = said.usage
     handle = turn.agent_session
@@ -225,8 +227,8 @@ def _said(entry: ScriptedAnswer, turn: Turn) -> Reply:
 
 
 async def _play(entry: ScriptedAnswer, seconds: float, turn: Turn) -> tuple[Failure | None, ScriptedAnswer]:
-    """The steps, then silence until so much time has passed, and what is said then; the failure if a bound of the turn
-    comes first. Waiting for permission takes none of that time."""
+    """The steps, then silence until that much time has passed, and then the reply; or the failure, if a limit of the
+    turn is reached first. Waiting for permission does not count."""
     spent, used = 0.0, entry.usage.usage()
     if turn.observe is not None and used != Usage():
         turn.observe(Activity(kind="usage", id="usage", usage=used))
@@ -243,7 +245,7 @@ async def _play(entry: ScriptedAnswer, seconds: float, turn: Turn) -> tuple[Fail
 
 
 async def _may(wish: ScriptedPermission, turn: Turn) -> bool:
-    """Whether the tool may be used; then it is."""
+    """Whether the tool may be used; if so, it is used."""
     decision = await turn.permit(wish.tool, wish.title, wish.paths)
     status: Status = "completed" if decision == "allow" else "denied"
     _do(Activity(kind="tool", tool=wish.tool, title=wish.title, paths=wish.paths, status=status), turn)
@@ -258,7 +260,7 @@ def _do(seen: Activity, turn: Turn) -> None:
 
 
 async def _wait(seconds: float, limits: Limits, *, spent: float) -> Failure | None:
-    """Silence for so long, after the time that is spent; the failure if a bound of the turn comes first."""
+    """Silence for this long, after the time already spent; or the failure, if a limit of the turn is reached first."""
     idle = float("inf") if limits.idle_seconds is None else limits.idle_seconds
     left = limits.wall_seconds - spent
     bound = min(left, idle)

@@ -1,7 +1,7 @@
 """The streams of JSON that programs print, read line by line as activities.
 
-A reader is a function from one message to the activities in it. It keeps nothing between messages, reads tolerantly
-(programs change), and never raises: a shape that it does not know is no activity.
+A reader is a function from one message to its activities. It has no state, tolerates changes of the programs, and never
+raises: an unknown shape is no activity.
 """
 
 import re
@@ -13,7 +13,7 @@ from adapters.agents.failures import of_status, recognised
 from domain.values.base import Usage
 
 Stream = Literal["claude", "codex", "gemini", "opencode", "qwen"]
-Message = Mapping[str, Any]  # JSON of a program we do not know
+Message = Mapping[str, Any]  # JSON of an external program
 Reader = Callable[[Message], Iterator[Activity]]
 
 _EXIT: Final = re.compile(r"(?:^Exit code|Exit Code:) (\d{1,3})\b", re.MULTILINE)
@@ -25,7 +25,7 @@ _DENIED: Final = re.compile(
 
 
 def activities(stream: Stream, message: Message) -> Iterator[Activity]:
-    """What the message says about the agent's work."""
+    """The agent's activities in the message."""
     return _READERS[stream](message)
 
 
@@ -59,7 +59,7 @@ def _said(part: object) -> Iterator[Activity]:
 
 
 def _used(call: object, usage: object) -> Iterator[Activity]:
-    """What a call to the model has cost so far; the parts of one answer repeat it."""
+    """The cost so far of a call to the model; the parts of one answer repeat it."""
     match usage:
         case {"input_tokens": int(new), "output_tokens": int(said), **more} if isinstance(call, str):
             cached, written = (
@@ -187,7 +187,7 @@ _READERS: Final[Mapping[Stream, Reader]] = {
 
 
 def _result(call: str, output: str, *, failed: bool) -> Activity:
-    """The end of a tool call; an exit code where the program tells it in words."""
+    """The end of a tool call, with an exit code if the program mentions it."""
     found = _EXIT.search(output)
     code = int(found[1]) if found else None
     status: Status = "failed" if failed or code else "completed"
@@ -207,7 +207,7 @@ def exit_code_of(output: object) -> int | None:
 
 
 def plan_of(items: list[Any]) -> Activity:
-    """The steps that the agent means to take."""
+    """The steps that the agent plans."""
     rows = [row for row in items if isinstance(row, dict)]
     lines = (
         f"[{'x' if row.get('completed') is True or row.get('status') == 'completed' else ' '}] "

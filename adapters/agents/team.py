@@ -1,4 +1,4 @@
-"""Who the agents are: `team.toml`, or the scripted example team where there is none (contract §1)."""
+"""The team: `team.toml`, or the scripted example team if there is none (contract §1)."""
 
 import tomllib
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ ADAPTERS = "'scripted', 'command', 'acp', 'model' and 'external'"
 
 
 class TeamLimits(Value):
-    """Bounds of every turn, where the session sets none of its own."""
+    """Limits of every turn, unless the session sets its own."""
 
     turn_seconds: float = Field(default=1_800.0, gt=0, le=604_800)
     idle_seconds: float | None = Field(default=None, gt=0, le=604_800)
@@ -49,7 +49,7 @@ class TeamLimits(Value):
 
 
 class TeamRetry(Value):
-    """`[retry]`: how failed turns are tried again; what is left out has its default."""
+    """`[retry]`: how failed turns are retried; missing settings have their defaults."""
 
     attempts: int | None = Field(default=None, ge=1, le=100)
     backoff_seconds: tuple[float, ...] | None = Field(default=None, min_length=1, max_length=50)
@@ -59,7 +59,7 @@ class TeamRetry(Value):
 
 
 class Strategies(Value):
-    """Which way of review and debate is the default, and for how many rounds (S2 phase 6, behaviour §2.1)."""
+    """The default strategies of reviews and debates, and their limits of rounds (S2 phase 6, behaviour §2.1)."""
 
     agent_strategy: Literal["review", "red-team"] = "review"
     plan_strategy: Literal["debate", "perspectives"] = "debate"
@@ -67,14 +67,14 @@ class Strategies(Value):
     max_debate_iterations: Annotated[int, Field(ge=1, le=20)] = 2
 
     def of(self, kind: Literal["review", "debate"]) -> tuple[str, int]:
-        """Strategy and limit of rounds for reviews, or for debates."""
+        """Strategy and limit of rounds, for reviews or for debates."""
         if kind == "review":
             return self.agent_strategy, self.max_review_iterations
         return self.plan_strategy, self.max_debate_iterations
 
 
 class Member(Value):
-    """One agent: how it is called, what it may be asked to be, and how it is asked. Secrets appear only by name."""
+    """One agent: its name, its roles, and its adapter. Secrets are only referred to by name."""
 
     name: str
     roles: tuple[Role, ...]
@@ -82,9 +82,9 @@ class Member(Value):
     preset: str | None = None
     settings: Settings
     conversation: Literal["role", "agent"] = "role"
-    """Whether it has a conversation for each of its roles, or one for all of them."""
+    """Whether it has a separate conversation for each of its roles, or one for all."""
     model: str | None = None
-    """Which model it asks, for the report on costs; what the agent itself says of a turn goes before."""
+    """The configured model, for the report on costs; the model that the agent itself reports takes precedence."""
 
 
 class Team(Value):
@@ -102,12 +102,12 @@ class Team(Value):
     example: bool = False
 
     def named(self, name: str) -> Member | None:
-        """Who is called that, in any case."""
+        """The agent with that name, ignoring case."""
         wanted = name.casefold()
         return next((member for member in self.agents if member.name.casefold() == wanted), None)
 
     def agent_for(self, role: str) -> Member | None:
-        """Who is meant by a name or, failing that, who has the role; the first listed wins."""
+        """The agent with that name or, if there is none, the first one listed that has the role."""
         wanted = role.casefold()
         fitting = (member for member in self.agents if wanted in member.roles)
         return self.named(role) or next(fitting, None)
@@ -115,8 +115,8 @@ class Team(Value):
     def asked(self, agent: str, role: str, crew: Mapping[str, str]) -> Member | None:
         """The member to ask in a turn of that agent and role; None if it is not in this team.
 
-        A session's crew names people: neither the examples nor whoever has the role in another team stands in for
-        them (K-36). Where nobody was named, the role says who it is.
+        A session's crew names its members: neither the examples nor other agents with the same role replace them
+        (K-36). If nobody was named, the role decides.
         """
         if not crew:
             return self.agent_for(agent) or self.agent_for(role)
@@ -126,7 +126,7 @@ class Team(Value):
         return self.named(agent) or (self.agent_for(role) if meant is None else self.named(meant))
 
     def secrets(self) -> tuple[Path, ...]:
-        """The files whose content agents get as variables."""
+        """The files whose contents agents get as variables."""
         programs = (member.settings for member in self.agents if isinstance(member.settings, CommandSettings))
         named = (value for settings in programs for value in settings.env.values())
         return tuple(Path(value.removeprefix("file:")) for value in named if value.startswith("file:/"))
@@ -137,14 +137,14 @@ class Team(Value):
         return any(settings.network == "all" or not fenced for settings in programs)
 
     def employees(self) -> tuple[tuple[str, str], ...]:
-        """Name and role of everybody who takes subtasks, by the first such role (behaviour §1.1)."""
+        """Name and role of all agents that take subtasks, by the first such role (behaviour §1.1)."""
         posts = get_args(EmployeeRole)
         found = ((member.name, next((r for r in member.roles if r in posts), None)) for member in self.agents)
         return tuple((name, role) for name, role in found if role)
 
 
 def load(path: Path | None) -> Team:
-    """The team in the file; without a file the example. Raises `BadTeam`."""
+    """The team in the file; without a file, the example team. Raises `BadTeam`."""
     if path is None:
         return example()
     try:
@@ -163,7 +163,7 @@ def load(path: Path | None) -> Team:
 
 
 def example() -> Team:
-    """Scripted agents for every post; they answer harmlessly, or as the session's own scenario says."""
+    """Scripted agents for every role; they answer harmlessly, or from the session's own scenario."""
     posts: tuple[Role, ...] = (*get_args(DeliveryRole), *get_args(TalkRole))
     employees: tuple[tuple[str, Role], ...] = (
         ("Frontend", "frontend"),
@@ -177,7 +177,7 @@ def example() -> Team:
 
 
 def build(member: Member, data_dir: Path) -> Agent:
-    """The agent behind the port; what it keeps is kept below `data_dir`."""
+    """The agent with its adapter; its data is kept below `data_dir`."""
     match member.settings:
         case Scenario() as scenario:
             return Scripted(scenario)
@@ -204,7 +204,7 @@ def _some(listed: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 class _Listed(Value):
-    """An agent as the file has it."""
+    """An agent as it is in the file."""
 
     name: str = Field(min_length=1, max_length=100, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")
     roles: Annotated[tuple[Role, ...], BeforeValidator(_many), AfterValidator(_some)] | None = None
@@ -212,7 +212,7 @@ class _Listed(Value):
     preset: str | None = None
     model: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")] | None = None
     conversation: Literal["role", "agent"] = "role"
-    settings: dict[str, Any] = Field(default_factory=dict)  # parsed by the adapter that it names
+    settings: dict[str, Any] = Field(default_factory=dict)  # parsed by the adapter
 
 
 class _Written(Value):
@@ -256,7 +256,7 @@ def _settings(where: str, listed: _Listed, adapter: str) -> Settings:
 
 
 def _of_a_preset(where: str, listed: _Listed) -> Member:
-    """An agent that a preset describes; the file needs to say nothing else."""
+    """An agent from a preset; the file needs to set nothing else."""
     found = preset(listed.preset or "")
     if found is None:
         raise BadTeam(f"{where}: preset: there is no preset {listed.preset!r}; there are {', '.join(NAMES)}")

@@ -1,4 +1,4 @@
-"""Asking an agent one tiny question, to see whether it can be asked at all."""
+"""Asks an agent one tiny question, to see whether it works."""
 
 import shutil
 import tempfile
@@ -22,7 +22,7 @@ _VERSION_SECONDS = 15.0
 
 
 class Trial(Value):
-    """How an agent answered. `resumed` says whether a second question found the same conversation."""
+    """How an agent answered. `resumed` says whether a second question continued the same conversation."""
 
     name: str
     preset: str | None = None
@@ -36,7 +36,7 @@ class Trial(Value):
 
 
 async def attempt(member: Member, sandbox: Sandbox) -> Trial:
-    """Ask the agent in a folder of its own, in a role that only reads, and forget the conversation."""
+    """Ask the agent in a separate folder, in a read-only role, and delete the conversation."""
     program = member.settings.argv[0] if isinstance(member.settings, CommandSettings | AcpSettings) else None
     known = {"name": member.name, "preset": member.preset, "program": program}
     if member.adapter == "external":
@@ -88,7 +88,7 @@ async def _asked(member: Member, folder: Path, sandbox: Sandbox) -> tuple[Reply,
 
 
 async def version_of(program: str) -> str | None:
-    """What the program says of its version; None where it says nothing usable."""
+    """The version that the program reports; None if that is unusable."""
     with tempfile.TemporaryDirectory(prefix="hansard-try-") as folder:
         home = Path(folder)
         finished = await run(

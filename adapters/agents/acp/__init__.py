@@ -1,7 +1,7 @@
-"""The ACP agent: a program that is talked to in the Agent Client Protocol, in a process of its own for each turn.
+"""The ACP agent: a program that speaks the Agent Client Protocol, in a separate process for each turn.
 
-It is confined like a command, and its conversation is kept and resumed like a command's: in a private home, by the id
-that the agent gave it. Nothing of it runs on after the turn.
+It is confined like a command, and its conversation is kept and resumed in the same way: in a private home, by the id
+that the agent gave it. No process of it outlives the turn.
 """
 
 import asyncio
@@ -29,14 +29,15 @@ from domain.values.base import Usage
 __all__ = ["AcpAgent", "AcpSettings"]
 
 _FEW_RETRIES: Final = {"CLAUDE_CODE_MAX_RETRIES": "1"}
-"""Claude tries ten times over minutes and says nothing of it over ACP; what it cannot do is retried in the open."""
+"""By itself, Claude retries ten times over minutes and reports nothing of that over ACP. Hansard retries visibly
+instead."""
 
 STREAM_BYTES: Final = 64 * 1_048_576
-"""What an agent may print in a turn, where the settings do not say."""
+"""How much an agent may print in a turn, unless the settings say otherwise."""
 LEAVE_SECONDS: Final = 2.0
-"""How long it may take to end by itself once its input is closed."""
+"""How long it may take to exit once its input is closed."""
 BACKSTOP: Final = 604_800.0
-"""The longest turn with all the time that people think."""
+"""The longest turn, including all the time that people take to answer."""
 
 
 class AcpAgent(CommandAgent):
@@ -82,7 +83,7 @@ class AcpAgent(CommandAgent):
 
 
 class _Program:
-    """The program of one turn, from its start to its last descendant's end."""
+    """The program of one turn, from its start until its last descendant has ended."""
 
     def __init__(self, settings: AcpSettings, situation: Situation, fence: Fence) -> None:
         limits, turn = situation.turn.limits, situation.turn
@@ -96,7 +97,7 @@ class _Program:
         self._pipe = MessagePipe(scrub=self._call.scrub, observe=self._observe, transcribe=self._transcribe)
 
     async def talk(self, resume: str | None) -> Failure | None:
-        """The turn; why it has failed. Afterwards nothing of the program runs."""
+        """Run the turn. Returns why it failed. Afterwards no process of the program is running."""
         from acp.connection import Connection
 
         running = asyncio.create_task(self._started())
@@ -137,12 +138,12 @@ class _Program:
         self._pipe.line(stream, text)
 
     async def _left(self, running: "asyncio.Task[Finished]") -> None:
-        """The program may end by itself: it keeps its conversation then, if not before."""
+        """Let the program exit by itself, so that it can save its conversation."""
         self._pipe.input.close()
         await asyncio.wait({running}, timeout=LEAVE_SECONDS)
 
     async def _gone(self, running: "asyncio.Task[Finished]") -> Failure:
-        """The program has ended before its answer."""
+        """The program ended before its answer."""
         await asyncio.wait({running}, timeout=LEAVE_SECONDS)
         if not running.done():
             return Failure(code="crash", detail="The program broke off the conversation.")

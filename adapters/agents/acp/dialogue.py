@@ -1,7 +1,7 @@
-"""One turn over the Agent Client Protocol, version 1: what is asked of the agent, and what it asks and says meanwhile.
+"""One turn over the Agent Client Protocol, version 1: the request to the agent, and what it asks and reports meanwhile.
 
-It is offered no files and no terminals of ours: it works with its own tools, inside the fence. What it wants
-permission for is answered by `Turn.permit`, but a role that only reads never gets one to edit.
+The agent is offered no file or terminal access through the protocol: it uses its own tools, inside the fence.
+`Turn.permit` answers its requests for permission, but a read-only role never gets permission to edit.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 VERSION: Final = 1
 START_SECONDS: Final = 120.0
-"""How long an agent may take to introduce itself."""
+"""How long an agent may take to initialize."""
 CANCEL_SECONDS = 0.5
-"""How long an agent may take to end a turn that is cancelled."""
+"""How long an agent may take to end a cancelled turn."""
 CALLS: Final = 10_000
-"""Tool calls that are remembered of a turn."""
+"""How many tool calls of a turn are remembered."""
 _AUTH_REQUIRED: Final = -32000
 _STOPS: Final[Mapping[str, tuple[FailureCode, str]]] = {
     "max_tokens": ("limit", "The agent stopped at its limit of tokens."),
@@ -51,18 +51,18 @@ class Rejected(HansardError):
 
 
 class Situation(NamedTuple):
-    """Where the dialogue takes place."""
+    """The environment of the dialogue."""
 
     settings: AcpSettings
     turn: Turn
     call: Call
     fence: FenceLevel
     most: int
-    """Bytes of the answer."""
+    """Maximum size of the answer in bytes."""
 
 
 class Dialogue:
-    """The client of one turn. `failure` is set where the answer itself went wrong."""
+    """The client of one turn. `failure` is set if the answer itself is invalid."""
 
     def __init__(self, situation: Situation, stopwatch: Stopwatch, observe: Callable[[Activity], None]) -> None:
         self._at, self._observe = situation, observe
@@ -76,7 +76,7 @@ class Dialogue:
         self.session = ""
         self.usage = Usage()
         self.cost: int | None = None
-        """What the whole conversation has cost, where the agent tells."""
+        """The cost of the whole conversation, if the agent reports it."""
         self.model: str | None = None
         self.truncated = self._prompted = False
 
@@ -87,7 +87,7 @@ class Dialogue:
     # -- what we ask ---------------------------------------------------------------------------------------------------
 
     async def take_place(self, connection: "Connection", resume: str | None) -> Failure | None:
-        """The whole turn; why it has failed. Raises ConnectionError: the agent is gone."""
+        """Run the whole turn. Returns why it failed. Raises ConnectionError if the agent is gone."""
         from acp import RequestError
 
         try:
@@ -120,7 +120,7 @@ class Dialogue:
         return _table(found.get("agentCapabilities"))
 
     async def _open_session(self, connection: "Connection", abilities: Json, resume: str | None) -> None:
-        """A new conversation, or the one to resume. Updates that arrive while it loads are its history."""
+        """Start a new conversation, or resume one. Updates that arrive while it loads are its history."""
         from acp import RequestError
 
         place: Json = {"cwd": str(self._at.call.cwd), "mcpServers": []}
@@ -143,7 +143,7 @@ class Dialogue:
         self._session = found
 
     async def _choose_model(self, connection: "Connection") -> None:
-        """The model that the settings name, where the agent lets it be chosen; else which one it is."""
+        """Select the model that the settings name, if the agent allows it. Returns the model in use."""
         wanted = self._at.settings.model
         listed, options = _table(self._session.get("models")), self._session.get("configOptions")
         option = (
@@ -185,7 +185,7 @@ class Dialogue:
         return Failure(code=stop[0], detail=stop[1]) if stop else None
 
     async def _cancel(self, connection: "Connection", asked: "asyncio.Future[Any]") -> None:
-        """Tell the agent that its answer is no longer needed; it has a moment to save its state."""
+        """Tell the agent that its answer is no longer needed, and give it a moment to save its state."""
         with contextlib.suppress(ConnectionError):
             await connection.send_notification("session/cancel", {"sessionId": self.session})
         await asyncio.wait({asked}, timeout=CANCEL_SECONDS)
@@ -193,7 +193,7 @@ class Dialogue:
     # -- what the agent asks and says ----------------------------------------------------------------------------------
 
     async def handle(self, method: str, params: Any, is_notification: bool) -> Json | None:
-        """A request or a notification of the agent. Raises RequestError."""
+        """A request or a notification from the agent. Raises RequestError."""
         from acp import RequestError
 
         given = _table(params)
@@ -206,7 +206,7 @@ class Dialogue:
         raise RequestError.method_not_found(method[:100])
 
     def _update(self, update: Json) -> None:
-        """Something of this turn, or of the past of a conversation that is being loaded."""
+        """An update of this turn, or of the history of a conversation that is being loaded."""
         cost = cost_of(update)
         self.cost = self.cost if cost is None else cost
         if not self._prompted:
@@ -219,7 +219,7 @@ class Dialogue:
             if seen.kind == "tool" and seen.id:
                 self._interrupted = True
                 self._remember(seen.id, update)
-                if seen.id in self._permissions.denied:  # its end is known
+                if seen.id in self._permissions.denied:  # its end has been seen
                     continue
             self._observe(seen)
 
@@ -251,7 +251,7 @@ class Dialogue:
         return failure_of("crash", words, said=words, rules=self._at.settings.failures)
 
     def _words(self, error: "RequestError") -> str:
-        """The error's message, and what the agent adds to it."""
+        """The error's message, with the agent's details."""
         more = error.data
         if isinstance(more, dict):
             more = next(
@@ -266,6 +266,6 @@ def _table(value: object) -> Json:
 
 
 def _seen(asked: "asyncio.Future[Any]") -> None:
-    """Its result is no longer needed."""
+    """For when the result is no longer needed."""
     if not asked.cancelled():
         asked.exception()

@@ -1,4 +1,4 @@
-"""What becomes of an agent's questions for permission over ACP."""
+"""Answers an agent's requests for permission over ACP."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
@@ -10,14 +10,14 @@ from adapters.agents.activity import TITLE, Activity, Kind
 from adapters.agents.port import Turn
 from domain.session.turns import Failure, FenceLevel
 
-# How long a turn may take, and how long it may be silent, while a person may take as long as they like.
+# How long a turn may take, and how long it may be silent. Waiting for a person does not count.
 
 _LOOK: Final = 1.0
-"""Seconds between two looks while somebody thinks."""
+"""Seconds between two checks while a person decides."""
 
 
 class Stopwatch:
-    """Counts from its creation; stops while it is paused."""
+    """Runs from its creation; stops while it is paused."""
 
     def __init__(self, *, wall: float, idle: float, time: Callable[[], float]) -> None:
         self.wall, self.idle, self._time = wall, idle, time
@@ -25,7 +25,7 @@ class Stopwatch:
         self._pauses, self._since = 0, 0.0
 
     def heard(self) -> None:
-        """A sign of life."""
+        """The agent gave a sign of life."""
         self._latest = self._since if self._pauses else self._time()
 
     @contextmanager
@@ -42,13 +42,13 @@ class Stopwatch:
                 self._began, self._latest = self._began + away, self._latest + away
 
     def over(self) -> Literal["timeout", "idle"] | None:
-        """Which limit is reached."""
+        """Which limit is reached, if any."""
         if self._pauses or self._left() > 0:
             return None
         return "timeout" if self._wall_left() <= 0 else "idle"
 
     async def watch(self, work: "asyncio.Future[Failure | None]") -> Literal["timeout", "idle"] | None:
-        """Until it is done, or a limit is reached."""
+        """Wait until the task is done or a limit is reached."""
         while not work.done():
             if (limit := self.over()) is not None:
                 return limit
@@ -65,11 +65,11 @@ class Stopwatch:
 
 Json = dict[str, Any]
 QUESTIONS: Final = 20
-"""Permissions that are asked for at once; more are refused."""
+"""How many requests for permission may wait at the same time; more are refused."""
 
 
 class Permissions:
-    """Those of one turn. `denied` are the tool calls that got none."""
+    """The requests of one turn. `denied` are the tool calls that got no permission."""
 
     def __init__(
         self, turn: Turn, fence: FenceLevel, stopwatch: Stopwatch, observe: Callable[[Activity], None]
@@ -79,7 +79,7 @@ class Permissions:
         self.denied: set[str] = set()
 
     async def outcome(self, given: Mapping[str, Any], known: Mapping[str, Json]) -> Json:
-        """The answer to a question, with what is known of the tool calls. Only an allowance for this once is one."""
+        """The answer to a request, given what is known of the tool calls. Permission is only ever given once."""
         asked, listed = given.get("toolCall"), given.get("options")
         call = asked if isinstance(asked, dict) else {}
         name = str(call.get("toolCallId", ""))[:200]
@@ -93,7 +93,7 @@ class Permissions:
         return _option(options, "reject_once") or _option(options, "reject_always") or {"outcome": "cancelled"}
 
     async def _permitted(self, wish: Wish) -> bool:
-        """A role that reads never gets permission to edit; anything else is for the rules, or a person."""
+        """A read-only role never gets permission to edit. The rules, or a person, decide everything else."""
         if (self._turn.access != "write" and wish.tool == "edit") or self._open >= QUESTIONS:
             self._observe(self._seen("permission", wish))
             return False

@@ -1,4 +1,4 @@
-"""The lines to and from a program as messages of JSON-RPC: what `acp.Connection` asks of a transport."""
+"""A program's input and output lines as JSON-RPC messages: the transport that `acp.Connection` needs."""
 
 import asyncio
 import json
@@ -12,11 +12,11 @@ from adapters.processes import Input
 
 Json = dict[str, Any]
 LINE: Final = 16 * 1_048_576
-"""Characters of a message; a longer one is none."""
+"""Maximum length of a message; longer ones are ignored."""
 
 
 class MessagePipe:
-    """Receives a program's lines, without secrets; a line that is not a message is shown as a notice."""
+    """Receives a program's lines, with secrets removed; a line that is not a message is shown as a notice."""
 
     def __init__(
         self, *, scrub: Callable[[str], str], observe: Callable[[Activity], None], transcribe: Callable[[str], None]
@@ -36,11 +36,11 @@ class MessagePipe:
             self._observe(Activity(kind="notice", text=tail(line)))
 
     def end(self) -> None:
-        """The program prints no more."""
+        """The program's output has ended."""
         self._messages.put_nowait(None)
 
     async def send(self, message: Json) -> None:
-        self.input.write(json.dumps(message).encode() + b"\n")  # prompts may hold half a surrogate pair
+        self.input.write(json.dumps(message).encode() + b"\n")  # prompts may contain half a surrogate pair
 
     async def receive(self) -> Json | None:
         return await self._messages.get()
@@ -50,7 +50,7 @@ class MessagePipe:
 
 
 def _message(line: str) -> Json | None:
-    """A request, a notification or a response; nothing that a connection could stumble over."""
+    """A request, a notification or a response; anything that could break the connection is rejected."""
     try:
         found = orjson.loads(line)
     except orjson.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""How an agent that speaks the Agent Client Protocol is started: the settings of the `acp` adapter."""
+"""The settings of the `acp` adapter: how an agent that speaks the Agent Client Protocol is started."""
 
 from typing import Annotated, Literal, Self
 
@@ -10,8 +10,8 @@ from domain.values.base import Value
 
 
 class AcpSettings(Value):
-    """`argv` starts the agent, which is then talked to over its standard input and output. What is said of the program
-    means the same as for a command. `auth_method` is the login to choose where the agent wants one chosen."""
+    """`argv` starts the agent, which then communicates over its standard input and output. All other settings of the
+    program mean the same as for a command. `auth_method` is the login to choose if the agent requires a choice."""
 
     argv: Template
     read_args: Arguments = ()
@@ -42,10 +42,10 @@ class AcpSettings(Value):
 
     @property
     def program(self) -> CommandSettings:
-        """The program as a command is described. That it can resume is known once it has started."""
+        """The program in the form of a command's settings. Whether it can resume is only known after its start."""
         fields = {name: getattr(self, name) for name in type(self).model_fields if name != "auth_method"}
         return CommandSettings(resume_argv=self.argv, **fields)
 
     def named(self, model: str | None) -> Self:
-        """The same, asking this model where the settings name none."""
+        """The same settings with this model, unless they name one."""
         return self if self.model or not model else self.model_copy(update={"model": model})

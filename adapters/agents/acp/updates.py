@@ -8,7 +8,7 @@ from adapters.agents.activity import PATHS, TITLE, Activity, Status, Tool, Voice
 from adapters.agents.streams import exit_code_of, plan_of
 from domain.values.base import Usage
 
-Message = Mapping[str, Any]  # JSON of a program we do not know
+Message = Mapping[str, Any]  # JSON of an external program
 
 _TOOLS: Final[Mapping[str, Tool]] = {
     "read": "read",
@@ -31,7 +31,7 @@ _MOST: Final = 2**53 - 1
 
 
 class Wish(NamedTuple):
-    """A use of a tool that the agent wants permission for; the title whole."""
+    """A use of a tool that the agent wants permission for, with its full title."""
 
     tool: Tool
     title: str
@@ -48,7 +48,7 @@ def spoken(update: Message) -> tuple[Voice, str] | None:
 
 
 def activities(update: Message) -> Iterator[Activity]:
-    """What else an update says."""
+    """All other updates."""
     match update:
         case {"sessionUpdate": "tool_call" | "tool_call_update", "toolCallId": str(call)}:
             yield _tool(call, update)
@@ -59,12 +59,12 @@ def activities(update: Message) -> Iterator[Activity]:
 
 
 def described(update: Message) -> dict[str, Any]:
-    """What a tool call says of itself, to be known when permission for it is asked."""
+    """The details of a tool call, which are needed when permission for it is requested."""
     return {name: update[name] for name in _DESCRIBES if update.get(name) is not None}
 
 
 def wish_of(call: Message) -> Wish:
-    """What the tool call is to do: of `execute` the command line, else its own title."""
+    """What the tool call will do: for `execute` its command line, otherwise its title."""
     tool = _TOOLS.get(str(call.get("kind")), "other")
     given, title = call.get("rawInput"), call.get("title")
     words = title if isinstance(title, str) else ""
@@ -74,7 +74,7 @@ def wish_of(call: Message) -> Wish:
 
 
 def cost_of(update: Message) -> int | None:
-    """What the conversation has cost so far, in millionths of a dollar."""
+    """The cost of the conversation so far, in millionths of a dollar."""
     match update:
         case {"sessionUpdate": "usage_update", "cost": {"amount": int() | float() as amount, "currency": "USD"}}:
             return round(amount * 1_000_000) if 0 <= amount < 1_000_000 else None
@@ -82,8 +82,8 @@ def cost_of(update: Message) -> int | None:
 
 
 def usage_of(answer: Message) -> Usage:
-    """What a prompt has used. Agents count what was read from a cache, and thoughts, within the input and output or
-    beside them: their total says which."""
+    """The usage of a prompt. Some agents include cache reads and thoughts in input and output, others count them
+    separately: the total shows which."""
     used = answer.get("usage")
     if not isinstance(used, dict):
         return _quota(answer)
@@ -108,7 +108,7 @@ def usage_of(answer: Message) -> Usage:
 
 
 def _quota(answer: Message) -> Usage:
-    """Gemini's own way to tell."""
+    """Gemini's own format."""
     match answer:
         case {"_meta": {"quota": {"token_count": dict(used)}}}:
             return Usage(input_tokens=_count(used.get("input_tokens")), output_tokens=_count(used.get("output_tokens")))
@@ -154,7 +154,7 @@ def _paths(call: Message) -> tuple[str, ...]:
 
 
 def _output(update: Message) -> str:
-    """What a tool gave back, in words."""
+    """The result of a tool, as a text."""
     raw, content = update.get("rawOutput"), update.get("content")
     if isinstance(content, list):
         blocks = [item.get("content") for item in content if isinstance(item, dict) and item.get("type") == "content"]

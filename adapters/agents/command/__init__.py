@@ -1,7 +1,7 @@
-"""The command agent: any program that takes a prompt and writes an answer, run as a confined process.
+"""The command agent: any program that takes a prompt and prints an answer, run as a confined process.
 
-Limits are ours, not the program's; its exit code and its words prove nothing by themselves. Secrets reach it through
-its environment only, and are struck out of everything that comes back.
+Hansard enforces the limits, not the program; its exit code and its output prove nothing by themselves. Secrets only
+reach it through its environment, and are removed from everything that comes back.
 """
 
 import asyncio
@@ -35,13 +35,13 @@ from domain.session.turns import Failure, FailureCode
 __all__ = ["CommandAgent", "CommandSettings"]
 
 ENVELOPE = 8
-"""A stream of JSON messages may be this many times as long as the answer in it, where the settings do not say."""
+"""A stream of JSON messages may be this many times as long as the answer in it, unless the settings say otherwise."""
 INTERRUPTED = "Your previous attempt at the following task was interrupted. Check what is already done, then finish it."
 log = logging.getLogger(__name__)
 
 
 class CommandAgent:
-    """Asks the program; keeps one home per conversation below `data_dir`."""
+    """Runs the program; keeps one home per conversation below `data_dir`."""
 
     def __init__(self, settings: CommandSettings, data_dir: Path) -> None:
         self._settings = settings
@@ -94,7 +94,7 @@ class CommandAgent:
         return self._homes / f"{name}.usage.json"
 
     async def _asked(self, turn: Turn, talk: TurnConversation) -> Reply:
-        """The program's answer in this conversation, and what is kept of it afterwards."""
+        """The program's answer in this conversation, and what is kept for later turns."""
         try:
             scratch = Path(tempfile.mkdtemp(prefix="hansard-"))
         except OSError as error:
@@ -141,7 +141,7 @@ class CommandAgent:
         return watch.explained(reply)
 
     def _prepared(self, settings: CommandSettings, turn: Turn, talk: TurnConversation, scratch: Path) -> Call | Failure:
-        """The run of the program, made ready, or why it cannot be."""
+        """The prepared run of the program, or why it is impossible."""
         conversation = talk.conversation
         home = self._home(conversation)
         try:
@@ -156,7 +156,7 @@ class CommandAgent:
             return Failure(code="workspace", detail=_sentence(error))
 
     def _output_bytes(self, limits: Limits) -> int:
-        """How much may be written: a stream of messages is longer than the answer, which has a limit of its own."""
+        """How much may be printed: a stream of messages is longer than the answer, which has a separate limit."""
         if self._settings.output == "json":
             return self._settings.output_bytes or limits.output_bytes * ENVELOPE
         return min(limits.output_bytes, self._settings.output_bytes or limits.output_bytes)
@@ -175,7 +175,7 @@ class CommandAgent:
 
 
 def _prompt(turn: Turn, talk: TurnConversation) -> str:
-    """What is asked: with what was said before where the conversation is lost, or a word on the attempt before."""
+    """The prompt: with the earlier messages if the conversation is lost, or with a note about the previous attempt."""
     if talk.why is not None and turn.recap is not None and (recap := turn.recap()):
         return f"{recap}\n\n{turn.prompt}"
     if talk.resumed and turn.attempt > 1:
@@ -197,7 +197,7 @@ def _least(*bounds: float | None) -> float | None:
 
 
 def _clear(*paths: Path) -> None:
-    """Delete what a turn has left; a remainder on disk does not spoil the answer."""
+    """Delete what a turn left; if that fails, the answer still counts."""
     for path in paths:
         try:
             remove(path)

@@ -1,4 +1,4 @@
-"""One run of a program, made ready: argument list, folder, environment, input."""
+"""A prepared run of a program: argument list, folder, environment, input."""
 
 import json
 import os
@@ -15,12 +15,12 @@ _SHORTEST_SECRET = 4
 
 
 class Misreadable(HansardError):
-    """A value that the program could take for something else than it is."""
+    """The program could mistake a value for an option."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What is run. `secrets` are the values that must not come back out."""
+    """What is run. `secrets` are the values that must be removed from the output."""
 
     argv: tuple[str, ...]
     cwd: Path
@@ -38,7 +38,7 @@ class Call:
 def prepare(
     settings: CommandSettings, turn: Turn, *, resumed: bool, agent_session: str, home: Path, scratch: Path
 ) -> Call:
-    """Everything in its place. Raises OSError, `Misreadable`, and ValueError for a secret that is not there."""
+    """Prepare everything. Raises OSError, `Misreadable`, and ValueError for a missing secret."""
     template = settings.template(resumed=resumed, writes=turn.access == "write")
     env = {**settings.env, **login(settings)}
     given = resolve_secrets(env)
@@ -87,7 +87,7 @@ def first_message(prompt: bytes) -> bytes:
 
 
 def login(settings: CommandSettings) -> dict[str, str]:
-    """The variables with a login that are set here, by name. Raises ValueError where a private home gets none."""
+    """The login variables that are set here, by name. Raises ValueError if a private home gets none."""
     pairs = [(name, source or name) for name, _, source in (key.partition("=") for key in settings.keys)]
     given = any(name in settings.env for name, _ in pairs)
     found = {name: f"env:{source}" for name, source in reversed(pairs) if os.environ.get(source)}
@@ -98,7 +98,7 @@ def login(settings: CommandSettings) -> dict[str, str]:
 
 
 def _arguments(template: Template, values: Mapping[str, str]) -> tuple[str, ...]:
-    """The argument list; refuses a separate value before any `--` that looks like an option."""
+    """The argument list. Refuses a separate value before any `--` that looks like an option."""
     for item in template[: template.index("--")] if "--" in template else template:
         place = PLACE.fullmatch(item)
         if place and values[place[1]].startswith("-"):
@@ -110,7 +110,7 @@ def _arguments(template: Template, values: Mapping[str, str]) -> tuple[str, ...]
 
 
 def _furnish(home: Path, files: Mapping[str, str]) -> None:
-    """The home, with the files that it holds at first; one that exists stays as the program left it."""
+    """The home, with its initial files; an existing one is left as the program left it."""
     if home.is_dir():
         return
     _folder(home)
@@ -132,5 +132,5 @@ def _written(secret: str) -> tuple[str, ...]:
 
 
 def _longest_first(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Those that are long enough to differ from ordinary words; a secret may be part of another."""
+    """The secrets that are long enough to differ from ordinary words, and parts of others."""
     return tuple(sorted({s for s in secrets if len(s) >= _SHORTEST_SECRET}, key=len, reverse=True))

@@ -1,4 +1,4 @@
-"""What is kept so that a conversation with a program can be resumed, and the handle under which the log knows it."""
+"""What is kept so that a conversation with a program can be resumed, and its handle in the log."""
 
 import hashlib
 import os
@@ -17,8 +17,8 @@ _PROGRAM_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+=~-]{0,255}")
 
 @dataclass(frozen=True, slots=True)
 class AgentConversation:
-    """`home` names a folder of ours (or the user's own home), never a path; `id` is what the program calls it;
-    `folder` is the digest of the folder that it worked in, where it alone can be continued."""
+    """`home` names a folder of ours (or the user's own home), and is never a path; `id` is the program's own id;
+    `folder` is the digest of its working folder, if the conversation can only be continued there."""
 
     home: str
     id: str = ""
@@ -31,7 +31,7 @@ class AgentConversation:
 
 @dataclass(frozen=True, slots=True)
 class TurnConversation:
-    """The conversation that a turn takes place in. `why` it is a new one, where another was to be resumed."""
+    """The conversation of a turn. `why` says why it is new, if another one was to be resumed."""
 
     conversation: AgentConversation
     resumed: bool = False
@@ -39,7 +39,7 @@ class TurnConversation:
 
 
 def begun(turn: Turn, *, home: Literal["private", "user"]) -> AgentConversation:
-    """A new one. A private home is shared with no other attempt: half its name is the owner, half the attempt."""
+    """A new one. A private home is never shared between attempts: half of its name is the owner, half the attempt."""
     private = _owner(turn) + _digest(turn.turn_id, str(turn.attempt))
     return AgentConversation(USER if home == "user" else private, folder=folder_of(turn))
 
@@ -49,13 +49,13 @@ def folder_of(turn: Turn) -> str:
 
 
 def read_handle(handle: str | None) -> AgentConversation | None:
-    """The conversation; None if it is not one of our handles."""
+    """The conversation; None if this is not one of our handles."""
     found = _HANDLE.fullmatch(handle or "")
     return AgentConversation(found[1], found[3] or "", found[2] or "") if found else None
 
 
 def owns(turn: Turn, conversation: AgentConversation) -> bool:
-    """Whether it is this agent's in this session: a fork does not write into its source's home."""
+    """Whether it belongs to this agent in this session: a fork does not write into its source's home."""
     return conversation.home == USER or conversation.home.startswith(_owner(turn))
 
 
@@ -65,7 +65,7 @@ def program_id(told: str | None) -> str:
 
 
 def remove(folder: Path) -> None:
-    """The folder and all in it, also what was made read-only; nothing when it is gone. Raises OSError."""
+    """Delete the folder and everything in it, including read-only files. Does nothing if it is gone. Raises OSError."""
     if folder.is_symlink() or not folder.is_dir():
         folder.unlink(missing_ok=True)
         return

@@ -1,4 +1,4 @@
-"""What a program wrote, read strictly: hostile words out of which text, session id, cost and error are picked."""
+"""Parses a program's untrusted output strictly: the text, the session id, the cost and the error."""
 
 import contextlib
 import math
@@ -14,16 +14,16 @@ from adapters.agents.command.settings import Pick, UsagePaths
 from domain.values.base import Usage
 
 MESSAGES = 100_000
-"""Of more JSON messages than this only the last are read."""
+"""Only this many JSON messages, the last ones, are parsed."""
 
 LONGEST_NAME = 200
-"""Characters of a model's name."""
+"""Maximum length of a model's name."""
 
-Message = dict[str, Any]  # JSON of a program we do not know
+Message = dict[str, Any]  # JSON of an external program
 
 
 def messages(stdout: str) -> Sequence[Message]:
-    """The JSON objects of an output: all of it, or one a line among other lines, or one that closes it."""
+    """The JSON objects of an output: all of it, one per line among other lines, or one at its end."""
     whole = _decoded(stdout)
     if whole is not None:
         return _objects(whole)
@@ -35,7 +35,7 @@ def messages(stdout: str) -> Sequence[Message]:
 
 
 def text_of(found: Iterable[Message], pick: Pick) -> str | None:
-    """The words there; an object or a list (structured output) as JSON; None when there are none."""
+    """The text at this path; an object or a list (structured output) as JSON; None if there is nothing."""
     values = [_words(value) for value in _values(found, pick) if isinstance(value, (str, dict, list))]
     if not values:
         return None
@@ -43,7 +43,7 @@ def text_of(found: Iterable[Message], pick: Pick) -> str | None:
 
 
 def error_of(found: Iterable[Message], pick: Pick | None) -> str | None:
-    """What the program says went wrong; null, false and nothing are no error."""
+    """The error that the program reports; null, false and empty values are no error."""
     if pick is None:
         return None
     errors = [value for value in _values(found, pick) if value]
@@ -51,7 +51,7 @@ def error_of(found: Iterable[Message], pick: Pick | None) -> str | None:
 
 
 def usage_of(found: Sequence[Message], paths: UsagePaths | None) -> Usage:
-    """The cost if reported; an implausible number is unknown."""
+    """The reported cost; an implausible number counts as unknown."""
     if paths is None:
         return Usage()
     cost = _number(found, paths.cost_micros)
@@ -70,7 +70,7 @@ def usage_of(found: Sequence[Message], paths: UsagePaths | None) -> Usage:
 
 
 def model_of(found: Iterable[Message], paths: UsagePaths | None) -> str | None:
-    """The model that the program names last; implausible names are ignored."""
+    """The last model that the program names; implausible names are ignored."""
     if paths is None or paths.model is None:
         return None
     names = [value.strip() for value in _values(found, paths.model) if isinstance(value, str)]
@@ -79,7 +79,7 @@ def model_of(found: Iterable[Message], paths: UsagePaths | None) -> str | None:
 
 
 def has_final(found: Iterable[Message], final: str | None) -> bool:
-    """Whether the message arrived that completes an answer."""
+    """Whether the message that completes an answer has arrived."""
     return final is None or any(message.get("type") == final for message in found)
 
 
@@ -96,7 +96,7 @@ def _objects(value: object) -> Sequence[Message]:
 
 
 def _lines(stdout: str) -> Iterable[Message]:
-    for line in stdout.split("\n"):  # JSON strings may hold what else Python takes for the end of a line
+    for line in stdout.split("\n"):  # JSON strings may contain what else Python considers the end of a line
         value = _decoded(line) if line.startswith("{") else None
         if isinstance(value, dict):
             yield value
@@ -116,7 +116,7 @@ def _words(value: object) -> str:
 
 
 def _same(value: object, wanted: object) -> bool:
-    """Equal and of one type: 1 is not true."""
+    """Equal and of the same type: 1 is not true."""
     return type(value) is type(wanted) and value == wanted
 
 
@@ -132,7 +132,7 @@ def _at(value: Any, path: str) -> Any:
 
 
 def _number(found: Sequence[Message], picks: Sequence[Pick] | None) -> float | None:
-    """The sum of the numbers there; a path without a number adds nothing, and none at all is unknown."""
+    """The sum of the numbers at these paths. A path without a number adds nothing; without any, the sum is unknown."""
     numbers = [number for pick in picks or () if (number := _one_number(found, pick)) is not None]
     return sum(numbers) if numbers else None
 
@@ -154,7 +154,8 @@ def _count(number: float | None) -> int | None:
 
 
 def added(total: Usage, beside: Path) -> Usage:
-    """What was used since the last reading, which is kept in the file `beside`; a smaller counter began at zero."""
+    """The usage since the last reading, which is kept in the file `beside`; a counter that became smaller restarted at
+    zero."""
     before = _reading(beside)
     with contextlib.suppress(OSError):
         beside.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -168,7 +169,7 @@ def added(total: Usage, beside: Path) -> Usage:
 
 
 def plus(one: Usage, other: Usage) -> Usage:
-    """Both together; what neither knows stays unknown."""
+    """The sum of both; a field that neither has stays unknown."""
     first, second = one.model_dump(), other.model_dump()
     both = {name: _sum(first[name], second[name]) for name in first}
     return Usage.model_validate(both)

@@ -1,4 +1,4 @@
-"""Claude Code's questions for permission: lines of JSON that it prints, answered on its standard input."""
+"""Claude Code's requests for permission: lines of JSON in its output, answered on its standard input."""
 
 import asyncio
 from typing import Any, Final, NamedTuple
@@ -14,7 +14,7 @@ from domain.session.turns import FenceLevel
 
 Json = dict[str, Any]
 QUESTIONS: Final = 20
-"""Permissions that are asked for at once; more are denied."""
+"""How many requests for permission may wait at the same time; more are denied."""
 DENIED: Final = "Permission was denied by the user or the team's rules. Go on without it, or say what you could not do."
 
 
@@ -25,7 +25,7 @@ class _Wish(NamedTuple):
 
 
 class StdioQuestions:
-    """The questions of one run. Its `input` is open until the program has given its result."""
+    """The requests of one run. Its `input` is open until the program has given its result."""
 
     def __init__(self, turn: Turn, call: Call, fence: FenceLevel) -> None:
         self._turn, self._call, self._fence = turn, call, fence
@@ -34,7 +34,7 @@ class StdioQuestions:
         self.input.write(call.stdin or b"")
 
     def line(self, stream: int, text: str) -> None:
-        """A line of the program. What is no message of its protocol is for others to read."""
+        """Handle a line of the program. Lines outside this protocol are left to other readers."""
         if stream != 1 or not text.startswith("{"):
             return
         try:
@@ -50,7 +50,7 @@ class StdioQuestions:
                 self.input.close()
 
     async def close(self) -> None:
-        """The run is over: nobody reads an answer any more."""
+        """The run is over: answers are no longer read."""
         tasks = list(self._open.values())
         for task in tasks:
             task.cancel()
@@ -73,13 +73,14 @@ class StdioQuestions:
         self._say({"subtype": "success", "request_id": name, "response": answer})
 
     def _wish(self, name: str, given: Json) -> _Wish:
-        """Without secrets, which neither rules nor people have to see. Of an unusual tool with its name."""
+        """The title without secrets, which neither rules nor people need to see. Unusual tools are shown with their
+        name."""
         tool, title, paths = described(name, given)
         named = f"{name}: {title}" if tool == "other" and title != name else title
         return _Wish(tool, self._call.scrub(named), tuple(map(self._call.scrub, paths)))
 
     async def _decision(self, wish: _Wish) -> PermissionChoice:
-        """A role that only reads never gets permission to edit; anything else is for the rules, or a person."""
+        """A read-only role never gets permission to edit. The rules, or a person, decide everything else."""
         if (self._turn.access != "write" and wish.tool == "edit") or len(self._open) > QUESTIONS:
             if self._turn.observe is not None:
                 self._turn.observe(Activity(kind="permission", status="denied", **wish._asdict()))

@@ -1,4 +1,4 @@
-"""The result of one run of a program: the answer in its output, or why there is none."""
+"""The result of a program's run: the answer in its output, or why there is none."""
 
 import re
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from domain.session.turns import Failure, FailureCode
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A program that has ended, and what it was called with."""
+    """A finished program, and how it was called."""
 
     settings: CommandSettings
     call: Call
     finished: Finished
 
     def reply(self, conversation: AgentConversation, *, most: int) -> Reply:
-        """The answer, of at most so many bytes, or the failure; usage as the program counts it."""
+        """The answer, limited to a number of bytes, or the failure; usage as the program reports it."""
         settings, finished, call = self.settings, self.finished, self.call
         found = messages(finished.stdout) if settings.output == "json" else ()
         picked = text_of(found, settings.text_path) if settings.text_path else finished.stdout
@@ -43,7 +43,7 @@ class Run:
         )
 
     def _end(self, found: Sequence[Message]) -> Failure | None:
-        """How the process ended, if not well."""
+        """Why the process did not end well, if it did not."""
         finished = self.finished
         match finished.ended:
             case "not_started" if not self.call.cwd.is_dir():
@@ -60,7 +60,7 @@ class Run:
                 return None
 
     def _doubt(self, found: Sequence[Message]) -> Failure | None:
-        """Why a program that ended well has not answered all the same; an exit code proves nothing."""
+        """Why a program that ended well has no answer; an exit code proves nothing."""
         final = self.settings.require_final
         if error_of(found, self.settings.error_path) is not None:
             return self._failed("crash", "", found)
@@ -71,7 +71,7 @@ class Run:
         return None
 
     def _error_text(self, text: str) -> Failure | None:
-        """An answer that is an error in disguise."""
+        """An answer that is really an error."""
         shape = self.settings.error_text
         if shape is None or not re.fullmatch(shape, text.strip(), re.DOTALL):
             return None
@@ -79,13 +79,13 @@ class Run:
         return failure_of("crash", said, said=said, rules=self.settings.failures)
 
     def _failed(self, code: FailureCode, sentence: str, found: Sequence[Message]) -> Failure:
-        """The failure, with the end of what the program said about it, which may name a better code."""
+        """The failure, with the end of the program's error text, which may determine a more specific code."""
         said = self._said(found)
         detail = f"{sentence}: {said}" if sentence and said else said or f"{sentence}."
         return failure_of(code, detail, said=said, rules=self.settings.failures)
 
     def _said(self, found: Sequence[Message]) -> str:
-        """The error text: its own error, else stderr, else the end of stdout without JSON."""
+        """The error text: the reported error, otherwise stderr, otherwise the end of stdout without JSON."""
         told = error_of(found, self.settings.error_path)
         words = told or self.finished.stderr
         if not words.strip():
@@ -93,7 +93,7 @@ class Run:
         return self.call.scrub(last_lines(self.call.scrub(words)))
 
     def _handle(self, found: Sequence[Message], conversation: AgentConversation) -> str | None:
-        """The handle to resume with; None when the program cannot, or did not say by which id."""
+        """The handle to resume with; None if the program cannot resume, or did not report its id."""
         settings = self.settings
         if settings.resume_argv is None:
             return None

@@ -1,4 +1,4 @@
-"""How a program is called: the settings of the `command` adapter, checked when the team file is read."""
+"""The settings of the `command` adapter: how a program is called. They are checked when the team file is read."""
 
 import re
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ from domain.values.base import Value
 PLACE = re.compile(r"\{([a-z_]+)\}")
 PLACES = frozenset({"prompt", "prompt_file", "workspace", "home", "session", "agent", "role", "turn", "model"})
 SPLICES = ("{access_args}", "{model_args}")
-"""Arguments that become several, or none: by what the role may do, and by the model."""
+"""Placeholders that become several arguments, or none: depending on the access of the role, or on the model."""
 REFERENCES = ("env:", "file:")
-"""How a secret is named: by the variable or the file that holds it."""
+"""How a secret is referred to: by the variable or the file that contains it."""
 IDLE_SECONDS = 300.0
-"""The longest silence of a program, where neither it nor the team says otherwise."""
+"""The maximum silence of a program, unless the settings or the team file set another."""
 
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET_NAME = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$", re.IGNORECASE)
@@ -28,8 +28,8 @@ _JSON_ONLY = ("text_path", "session_path", "error_path", "usage_paths", "require
 
 
 class Pick(Value):
-    """A place in the program's JSON: a dotted path (`message.content.0.text`) into the last message that
-    has it. `where` (path → value) narrows the messages; `every` joins the texts, or adds the numbers, of them all."""
+    """A place in the program's JSON: a dotted path (`message.content.0.text`) into the last message that has it.
+    `where` (path → value) filters the messages; `every` joins the texts, or adds the numbers, of all of them."""
 
     path: str = Field(min_length=1, max_length=200)
     where: dict[str, str | bool | int] = Field(default_factory=dict)
@@ -54,9 +54,9 @@ Folders = Annotated[tuple[Annotated[str, Field(pattern=r"^(/|~/)")], ...], Field
 
 
 class UsagePaths(Value):
-    """Where the program says what the turn cost, and which model it asked. Figures are a path, or several that are
-    added; money is in millionths or in dollars. What a
-    total holds beyond input and output is reasoning. `cumulative`: they count the whole conversation, not the turn."""
+    """Where the program reports the cost of the turn, and the model. A figure is a path, or several paths to add up;
+    money is in millionths or in dollars. The part of a total beyond input and output is reasoning. `cumulative`: the
+    figures cover the whole conversation instead of the turn."""
 
     input_tokens: Sum | None = None
     cached_tokens: Sum | None = None
@@ -76,19 +76,18 @@ class UsagePaths(Value):
 
 
 class CommandSettings(Value):
-    """`argv` starts a conversation, `resume_argv` (with the place `{agent_session}`) continues one.
+    """`argv` starts a conversation, `resume_argv` (with the placeholder `{agent_session}`) continues one.
 
-    Places are filled literally, once. The prompt goes to stdin where the template asks for neither `{prompt}` nor
-    `{prompt_file}`. `{access_args}` is replaced by `write_args` in a role that may change files, else for `read_args`;
-    `{model_args}` for those arguments where a model is named. `home`: `private` is a HOME of its own for each
-    conversation, holding `home_files` at first; `user` is the home of the account that runs the worker. `keys` are
-    variables that hold a login (`NAME`, or `NAME=VARIABLE` where ours is called otherwise): those that are set are
-    passed on, and with a private home one is needed. Exit codes prove nothing: `require_final` is the `type` of the
-    JSON message without which there is no answer; an answer that `error_text` matches as a whole is an error.
-    `fenced_args` replace `read_args` and `write_args` where bubblewrap is in force, inside which the program's own
-    sandbox cannot work. `questions`: the program takes messages on stdin and asks for permission in lines of JSON, as
-    Claude Code does with `--permission-prompt-tool stdio`. `readable` and `writable` name further files and folders
-    for it.
+    Placeholders are replaced literally and only once. The prompt goes to stdin if the template contains neither
+    `{prompt}` nor `{prompt_file}`. `{access_args}` becomes `write_args` for a role that may change files, otherwise
+    `read_args`; `{model_args}` becomes those arguments if a model is named. `home`: `private` is a separate HOME for
+    each conversation, initially with `home_files`; `user` is the home of the account that runs the worker. `keys` are
+    variables that contain a login (`NAME`, or `NAME=VARIABLE` if ours has another name): those that are set are passed
+    on, and a private home needs at least one. Exit codes prove nothing: `require_final` is the `type` of the JSON
+    message without which there is no answer; an answer that `error_text` matches as a whole is an error. `fenced_args`
+    replace `read_args` and `write_args` inside bubblewrap, where the program's own sandbox cannot work. `questions`:
+    the program takes messages on stdin and asks for permission in lines of JSON, as Claude Code does with
+    `--permission-prompt-tool stdio`. `readable` and `writable` name more files and folders for the program.
     """
 
     argv: Template
@@ -139,7 +138,7 @@ class CommandSettings(Value):
         return "agent_session" in places(self.resume_argv or ())
 
     def named(self, model: str | None) -> Self:
-        """The same, asking this model where the settings name none."""
+        """The same settings with this model, unless they name one."""
         return self if self.model or not model else self.model_copy(update={"model": model})
 
     def inside(self, level: Level) -> "CommandSettings":
@@ -149,7 +148,7 @@ class CommandSettings(Value):
         return self.model_copy(update={"read_args": self.fenced_args, "write_args": self.fenced_args})
 
     def granted(self, grant: Grant, *own: Path) -> Grant:
-        """What the program may use: what the turn grants, its `own` folders, and what the settings name."""
+        """What the program may access: what the turn grants, its `own` folders, and what the settings name."""
         named = (*self.argv, *(self.resume_argv or ()), *self.read_args, *self.write_args)
         files = tuple(Path(item) for item in named[1:] if item.startswith("/"))
         return replace(
@@ -160,7 +159,7 @@ class CommandSettings(Value):
         )
 
     def template(self, *, resumed: bool, writes: bool) -> Template:
-        """The arguments of a turn, with their places still to be filled."""
+        """The arguments of a turn, with their placeholders not yet replaced."""
         chosen = self.resume_argv if resumed and self.resume_argv else self.argv
         model = self.model_args if self.model else ()
         access = self.write_args if writes else self.read_args
@@ -212,7 +211,7 @@ def places(template: tuple[str, ...]) -> frozenset[str]:
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """The text with its places filled: once, so that braces in a value stay as they are."""
+    """The text with its placeholders replaced, only once, so that braces in a value stay as they are."""
     return PLACE.sub(lambda place: values.get(place[1], place[0]), text)
 
 

@@ -1,4 +1,4 @@
-"""Listening to a program while it works: its lines become activities, and a hopeless retry is ended at once."""
+"""Watches a program while it works: its lines become activities, and a hopeless retry is stopped at once."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -15,7 +15,7 @@ from domain.session.turns import Failure
 
 
 class Hopeless(Exception):
-    """The program retries what cannot succeed without a person."""
+    """The program retries something that cannot succeed without a person."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.detail)
@@ -23,7 +23,7 @@ class Hopeless(Exception):
 
 
 class Watch:
-    """Reads the lines of one run, without secrets. The turn hears the lines, and the activities in them."""
+    """Reads the lines of one run, with secrets removed, and reports the lines and their activities to the turn."""
 
     def __init__(
         self, settings: CommandSettings, call: Call, turn: Turn, questions: StdioQuestions | None = None
@@ -47,7 +47,7 @@ class Watch:
             self._questions.line(stream, text)
 
     def _activities(self, stream: int, line: str) -> Iterable[Activity]:
-        """What a line says: stderr and plain text are words for people."""
+        """The text of a line: stderr and plain text are meant for people."""
         if not line.strip():
             return ()
         if stream != 1:
@@ -62,7 +62,7 @@ class Watch:
             return ()
 
     def explained(self, reply: Reply) -> Reply:
-        """The reply; of a program that was stopped while it retried, with what it retried for."""
+        """The reply; for a program that was stopped while it retried, with the reason for the retry."""
         failure, retry = reply.failure, self._retry
         if failure is None or failure.code not in ("timeout", "idle") or retry is None or retry.failure is None:
             return reply

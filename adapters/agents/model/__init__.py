@@ -1,7 +1,8 @@
-"""The model agent: an endpoint that speaks OpenAI's chat completions, for the roles that answer in words.
+"""The model agent: an endpoint that speaks OpenAI's chat completions, for roles that only write text.
 
 Nothing is kept between turns: the conversation is read from the record and sent along, so it cannot be lost with a
-machine. The key goes to the endpoint alone; it is in no process that is run here, and struck out of what comes back.
+machine. The key is only sent to the endpoint. It is in no process that runs here, and removed from everything that
+comes back.
 """
 
 import asyncio
@@ -34,13 +35,13 @@ __all__ = ["SPEAKS", "ModelAgent", "ModelSettings"]
 
 CONNECT_SECONDS: Final = 30.0
 EVENT_BYTES: Final = 1_048_576
-"""The longest chunk of a stream."""
+"""Maximum size of a chunk of a stream."""
 STREAM_BYTES: Final = 64 * 1_048_576
-"""The longest answer with all its chunks."""
+"""Maximum size of an answer with all its chunks."""
 WHOLE_BYTES: Final = 8 * 1_048_576
-"""The longest answer that does not come as a stream."""
+"""Maximum size of an answer that is not a stream."""
 HISTORY: Final = 400_000
-"""Characters of earlier questions and answers that are sent along; the latest are kept."""
+"""How many characters of earlier messages are sent along; the latest are kept."""
 SYSTEM: Final = "You have no tools and cannot open files. Answer from what is written here."
 
 _HANDLE = re.compile(r"model:(\S{1,300})")
@@ -48,7 +49,7 @@ _KEY = re.compile(r"[!-~]{1,4096}")
 
 
 class ModelAgent:
-    """Asks the endpoint once a turn, as a stream."""
+    """Sends one request per turn, as a stream."""
 
     def __init__(self, settings: ModelSettings) -> None:
         self._settings = settings
@@ -72,7 +73,7 @@ class ModelAgent:
 
 
 class _ModelTurn:
-    """One turn: what is sent, and what comes back without the key."""
+    """One turn: what is sent, and what comes back, without the key."""
 
     def __init__(self, settings: ModelSettings, turn: Turn, key: str) -> None:
         self._settings, self._turn, self._key = settings, turn, key
@@ -108,7 +109,7 @@ class _ModelTurn:
     # -- what is sent --------------------------------------------------------------------------------------------------
 
     def _conversation(self) -> tuple[str, list[dict[str, str]], str | None]:
-        """The turn that it began with, its messages, and why it is new although another could be resumed."""
+        """The turn that the conversation began with, its messages, and why it is new if it should have been resumed."""
         turn, prompt, lost = self._turn, self._turn.prompt, None
         began, earlier = _begun(turn), tuple[Exchange, ...]()
         if turn.agent_session is not None:
@@ -132,7 +133,7 @@ class _ModelTurn:
         body |= {"stream_options": {"include_usage": True}}
         body |= {"max_tokens": settings.max_tokens} if settings.max_tokens else {}
         body |= {"temperature": settings.temperature} if settings.temperature is not None else {}
-        return json.dumps(body).encode()  # prompts may hold half of a surrogate pair, which orjson refuses
+        return json.dumps(body).encode()  # prompts may contain half of a surrogate pair, which orjson refuses
 
     # -- what comes back -----------------------------------------------------------------------------------------------
 
@@ -220,12 +221,12 @@ def _failed(code: FailureCode, detail: str) -> Reply:
 
 
 def _begun(turn: Turn) -> str:
-    """The turn's name without its session's: a fork has the same turns."""
+    """The name of the turn within its session: a fork has the same turns."""
     return turn.turn_id.removeprefix(turn.session_id)
 
 
 def _since(began: str, said: Sequence[Exchange]) -> tuple[Exchange, ...]:
-    """What was said since that turn, as far as it is not too long; nothing where the turn is not known."""
+    """The messages since that turn, up to the limit; empty if the turn is unknown."""
     first = next((place for place, one in enumerate(said) if one.turn_id.endswith(began)), len(said))
     kept: list[Exchange] = []
     room = HISTORY
@@ -238,7 +239,7 @@ def _since(began: str, said: Sequence[Exchange]) -> tuple[Exchange, ...]:
 
 
 async def _some(response: "Response") -> bytes:
-    """The body, of a long one its beginning."""
+    """The body, or its beginning if it is long."""
     found = bytearray()
     async for piece in response.aiter_bytes():
         found += piece
@@ -256,7 +257,7 @@ def _json(text: str | bytes) -> Message | None:
 
 
 def _refusal(response: "Response", body: Message | str) -> Failure:
-    """What a status other than 200 means, and when to ask again."""
+    """What a status other than 200 means, and when to retry."""
     error = body if isinstance(body, str) else body.get("error", body)
     failure = failure_in(error, response.status_code)
     wait = _wait(response.headers)

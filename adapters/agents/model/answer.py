@@ -1,6 +1,6 @@
-"""What a chat completion says, piece by piece: a stream of chunks, or the whole at once.
+"""Reads a chat completion piece by piece: a stream of chunks, or the whole at once.
 
-An endpoint is not trusted: whatever does not have the known shape is left out, and never raises.
+Endpoints are not trusted: anything with an unknown shape is ignored, and never raises.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +11,7 @@ from adapters.agents.failures import last_lines, of_status, recognised, wait_of
 from domain.session.turns import Failure, FailureCode
 from domain.values.base import Usage
 
-Message = Mapping[str, Any]  # JSON of an endpoint we do not know
+Message = Mapping[str, Any]  # JSON of an external endpoint
 Say = Callable[[Voice, str], None]
 
 _MOST: Final = 2**53 - 1
@@ -19,7 +19,7 @@ _DECLINED: Final = ("content_filter", "content_policy_violation", "safety")
 
 
 class ChatAnswer:
-    """An answer as it comes: `text` so far, what it cost, and how it ended. `most` bytes of text are kept."""
+    """An answer while it arrives: `text` so far, its cost, and how it ended. At most `most` bytes of text are kept."""
 
     def __init__(self, *, most: int, say: Say) -> None:
         self._most, self._say = most, say
@@ -81,7 +81,7 @@ class ChatAnswer:
             self._say("message", words)
 
     def end(self) -> Failure | None:
-        """Why there is no usable answer, once no more comes."""
+        """Why there is no usable answer, once everything has arrived."""
         if self.failure is not None:
             return self.failure
         if self._refusal or self._finish == "content_filter":
@@ -97,7 +97,7 @@ class ChatAnswer:
 
 
 def failure_in(error: object, status: int | None = None) -> Failure:
-    """The failure that an error object, and the status it came with, mean."""
+    """The failure that an error object and its status mean."""
     fields = error if isinstance(error, dict) else {}
     said = last_lines(str(fields.get("message") or (error if isinstance(error, str) else "")))
     words = " ".join((str(fields.get("code") or ""), str(fields.get("type") or ""), said))
@@ -109,7 +109,7 @@ def failure_in(error: object, status: int | None = None) -> Failure:
 
 
 def _code(status: int | None, words: str) -> FailureCode:
-    """Money that is used up is no rate; what a status of 400 to 499 refuses is refused again."""
+    """Used-up credit is not a rate limit. Statuses from 400 to 499 would be refused again."""
     known, found = of_status(status or 0), recognised(words)
     if any(word in words for word in _DECLINED):
         return "refused"
@@ -127,7 +127,7 @@ def _code(status: int | None, words: str) -> FailureCode:
 
 
 def usage_of(used: Message) -> Usage:
-    """The figures that make sense together."""
+    """The figures that are consistent with each other."""
     given, said = _whole(used.get("prompt_tokens")), _whole(used.get("completion_tokens"))
     cached = _within(_detail(used, "prompt_tokens_details", "cached_tokens", "prompt_cache_hit_tokens"), given)
     reasoned = _within(_detail(used, "completion_tokens_details", "reasoning_tokens"), said)

@@ -1,4 +1,4 @@
-"""How a model is reached: the settings of the `model` adapter, checked when the team file is read."""
+"""The settings of the `model` adapter: how a model is reached. They are checked when the team file is read."""
 
 from collections.abc import Iterable
 from typing import Annotated, Final, Literal, Self, get_args
@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 from domain.values.base import Value
 
 Speaks = Literal["planner", "architect", "designer", "reviewer", "judge", "assistant", "coder", "critic", "synthesizer"]
-"""The roles that answer in words. All others change files, which a model cannot."""
+"""The roles that only write text. All others change files, which a model cannot."""
 SPEAKS: Final[tuple[Speaks, ...]] = get_args(Speaks)
 Seconds = Annotated[float, Field(gt=0, le=604_800)]
 
@@ -37,7 +37,7 @@ def _reference(key: str) -> str:
 
 
 class ModelSettings(Value):
-    """`base_url` is what `/chat/completions` is added to. Without `api_key` (`env:NAME`, `file:/path`) none is sent."""
+    """`/chat/completions` is appended to `base_url`. Without `api_key` (`env:NAME`, `file:/path`), no key is sent."""
 
     model: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")] | None = None
     base_url: Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(_address)]
@@ -49,11 +49,11 @@ class ModelSettings(Value):
     output_bytes: Annotated[int, Field(gt=0, le=1_073_741_824)] | None = None
 
     def named(self, model: str | None) -> Self:
-        """The same, asking this model where the settings name none."""
+        """The same settings with this model, unless they name one."""
         return self if self.model or not model else self.model_copy(update={"model": model})
 
     def unfit(self, roles: Iterable[str]) -> str | None:
-        """Which field does not do for an agent in these roles, and why."""
+        """Which field is unsuitable for an agent in these roles, and why."""
         for number, role in enumerate(roles):
             if role not in SPEAKS:
                 return f"roles[{number}]: {role!r} changes files, which a model cannot: it may be {', '.join(SPEAKS)}"

@@ -1,7 +1,7 @@
 """Presets: how to call well-known agents, one TOML file each. A team file names one and may extend its settings.
 
-A file holds what the program is called, how it is installed, the versions that were tried, the `settings` of the
-`command` adapter, and under `private` what goes with a home of its own: a login by key, and first files.
+A file contains the program's name, how to install it, the tested versions, the `settings` of the `command` adapter, and
+under `private` what a private home needs: a login by key, and initial files.
 """
 
 import tomllib
@@ -19,7 +19,7 @@ _MERGED: Final = ("env", "home_files", "usage_paths")
 
 
 class Preset(Value):
-    """One program. The settings are checked when an agent is made of them."""
+    """One program. The settings are checked when an agent is created from them."""
 
     name: str
     title: str
@@ -30,7 +30,7 @@ class Preset(Value):
     private: dict[str, Any] = Field(default_factory=dict)
 
     def extended(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings with those of the team file: tables are merged, anything else is replaced."""
+        """The settings with those of the team file: tables are merged, everything else is replaced."""
         private = given.get("home", self.settings.get("home", "private")) == "private"
         found = {**self.settings, **(self.private if private else {})}
         for name in _MERGED:
@@ -54,5 +54,5 @@ def preset(name: str) -> Preset | None:
 
 
 def presets() -> tuple[Preset, ...]:
-    """All of them, in the order in which they are listed."""
+    """All presets, in the order of the list."""
     return tuple(found for name in NAMES if (found := preset(name)))

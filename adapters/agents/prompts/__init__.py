@@ -1,8 +1,8 @@
 """The prompts: one Markdown file per prompt, strategy and language, and the loader that fills in the values.
 
-A file is `NAME[.STRATEGY].LANGUAGE.md`: a front matter block with the `version`, then the text with places like
-`{{task}}`. Texts of users and other agents are in `<material name="…">` blocks, which their text cannot close.
-Headings are those of the designs (S1, S2; behaviour §1.7–1.9, §2.6). A changed text gets the next version number.
+A file is `NAME[.STRATEGY].LANGUAGE.md`: a front matter block with the `version`, then the text with placeholders like
+`{{task}}`. Texts of users and other agents are in `<material name="…">` blocks, which they cannot close. Headings are
+those of the designs (S1, S2; behaviour §1.7–1.9, §2.6). A changed text gets the next version number.
 """
 
 import re
@@ -61,7 +61,7 @@ class Prompt:
 
     @property
     def places(self) -> frozenset[str]:
-        """The names of what has to be filled in."""
+        """The names of the placeholders."""
         return frozenset(_PLACE.findall(self.text))
 
 
@@ -71,19 +71,19 @@ def names() -> tuple[str, ...]:
 
 
 def strategies(name: str) -> tuple[str, ...]:
-    """The strategies that have a text of their own under this name, the default first; empty for a single text."""
+    """The strategies that have a separate text under this name, the default first; empty for a single text."""
     return _STRATEGIES.get(name, ())
 
 
 def prompt(name: str, *, strategy: str | None = None, language: str = "en") -> Prompt:
-    """The prompt of that name; without a strategy the default one. Invalid at /name, /strategy or /language."""
+    """The prompt of that name; without a strategy, the default one. Invalid at /name, /strategy or /language."""
     if name not in _NAMES:
         raise Invalid({"/name": Sentence("prompt_not_found", names=list(_NAMES))})
     return _load(name, _chosen(name, strategy), checked(language))
 
 
 def checked(language: str) -> Language:
-    """The language, if prompts are written in it; else Invalid at /language."""
+    """The language, if there are prompts in it; otherwise Invalid at /language."""
     for known in LANGUAGES:
         if known == language:
             return known
@@ -91,9 +91,9 @@ def checked(language: str) -> Language:
 
 
 def render(prompt: Prompt, context: Mapping[str, str]) -> str:
-    """The text with its places filled in one pass; what is absent or blank reads "(none)" or "(없음)".
+    """The text with its placeholders replaced in one pass; missing or blank values become "(none)" or "(없음)".
 
-    No value is expanded again or can open or close a material block. ValueError: a key for which there is no place.
+    No value is expanded again, and none can open or close a material block. ValueError: a key without a placeholder.
     """
     strangers = sorted(context.keys() - prompt.places)
     if strangers:
@@ -112,7 +112,7 @@ def closed(words: str) -> str:
 
 
 def _chosen(name: str, strategy: str | None) -> str | None:
-    """The strategy whose text is wanted, None where the name has one text; Invalid at /strategy."""
+    """The strategy whose text is wanted, None if the name has a single text; Invalid at /strategy."""
     own = _STRATEGIES.get(name, ())
     allowed = own or _ALIKE.get(name, ())
     if strategy is None:

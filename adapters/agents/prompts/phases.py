@@ -1,4 +1,4 @@
-"""What each phase asks of an employee, and by what a judge measures it: three mandatory items each (§1.8)."""
+"""What each phase requires of an employee, and how a judge measures it: three mandatory items each (§1.8)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple

@@ -1,6 +1,6 @@
-"""What fills places of the prompts: the mode of a round, who is judged, why an answer is asked again, and the digest.
+"""Values of the placeholders: the mode of a round, who is judged, why a question is repeated, and the digest.
 
-`mode`: employees of one round work at once, or one after another (§1.8).
+`mode`: employees of one round work at the same time, or one after another (§1.8).
 """
 
 import re
@@ -73,7 +73,7 @@ def again(problem: str, language: str) -> str:
     return _WORDS["ko" if language == "ko" else "en"].format(problem=problem)
 
 
-# The place `agents` of a judge's prompt: who is judged for which phases, in the language of the prompt.
+# The placeholder `agents` of a judge's prompt: who is judged for which phases, in the language of the prompt.
 
 _PHASE: Final = r"[1-5] \([^()\n]*\)"
 _STANDS: Final = re.compile(
@@ -97,10 +97,10 @@ def agents(words: str, language: str = "en") -> str:
     return _STANDS.sub(spelled, words)
 
 
-# What was said in a conversation that an agent cannot continue: the digest that its new conversation begins with.
+# The history of a conversation that an agent cannot continue: the digest that its new conversation begins with.
 
 TOTAL: Final = 24_000
-"""Characters of a digest; the latest turns are kept."""
+"""Maximum length of a digest; the latest turns are kept."""
 QUESTION: Final = 600
 ANSWER: Final = 4_000
 
@@ -120,7 +120,7 @@ class Exchange(NamedTuple):
 
 
 def recap(exchanges: Sequence[Exchange], language: str) -> str:
-    """The digest; empty where nothing was said."""
+    """The digest; empty if there were no messages."""
     spoken = checked(language)
     kept: list[str] = []
     room = TOTAL
@@ -143,7 +143,7 @@ _BEFORE: Final[dict[Language, str]] = {
 
 
 def conversation(exchanges: Sequence[Exchange], language: str) -> str:
-    """The messages and answers before this one, oldest first; empty where nothing was said."""
+    """The earlier messages and answers, oldest first; empty if there were none."""
     kept: list[str] = []
     room = TOTAL
     for exchange in reversed(exchanges):
@@ -160,7 +160,7 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most // 2]}\n[…]\n{text[-most // 2 :]}"
 
 
-# The place `reasons` of the prompts that ask once more: why an answer could not be taken, in the prompt's language.
+# The placeholder `reasons` of repeated prompts: why an answer was not accepted, in the language of the prompt.
 
 _UNREADABLE: Final = "답변을 읽을 수 없습니다."
 _NAMES: Final[Mapping[str, str]] = {
