@@ -9,11 +9,11 @@ from typing import Any, Final, NoReturn
 from domain.values.base import HansardError
 
 LARGEST: Final = 8_388_608
-"""Bytes of such a file."""
+"""Maximum size of such a file."""
 
 
 class Unfit(HansardError):
-    """The file cannot be read as what it should be."""
+    """The file cannot be read as expected."""
 
 
 def content(path: Path) -> str:
@@ -31,7 +31,7 @@ def content(path: Path) -> str:
 
 
 def json_of(text: str) -> Any:
-    """A duplicate key would lose its first value. Raises ValueError, or RecursionError."""
+    """With a duplicate key, the first value would be lost. Raises ValueError, or RecursionError."""
     return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
 
 
@@ -53,15 +53,15 @@ _OTHERS: Final = 0o077
 
 
 def private_folder(path: Path) -> None:
-    """Make the folder, for its owner alone, and what is missing above it. Raises OSError."""
+    """Create the folder, private to its owner, and missing parents. Raises OSError."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def private_file(path: Path) -> None:
-    """Make the file, empty and for its owner alone, where it is missing. What SQLite keeps beside a database gets the
-    same mode. Raises OSError."""
+    """Create the file, empty and private to its owner, if it is missing. SQLite's additional files get the same mode.
+    Raises OSError."""
     if str(path).startswith(":"):
-        return  # `:memory:` is no file to SQLite
+        return  # `:memory:` is not a file for SQLite
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 

@@ -1,7 +1,7 @@
 """The fence around everything that runs: validation commands, set-up and agents.
 
-`bwrap` where bubblewrap works, else `landlock` where the kernel has it, else `none`. What a level does not hold is
-listed in `gaps`, and goes into the record with the turn.
+`bwrap` where bubblewrap works, otherwise `landlock` where the kernel supports it, otherwise `none`. What a level cannot
+prevent is listed in `gaps`, which is recorded with the turn.
 """
 
 from collections.abc import Callable, Mapping
@@ -54,7 +54,7 @@ def available() -> Level:
 
 
 def fenced_by(sandbox: Sandbox) -> str:
-    """What holds programs under this setting, in words for people."""
+    """What fences programs under this setting, as a text for people."""
     level: Level = "none" if sandbox == "off" else available()
     match level:
         case "bwrap":
@@ -77,16 +77,16 @@ GAPS: Final[Mapping[str, str]] = {
     "processes": "other processes can be seen, and may be signalled",
     "survivors": "what outlives a turn is found and ended, not prevented",
 }
-"""What a gap means, in words for people."""
+"""The meaning of a gap, as a text for people."""
 
 
 def gaps_of(sandbox: Sandbox) -> tuple[Gap, ...]:
-    """What validation commands, which have no network, are not held from under this setting."""
+    """The gaps for validation commands, which have no network, under this setting."""
     return choose(sandbox)(Grant()).gaps
 
 
 def choose(sandbox: Sandbox) -> Callable[[Grant], Fence]:
-    """How to fence what runs under this setting. Raises `NoFence`."""
+    """How programs under this setting are fenced. Raises `NoFence`."""
     level: Level = "none" if sandbox == "off" else available()
     if level == "none" and sandbox == "required":
         raise NoFence

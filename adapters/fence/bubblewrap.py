@@ -1,4 +1,4 @@
-"""The fence of bubblewrap: a file system, process table and, without network, a network of its own."""
+"""The fence with bubblewrap: a separate file system, process table and, without network access, network."""
 
 import errno
 import os
@@ -18,18 +18,18 @@ from adapters.fence.seccomp import filter_program
 
 PRIVATE: Final = ("/tmp", "/var/tmp", "/run", "/dev/shm")  # noqa: S108 - inside they are empty folders of its own
 PRIVATE_BYTES: Final = 1 << 30
-"""Private folders are in memory, so that they have to have an end."""
+"""Private folders are in memory, so their size is limited."""
 _OWN: Final = ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--cap-drop", "ALL")
 _KERNEL: Final = tuple(
     Path("/proc") / name for name in ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr")
 )
-"""Settings of the kernel: root may write them even without capabilities."""
+"""Kernel settings: root may write them even without capabilities."""
 _NEVER_BEGAN: Final = re.compile(r"^bwrap: (?:execvp (?P<program>.*)|[^\n]*): (?P<reason>[^:\n]+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Bubblewrap:
-    """Nothing exists inside but what is granted, the system's folders and the programs on PATH, both read-only."""
+    """Inside, only granted folders exist, and read-only the system's folders and the programs on PATH."""
 
     grant: Grant
 
@@ -46,7 +46,7 @@ class Bubblewrap:
         feed = filter_program()
         calls = ("--seccomp", FEED) if feed else ()
         command = (_program(), *_OWN, *network, *calls, *self._mounts(argv, env), "--chdir", str(cwd), "--", *argv)
-        # With the machine's network come its sockets without a name; Landlock puts those out of reach.
+        # The machine's network includes its abstract sockets; Landlock makes those inaccessible.
         return Confined(command, "" if alone or landlock_version() < SCOPING else SCOPED, feed)
 
     def refusal(self, exit_code: int | None, stderr: str) -> str | None:
@@ -54,7 +54,7 @@ class Bubblewrap:
         return found["reason"] if found else None
 
     def _check(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
-        """Raises FileNotFoundError, or ValueError with what hides the program."""
+        """Raises FileNotFoundError, or ValueError naming what hides the program."""
         program = argv[0] if argv else ""
         if program.startswith("/"):
             outside, there = Path(program), not self.grant.hides(Path(program))
@@ -87,7 +87,7 @@ class Bubblewrap:
         yield from ("--remount-ro", "/dev", "--remount-ro", "/")
 
     def _layers(self, shown: Sequence[Path]) -> dict[Path, tuple[str, ...]]:
-        """What is mounted where; what is granted beats what is hidden in the same place."""
+        """What is mounted where; a grant takes precedence over hiding the same place."""
         readable, writable = (_absolute(paths) for paths in (self.grant.readable, self.grant.writable))
         layers: dict[Path, tuple[str, ...]] = {path: ("--ro-bind-try", str(path), str(path)) for path in shown}
         for path in _absolute(self.grant.hidden):
@@ -126,7 +126,7 @@ def _system(folder: Path) -> Iterator[str]:
 
 
 def _resolver() -> Iterator[str]:
-    """The file that says how names are looked up often lies below /run."""
+    """The file that configures name resolution is often below /run."""
     target = Path("/etc/resolv.conf").resolve()
     if inside(target, [Path(name) for name in PRIVATE]):
         yield from ("--ro-bind-try", str(target), str(target))

@@ -1,4 +1,4 @@
-"""Which folders a program needs to run at all: the system's, and those of the programs on PATH."""
+"""Which folders a program needs in order to run: the system's, and those of the programs on PATH."""
 
 import os
 import shutil
@@ -9,28 +9,28 @@ SYSTEM = tuple(
     Path(name)
     for name in ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/sys")
 )
-"""Read-only inside, where they exist."""
+"""Read-only inside, if they exist."""
 
 
 Hides = Callable[[Path], bool]
 """Whether a path does not exist inside."""
 INTERPRETERS = ("python", "python3", "node")
-"""Programs that others on PATH name in their first line; often links into a folder elsewhere."""
+"""Programs that scripts on PATH name in their first line; often links into another folder."""
 
 
 _LOADED = (
     *("bin", "lib", "lib64", "libexec", "share", "install", "installs", "versions", "tools", "toolchains", "shims"),
     *("plugins", "candidates", "store", "runtimes", "node_modules"),
 )
-"""Folders beside programs that these load from, in a tool's own folder of a person's home."""
+"""Folders next to programs that these load code from, inside a tool's folder in a person's home."""
 
 
 _LONGEST = 256
-"""What the kernel reads of a script's first line."""
+"""How much of a script's first line the kernel reads."""
 
 
 def programs(argv: Iterable[str], env: Mapping[str, str], *, hides: Hides) -> tuple[Path, ...]:
-    """The folders of the programs on PATH and of the one that is started, outside the system's and hidden ones."""
+    """The folders of the programs on PATH and of the started program, without the system's and hidden ones."""
     wanted: dict[Path, None] = {}
     for place in _places(next(iter(argv), ""), env):
         for folder in () if hides(place) else _prefix(place, Path.home()):
@@ -40,7 +40,7 @@ def programs(argv: Iterable[str], env: Mapping[str, str], *, hides: Hides) -> tu
 
 
 def find(program: str, env: Mapping[str, str], *, hides: Hides) -> Path | None:
-    """The program that a name means inside the fence; hidden folders do not exist there."""
+    """The program that a name refers to inside the fence; hidden folders do not exist there."""
     entries = [entry for entry in _entries(env) if not hides(entry)]
     found = shutil.which(program, path=os.pathsep.join(str(entry) for entry in entries))
     return Path(found) if found else None
@@ -52,7 +52,7 @@ def inside(path: Path, folders: Iterable[Path]) -> bool:
 
 
 def _places(program: str, env: Mapping[str, str]) -> Iterator[Path]:
-    """The folders in which programs are."""
+    """The folders that contain programs."""
     for entry in filter(Path.is_dir, _entries(env)):
         yield from (entry, entry.resolve())
         yield from ((entry / name).resolve().parent for name in INTERPRETERS if (entry / name).is_symlink())
@@ -78,18 +78,18 @@ def _entries(env: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 def _prefix(folder: Path, home: Path) -> Iterator[Path]:
-    """The folder with what its programs load, without the private files that a person's home holds beside it."""
+    """The folder with what its programs load, without the private files next to it in a person's home."""
     if not inside(folder, (home,)):
         yield _around(folder)
         return
     first, *rest = folder.relative_to(home).parts or ("",)
     if first == ".local" and rest:
         yield home.joinpath(first, *rest[: 2 if rest[0] == "share" else 1])
-    elif first == ".cargo":  # its credentials lie beside its programs
+    elif first == ".cargo":  # its credentials are next to its programs
         yield from (home / ".cargo" / "bin", home / ".rustup")
     elif first == "bin" or not rest:
         yield folder
-    elif first.startswith(".") and len(rest) == 1:  # passwords and sockets may lie beside the programs
+    elif first.startswith(".") and len(rest) == 1:  # passwords and sockets may be next to the programs
         yield folder
         yield from (path for name in _LOADED if (path := folder.with_name(name)).is_dir())
     else:
@@ -101,5 +101,5 @@ def _around(folder: Path) -> Path:
 
 
 def _package(folder: Path) -> Path:
-    """The outermost node_modules that holds the folder, else the folder."""
+    """The outermost node_modules that contains the folder, otherwise the folder."""
     return next((place for place in reversed((folder, *folder.parents)) if place.name == "node_modules"), folder)

@@ -1,4 +1,4 @@
-"""The fence of Landlock: the kernel limits which folders a program reads and writes, and whether it may connect."""
+"""The fence with Landlock: the kernel limits which folders a program reads and writes, and whether it may connect."""
 
 import ctypes
 import marshal
@@ -14,21 +14,21 @@ from adapters.fence.port import Confined, Gap, Grant, Level
 from adapters.fence.seccomp import filter_program
 
 SCOPED: Final = marshal.dumps({"scoped": True}).hex()
-"""Rules that limit no file, only sockets without a name and signals to processes outside."""
+"""Rules that limit no files, only abstract sockets and signals to processes outside."""
 _CREATE_RULESET: Final = 444
 _ASK_VERSION: Final = 1
 _CONNECTING: Final = 4
-"""The version from which on connections can be refused."""
+"""Since this version, connections can be refused."""
 SCOPING: Final = 6
-"""The version from which on sockets without a name can be put out of reach."""
+"""Since this version, abstract sockets can be made inaccessible."""
 _DEVICES: Final = (Path("/proc"), *(Path("/dev") / name for name in ("full", "random", "urandom", "fd", "pts", "ptmx")))
-"""Not all of /dev: disks are files there."""
+"""Not all of /dev, because disks are files there."""
 _WRITABLE: Final = tuple(Path("/dev") / name for name in ("null", "zero", "tty", "shm"))
 
 
 @dataclass(frozen=True, slots=True)
 class Landlock:
-    """The granted folders can be written, the system's and programs' read; nothing is hidden from the process table."""
+    """Granted folders can be written, those of the system and programs read; the process table is fully visible."""
 
     grant: Grant
 

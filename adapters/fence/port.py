@@ -12,19 +12,19 @@ Network = Literal["all", "none"]
 Gap = Literal[
     "files", "hidden_files", "metadata", "network", "udp", "sockets", "shared_memory", "processes", "survivors"
 ]
-"""What a level does not hold: `files` nothing limits what is read or written; `hidden_files` a folder that should not
+"""What a level cannot prevent: `files` nothing limits what is read or written; `hidden_files` a folder that should not
 exist can be read; `metadata` size, times and permissions of any file can be seen and changed; `network` any address can
-be reached; `udp` datagrams can be sent; `sockets` sockets of the machine can be opened; `shared_memory` so can its
-shared memory; `processes` other processes are visible, and may be signalled; `survivors` what outlives the turn is
-ended by a sweep."""
+be reached; `udp` datagrams can be sent; `sockets` the machine's sockets can be opened; `shared_memory` so can its
+shared memory; `processes` other processes are visible, and perhaps can be signalled; `survivors` processes that outlive
+the turn are found and ended by a sweep."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a program may use. Everything else is read-only, or does not exist inside.
+    """What a program may access. Everything else is read-only, or does not exist inside.
 
-    `writable`: folders that it may change, the workspace and its private home among them. `readable`: further folders
-    that it may read. `hidden`: folders that must not exist inside, even below a readable one, unless granted here.
+    `writable`: folders that it may change, including the workspace and its private home. `readable`: more folders that
+    it may read. `hidden`: folders that must not exist inside, even below a readable one, unless granted here.
     """
 
     writable: tuple[Path, ...] = ()
@@ -37,23 +37,23 @@ class Grant:
         return (*self.readable, *self.writable)
 
     def hides(self, path: Path) -> bool:
-        """Whether the path lies in a hidden folder, and in no folder below it that is granted."""
+        """Whether the path is in a hidden folder, and in no granted folder below it."""
         return _depth(path, self.hidden) > _depth(path, self.granted)
 
 
 def _depth(path: Path, folders: tuple[Path, ...]) -> int:
-    """How deep the innermost of the folders is that holds the path; 0 where none does."""
+    """How deep the innermost of the folders that contain the path is; 0 if none does."""
     return max((len(folder.absolute().parts) for folder in folders if inside(path, (folder.absolute(),))), default=0)
 
 
 FEED: Final = "\0feed"
-"""No word of a command can be this one."""
+"""No argument of a command can have this value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Confined:
     """A command that runs inside a fence. `rules`: what the launcher applies to itself before it becomes `argv`.
-    `feed`: what the command reads from a pipe; in place of `FEED` among its words comes the pipe's number."""
+    `feed`: what the command reads from a pipe; the number of the pipe replaces `FEED` in its arguments."""
 
     argv: tuple[str, ...]
     rules: str = ""
@@ -61,25 +61,25 @@ class Confined:
 
 
 class Fence(Protocol):
-    """One level of protection around one grant."""
+    """One level of protection for one grant."""
 
     @property
     def level(self) -> Level: ...
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
-        """What is not held, for the record."""
+        """What it cannot prevent, for the record."""
 
     def confine(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Confined:
-        """The command that runs `argv` inside. Raises OSError or ValueError: the program does not exist there."""
+        """The command that runs `argv` inside. Raises OSError or ValueError if the program does not exist there."""
 
     def refusal(self, exit_code: int | None, stderr: str) -> str | None:
-        """Why the program never began, as far as its end shows it."""
+        """Why the program never started, if its end shows it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unfenced:
-    """No fence: the program may do whatever this account may do."""
+    """No fence: the program may do everything that this account may do."""
 
     grant: Grant = Grant()
 

@@ -1,8 +1,8 @@
-"""A filter of system calls, as a program of classic BPF, for what mounts and namespaces do not keep away.
+"""A filter of system calls, as a classic BPF program, for what mounts and namespaces do not cover.
 
-Keyrings belong to the account, and queues of the kernel (`io_uring`) open sockets unseen: both are refused as if the
-kernel did not have them. So is every kind of socket that a network namespace does not hold, such as the one to the host
-of a virtual machine (`AF_VSOCK`).
+Keyrings belong to the account, and kernel queues (`io_uring`) open sockets unnoticed: both are refused as if the kernel
+did not have them. So are all kinds of sockets that a network namespace does not cover, such as the one to the host of a
+virtual machine (`AF_VSOCK`).
 """
 
 import errno
@@ -18,13 +18,13 @@ _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
 _ALLOW: Final = 0x7FFF0000
 _REFUSE: Final = 0x00050000
 _FAMILIES: Final = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, getattr(socket, "AF_NETLINK", 16))
-"""What a network namespace holds, or a fence of Landlock scopes."""
+"""What a network namespace covers, or a Landlock fence scopes."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Architecture:
-    """Its mark, the numbers of the calls that do not exist inside, and of `socket`. `past`: numbers from here on are
-    of an interface that nobody uses."""
+    """The id of the architecture, the numbers of the calls that do not exist inside, and of `socket`. `past`: numbers
+    from here on belong to an unused interface."""
 
     mark: int
     absent: tuple[int, ...]
@@ -34,7 +34,7 @@ class _Architecture:
 
 _IO_URING: Final = (425, 426, 427)
 _SOCKETCALL: Final = 102
-"""Any call on sockets, with arguments that a filter cannot see."""
+"""All calls on sockets whose arguments a filter cannot see."""
 _KNOWN: Final[Mapping[str, tuple[_Architecture, ...]]] = {
     "x86_64": (
         _Architecture(0xC000003E, (248, 249, 250, *_IO_URING), 41, past=0x40000000),
@@ -48,7 +48,7 @@ _KNOWN: Final[Mapping[str, tuple[_Architecture, ...]]] = {
 
 
 def filter_program(machine: str = platform.machine()) -> bytes:
-    """The program; empty for machines whose calls are not known here."""
+    """The filter; empty for architectures whose calls are not known here."""
     architectures = _KNOWN.get(machine, ())
     program = b"".join(instruction for known in architectures for instruction in _of(known))
     return program + _RULE_ALLOW if program else b""
@@ -63,7 +63,7 @@ _RULE_ABSENT: Final = _instruction(_RETURN, _REFUSE | errno.ENOSYS)
 
 
 def _of(known: _Architecture) -> list[bytes]:
-    """The rules of one architecture; calls of another one skip them."""
+    """The rules of one architecture; calls of other ones skip them."""
     rules = list(_rules(known))
     return [_instruction(_LOAD, _ARCHITECTURE), _instruction(_EQUAL, known.mark, 0, len(rules)), *rules]
 

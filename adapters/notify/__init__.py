@@ -1,4 +1,4 @@
-"""Notifications: what begins to wait for a person is sent to a command or a webhook, each thing once."""
+"""Notifications: what starts to wait for a person is reported to a command or a webhook, each item once."""
 
 from adapters.notify.outbox import Notification, Outbox
 from adapters.notify.sending import BadSecret, Receivers

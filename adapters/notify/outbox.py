@@ -1,4 +1,4 @@
-"""What is still to be sent: kept in a file, so that it outlives the process and a receiver that is away."""
+"""Unsent notifications, kept in a file, so that they survive restarts and unreachable receivers."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ _BUSY_SECONDS: Final = 30.0
 
 
 class Notification(NamedTuple):
-    """One thing for one receiver. `position` is where the log says that it waits; `since` is in milliseconds."""
+    """One item for one receiver. `position` is where the log says that it waits; `since` is in milliseconds."""
 
     id: str
     position: int
@@ -27,7 +27,7 @@ class Notification(NamedTuple):
     since: int
     tries: int
     due: int = 0
-    """When it is first sent: at once, if that is over."""
+    """When it is first sent; immediately if that time has passed."""
 
 
 class Outbox:
@@ -39,13 +39,13 @@ class Outbox:
             db.executescript(_TABLES)
 
     def begin(self, head: int) -> int:
-        """Up to which position of the log everything is in here; on first use, all that is in the log already."""
+        """Up to which position of the log this is complete; on first use, everything so far counts as done."""
         with self._transaction() as db:
             db.execute("INSERT OR IGNORE INTO bookmark VALUES (1, ?)", [head])
             return _bookmark(db)
 
     def add(self, found: Iterable[Notification], *, upto: int, now: int) -> None:
-        """Keep what is new, once whatever other processes do, and remember how far the log was read."""
+        """Add new items, only once even with several processes, and remember how far the log was read."""
         with self._transaction() as db:
             known = _bookmark(db)
             rows = [(*one[:-1], max(one.due, now)) for one in found if one.position > known]
@@ -53,7 +53,7 @@ class Outbox:
             db.execute("UPDATE bookmark SET position = max(position, ?)", [upto])
 
     def take(self, now: int, *, lease: int) -> Notification | None:
-        """The next one that is due; nobody else takes it for `lease` milliseconds."""
+        """The next due item; nobody else gets it for `lease` milliseconds."""
         with self._transaction() as db:
             row = db.execute(
                 f"SELECT {', '.join(Notification._fields)} FROM notifications WHERE due <= ? ORDER BY due LIMIT 1",
@@ -69,7 +69,7 @@ class Outbox:
         return one
 
     def done(self, one: Notification) -> None:
-        """It has arrived, or is given up."""
+        """It was delivered, or given up."""
         with self._transaction() as db:
             db.execute("DELETE FROM notifications WHERE id = ? AND receiver = ?", [one.id, one.receiver])
 
@@ -78,7 +78,7 @@ class Outbox:
             db.execute("UPDATE notifications SET due = ? WHERE id = ? AND receiver = ?", [due, one.id, one.receiver])
 
     def next_due(self) -> int | None:
-        """When the next one is due; None where all has been sent."""
+        """When the next item is due; None if everything has been sent."""
         with self._transaction() as db:
             [(due,)] = db.execute("SELECT min(due) FROM notifications").fetchall()
         return None if due is None else int(due)

@@ -1,4 +1,4 @@
-"""How a notification reaches its receiver: a command, or a webhook as Standard Webhooks describe."""
+"""How a notification is delivered: to a command, or to a webhook according to Standard Webhooks."""
 
 import asyncio
 import base64
@@ -15,12 +15,12 @@ from adapters.processes import clean_environment, resolve_secrets, run
 from domain.values.base import HansardError
 
 SECONDS: Final = 30.0
-"""So long a receiver may take."""
+"""How long a receiver may take."""
 _PREFIX: Final = "whsec_"
 
 
 class BadSecret(HansardError):
-    """The webhook's secret is not there, or is not what it says."""
+    """The webhook's secret is missing, or not valid."""
 
 
 class Receivers:
@@ -36,7 +36,7 @@ class Receivers:
         return tuple(name for name, given in found.items() if given)
 
     async def send(self, one: Notification, now: int) -> str | None:
-        """Hand it over; why it did not arrive, None where it did. `now` in milliseconds."""
+        """Deliver it. Returns why it failed, or None. `now` in milliseconds."""
         if one.receiver == "command" and self._settings.command:
             return await self._run(self._settings.command, one)
         if one.receiver == "webhook" and self._settings.webhook:

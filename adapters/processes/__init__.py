@@ -1,13 +1,13 @@
-"""The one way to run a program: no shell, a clean environment, a session of its own, limits, and no survivors.
+"""The only way to run a program: no shell, a clean environment, a separate session, limits, and no survivors.
 
-What a program may reach is the fence's part (`adapters/fence`); without one it may do whatever our user may. What is
-promised here is that it ends, that its output is bounded, and that whatever it has started ends with it; when we are
-killed ourselves, `end_orphans` of our next life finds it.
+What a program may access is up to the fence (`adapters/fence`); without one it may do whatever our account may. This
+package guarantees that the program ends, that its output is bounded, and that everything it has started ends with it.
+If we are killed ourselves, `end_orphans` of our next process finds it.
 
-Of the limits that the system could set (promise S13) every run has one, CORE=0. The others are for whoever runs the
-commands of others to choose (`SystemLimits`): AS kills what merely reserves addresses (Node, Go, Java, sanitizers),
-NPROC counts every process of our user, not those of the run, and CPU says mostly what the wall clock says better.
-Against a run that eats the memory there is a hint instead: the kernel takes it before it takes us.
+Of the limits that the system could set (promise S13), every run has one, CORE=0. The others are optional
+(`SystemLimits`): AS kills programs that only reserve addresses (Node, Go, Java, sanitizers), NPROC counts every process
+of our account instead of those of the run, and the wall clock is usually better than CPU. Instead, there is a hint for
+runs that use up the memory: the kernel kills them before it kills us.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -54,13 +54,13 @@ async def run(
     on_line: OnLine | None = None,
     pauses: Pauses | None = None,
 ) -> Finished:
-    """Run `argv` in `cwd` with exactly `env`, and our mark; faults are values. `output_bytes` counts both streams;
-    more ends it, or with `keep_ends` is left out between the beginning and the end of each, while it goes on.
+    """Run `argv` in `cwd` with exactly `env` and our mark; failures are values. `output_bytes` counts both streams.
+    More output ends the run or, with `keep_ends`, is cut from the middle of each stream while the run continues.
 
-    Whatever ends it early is TERM to its group, `grace_seconds`, KILL. On return, and before a cancellation gets any
-    further, nothing that it started is alive. `on_output` hears both streams in pieces, `on_line` whole
-    lines, each with its stream (1 stdout, 2 stderr); an exception of either stops the run and is raised. With an
-    `Input` its standard input can be written to while it runs. While one of `pauses` lasts, no limit on time counts.
+    To end a run early, its group gets TERM, then `grace_seconds`, then KILL. On return, and before a cancellation
+    propagates, nothing that it started is alive. `on_output` gets both streams in pieces, `on_line` whole lines, each
+    with the stream (1 stdout, 2 stderr); if either raises, the run is stopped and the exception is raised. With an
+    `Input`, its standard input can be written to while it runs. During one of the `pauses`, no time limit counts.
     """
     settle()
     try:

@@ -1,4 +1,4 @@
-"""One program from its start to its last descendant's end."""
+"""A program, from its start until its last descendant has ended."""
 
 import asyncio
 import contextlib
@@ -19,14 +19,14 @@ __all__ = ["Child", "Ended", "Finished"]
 
 
 _LOOK_SECONDS: Final = 0.5
-"""How long a pause goes on before its end is looked for again."""
+"""How often the end of a pause is checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a run went. `exit_code` is only set when it ended by itself (negative: by that signal): a program that was
-    stopped and still says 0 has proved nothing. `detail` is a sentence when it did not end by itself. `left_out` counts
-    the bytes that are missing from the middle of output of which only the ends were to be kept."""
+    """How a run went. `exit_code` is only set if it ended by itself (negative: by that signal): a stopped program that
+    still reports 0 has proved nothing. `detail` is a sentence if it did not end by itself. `left_out` counts the bytes
+    that are missing from the middle of the output if only its ends were kept."""
 
     exit_code: int | None
     stdout: str
@@ -39,7 +39,7 @@ class Finished:
 
 
 class Child:
-    """A program that was started, and whatever it starts."""
+    """A started program, and whatever it starts."""
 
     def __init__(
         self,
@@ -62,7 +62,8 @@ class Child:
     async def watch(
         self, wall_seconds: float, idle_seconds: float | None, folder: Path, pauses: Pauses | None = None
     ) -> Ended:
-        """Until the leader exits or a limit is reached. The leader stays unreaped, so that its id stays ours."""
+        """Wait until the leader exits or a limit is reached. The leader is not reaped yet, so that its id stays
+        ours."""
         over, pauses = self.output.over, pauses or Pauses()
         while True:
             if over.done():
@@ -90,7 +91,7 @@ class Child:
             await _regardless(self._loop.run_in_executor(None, self._bury))
 
     def refusal(self) -> OSError | ValueError | None:
-        """Why it never began, once it has ended."""
+        """Why it never began, if so; call it after its end."""
         return None if self._report is None else refusal(self._report)
 
     def finished(self, ended: Ended, wall_seconds: float, idle_seconds: float | None, cap: int) -> Finished:
@@ -124,7 +125,7 @@ class Child:
     def _notice_exit(self) -> None:
         try:
             self._pidfd = os.pidfd_open(self._popen.pid)
-        except (AttributeError, OSError):  # not Linux, or a kernel that does not let us
+        except (AttributeError, OSError):  # not Linux, or a kernel that does not allow it
             self._poll()
         else:
             self._loop.add_reader(self._pidfd, self._note_exit)
@@ -136,7 +137,7 @@ class Child:
             self._note_exit()
 
     def _note_exit(self) -> None:
-        self._forget_pidfd()  # it would go on saying so
+        self._forget_pidfd()  # it would report that again and again
         self._gone.set_result("exit")
 
     def _forget_pidfd(self) -> None:
@@ -146,18 +147,18 @@ class Child:
             self._pidfd = None
 
     def _signal(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left in the group
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # no process is left in the group
             os.killpg(self._popen.pid, number)
 
     def _bury(self) -> None:
         sweep(self._popen.pid, self._tag)
-        with contextlib.suppress(subprocess.TimeoutExpired):  # the kernel holds it; it dies when let go
+        with contextlib.suppress(subprocess.TimeoutExpired):  # the kernel holds it; it dies when it is released
             self._popen.wait(timeout=SECONDS)
             leaders.discard(self._popen.pid)
 
 
 async def _regardless(work: asyncio.Future[None]) -> None:
-    """Wait for the work, however often we are cancelled meanwhile; then let the cancellation go on."""
+    """Wait for the work, however often we are cancelled meanwhile; then propagate the cancellation."""
     cancelled: asyncio.CancelledError | None = None
     while not work.done():
         try:

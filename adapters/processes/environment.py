@@ -1,4 +1,4 @@
-"""What a child may know of our environment, and the mark in it by which it is found again."""
+"""What a child gets of our environment, and the mark in it by which it is found again."""
 
 import os
 from collections.abc import Mapping
@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 _MARK: Final = "HANSARD_PROCESS"
-"""`run@worker`. The run's name is in the environment of everything it starts, so that a daemon which left the session
-is found again; the worker's, so that a later one finds what is left when that worker was killed."""
+"""`run@worker`. The name of the run is in the environment of everything it starts, so that a daemon that left the
+session can be found. With the name of the worker, a later one finds what is left if that worker was killed."""
 
 _CERTIFICATES: Final = {"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"}
 _PASSED_ON: Final = _CERTIFICATES | {"PATH", "LANG", "LANGUAGE", "TERM", "TZ"}
@@ -18,29 +18,29 @@ _owner: ContextVar[str | None] = ContextVar("owner", default=None)
 
 
 def own(name: str) -> None:
-    """From now on what this task runs, and every task and thread that it starts, is run for the worker `name`. Once
-    per process in production; belongs to the task so that several workers in one process stay apart."""
+    """From now on, everything that this task runs, including its tasks and threads, runs for the worker `name`. Once
+    per process in production; it belongs to the task so that several workers in one process stay separate."""
     _owner.set(name)
 
 
 class Mark(NamedTuple):
-    """The run, and the worker it was made for (empty: none) that a process belongs to."""
+    """The run that a process belongs to, and the worker that the run was made for (empty: none)."""
 
     tag: str
     owner: str
 
 
 def marked(env: Mapping[str, str], *, tag: str) -> dict[str, str]:
-    """The environment with the mark of a run in it."""
+    """The environment with the mark of a run."""
     owner = _owner.get()
     return {**env, _MARK: f"{tag}@{owner}" if owner else tag}
 
 
 def mark_of(pid: int) -> Mark | None:
-    """What that process was started with (Linux); None without a mark."""
+    """The mark that the process was started with (Linux); None without one."""
     try:
         entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:  # gone, or not ours to look into
+    except OSError:  # gone, or not readable for us
         return None
     found = next((entry for entry in entries if entry.startswith(f"{_MARK}=".encode())), None)
     if found is None:
@@ -50,20 +50,21 @@ def mark_of(pid: int) -> Mark | None:
 
 
 def clean_environment(extra: Mapping[str, str] = _NOTHING, *, home: Path | None = None) -> dict[str, str]:
-    """What a child may know of our environment (promise S13): an allow-list, then `HOME`, then `extra`."""
+    """The part of our environment that a child gets (promise S13): an allow-list, then `HOME`, then `extra`."""
     env = {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith("LC_")}
     # A relative entry would find programs in the folder that an agent writes.
     env["PATH"] = os.pathsep.join(entry for entry in env.get("PATH", os.defpath).split(os.pathsep) if entry[:1] == "/")
     if home is not None:
         env["HOME"] = str(home)
         rust = Path(os.environ.get("RUSTUP_HOME") or Path.home() / ".rustup")
-        if rust.is_dir():  # its cargo and rustc look for the tool-chain there, by default below HOME
+        if rust.is_dir():  # its cargo and rustc look for the toolchain there, by default below HOME
             env["RUSTUP_HOME"] = str(rust)
     return env | dict(extra)
 
 
 def resolve_secrets(settings: Mapping[str, str]) -> dict[str, str]:
-    """Settings with `env:NAME` and `file:/path` replaced by what they name. ValueError names the setting, no value."""
+    """Settings with `env:NAME` and `file:/path` replaced by their values. ValueError names the setting, but no
+    value."""
     return {name: _resolve(name, value) for name, value in settings.items()}
 
 

@@ -1,10 +1,10 @@
-"""Take the limits and the fence, then become the program: `launch.py REPORT LIMITS LOCALE FENCE PROGRAM [ARGUMENT …]`.
+"""Apply the limits and the fence, then become the program: `launch.py REPORT LIMITS LOCALE FENCE PROGRAM [ARGUMENT …]`.
 
-Run as a script of its own (`python -I -S`), so that it starts fast and imports nothing from its own folder.
-`REPORT` is a pipe that closes when the program begins, and says why when it does not: an error number, or words.
-`FENCE` are the rules of Landlock, or empty (`adapters/fence/landlock.py` writes them). Every command pays for what is
-imported here: `json`, and `signal` with its enumerations, would double the time.
-`LOCALE` is what the environment had of `LC_CTYPE=…`, which may by now be Python's own.
+Runs as a separate script (`python -I -S`), so that it starts fast and imports nothing from its own folder. `REPORT` is
+a pipe that closes when the program begins, and otherwise says why it did not: an error number, or a text. `FENCE` are
+the Landlock rules, or empty (`adapters/fence/landlock.py` writes them). Every import here slows down every command:
+`json`, and `signal` with its enumerations, would double the time. `LOCALE` is the original `LC_CTYPE=…` of the
+environment, which Python may have changed.
 """
 
 import marshal
@@ -13,15 +13,15 @@ import resource
 import sys
 
 _UNTIL_KILLED = 5
-"""Seconds of processor time between the signal that may be caught and the one that may not."""
+"""Seconds of CPU time between the signal that can be caught and the one that cannot."""
 
 
 def become(report: int, limits: str, fence: str, argv: list[str], env: dict[str, str]) -> None:
-    """Never returns: the program begins, or the reason is reported."""
+    """Never returns: the program starts, or the reason is reported."""
     os.set_inheritable(report, False)
     import _signal  # type: ignore[import-not-found]
 
-    for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # Python ignores them, and what is ignored stays so
+    for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # Python ignores these signals, and ignored signals stay ignored
         _signal.signal(number, _signal.SIG_DFL)
     try:
         for name, value in (limit.split("=") for limit in limits.split(",") if limit):
@@ -37,7 +37,7 @@ def become(report: int, limits: str, fence: str, argv: list[str], env: dict[str,
 
 
 def _hold(name: str, value: int) -> None:
-    """Lower the limit, never raise it. Raises OSError or ValueError: the system does not let us."""
+    """Lower the limit, never raise it. Raises OSError or ValueError if the system does not allow it."""
     kind = getattr(resource, name)
     soft, hard = resource.getrlimit(kind)
     last = value + _UNTIL_KILLED if name == "RLIMIT_CPU" else value
@@ -49,7 +49,7 @@ def _least(value: int, before: int) -> int:
 
 
 def _fence(rules: str) -> None:
-    """Restrict this process, and everything that it starts, by Landlock. Raises OSError."""
+    """Restrict this process, and everything that it starts, with Landlock. Raises OSError."""
     import ctypes
     import struct
 
@@ -65,7 +65,7 @@ def _fence(rules: str) -> None:
     version = call(444, None, 0, 1)
     every, file_only = _rights(version)
     files = every if "read" in wanted else 0
-    # The machine's own services may still be bound: what is limited is reaching out.
+    # The machine's own services can still be bound: only outgoing connections are limited.
     network = 2 if version >= 4 and not wanted.get("connect", True) else 0
     scoped = 3 if version >= 6 and wanted.get("scoped") else 0
     attributes = struct.pack("QQQ", files, network, scoped)[: 8 if version < 4 else 16 if version < 6 else 24]
@@ -80,7 +80,7 @@ def _fence(rules: str) -> None:
             allowed = rights if os.path.isdir(path) else rights & file_only  # noqa: PTH112
             call(445, ruleset, 1, struct.pack("=Qi", allowed, place), 0)
             os.close(place)
-    _prctl(38, 1)  # no new privileges, which Landlock asks for
+    _prctl(38, 1)  # no new privileges, which Landlock requires
     call(446, ruleset, 0)
     os.close(ruleset)
     if files:
@@ -97,19 +97,19 @@ def _prctl(*arguments: object) -> int:
 
 
 def _drop_capabilities() -> None:
-    """What root may do beyond owning its files; for good. Raises OSError."""
+    """Permanently drop root's privileges except for owning its files. Raises OSError."""
     import ctypes
     import struct
 
     for capability in range(64):
-        _prctl(24, capability)  # out of the bounding set; it is no fault where there is no such capability
+        _prctl(24, capability)  # out of the bounding set; it is no error if there is no such capability
     head = struct.pack("=Ii", 0x20080522, 0)  # version 3, this process
     if ctypes.CDLL(None, use_errno=True).capset(head, bytes(24)) < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def _filter_calls(program: bytes) -> None:
-    """Refuse system calls by a program of the kernel's own kind. Raises OSError."""
+    """Refuse system calls with a seccomp filter. Raises OSError."""
     import ctypes
     import struct
 
@@ -120,7 +120,7 @@ def _filter_calls(program: bytes) -> None:
 
 
 def _rights(version: int) -> tuple[int, int]:
-    """All that Landlock of this version limits in a folder, and which of it a single file can have."""
+    """Everything that this version of Landlock limits for a folder, and the part that applies to single files."""
     every = (1 << 13) - 1
     file_only = 0b111
     for since, bit, of_files in ((2, 13, False), (3, 14, True), (5, 15, True)):

@@ -1,9 +1,9 @@
-"""Limits of a run: those that the system sets, room on the disk, and pauses.
+"""Limits of a run: those that the system enforces, free disk space, and pauses.
 
-The system holds a program to its limits, and each process that it starts (rule 8 of the validation's).
+The system applies its limits to a program and to each process that it starts (rule 8 of validation).
 
-They are set between fork and exec by a small program that then becomes the one that was asked for: nothing of ours runs
-in the forked child, and the limits hold from its first instruction.
+A small program sets them between fork and exec and then becomes the requested program: none of our code runs in the
+forked child, and the limits apply from its first instruction.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ _MOST_WORDS: Final = 4_096
 
 @dataclass(frozen=True, slots=True)
 class SystemLimits:
-    """0: none. Of each process: its address space, its time on a processor, the size of a file that it writes.
-    `processes` counts all of our user's, and does not hold root."""
+    """0: none. Per process: address space, CPU time, the size of a file that it writes. `processes` counts all
+    processes of our account, and does not apply to root."""
 
     memory_bytes: int = 0
     cpu_seconds: int = 0
@@ -33,7 +33,7 @@ class SystemLimits:
     file_bytes: int = 0
 
     def spelled(self) -> str:
-        """For the launcher, the address space last: it has to live with it itself."""
+        """For the launcher; the address space comes last, because the launcher must still run with it."""
         named = {
             "RLIMIT_CPU": self.cpu_seconds,
             "RLIMIT_NPROC": self.processes,
@@ -49,14 +49,14 @@ NO_LIMITS: Final = SystemLimits()
 def launched(
     argv: Sequence[str], env: Mapping[str, str], *, limits: SystemLimits, fence: str, report: int
 ) -> list[str]:
-    """The command that becomes `argv` under these limits and rules; on `report` it says why it could not."""
+    """The command that becomes `argv` under these limits and rules; it reports on `report` why it could not."""
     # In the C locale Python sets LC_CTYPE for itself; what it becomes is to have the environment that it was given.
     locale = f"LC_CTYPE={env['LC_CTYPE']}" if "LC_CTYPE" in env else ""
     return [sys.executable, "-I", "-S", _LAUNCHER, str(report), limits.spelled(), locale, fence, *argv]
 
 
 def refusal(report: int) -> OSError | ValueError | None:
-    """Why the launcher did not become the program; None when it did. Only once it has ended, or become it."""
+    """Why the launcher did not become the program; None if it did. Only valid once it has ended or become it."""
     said = b""
     with contextlib.suppress(BlockingIOError):
         said = os.read(report, _MOST_WORDS)
@@ -66,31 +66,31 @@ def refusal(report: int) -> OSError | ValueError | None:
     return OSError(int(words), os.strerror(int(words))) if words.isdigit() else ValueError(words)
 
 
-# Room on the disk: what runs is stopped before it takes the last of it, which the log needs.
+# Free disk space: programs are stopped before they use the last of it, which the log needs.
 
 DISK_SECONDS: Final = 1.0
-"""How often the disk is looked at."""
+"""How often the disk is checked."""
 _reserve: ContextVar[int] = ContextVar("reserve", default=0)
 
 
 def keep_free(size: int) -> None:
-    """From now on what this task runs, and every task that it starts, leaves so many bytes free; 0: no limit."""
+    """From now on, this task and every task that it starts leave this many bytes free; 0: no limit."""
     _reserve.set(size)
 
 
 def kept_free() -> int:
-    """The bytes that are to stay free."""
+    """How many bytes must stay free."""
     return _reserve.get()
 
 
 def is_full(folder: Path) -> bool:
-    """Whether less is free where the folder is."""
+    """Whether less is free on the disk of the folder."""
     with suppress(OSError):
         return shutil.disk_usage(folder).free < _reserve.get()
     return False
 
 
-# Time that counts towards no limit of a run: a person is asked meanwhile.
+# Time that does not count towards the limits of a run, because a person is asked meanwhile.
 
 
 class Pauses:
@@ -100,7 +100,7 @@ class Pauses:
         self._loop = asyncio.get_running_loop()
         self._open, self._since = 0, 0.0
         self.seconds = self.ended = 0.0
-        """All pauses together that are over, and when the last one was (time of the loop)."""
+        """The total of all finished pauses, and when the last one ended (time of the loop)."""
 
     @property
     def lasts(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a program prints while it runs, and what is written to it."""
+"""A program's output while it runs, and its input."""
 
 import asyncio
 import codecs
@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable
 from typing import IO, Final, Literal
 
-# What is written to a program while it runs.
+# The input of a running program.
 
 _WRITE_BYTES: Final = 65_536
 
@@ -23,13 +23,13 @@ class Input:
         self._closing = self._waits = False
 
     def write(self, data: bytes) -> None:
-        """Never blocks: what the program does not take yet waits. After its end nothing happens."""
+        """Never blocks: what the program does not read yet is queued. After its end, this does nothing."""
         if not self._closing:
             self._waiting += data
             self._pass_on()
 
     def close(self) -> None:
-        """The program reads the end once it has taken everything."""
+        """The program sees the end of its input once it has read everything."""
         self._closing = True
         self._pass_on()
 
@@ -40,7 +40,7 @@ class Input:
         self._pass_on()
 
     def detach(self) -> None:
-        """The program has ended, or reads no more."""
+        """The program has ended, or does not read any more."""
         self._closing = True
         self._waiting.clear()
         if self._pipe is not None:
@@ -60,7 +60,7 @@ class Input:
                 self._waits = True
                 self._loop.add_writer(self._pipe.fileno(), self._pass_on)
             return
-        except OSError:  # it reads no more
+        except OSError:  # it does not read any more
             self.detach()
             return
         self._wait_no_more(self._pipe)
@@ -74,22 +74,23 @@ class Input:
 
 
 Ended = Literal["exit", "timeout", "idle", "output", "disk", "not_started"]
-"""Why it ended: by itself; after `wall_seconds`; silent for `idle_seconds`; too much output; no room on the disk; it
-never began."""
+"""Why it ended: by itself; after `wall_seconds`; silent for `idle_seconds`; too much output; no disk space; it never
+started."""
 
 OnLine = Callable[[int, str], None]
-"""Hears a whole line of a stream: 1 is stdout, 2 is stderr."""
+"""Gets the whole lines of a stream: 1 is stdout, 2 is stderr."""
 
 _CHUNK_BYTES: Final = 65_536
 _DRAIN_SECONDS: Final = 0.5
 _BREATH_SECONDS: Final = 0.001
-"""Between two reads of what goes beyond the cap: a program that writes without end is not to take all our time."""
+"""Between two reads beyond the cap: a program that writes endlessly must not take all our time."""
 
 
 class Output:
-    """Both streams, decoded as they come, up to a common cap; past it they are still emptied, but not kept.
+    """Both streams, decoded as they arrive, up to a common cap. Beyond it, they are still read, but not kept.
 
-    With `keep_ends` the cap ends nothing: the beginning and the end of each are kept, within the cap."""
+    With `keep_ends`, the cap does not end the run: the beginning and the end of each stream are kept, within the cap.
+    """
 
     def __init__(
         self,
@@ -103,7 +104,7 @@ class Output:
         self._loop = asyncio.get_running_loop()
         self._left, self._on_output, self._on_line = cap, on_output, on_line
         self.over: asyncio.Future[Ended] = self._loop.create_future()
-        """Done when the output itself ends the run: too much of it, or `on_output` failed."""
+        """Done when the output itself ends the run: there is too much of it, or `on_output` failed."""
         self.latest = self._loop.time()
         pipes = [pipe for pipe in (popen.stdout, popen.stderr) if pipe is not None]
         self._streams = tuple(_Stream(place, pipe, self._loop.create_future()) for place, pipe in enumerate(pipes))
@@ -117,11 +118,11 @@ class Output:
 
     @property
     def left_out(self) -> int:
-        """Bytes between the ends."""
+        """Number of bytes between the ends."""
         return 0 if self._ends is None else self._ends.left_out
 
     async def drain(self) -> None:
-        """What is still in the pipes. The wait is bounded: a survivor that holds one open must not hold us."""
+        """Read what is still in the pipes. The wait is bounded: a survivor that keeps one open must not block us."""
         await asyncio.wait({stream.ended for stream in self._streams}, timeout=_DRAIN_SECONDS)
 
     def close(self) -> None:
@@ -162,7 +163,7 @@ class Output:
             self._lines(stream, text, self._on_line, final=final)
 
     def _lines(self, stream: "_Stream", text: str, listener: OnLine, *, final: bool) -> None:
-        """Hand over the lines that are whole; the rest of one waits for its end, or that of the stream."""
+        """Pass on complete lines; an incomplete one waits for its end, or that of the stream."""
         stream.begun.append(text)
         if "\n" not in text and not final:
             return
@@ -202,11 +203,12 @@ class _Stream:
 
 
 _FIRST: Final = 8
-"""Of each stream an eighth of the cap is kept for its beginning; the ends share what is left of it."""
+"""An eighth of the cap is kept for the beginning of each stream; their ends share the rest."""
 
 
 class Ends:
-    """At most `cap` bytes of all streams together. While they fit, all is kept; then the longest end gives way."""
+    """At most `cap` bytes of all streams together. As long as they fit, all is kept; then the longest end is
+    shortened."""
 
     def __init__(self, cap: int, streams: int) -> None:
         self._room, self._first = cap, cap // _FIRST
@@ -227,7 +229,7 @@ class Ends:
             self._room += longest.drop(-self._room)
 
     def text(self, stream: int) -> str:
-        """With a line that says so in place of what was left out."""
+        """With a line that says so in place of the omitted part."""
         return self._parts[stream].text()
 
 
@@ -237,7 +239,7 @@ class _Part:
         self.left_out = 0
 
     def drop(self, size: int) -> int:
-        """Drop so much from the front of the end, or all there is; how much that was."""
+        """Drop this much from the front of the end, or everything. Returns how much that was."""
         dropped = min(size, len(self.tail))
         del self.tail[:dropped]
         self.left_out += dropped

@@ -20,7 +20,8 @@ _SOONER: Final = 500
 
 
 class Started(NamedTuple):
-    """A program, the tag that it and its own carry, and with limits the pipe that says why it could not begin."""
+    """A program, the tag that it and its descendants carry, and with limits the pipe that reports why it could not
+    start."""
 
     popen: subprocess.Popen[bytes]
     tag: str
@@ -36,7 +37,7 @@ def start(
     limits: SystemLimits,
     fence: Fence = UNFENCED,
 ) -> Started:
-    """Raises OSError or ValueError where it cannot be; with limits, some of that is only known once it has ended."""
+    """Raises OSError or ValueError if it cannot be started; with limits, some failures are only known after its end."""
     if not argv:
         raise ValueError("no command")
     tag = secrets.token_hex(16)
@@ -45,7 +46,7 @@ def start(
         if isinstance(stdin, Input):
             source = subprocess.PIPE
         elif stdin is not None:
-            # A file, not a pipe: no writer is needed, and a child that never reads blocks nothing.
+            # A file instead of a pipe: no writer is needed, and a child that never reads blocks nothing.
             source = stack.enter_context(tempfile.TemporaryFile())
             source.write(stdin)
             source.seek(0)
@@ -89,7 +90,7 @@ def _pipe(stack: contextlib.ExitStack) -> tuple[int, int]:
 
 
 def _fed(stack: contextlib.ExitStack, content: bytes) -> int:
-    """The end of a pipe from which the content can be read; a pipe holds this much by itself."""
+    """The read end of a pipe with this content; a pipe can buffer that much."""
     end, ours = os.pipe()
     stack.callback(os.close, end)
     try:
@@ -100,14 +101,14 @@ def _fed(stack: contextlib.ExitStack, content: bytes) -> int:
 
 
 def _offer_first(pid: int) -> None:
-    """When memory runs out, the kernel is to take the program, and what it starts from now on, before it takes us."""
-    with contextlib.suppress(OSError):  # not Linux, over already, or not granted
+    """If memory runs out, the kernel should kill the program, and what it starts from now on, before it kills us."""
+    with contextlib.suppress(OSError):  # not Linux, already ended, or not permitted
         ours = int(Path("/proc/self/oom_score_adj").read_text())
         Path(f"/proc/{pid}/oom_score_adj").write_text(str(min(ours + _SOONER, 1000)))
 
 
 def why_not(argv: Sequence[str], cwd: Path, error: OSError | ValueError) -> str:
-    """What went wrong at the start, in a sentence."""
+    """What went wrong at the start, as a sentence."""
     if not argv:
         return "There is no command to run."
     if not cwd.is_dir():

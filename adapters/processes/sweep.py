@@ -1,4 +1,4 @@
-"""What is left of a run ends with it; what became ours by being orphaned is reaped (Linux)."""
+"""Ends what is left of a run, and reaps orphans that became our children (Linux)."""
 
 import contextlib
 import ctypes
@@ -21,7 +21,7 @@ from adapters.processes.environment import mark_of
 
 
 class Process(NamedTuple):
-    """A line of the process table. `started` is in clock ticks since boot."""
+    """An entry of the process table. `started` is in clock ticks since boot."""
 
     pid: int
     state: str
@@ -74,21 +74,22 @@ def above(pid: int, table: Table) -> set[int]:
 
 
 SECONDS: Final = 2.0
-"""So long the killed are waited for; what the kernel still holds then dies when it is let go."""
+"""How long we wait for killed processes; what the kernel still holds dies when it is released."""
 PAUSE: Final = 0.02
 
 _PR_SET_DUMPABLE: Final = 4
 _PR_SET_CHILD_SUBREAPER: Final = 36
 
 spawning = threading.Lock()
-"""Held while a program is started, so that every leader in the table is also among the leaders."""
+"""Held while a program is started, so that every leader in the process table is also among the leaders."""
 leaders: set[int] = set()
 """The programs that we have started and not yet reaped."""
 
 
 @functools.cache
 def settle() -> None:
-    """Once in our life: no core dumps, orphans come to us, and children cannot read our own environment (F9, F10)."""
+    """Once per process: no core dumps, orphans become our children, and children cannot read our environment (F9,
+    F10)."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
         prctl = ctypes.CDLL(None).prctl
@@ -97,7 +98,7 @@ def settle() -> None:
 
 
 def sweep(leader: int, tag: str) -> None:
-    """Kill what is left of a run, in or out of its session, and reap it."""
+    """Kill what is left of a run, inside or outside of its session, and reap it."""
     if sys.platform != "linux":
         return
     deadline = time.monotonic() + SECONDS
@@ -115,19 +116,19 @@ def sweep(leader: int, tag: str) -> None:
 
 
 def kill(pids: Iterable[int], table: Table) -> set[int]:
-    """Kill those of them that live; who that was. An id that has been given away since the table is left alone."""
+    """Kill those that are alive. Returns which ones. An id that was reused since the table was read is left alone."""
     alive = {pid for pid in pids if table[pid].alive}
     for pid in alive:
         now = look_up(pid)
         if now is not None and now.started == table[pid].started:
-            with contextlib.suppress(ProcessLookupError, PermissionError):  # gone already, or no longer ours
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # already gone, or no longer ours
                 os.kill(pid, signal.SIGKILL)
     return alive
 
 
 def reap(table: Table, *, certain: set[int], began: int = 0) -> set[int]:
-    """Reap what was surely adopted; what might be the child of another library in a session of its own comes back
-    and is reaped when it is still there the next time: nobody waits for it."""
+    """Reap what was certainly adopted. What might be a child of another library, in a separate session, is returned,
+    and reaped if it is still there the next time: nobody waits for it."""
     doubtful = set[int]()
     for orphan in filter(_is_dead_orphan, table.values()):
         if orphan.pid in certain or orphan.pid != orphan.session:
@@ -139,7 +140,7 @@ def reap(table: Table, *, certain: set[int], began: int = 0) -> set[int]:
 
 
 def _is_orphan(process: Process) -> bool:
-    """A child of ours from a foreign session. Our other children (asyncio's, git's) stay in our session."""
+    """A child of ours from a foreign session. Our other children (those of asyncio and git) stay in our session."""
     mine = process.parent == os.getpid() and process.session != os.getsid(0)
     return mine and process.pid not in leaders
 
@@ -149,17 +150,17 @@ def _is_dead_orphan(process: Process) -> bool:
 
 
 def _family(table: Table, leader: int, tag: str) -> set[int]:
-    """The processes of the run: its session, processes with its tag, and their descendants. Since orphans come to
-    us, only our own descendants can be among them."""
+    """The processes of the run: its session, processes with its tag, and their descendants. Since orphans become our
+    children, only our descendants can be among them."""
     ours = below({os.getpid()}, table)
     roots = {pid for pid in ours if table[pid].session == leader or _is_tagged(pid, tag)}
     return roots | below(roots, table)
 
 
 def _strays(table: Table, leader: int, began: int) -> set[int]:
-    """Orphans that came to us during the run and belong to no running leader, with their descendants: a daemon in a
-    session of its own that has cleared its environment carries no mark. One that is younger than another running leader
-    may be of that run; it ends with it."""
+    """Orphans that became our children during the run and belong to no running leader, with their descendants: a daemon
+    in its own session that has cleared its environment carries no mark. One that is younger than another running leader
+    may belong to that run, and ends with it."""
     others = [table[pid].started for pid in leaders - {leader} if pid in table and table[pid].alive]
     roots = {
         process.pid
@@ -178,10 +179,11 @@ def _is_tagged(pid: int, tag: str) -> bool:
 
 
 def end_orphans(owner: str) -> int:
-    """Kill whatever on this machine was started for that worker, and all that it has started; how many processes.
+    """Kill everything on this machine that was started for that worker, directly or not. Returns how many processes.
 
-    Only for a worker that is dead. Blocks until they are gone. Nothing on other systems than Linux, and nothing of
-    other users; a process that has hidden its environment is found by its session or its parent."""
+    Only for a worker that is dead. Blocks until they are gone. Does nothing on systems other than Linux, or to other
+    accounts' processes; a process that has hidden its environment is found by its session or its parent.
+    """
     if sys.platform != "linux" or not owner:
         return 0
     deadline, killed = time.monotonic() + SECONDS, set[int]()
@@ -197,8 +199,8 @@ def end_orphans(owner: str) -> int:
 
 
 def _left_by(owner: str, table: Table) -> set[int]:
-    """Who carries the owner's mark, who is in a session of theirs, and all their descendants. Never ourselves or our
-    ancestors, should an orphan have started us."""
+    """Processes with the owner's mark, those in their sessions, and all their descendants. Never ourselves or our
+    ancestors, in case an orphan has started us."""
     ours = {os.getpid()} | above(os.getpid(), table)
     marked = {pid for pid in table if pid not in ours and _is_owned(pid, owner)}
     sessions = {table[pid].session for pid in marked} - {os.getsid(0)}
@@ -208,7 +210,7 @@ def _left_by(owner: str, table: Table) -> set[int]:
 
 
 def _is_led(session: int, table: Table) -> bool:
-    """Whether the process that began the session lives. Without a mark it may not be of ours."""
+    """Whether the process that began the session is alive. Without a mark, it may not be ours."""
     return session in table and table[session].alive
 
 

@@ -1,4 +1,4 @@
-"""What a repository says about itself: `hansard.toml`, the person's trust in it, and how to write one."""
+"""A repository's own settings: `hansard.toml`, the person's trust in it, and how to write one."""
 
 from adapters.project.settings import BadProject, Project, load
 from adapters.project.trust import Trust

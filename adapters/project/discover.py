@@ -1,4 +1,4 @@
-"""`hansard init`: what a repository seems to need, read from its own files, and the settings that say so."""
+"""`hansard init`: finds out what a repository needs from its own files, and writes settings for it."""
 
 import json
 import shlex
@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PROGRAMS = ("claude", "codex", "gemini", "opencode", "qwen", "copilot", "aider")
-"""Agent programs that have a preset of the same name."""
+"""Agent programs that have a preset with the same name."""
 _LARGEST = 1_048_576
 
 
 @dataclass(slots=True)
 class Found:
-    """What was found, in the words of `hansard.toml`, and what was not found."""
+    """What was found, in the terms of `hansard.toml`, and what was not found."""
 
     setup: list[str] = field(default_factory=list)
     copy: list[str] = field(default_factory=list)
@@ -26,7 +26,7 @@ class Found:
 
 
 def discover(checkout: Path) -> Found:
-    """Read what the repository says about its set-up and its tests. Runs nothing."""
+    """Read what the repository's files say about its set-up and tests. Runs nothing."""
     found = Found()
     for look in (_python, _node, _go, _cargo, _make):
         look(checkout, found)
@@ -58,7 +58,7 @@ def project_file(found: Found, *, team: bool = False) -> str:
 
 
 def team_file(programs: tuple[str, ...]) -> str:
-    """The text of `team.toml` for these agent programs: the second one, if any, reviews the first one's work."""
+    """The text of `team.toml` for these agent programs: the second one, if any, reviews the work of the first."""
     if not programs:
         return ""
     first, *rest = programs
@@ -96,7 +96,7 @@ def _python(checkout: Path, found: Found) -> None:
 
 
 def _installed(checkout: Path, project: Mapping[str, object], has_setup: bool) -> Iterator[str]:
-    """What pip is asked for, in order: the project, then what its tests need."""
+    """What pip should install, in order: the project, then what its tests need."""
     if (checkout / "requirements.txt").is_file():
         yield "-r requirements.txt"
     extras = _extras(project)
@@ -118,7 +118,7 @@ _TEST_REQUIREMENTS = tuple(
     for name in _TEST_NAMES
     for pattern in ("requirements/{}.txt", "requirements-{}.txt", "requirements_{}.txt", "{}-requirements.txt")
 )
-"""Where requirements of tests usually are; those of tests come before those of all development."""
+"""Where requirements of tests usually are; specific ones take precedence over those of all development."""
 
 
 def _extras(project: Mapping[str, object]) -> str:
@@ -130,7 +130,7 @@ def _extras(project: Mapping[str, object]) -> str:
 
 
 def _group(project: Mapping[str, object]) -> tuple[str, ...]:
-    """The first dependency group (PEP 735) that is for tests, written out: older versions of pip know no groups."""
+    """The first dependency group (PEP 735) for tests, as a list: older versions of pip do not support groups."""
     table = project.get("dependency-groups")
     groups = table if isinstance(table, dict) else {}
     for name in _TEST_NAMES:
@@ -225,7 +225,7 @@ def _json(path: Path) -> Mapping[str, object]:
 
 
 def lines(found: Found) -> Iterator[str]:
-    """What a person reads after `hansard init`."""
+    """The output of `hansard init`."""
     yield from (f"set-up: {command}" for command in found.setup)
     yield from (f"validation: {command}" for command in found.commands)
     yield from (f"not found: {what}" for what in found.missing)

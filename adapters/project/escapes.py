@@ -1,7 +1,7 @@
-"""Would the validation test something else than the workspace? (contract-2 §9)
+"""Would the validation test something other than the workspace? (contract-2 §9)
 
 Python: a package of the repository that is imported from elsewhere. npm: an entry of node_modules that leads outside.
-Go: a module or `go.work` outside. Cargo: a path dependency outside. Looked for after the set-up, before any agent.
+Go: a module or `go.work` outside. Cargo: a path dependency outside. Checked after the set-up, before any agent.
 """
 
 import json
@@ -19,8 +19,8 @@ from domain.delivery.baseline import Escape
 from domain.delivery.validation import ValidationStep
 
 Probe = Callable[[Sequence[str], Mapping[str, str]], Awaitable[str]]
-"""Runs a command in the workspace as a validation would, with further variables; its standard output, empty if it
-failed."""
+"""Runs a command in the workspace as a validation would, with additional variables. Returns its standard output, empty
+if it failed."""
 _MOST = 20
 _LARGEST = 1_048_576
 _SHEBANG = 256
@@ -28,7 +28,7 @@ _SHEBANG = 256
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What was found. `env` makes the workspace win where that is possible, and was proved to do so."""
+    """What was found. `env` makes the workspace take precedence where that is possible and was verified."""
 
     escapes: tuple[Escape, ...] = ()
     env: tuple[tuple[str, str], ...] = ()
@@ -37,7 +37,7 @@ class Inspection:
 async def inspect(
     workspace: Path, steps: Sequence[ValidationStep], env: Mapping[str, str], probe: Probe, *, fenced: bool = False
 ) -> Inspection:
-    """Look at the workspace as the commands would see it. `env` is what they run with.
+    """Check the workspace as the commands would see it. `env` is their environment.
 
     `fenced`: the checkout is hidden, so a package that is installed from there is missing instead of an escape.
     """
@@ -66,7 +66,7 @@ async def _python(
 
 
 def packages(workspace: Path) -> dict[str, Path]:
-    """The Python packages of the repository: their import names, and the folder that has to be on the import path."""
+    """The Python packages of the repository: their import names, and the folder that must be on the import path."""
     if not _is_python(workspace):
         return {}
     found: dict[str, Path] = {}
@@ -95,7 +95,7 @@ async def _outside(
     *,
     missing: bool = False,
 ) -> list[Escape]:
-    """The packages that these interpreters would import from outside the workspace, or with `missing` not at all."""
+    """The packages that these interpreters would import from outside the workspace or, with `missing`, not at all."""
     found: dict[str, Escape] = {}
     for interpreter in interpreters:
         printed = await probe([*interpreter, "-c", _ASK, *names], extra)
@@ -119,11 +119,12 @@ for name in sys.argv[1:]:
     found[name] = spec and (spec.origin or next(iter(spec.submodule_search_locations or []), None))
 print(json.dumps(found))
 """
-"""Where each package comes from. The working folder does not count: pytest and console scripts do not add it."""
+"""Where each package comes from. The working folder does not count, because pytest and console scripts do not add
+it."""
 
 
 def _origins(printed: str) -> dict[str, str] | None:
-    """Where each package that was found comes from; None where the interpreter said nothing."""
+    """Where each found package comes from; None if the interpreter printed nothing."""
     try:
         found = json.loads(printed.strip().splitlines()[-1]) if printed.strip() else None
     except ValueError:
@@ -134,7 +135,8 @@ def _origins(printed: str) -> dict[str, str] | None:
 
 
 def _interpreter(workspace: Path, step: ValidationStep, env: Mapping[str, str]) -> tuple[str, ...] | None:
-    """The Python that a command runs in, with its options: itself, or the one in the first line of its script."""
+    """The Python that a command runs in, with its options: the command itself, or the one in its script's first
+    line."""
     program = step.argv[0]
     if re.fullmatch(r"(?:.*/)?(?:python|pypy)[\d.]*", program):
         return program, *_options(step.argv[1:])
@@ -179,7 +181,7 @@ def _node(workspace: Path) -> Iterator[Escape]:
 
 
 def _entries(modules: Path) -> Iterator[Path]:
-    """The packages in a node_modules, those of a scope among them."""
+    """The packages in a node_modules, including those in scopes."""
     if not modules.is_dir():
         return
     for entry in sorted(modules.iterdir()):
@@ -256,11 +258,11 @@ def _text(path: Path) -> str:
         return ""
 
 
-# What a command would have used of the person's checkout: a workspace does not have it, and a fence hides it.
+# What a command would have used from the checkout: a workspace does not contain it, and a fence hides it.
 
 
 def advice(program: str, *, checkout: Path, workspace: Path, path: str, hides: Callable[[Path], bool]) -> str:
-    """One paragraph, or nothing where the command uses nothing of the checkout. `path`: its PATH."""
+    """One paragraph, or empty if the command uses nothing from the checkout. `path`: its PATH."""
     if "/" in program and not program.startswith("/"):
         missing = checkout / program
         return _environment(missing, checkout) if missing.exists() and not (workspace / program).exists() else ""
@@ -276,7 +278,7 @@ def advice(program: str, *, checkout: Path, workspace: Path, path: str, hides: C
 
 
 def _environment(program: Path, checkout: Path) -> str:
-    """A program of an environment that lies in the checkout."""
+    """A program of an environment inside the checkout."""
     root = program.parents[1]
     setup = [line for line in discover(checkout).setup if ".venv" in line] or _SETUP
     command = program.relative_to(checkout)

@@ -1,4 +1,4 @@
-"""`hansard.toml`: set-up, validation, defaults and scope of a repository, as the person's checkout has it."""
+"""`hansard.toml`: set-up, validation, defaults and scope of a repository, as they are in the person's checkout."""
 
 import hashlib
 import re
@@ -28,13 +28,13 @@ class BadProject(HansardError):
 
 
 class TomlTable(Value):
-    """A table of the file: its keys are in snake_case, unknown ones are refused."""
+    """A table of the file: its keys are in snake_case, unknown ones are rejected."""
 
     model_config = ConfigDict(alias_generator=None)
 
 
 def _inside(path: str) -> str:
-    """A path below the repository, without a way out of it."""
+    """A path below the repository that does not lead out of it."""
     parts = Path(path).parts
     if not parts or path.startswith(("/", "~")) or ".." in parts or ".git" in parts:
         raise ValueError("should be a path inside the repository")
@@ -47,7 +47,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
 class WorkspaceSetup(TomlTable):
-    """How a new workspace is made ready."""
+    """How a new workspace is prepared."""
 
     setup: tuple[Command, ...] = ()
     copy_paths: tuple[Inside, ...] = Field(default=(), alias="copy")
@@ -56,7 +56,7 @@ class WorkspaceSetup(TomlTable):
 
 
 class Validation(TomlTable):
-    """What is run to validate, where a request names nothing."""
+    """The validation, if a request names none."""
 
     commands: tuple[Command, ...] = ()
     baseline: bool = True
@@ -75,7 +75,7 @@ class Defaults(TomlTable):
 
 
 class Project(TomlTable):
-    """The file. `digest` covers what only takes effect once the person has trusted it."""
+    """The file. `digest` covers what only takes effect once the person trusts it."""
 
     workspace: WorkspaceSetup = WorkspaceSetup()
     validation: Validation = Validation()
@@ -84,7 +84,7 @@ class Project(TomlTable):
     _team: str = PrivateAttr(default="")
 
     def with_team(self, checkout: Path) -> Self:
-        """The same with the digest of its team file, where that lies in the checkout. Raises `BadProject`."""
+        """The same with the digest of its team file, if that is in the checkout. Raises `BadProject`."""
         path = self.team_file(checkout)
         if path is None:
             return self
@@ -96,12 +96,12 @@ class Project(TomlTable):
         return copy
 
     def team_file(self, checkout: Path) -> Path | None:
-        """Where the team file is: relative to the checkout."""
+        """Path of the team file: relative to the checkout."""
         return checkout / Path(self.delivery.team).expanduser() if self.delivery.team else None
 
     @property
     def digest(self) -> str | None:
-        """Of set-up, environment, network and team; None where there is nothing to trust."""
+        """Digest of set-up, environment, network and team; None if there is nothing to trust."""
         risky = {
             "setup": self.workspace.setup,
             "env": self.workspace.env,
@@ -137,7 +137,7 @@ class Project(TomlTable):
 
 
 def load(checkout: Path) -> Project:
-    """The settings of a checkout; the defaults where it has no file. Raises `BadProject` with file and line."""
+    """The settings of a checkout; the defaults if it has no file. Raises `BadProject` with file and line."""
     path = checkout / NAME
     if not path.is_file() or path.is_symlink():
         return Project()
@@ -175,7 +175,7 @@ def parse(text: str) -> Project:
 
 
 def _steps(listed: tuple[Command, ...]) -> tuple[ValidationStep, ...]:
-    """The commands, split as the shell would split words. Raises `Invalid`."""
+    """The commands, split like a shell would. Raises `Invalid`."""
     return commands(validation_commands=listed) if listed else ()
 
 
@@ -187,7 +187,7 @@ def _place(text: str, loc: tuple[int | str, ...]) -> str:
 
 
 def _line(text: str, table: str, key: str) -> int | None:
-    """Where the key is, found by reading: the parser keeps no positions."""
+    """The line of the key, found by searching: the parser keeps no positions."""
     current = ""
     for number, line in enumerate(text.splitlines(), start=1):
         if header := re.match(r"\s*\[([\w.\"-]+)\]", line):

@@ -1,4 +1,4 @@
-"""Which settings of which repository a person has trusted: nothing that a clone brings runs before that."""
+"""Which settings of which repository a person trusts: nothing from a clone runs before that."""
 
 import os
 import tempfile
@@ -15,7 +15,7 @@ Policy = Literal["ask", "all"]
 
 
 class Trust:
-    """The trusted digests, one per checkout, in a private file. A change of the settings asks again."""
+    """The trusted digests, one per checkout, in a private file. If the settings change, the person is asked again."""
 
     def __init__(self, file: Path, policy: Policy = "ask") -> None:
         self._file, self._policy = file, policy
@@ -28,7 +28,7 @@ class Trust:
         return entry is not None and entry.get("digest") == project.digest
 
     def effective(self, checkout: Path, project: Project) -> Project:
-        """The project as far as it is trusted."""
+        """The project with only its trusted settings."""
         return project if self.covers(checkout, project) else project.untrusted()
 
     def grant(self, checkout: Path, project: Project, *, by: str, at: datetime | None = None) -> None:
@@ -42,7 +42,7 @@ class Trust:
         Path(name).replace(self._file)
 
     def _read(self) -> dict[str, dict[str, str]]:
-        """What was trusted; a damaged file trusts nothing."""
+        """The trusted digests; with a damaged file, nothing is trusted."""
         try:
             found = orjson.loads(self._file.read_bytes())
         except (OSError, ValueError):

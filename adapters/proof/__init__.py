@@ -1,1 +1,1 @@
-"""Proof: whether the log is whole and unchanged, for us and for somebody who only has a public key."""
+"""Proof that the log is complete and unchanged, for us and for people who only have a public key."""

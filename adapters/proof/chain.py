@@ -10,7 +10,7 @@ from domain.session.redaction import TextRedacted
 
 @dataclass(frozen=True, slots=True)
 class ChainCheck:
-    """So many events, the hash of the last (hex), and the first version that is missing or was changed, if any."""
+    """The number of events, the hash of the last one (hex), and the first missing or changed version, if any."""
 
     events: int
     hash: str
@@ -22,7 +22,7 @@ class ChainCheck:
 
 
 def check_chain(store: Log, session_id: str) -> ChainCheck:
-    """A text that was removed by name leaves the events that its removal names; those are not broken."""
+    """Removing a text changes the events that the removal names; those do not count as broken."""
     previous, expected = b"", 1
     changed: dict[int, str] = {}
     missing: list[int] = []

@@ -1,4 +1,4 @@
-"""Signed checkpoints (C2SP tlog-checkpoint, Ed25519) and proofs of inclusion: for somebody who trusts only a key.
+"""Signed checkpoints (C2SP tlog-checkpoint, Ed25519) and proofs of inclusion, for people who trust only a key.
 
 A hash chain alone does not show that its end was cut off; a checkpoint that is kept elsewhere does.
 """
@@ -25,12 +25,12 @@ _DASH = "\N{EM DASH}"
 
 
 class NotProved(HansardError):
-    """What was to be proved does not hold, or is not what it says it is."""
+    """The proof does not hold, or the file is not what it claims to be."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignedHead:
-    """So many events had this tree head, according to the holder of the key."""
+    """This many events had this tree head, according to the holder of the key."""
 
     origin: str
     size: int
@@ -41,7 +41,7 @@ class SignedHead:
 
 
 def signing_key(path: Path) -> Ed25519PrivateKey:
-    """The log's own key; made on first use, readable by its owner only."""
+    """The log's own key; created on first use, readable only by its owner."""
     try:
         return Ed25519PrivateKey.from_private_bytes(base64.b64decode(path.read_text()))
     except FileNotFoundError:
@@ -56,14 +56,14 @@ def signing_key(path: Path) -> Ed25519PrivateKey:
 
 
 def known_key(path: Path) -> Ed25519PrivateKey:
-    """The log's own key, where it has one. Raises NotProved."""
+    """The log's own key, if it has one. Raises NotProved."""
     if not path.exists():
         raise NotProved(f"There is no signing key {path}; name the public key that the checkpoint was signed with.")
     return signing_key(path)
 
 
 def public_text(key: Ed25519PrivateKey) -> str:
-    """The public key in base64, to be kept where the log's keeper cannot change it."""
+    """The public key in base64, to be kept where the owner of the log cannot change it."""
     return base64.b64encode(key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
 
 
@@ -76,13 +76,13 @@ def public_key(text: str) -> Ed25519PublicKey:
 
 
 def head(store: Log) -> SignedHead:
-    """The checkpoint over everything that is in the log now. Raises NotProved where a chain is broken: nobody should
-    sign what is damaged."""
+    """The checkpoint over everything in the log now. Raises NotProved if a chain is broken: damaged logs should not be
+    signed."""
     return over(store.rows.events())
 
 
 def over(rows: Iterable[Row]) -> SignedHead:
-    """The checkpoint over these rows, every one of which has to be chained to its predecessor. Raises NotProved."""
+    """The checkpoint over these rows, each of which must be chained to its predecessor. Raises NotProved."""
     tree, heads = Tree(), dict[str, bytes]()
     for row in rows:
         _chained(row, heads.get(row.stream, b""))
@@ -97,7 +97,7 @@ def _chained(row: Row, previous: bytes) -> None:
 
 
 class GrowingHead:
-    """The checkpoint over a log that grows: each row is read once."""
+    """The checkpoint of a growing log: each row is read once."""
 
     def __init__(self, store: Log) -> None:
         self._rows, self._tree, self._position = store.rows, Tree(), 0
@@ -107,7 +107,7 @@ class GrowingHead:
         return self._tree.size
 
     def read(self) -> None:
-        """Add what is new. Raises NotProved where a chain is broken."""
+        """Add new rows. Raises NotProved if a chain is broken."""
         heads = dict[str, bytes]()
         for row in self._rows.events(after=self._position):
             previous = heads.get(row.stream) or self._rows.hash_of(row.stream, row.version - 1) or b""
@@ -172,7 +172,7 @@ def _signature(line: str) -> tuple[str, bytes, bytes]:
 
 
 def holds(store: Log, checkpoint: SignedHead) -> str | None:
-    """What is wrong with the log in the light of a checkpoint; None when it still begins with what was signed."""
+    """What is wrong with the log according to a checkpoint; None if it still begins with what was signed."""
     tree = Tree()
     for row in store.rows.events():
         if tree.size == checkpoint.size:
@@ -186,9 +186,9 @@ def holds(store: Log, checkpoint: SignedHead) -> str | None:
 
 
 def prove(store: Log, session_id: str, version: int, key: Ed25519PrivateKey) -> dict[str, Any]:
-    """That one event is in the log, for somebody without it: the event, the path to the root, the signed checkpoint.
+    """Proof for people without the log that an event is in it: the event, the path to the root, the signed checkpoint.
 
-    Raises Unknown where there is no such event, NotProved where the log is damaged.
+    Raises Unknown if there is no such event, NotProved if the log is damaged.
     """
     checkpoint = head(store)
     hashes, previous, found = list[bytes](), b"", None
@@ -213,7 +213,7 @@ def prove(store: Log, session_id: str, version: int, key: Ed25519PrivateKey) -> 
 
 
 def check_proof(found: Any, key: Ed25519PublicKey) -> SignedHead:
-    """The checkpoint that the event is proved to be in; needs no log. Raises NotProved."""
+    """The checkpoint that is proved to include the event; needs no log. Raises NotProved."""
     match found:
         case {
             "event": {

@@ -1,4 +1,4 @@
-"""Signed statements as in-toto has them: a DSSE envelope, Ed25519. Stock tools verify them without us."""
+"""Signed statements in the in-toto format: a DSSE envelope, Ed25519. Standard tools can verify them."""
 
 import base64
 import hashlib
@@ -24,18 +24,18 @@ def signed(statement: Mapping[str, Any], key: Ed25519PrivateKey) -> dict[str, An
 
 
 def _encoded(payload: bytes) -> bytes:
-    """What is signed: the type counts, too."""
+    """The signed bytes, which include the type."""
     kind = PAYLOAD_TYPE.encode()
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 
 
 def key_id(key: Ed25519PrivateKey) -> str:
-    """The name that securesystemslib and in-toto give the public key."""
+    """The id that securesystemslib and in-toto give the public key."""
     public = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
     described = {"keytype": "ed25519", "keyval": {"public": public}, "scheme": "ed25519"}
     return hashlib.sha256(json.dumps(described, separators=(",", ":"), sort_keys=True).encode()).hexdigest()
 
 
 def public_pem(key: Ed25519PrivateKey) -> str:
-    """The public key as openssl reads it."""
+    """The public key in the format that openssl reads."""
     return key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()

@@ -16,7 +16,7 @@ EMPTY = sha256(b"").digest()
 
 
 class Tree:
-    """A tree that grows leaf by leaf; it keeps only the roots of its full subtrees."""
+    """A tree that grows leaf by leaf; it only keeps the roots of its full subtrees."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -24,7 +24,7 @@ class Tree:
 
     def add(self, data: bytes) -> None:
         root, full = sha256(b"\x00" + data).digest(), self.size
-        while full & 1:  # for each subtree that is full already and as high as this one
+        while full & 1:  # for each subtree that is already full and as high as this one
             root = sha256(b"\x01" + self._roots.pop() + root).digest()
             full >>= 1
         self._roots.append(root)

@@ -1,7 +1,7 @@
-"""What events refer to: their causes, which come before them, and their long texts.
+"""What events refer to: their causes, which must come earlier, and their long texts.
 
-The chains hold each session's own order; between sessions the positions hold what one transaction wrote. This is also
-true of imports (a file keeps the order of its log) and forks, so an unchanged log has no fault.
+The chains protect the order within each session; between sessions, positions protect what one transaction wrote. This
+also holds for imports (a file keeps the order of its log) and forks, so an unchanged log has no faults.
 """
 
 import re
@@ -27,14 +27,14 @@ class _Last:
 
 
 class PositionOrder:
-    """The order so far; events are followed by position."""
+    """The order so far; events are added by position."""
 
     def __init__(self) -> None:
         self._last: dict[str, _Last] = {}
         self._early: dict[tuple[str, str], Recorded] = {}
 
     def follow(self, recorded: Recorded) -> Iterator[Fault]:
-        """What is wrong with the place of this event, or turns out to be wrong with an earlier one."""
+        """What is wrong with the place of this event, or now turns out to be wrong with an earlier one."""
         yield from self._apart(recorded)
         yield from self._before_its_cause(recorded)
         self._last[recorded.session_id] = _Last(recorded.position, recorded.version, mark(recorded))
@@ -66,8 +66,8 @@ _TEXT = {"head", "length", "digest"}
 
 
 def mentioned(state: bytes) -> Iterator[str]:
-    """The digests of the texts in an event's row; nothing of a row that is no JSON."""
-    if _DIGEST.search(state) is None:  # most events have none, and need not be read for it
+    """The digests of the texts in an event's row; none for a row that is not JSON."""
+    if _DIGEST.search(state) is None:  # most events have none and need not be parsed
         return
     try:
         yield from _walk(orjson.loads(state))

@@ -1,8 +1,8 @@
-"""Export and import: sessions as JSON Lines, readable by anybody, refused unless whole and unchanged.
+"""Export and import: sessions as JSON Lines, readable for everybody, rejected unless complete and unchanged.
 
 A header, the long texts by digest, the events in the order of the log, and a manifest that counts and hashes all lines
-before it. Positions are the log's own and stay behind: what is exported again after an import is the same to the byte.
-A line is taken only as `export` would have written it.
+before it. Positions belong to the log and are not exported: exporting again after an import gives the same bytes. A
+line is only accepted if it is exactly what `export` would have written.
 """
 
 import base64
@@ -30,7 +30,7 @@ from domain.values.strict import decode as decode_json
 FORMAT = 1
 HEADER = {"hansard": "export", "format": FORMAT}
 _ID = re.compile(r"[a-z]+-[0-9A-Za-z_-]{1,200}")
-"""Folders and links are named after sessions: nothing that leads elsewhere."""
+"""Folders and links are named after sessions, so ids must not lead elsewhere."""
 
 
 class NotImported(HansardError):
@@ -38,11 +38,11 @@ class NotImported(HansardError):
 
 
 def export(store: Log, session_id: str | None = None) -> Iterator[bytes]:
-    """The lines of an export, each with its line break: the whole log, or a session with those that it opened.
+    """The lines of an export, each with its line break: the whole log, or a session with those that it started.
 
-    Raises StoreError where the log is damaged.
+    Raises StoreError if the log is damaged.
     """
-    last = store.head()  # somebody may be writing
+    last = store.head()  # other processes may be writing
     streams = None if session_id is None else _family(store, session_id)
     summing = _Summing()
     yield summing.line(HEADER)
@@ -61,7 +61,7 @@ def _rows(store: Log, streams: list[str] | None, last: int) -> Iterator[Row]:
 
 
 def _family(store: Log, session_id: str) -> list[str]:
-    """A session, its reviews and debates, and theirs."""
+    """A session, its reviews and debates, and theirs in turn."""
     found, waiting = [], [session_id]
     while waiting:
         name = waiting.pop()
@@ -121,7 +121,7 @@ class _Import:
         self._newest_text = ""
         self._blank: set[str] = set()
         self._changed: dict[tuple[str, int], tuple[int, str]] = {}
-        """Line and SHA-256 of the events whose hash does not fit, until a redaction names them."""
+        """Line and SHA-256 of the events with a wrong hash, until a redaction names them."""
         self._summing = _Summing()
         self._ended = False
 
@@ -182,12 +182,12 @@ class _Import:
         return self._summing.event(row)
 
     def _fold(self, number: int, row: Row) -> None:
-        """Only what can be read and makes a session comes in."""
+        """Only events that can be read and make up a session are accepted."""
         try:
             recorded = decode(row.stored(), number)
             before = self._sessions.get(row.stream)
             self._sessions[row.stream] = fold(kind_of(row.stream), [(recorded.event, recorded.metadata)], before)
-        except Exception as error:  # whatever a file makes of the rules, it is a fault of the file and not of ours
+        except Exception as error:  # whatever the rules raise for a file, it is a fault of the file and not of ours
             why = error.why if isinstance(error, DamagedEvent) else error
             raise NotImported(f"Line {number}: {row.topic[:80]!r} cannot be read: {why}") from None
         if isinstance(recorded.event, TextRedacted):
@@ -200,7 +200,7 @@ class _Import:
             raise NotImported(f"Line {number}: {turn[:80]!r} is no turn of {row.stream}.")
 
     def _finish(self, number: int, raw: bytes) -> None:
-        """The file has to end as its lines say, and to bring the texts that its events mention, no others."""
+        """The file must end as its lines say, and contain exactly the texts that its events refer to."""
         for changed, _ in self._changed.values():
             raise NotImported(f"Line {changed}: the event has been changed; its hash does not fit.")
         if self._blank:
@@ -224,7 +224,8 @@ def _hex(number: int, line: dict[str, Any]) -> str:
 
 
 def take_in(store: Store, lines: Iterable[bytes]) -> tuple[int, int]:
-    """Import a file; how many sessions and events it brought. Raises NotImported, and then nothing has changed."""
+    """Import a file. Returns how many sessions and events it contained. Raises NotImported, and then nothing has
+    changed."""
     found = _Import()
     for number, raw in enumerate(lines, start=1):
         found.read(number, raw)
@@ -241,5 +242,5 @@ def take_in(store: Store, lines: Iterable[bytes]) -> tuple[int, int]:
 
 
 def _is_session(stream: str) -> bool:
-    """Channels are exported too; people do not know their ids."""
+    """Channels are exported, too; people do not know their ids."""
     return kind_of(stream) in KINDS

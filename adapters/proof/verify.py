@@ -1,4 +1,4 @@
-"""Verification: is the file sound, is every chain unbroken, does everything fold, is what follows from it the same?"""
+"""Verification: is the file sound, is every chain unbroken, does everything fold, do derived tables match?"""
 
 import hashlib
 import re
@@ -29,7 +29,7 @@ Turn = tuple[str, int, str, str, str, int, int | None]
 
 
 class Unchecked(HansardError):
-    """Something next to the log could not be checked; that says nothing about the log."""
+    """Something outside the log could not be checked; that says nothing about the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class LogFault:
 
 @dataclass(frozen=True, slots=True)
 class NamedRedaction:
-    """A text that was taken out of the log, and the event that says so."""
+    """A text that was removed from the log, and the event that says so."""
 
     digest: str
     session_id: str
@@ -69,7 +69,7 @@ class Verification:
 
     @property
     def first_bad(self) -> int | None:
-        """The first position with a fault; None where none is known."""
+        """The first position with a fault; None if none is known."""
         return min((fault.position for fault in self.faults if fault.position is not None), default=None)
 
     def blame(self, position: int | None, problem: str) -> None:
@@ -79,7 +79,7 @@ class Verification:
 
 @dataclass(slots=True)
 class _Seen:
-    """What the events say, for comparing the rest of the file with it."""
+    """What the events say, for comparison with the other tables."""
 
     heads: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     sessions: dict[str, Session | None] = field(default_factory=dict)
@@ -87,12 +87,12 @@ class _Seen:
     turns: dict[str, Turn] = field(default_factory=dict)
     order: PositionOrder = field(default_factory=PositionOrder)
     changed: dict[tuple[str, int], tuple[int, str]] = field(default_factory=dict)
-    """Position and SHA-256 of each event that is not the one that was hashed."""
+    """Position and SHA-256 of each event that differs from the hashed one."""
 
 
 def verify(store: Log, views: Callable[[], str | None] | None = None) -> Verification:
-    """Everything that can be checked with the log alone. `views` says what is wrong with the views, if asked to; it
-    raises Unchecked where it cannot look at them."""
+    """Everything that can be checked with the log alone. `views` reports what is wrong with the views, if given; it
+    raises Unchecked if it cannot check them."""
     verdict = Verification()
     _guarded(verdict, lambda: _log(store, verdict))
     if views is not None and verdict.sound:
@@ -101,7 +101,7 @@ def verify(store: Log, views: Callable[[], str | None] | None = None) -> Verific
 
 
 def _log(store: Log, verdict: Verification) -> None:
-    """The log as it is at one moment: somebody may be writing."""
+    """The log at one moment, because other processes may be writing."""
     seen = _Seen()
     with store.rows.frozen() as rows:
         steps = (_integrity, _events, _texts, _turns, _keys)
@@ -110,7 +110,7 @@ def _log(store: Log, verdict: Verification) -> None:
 
 
 def _guarded(verdict: Verification, step: Callable[[], None]) -> None:
-    """What cannot be read is a fault; the rest is checked anyway."""
+    """Unreadable events are faults; the rest is checked anyway."""
     try:
         step()
     except (HansardError, *UNREADABLE) as error:
@@ -157,7 +157,7 @@ def _missing(first: int, last: int) -> str:
 
 
 def _readable(rows: Rows, verdict: Verification) -> Iterator[Row]:
-    """The rows that can be read; the others are named one by one, as long as there is room for faults."""
+    """The readable rows; the others are reported one by one, up to the limit of faults."""
     after, page = 0, PAGE
     while len(verdict.faults) < MOST:
         try:
@@ -186,7 +186,7 @@ def _folded(verdict: Verification, row: Row, seen: _Seen) -> None:
         recorded: Recorded = decode(row.stored(), row.position)
         before = seen.sessions.get(row.stream)
         seen.sessions[row.stream] = fold(kind_of(row.stream), [(recorded.event, recorded.metadata)], before)
-    except Exception as error:  # whatever an event makes of the rules, it is a fault of the log and not of ours
+    except Exception as error:  # whatever the rules raise for an event, it is a fault of the log and not of ours
         why = error.why if isinstance(error, DamagedEvent) else f"{type(error).__name__}: {error}"
         verdict.blame(row.position, f"{row.topic} of {row.stream} cannot be read: {why}")
         return
@@ -213,7 +213,7 @@ def _folded(verdict: Verification, row: Row, seen: _Seen) -> None:
 
 
 def _redacted(verdict: Verification, recorded: Recorded, event: TextRedacted, seen: _Seen) -> None:
-    """The events that it names may have changed, into exactly what it says."""
+    """The events that it names may have changed, but only into exactly what it says."""
     about = (recorded.session_id, recorded.position, recorded.causation.actor, event.reason)
     verdict.redacted.append(NamedRedaction(event.digest, *about))
     for each in event.events:
@@ -234,7 +234,7 @@ def _instant(text: str | None) -> int | None:
 
 
 def _texts(rows: Rows, verdict: Verification, seen: _Seen) -> None:
-    """Every text that is mentioned has to be there, and be the one that its digest names."""
+    """Every text that is referred to must exist and match its digest."""
     missing = dict(seen.texts)
     redacted = {text.digest for text in verdict.redacted}
     for digest, content in rows.texts():
@@ -247,7 +247,7 @@ def _texts(rows: Rows, verdict: Verification, seen: _Seen) -> None:
 
 
 def _turns(rows: Rows, verdict: Verification, seen: _Seen) -> None:
-    """The lease table has to wait for what the log waits for."""
+    """The lease table must wait for the same turns as the log."""
     outstanding = {turn for session in seen.sessions.values() if session for turn in session.outstanding}
     waited = {turn: found for turn, found in seen.turns.items() if turn in outstanding}
     leased = rows.open_turns()
@@ -262,7 +262,7 @@ def _turns(rows: Rows, verdict: Verification, seen: _Seen) -> None:
 
 
 def _keys(rows: Rows, verdict: Verification, _: _Seen) -> None:
-    """Nobody can check who was given a key; but a digest that is none was written by somebody else."""
+    """Nobody can check who was given a key, but an invalid digest was not written by us."""
     for name, digest, scope, expires in rows.api_keys():
         if not (isinstance(digest, str) and _DIGEST.fullmatch(digest)):
             verdict.blame(None, f"the key of {name} has no SHA-256 as its digest")
